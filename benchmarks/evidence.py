@@ -21,9 +21,9 @@ from saving import SEED, fewer, halves, options, run, wanted, write
 from sklearn.base import clone
 
 from skdcf import GraphBatch, HardCF
+from skdcf.apps.labelling import review_curve
 from skdcf.datasets import fetch_conformal_factuality
 from skdcf.features import reasoning_features
-from skdcf.labelling import review_curve
 
 LEVELS = [0.05, 0.1, 0.2]
 TEXT, PASSAGES = f"{AUTO}, text alone", f"{AUTO}, passages"

@@ -43,7 +43,7 @@ from chat_server import ChatServer  # noqa: E402
 from scripted_model import ScriptedModel, is_right, make_question  # noqa: E402
 
 from skdcf import HardCF, save  # noqa: E402
-from skdcf.llm import (  # noqa: E402
+from skdcf.apps.llm import (  # noqa: E402
     ChatClient,
     ClaimExtractor,
     EndpointError,

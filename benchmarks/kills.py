@@ -35,7 +35,7 @@ from tqdm import tqdm
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 
 import skdcf
-from skdcf.cli import main as skdcf_command
+from skdcf.apps.cli import main as skdcf_command
 from skdcf.datasets import fetch, make_reasoning_graphs, read_jsonl, write_jsonl
 from skdcf.datasets.fetch import Source
 from skdcf.evaluation import compare_filters

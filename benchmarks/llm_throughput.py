@@ -18,8 +18,8 @@ sys.path.insert(0, str(TESTS))
 
 from scripted_model import ScriptedModel, make_question  # noqa: E402
 
+from skdcf.apps.llm import ChatClient, ClaimExtractor  # noqa: E402
 from skdcf.edges import number_flow_edges  # noqa: E402
-from skdcf.llm import ChatClient, ClaimExtractor  # noqa: E402
 
 
 def main():

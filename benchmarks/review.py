@@ -16,10 +16,10 @@ import numpy as np
 from sklearn.model_selection import GroupShuffleSplit
 
 from skdcf import CoherentConformalFilter
+from skdcf.apps.labelling import ReviewOrder, review_curve
 from skdcf.datasets import fetch_felm, fetch_process_bench
 from skdcf.features import reasoning_features
 from skdcf.graphs import question_groups
-from skdcf.labelling import ReviewOrder, review_curve
 
 SETS = {"ProcessBench math": lambda: fetch_process_bench("math"), "FELM": fetch_felm}
 ALPHAS = (0.05, 0.1)

@@ -30,8 +30,8 @@ sys.path.insert(0, TESTS)
 from serving import GRAPHS, Serving, Y, at_once, body_of  # noqa: E402
 
 import skdcf  # noqa: E402
+from skdcf.apps.service import create_app  # noqa: E402
 from skdcf.inspection import explain  # noqa: E402
-from skdcf.service import create_app  # noqa: E402
 
 HOST = b"127.0.0.1"
 CONTENTS = [body_of(graph) for graph in GRAPHS[200:400]]
@@ -40,7 +40,7 @@ CONTENTS = [body_of(graph) for graph in GRAPHS[200:400]]
 BARE = """
 import itertools
 sys.path.insert(0, {tests!r})
-import skdcf.cli._serve as door
+import skdcf.apps.cli._serve as door
 HEAD = [(b"content-type", b"application/json"), (b"content-length", b"500")]
 class Bare:
     def __init__(self, filters):

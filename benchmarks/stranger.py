@@ -27,7 +27,7 @@ from pathlib import Path
 import numpy as np
 from saving import RESULTS
 
-from skdcf.cli import main
+from skdcf.apps.cli import main
 
 ROOT = Path(__file__).resolve().parent.parent
 NAMES = "--map prompt=problem,reply=answer --map retrieved=context --group-by context"

@@ -13,7 +13,7 @@ import tempfile
 from contextlib import chdir, redirect_stderr, redirect_stdout
 from pathlib import Path
 
-from skdcf.cli import main
+from skdcf.apps.cli import main
 
 PAGE = Path(__file__).resolve().parent.parent / "docs/guide/wrong_turns.txt"
 #: What went wrong, and the command; the files are those of `write_files`.
@@ -85,7 +85,7 @@ TURNS = [
 
 def write_files():
     """Write the newcomer's files into the folder where one is, and fit a filter."""
-    from skdcf.llm import ClaimExtractor
+    from skdcf.apps.llm import ClaimExtractor
 
     passages = [
         "The bridge was opened in March 1932 after nine years of work.",

@@ -10,9 +10,9 @@ import numpy as np
 
 from skdcf import CoherentConformalFilter, save
 from skdcf.adapters import from_runs
-from skdcf.cli import main
+from skdcf.apps.cli import main
+from skdcf.apps.labelling import LabelStore
 from skdcf.datasets import read_jsonl, write_jsonl
-from skdcf.labelling import LabelStore
 
 ALPHA = 0.2
 N_STEPS = 4

@@ -3,9 +3,9 @@
 from pathlib import Path
 
 from skdcf import CoherentConformalFilter, ReasoningGraph
+from skdcf.apps.llm import split_sentences
 from skdcf.datasets import read_jsonl
 from skdcf.features import reasoning_features
-from skdcf.llm import split_sentences
 
 FOLDER = Path(__file__).resolve().parent.parent / "docs/guide/tutorial"
 JUDGED = read_jsonl(FOLDER / "judged.jsonl")

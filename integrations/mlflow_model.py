@@ -10,8 +10,8 @@ import pandas as pd
 from desk import JUDGED, TEST, answer_of, new_filter
 
 import skdcf
+from skdcf.apps.reporting import write_report
 from skdcf.metrics import coverage_score
-from skdcf.reporting import write_report
 
 cf = new_filter().fit(JUDGED.graphs, JUDGED.labels)
 covered = coverage_score(TEST.labels, cf.predict(TEST.graphs))

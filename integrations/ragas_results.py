@@ -10,7 +10,7 @@ from ragas.llms import BaseRagasLLM
 from ragas.metrics import Faithfulness
 
 from skdcf.adapters import from_verdicts
-from skdcf.llm import split_sentences
+from skdcf.apps.llm import split_sentences
 from skdcf.metrics import coverage_score
 
 verdicts = {

@@ -3,6 +3,9 @@ from . import (
     adapters as adapters,
 )
 from . import (
+    apps as apps,
+)
+from . import (
     datasets as datasets,
 )
 from . import (
@@ -27,12 +30,6 @@ from . import (
     inspection as inspection,
 )
 from . import (
-    labelling as labelling,
-)
-from . import (
-    llm as llm,
-)
-from . import (
     metrics as metrics,
 )
 from . import (
@@ -48,13 +45,7 @@ from . import (
     relaxation as relaxation,
 )
 from . import (
-    reporting as reporting,
-)
-from . import (
     scorers as scorers,
-)
-from . import (
-    service as service,
 )
 from . import (
     training as training,

@@ -127,7 +127,9 @@ class Serving:
     """``skdcf serve`` in another process; ``before`` is run in it first."""
 
     def __init__(self, model, *options, before="", **environment):
-        program = f"import sys\n{before}\nfrom skdcf.cli import main\nsys.exit(main())"
+        program = (
+            f"import sys\n{before}\nfrom skdcf.apps.cli import main\nsys.exit(main())"
+        )
         for _ in range(3):  # another program may take the port that was found free
             self._start(program, model, options, environment)
             if self._answers():

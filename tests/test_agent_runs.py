@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from skdcf import CoherentConformalFilter, HardCF
+from skdcf.apps.labelling.sources import get_label_sources
 from skdcf.datasets import fetch_agent_process_bench
 from skdcf.datasets.fetch import SOURCES
 from skdcf.graphs import pack_labels, question_groups
-from skdcf.labelling.sources import get_label_sources
 
 JUDGES = [
     "deepseek-v3.2",

@@ -8,8 +8,8 @@ import pytest
 
 from skdcf import HardCF, ReasoningGraph
 from skdcf.adapters import from_frame, from_verdicts
+from skdcf.apps.labelling.exchange import read_csv
 from skdcf.datasets import read_jsonl
-from skdcf.labelling.exchange import read_csv
 from skdcf.metrics import coverage_score
 
 PAIRS = [

@@ -16,6 +16,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.tree import DecisionTreeClassifier
 
 from skdcf import GraphBatch, HardCF, ReasoningGraph
+from skdcf.apps.reporting import write_report
 from skdcf.datasets import make_reasoning_graphs
 from skdcf.evaluation import CalibratedSearch
 from skdcf.exceptions import CalibrationWarning, LabelWarning
@@ -25,7 +26,6 @@ from skdcf.inspection import explain
 from skdcf.metrics import evaluate_filter, leave_one_out
 from skdcf.ops import overlap
 from skdcf.persistence import load_threshold, save_threshold
-from skdcf.reporting import write_report
 from skdcf.scorers import ClassifierScorer, Scorer
 from skdcf.scorers.making import FunctionScorer
 

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 from skdcf import CoherentConformalFilter, HardCF, save
-from skdcf.cli import main
+from skdcf.apps.cli import main
+from skdcf.apps.reporting import write_report
 from skdcf.datasets import make_word_problems, read_jsonl, write_jsonl
 from skdcf.evaluation import ChanceReport, evaluate_chances
 from skdcf.features import reasoning_features
 from skdcf.plots import ChanceDisplay, ShownDisplay
-from skdcf.reporting import write_report
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,8 @@ import numpy as np
 import pytest
 
 import skdcf
-from skdcf.cli import main
+from skdcf.apps.cli import main
+from skdcf.apps.reporting import write_report
 from skdcf.datasets import (
     make_reasoning_graphs,
     make_word_problems,
@@ -28,7 +29,6 @@ from skdcf.features import reasoning_features
 from skdcf.guarantees import ExpectedFalse
 from skdcf.inspection import explain
 from skdcf.metrics import evaluate_filter
-from skdcf.reporting import write_report
 from skdcf.scorers import PublicPrior
 
 
@@ -389,7 +389,7 @@ def test_an_interruption_leaves_no_file(files, tmp_path, monkeypatch, capsys):
     def interrupt(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("skdcf.cli._commands.GraphBatch.from_graphs", interrupt)
+    monkeypatch.setattr("skdcf.apps.cli._commands.GraphBatch.from_graphs", interrupt)
     assert (
         run("filter", files / "m.skops", files / "new.jsonl", "-o", tmp_path / "k")
         == 130
@@ -477,12 +477,14 @@ def test_plan_measures_what_doublings_buy(files, capsys):
 
 
 def test_every_command_names_a_function_that_there_is():
-    content = (Path(skdcf.__file__).parent / "cli" / "commands.toml").read_text("utf-8")
+    content = (Path(skdcf.__file__).parent / "apps/cli/commands.toml").read_text(
+        "utf-8"
+    )
     commands = tomllib.loads(content)["commands"]
     assert {"fit", "serve"} <= commands.keys()
     for command in commands.values():
         module, _, name = command["run"].partition(":")
-        assert callable(getattr(import_module(f"skdcf.cli.{module}"), name))
+        assert callable(getattr(import_module(f"skdcf.apps.cli.{module}"), name))
 
 
 def test_help_of_every_command_has_an_example_that_is_right(capsys):
@@ -508,7 +510,7 @@ def test_help_of_every_command_has_an_example_that_is_right(capsys):
 )
 def test_the_command_line_is_answered_without_scikit_learn(arguments, code):
     program = (
-        "import sys; from skdcf.cli import main\n"
+        "import sys; from skdcf.apps.cli import main\n"
         "try: main(sys.argv[1:])\n"
         "except SystemExit as end: code = end.code\n"
         "heavy = {'sklearn', 'numpy', 'scipy'} & set(sys.modules)\n"
@@ -522,9 +524,7 @@ def test_the_command_line_is_answered_without_scikit_learn(arguments, code):
 @pytest.mark.skipif(os.name != "posix", reason="Ctrl-C is sent as on POSIX")
 def test_ctrl_c_while_modules_are_imported(files):
     """At many moments; the first line of the program says that Python has started."""
-    program = (
-        "import sys, skdcf.cli; print('up', flush=True); sys.exit(skdcf.cli.main())"
-    )
+    program = "import sys, skdcf.apps.cli; print('up', flush=True); sys.exit(skdcf.apps.cli.main())"
     command = [sys.executable, "-c", program, "check", str(files / "old.jsonl")]
     for wait in np.linspace(0.005, 0.6, 4):
         with subprocess.Popen(
@@ -545,7 +545,7 @@ def test_what_is_missing_is_named_with_the_command_that_installs_it(
     def missing(*_):
         raise ModuleNotFoundError("No module named 'openai'", name="openai")
 
-    monkeypatch.setattr("skdcf.cli._files.read_problems", missing)
+    monkeypatch.setattr("skdcf.apps.cli._files.read_problems", missing)
     assert run("features", files / "new.jsonl", "-o", "-") == 2
     said = capsys.readouterr().err
     assert f'is missing: {sys.executable} -m pip install "skdcf[llm]"' in said
@@ -615,8 +615,8 @@ def test_the_model_is_saved_before_anything_is_said(files, tmp_path, monkeypatch
         raise BrokenPipeError
 
     saved = tmp_path / "m"
-    monkeypatch.setattr("skdcf.cli._commands.labelling.describe_labels", gone)
-    monkeypatch.setattr("skdcf.cli._main.os.dup2", lambda *_: None)
+    monkeypatch.setattr("skdcf.apps.cli._commands.labelling.describe_labels", gone)
+    monkeypatch.setattr("skdcf.apps.cli._main.os.dup2", lambda *_: None)
     assert run("fit", files / "old.jsonl", "-o", saved, "--scorer", "logistic") == 0
     assert saved.exists()
 

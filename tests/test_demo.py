@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from skdcf.cli import main
+from skdcf.apps.cli import main
 
 
 @pytest.mark.long

@@ -8,7 +8,7 @@ from textwrap import dedent
 
 import pytest
 
-from skdcf.cli import main
+from skdcf.apps.cli import main
 from skdcf.datasets import read_jsonl
 
 BLOCK = re.compile(

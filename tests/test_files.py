@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 import skdcf
-from skdcf.cli import main
+from skdcf.apps.cli import main
+from skdcf.apps.reporting import write_report
 from skdcf.datasets import make_reasoning_graphs, write_jsonl
 from skdcf.persistence import save_threshold
-from skdcf.reporting import write_report
 
 GRAPHS, Y = make_reasoning_graphs(60, random_state=0, return_X_y=True)
 POSIX = pytest.mark.skipif(os.name != "posix", reason="modes and kills of POSIX")

@@ -17,6 +17,7 @@ from sklearn.neighbors import KernelDensity, NearestNeighbors
 from sklearn.preprocessing import FunctionTransformer
 
 from skdcf import GraphBatch, HardCF, ReasoningGraph, accept_origin, load, save
+from skdcf.apps.labelling.sources import LabelSource, set_label_sources
 from skdcf.datasets import make_reasoning_graphs
 from skdcf.edges import chain_edges
 from skdcf.evaluation import CalibratedSearch, compare_filters
@@ -28,7 +29,6 @@ from skdcf.exceptions import (
 )
 from skdcf.features import AgreementFeatures, FrequencyFeature, GraphFeatures
 from skdcf.guarantees import NoFalseClaim
-from skdcf.labelling.sources import LabelSource, set_label_sources
 from skdcf.scorers import ClassifierScorer, FeatureScorer, FrequencyScorer, Scorer
 
 EDGES = {"given": [(0, 1)], "none": (), "unknown": None}

@@ -8,9 +8,9 @@ import pytest
 
 import skdcf
 from skdcf import ReasoningGraph
-from skdcf.cli import main
+from skdcf.apps.cli import main
+from skdcf.apps.labelling import LabelStore, RandomOrder, to_label_studio
 from skdcf.datasets import make_word_problems, read_jsonl, write_jsonl
-from skdcf.labelling import LabelStore, RandomOrder, to_label_studio
 
 
 def run(*arguments):
@@ -129,7 +129,7 @@ def test_where_no_label_can_move_the_threshold_no_page_is_opened(
 
 def test_what_is_judged_can_be_looked_at_again(tmp_path, capsys, monkeypatch):
     """The page opens where nothing is left to judge, for whoever has judged."""
-    monkeypatch.setattr("skdcf.cli._label._wait", lambda: None)
+    monkeypatch.setattr("skdcf.apps.cli._label._wait", lambda: None)
     data = make_word_problems(2, random_state=0)
     file = write_jsonl(tmp_path / "new.jsonl", data.graphs)
     store = LabelStore(read_jsonl(file).graphs, tmp_path / "j")

@@ -13,8 +13,7 @@ import pytest
 from sklearn.metrics import cohen_kappa_score, confusion_matrix
 
 from skdcf import HardCF, ReasoningGraph
-from skdcf.datasets import make_reasoning_graphs, read_jsonl, write_jsonl
-from skdcf.labelling import (
+from skdcf.apps.labelling import (
     LabelSource,
     LabelStore,
     agreement,
@@ -23,8 +22,9 @@ from skdcf.labelling import (
     next_to_label,
     to_label_studio,
 )
-from skdcf.labelling.exchange import LABEL_STUDIO_CONFIG, read_csv, write_csv
-from skdcf.labelling.sources import get_label_sources, set_label_sources
+from skdcf.apps.labelling.exchange import LABEL_STUDIO_CONFIG, read_csv, write_csv
+from skdcf.apps.labelling.sources import get_label_sources, set_label_sources
+from skdcf.datasets import make_reasoning_graphs, read_jsonl, write_jsonl
 
 
 def kappa_of(first, second):

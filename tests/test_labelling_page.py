@@ -15,14 +15,14 @@ import pytest
 from browser import Browser
 
 from skdcf import HardCF, ReasoningGraph
-from skdcf.labelling import (
+from skdcf.apps.labelling import (
     Disagreements,
     FilterOrder,
     LabelServer,
     LabelStore,
     RandomOrder,
 )
-from skdcf.labelling.sources import get_label_sources
+from skdcf.apps.labelling.sources import get_label_sources
 
 HOSTILE = [
     "<script>document.title = 'owned'</script>",
@@ -573,8 +573,8 @@ def test_mathematics_is_drawn_and_stays_harmless(tmp_path, browser):
 @pytest.mark.long
 def test_half_sent_requests_hold_no_threads(store, monkeypatch):
     """300 of them held 300 threads for ever."""
-    monkeypatch.setattr("skdcf.labelling._server._PATIENCE", 2.0)
-    monkeypatch.setattr("skdcf.labelling._server._Handler.timeout", 2.0)
+    monkeypatch.setattr("skdcf.apps.labelling._server._PATIENCE", 2.0)
+    monkeypatch.setattr("skdcf.apps.labelling._server._Handler.timeout", 2.0)
     before = threading.active_count()
     with LabelServer(store, "ann") as server, contextlib.ExitStack() as stack:
         for _ in range(300):

@@ -24,7 +24,6 @@ FLOORS = [
         "_drawing",
         "_files",
         "_html",
-        "_messages",
         "_parameters",
         "_version",
         "exceptions",
@@ -36,9 +35,10 @@ FLOORS = [
     {"estimators"},
     {"evaluation", "metrics"},
     {"inspection", "plots"},
-    {"adapters", "datasets", "labelling", "llm", "monitoring"}
-    | {"persistence", "reporting"},
-    {"__main__", "cli", "service"},
+    {"adapters", "datasets", "monitoring", "persistence"},
+    {"apps", "apps._messages"},
+    {"apps.labelling", "apps.llm", "apps.reporting"},
+    {"__main__", "apps.cli", "apps.service"},
 ]
 
 # Pure mathematics: nothing of scikit-learn, whose face is put on above.
@@ -100,7 +100,7 @@ OF_THE_ROOM = {
 # What rooms take from modules of others beyond their ``__all__``, which is for users. A
 # room offers the others these names and no more; one that nobody takes is struck out.
 TAKEN = {
-    "cli": "main",
+    "apps.cli": "main",
     "datasets.jsonl": "bunch_of describe_faults format_jsonl read_lines",
     "datasets.records": (
         "BROKEN OWN Problem USUAL build_dataset format_problem jsonl_schema "
@@ -132,9 +132,9 @@ TAKEN = {
     ),
     "graphs.sources": "KINDS SOURCES UNSURE iterate_sources read_sources unsure_claims",
     "guarantees": "OneThreshold PathRisks PerGroup refuse_dependence",
-    "labelling": "exchange",
-    "labelling.sources": "LabelSource WORDS get_label_sources set_label_sources",
-    "llm": (
+    "apps.labelling": "exchange",
+    "apps.labelling.sources": "LabelSource WORDS get_label_sources set_label_sources",
+    "apps.llm": (
         "EndpointError FilteredAnswer Frequency SampleAnswers SemanticJudge Usage "
         "Verify check_writer split_sentences"
     ),
@@ -164,7 +164,7 @@ TAKEN = {
         "log_coherence log_keep soft_supremum threshold_grid violation"
     ),
     "scorers.making": "as_scorer does_learn without_training",
-    "service": "JsonFormatter",
+    "apps.service": "JsonFormatter",
     "training.loop": "train",
     "training.preparing": (
         "Standardizer hold_out holdout_count noise_columns number_groups"
@@ -177,8 +177,14 @@ def place(path):
 
 
 def room(path):
-    """The folder of a file, or its own name where it stands at the top."""
-    return path.relative_to(PACKAGE).with_suffix("").parts[0]
+    """Return the part of the package that a file belongs to, such as "ops" or "apps.llm"."""
+    return room_of(path.relative_to(PACKAGE).with_suffix("").parts)
+
+
+def room_of(parts):
+    """Return the part of the package that a dotted name begins with."""
+    inside = parts[0] == "apps" and parts[1:2] not in ((), ("__init__",))
+    return ".".join(parts[: 1 + inside])
 
 
 def floor_of(name):
@@ -232,13 +238,16 @@ def base_of(path, node):
 
 def rooms_imported(path):
     """The rooms that a file imports from, apart from its own."""
-    names = [name.split(".") for name, _ in imports(path)]
-    found = {parts[1] for parts in names if parts[0] == "skdcf" and len(parts) > 1}
+    names = [tuple(name.split(".")) for name, _ in imports(path)]
+    found = {
+        room_of(parts[1:]) for parts in names if parts[0] == "skdcf" and len(parts) > 1
+    }
     return {name for name in found if is_module(name)} - {room(path)}
 
 
 def is_module(name):
-    return (PACKAGE / name).is_dir() or (PACKAGE / f"{name}.py").exists()
+    path = PACKAGE.joinpath(*name.split("."))
+    return path.is_dir() or path.with_suffix(".py").exists()
 
 
 def private_of_others(path):
@@ -248,8 +257,8 @@ def private_of_others(path):
     """
     for name, _ in imports(path):
         parts = name.split(".")
-        if parts[0] == "skdcf" and parts[1:2] != [room(path)]:
-            inside = parts[2:]
+        if parts[0] == "skdcf" and parts[1:] and room_of(parts[1:]) != room(path):
+            inside = parts[2:] if parts[1] != "apps" else parts[3:]
             if any(p.startswith("_") and not p.startswith("__") for p in inside):
                 yield name
 
@@ -275,7 +284,8 @@ def taken_from_others(path):
         for alias in node.names if base.partition(".")[0] == "skdcf" else ():
             module = base.removeprefix("skdcf").strip(".")
             whole = f"{module}.{alias.name}".strip(".")
-            if whole.split(".")[0] == room(path) or whole.startswith("_"):
+            own = room_of(whole.split(".")) == room(path)
+            if own or whole.startswith(("_", "apps._")):
                 continue
             if listed(whole) is not None:  # a module, of which attributes are taken
                 taken = attributes_of(alias.asname or alias.name, tree)
@@ -402,6 +412,17 @@ def test_heavy_modules_inside_functions():
         for path in python_files()
         for name, at_top in external(path)
         if at_top and name in HEAVY
+    ] == []
+
+
+def test_the_core_imports_no_application():
+    assert [
+        f"{place(path)} imports {name}"
+        for path in python_files()
+        for name, _ in imports(path)
+        if name.startswith("skdcf.apps")
+        and not room(path).startswith("apps")
+        and place(path) != "__main__.py"
     ] == []
 
 

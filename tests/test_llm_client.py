@@ -22,8 +22,7 @@ pytest.importorskip("openai", reason="the openai client is not installed")
 from chat_server import ChatServer, Endless, HangUp, Raw, Say, Status
 from sklearn.base import clone
 
-from skdcf.exceptions import SettingWarning
-from skdcf.llm import (
+from skdcf.apps.llm import (
     CallError,
     ChatClient,
     Decompose,
@@ -32,7 +31,8 @@ from skdcf.llm import (
     SampleAnswers,
     Usage,
 )
-from skdcf.llm import _transport as transport_module
+from skdcf.apps.llm import _transport as transport_module
+from skdcf.exceptions import SettingWarning
 
 KEY = "sk-secret-0123456789-abcdef"
 
@@ -79,7 +79,7 @@ def test_ctrl_c_is_seen_while_replies_are_waited_for(monkeypatch):
         return claims("one")
 
     monkeypatch.setattr(Future, "result", checked)
-    monkeypatch.setattr("skdcf.llm._client.wait", wait_shortly)
+    monkeypatch.setattr("skdcf.apps.llm._client.wait", wait_shortly)
     found = decompose(None, ["One."], client=ChatClient(complete=complete))
     assert found[0] == ["one"]
 
@@ -681,8 +681,8 @@ def test_errors_of_a_callable_come_through():
 
 
 def test_progress_is_shown_when_asked(capsys):
+    from skdcf.apps.llm import ClaimExtractor
     from skdcf.edges import no_edges
-    from skdcf.llm import ClaimExtractor
 
     for verbose in (False, True):
         ClaimExtractor(

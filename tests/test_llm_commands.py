@@ -18,9 +18,9 @@ pytest.importorskip("skops", reason="skops is not installed")
 from chat_server import ChatServer, Say, Status
 from scripted_model import ScriptedModel, is_right, make_question
 
-from skdcf.cli import main
+from skdcf.apps.cli import main
+from skdcf.apps.labelling import LabelStore
 from skdcf.datasets import read_jsonl, write_jsonl
-from skdcf.labelling import LabelStore
 
 KEY = "sk-command-line-13579"
 
@@ -309,7 +309,7 @@ def test_answer_without_a_server_is_no_abstention(
     server, tmp_path, capsys, monkeypatch
 ):
     """Whoever pipes the text on must not take a lost connection for an empty answer."""
-    monkeypatch.setattr("skdcf.llm._transport._back_off", lambda attempt: 0.01)
+    monkeypatch.setattr("skdcf.apps.llm._transport._back_off", lambda attempt: 0.01)
     answers = write_answers(tmp_path / "answers.jsonl", 40, 1, answered=False)
     problems = tmp_path / "p.jsonl"
     extract = ["extract", answers, "-o", problems, "--model", "m", "--write"]

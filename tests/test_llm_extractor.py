@@ -23,9 +23,7 @@ from chat_server import ChatServer, Status
 from scripted_model import ScriptedModel, make_question
 
 from skdcf import HardCF
-from skdcf.edges import chain_edges, no_edges
-from skdcf.features import reasoning_features
-from skdcf.llm import (
+from skdcf.apps.llm import (
     Answer,
     CallError,
     ChatClient,
@@ -37,6 +35,8 @@ from skdcf.llm import (
     Verify,
     split_sentences,
 )
+from skdcf.edges import chain_edges, no_edges
+from skdcf.features import reasoning_features
 
 TESTS = Path(__file__).parent
 
@@ -101,7 +101,7 @@ def test_every_step_can_be_a_function():
     np.testing.assert_array_equal(graph.features, [[4], [3]])
     assert graph.feature_names == ("length",)
     described = extractor.describe()["steps"]["decompose"]
-    assert described == {"function": "skdcf.llm.split_sentences"}
+    assert described == {"function": "skdcf.apps.llm.split_sentences"}
 
 
 def test_async_functions_are_awaited():
@@ -396,7 +396,7 @@ def test_killed_again_and_again_it_loses_no_finished_call_and_repeats_none(tmp_p
     answers = make_answers(60)
     log, cache = tmp_path / "log", tmp_path / "cache.sqlite"
     processes = multiprocessing.get_context("forkserver")
-    processes.set_forkserver_preload(["skdcf.llm", "openai"])
+    processes.set_forkserver_preload(["skdcf.apps.llm", "openai"])
     serve = [sys.executable, TESTS / "chat_server.py", "--log", log, "--delay", "0.02"]
     with subprocess.Popen(serve, stdout=subprocess.PIPE, text=True) as server:
         try:

@@ -16,10 +16,7 @@ from chat_server import ChatServer, Endless, Raw, Say, Status
 from scripted_model import ScriptedModel
 
 from skdcf import HardCF, ReasoningGraph
-from skdcf.edges import chain_edges, no_edges
-from skdcf.exceptions import SettingWarning
-from skdcf.guarantees import NoFalseClaim
-from skdcf.llm import (
+from skdcf.apps.llm import (
     Answer,
     CallError,
     ChatClient,
@@ -37,7 +34,10 @@ from skdcf.llm import (
     judge_labels,
     split_sentences,
 )
-from skdcf.llm import _transport as transport_module
+from skdcf.apps.llm import _transport as transport_module
+from skdcf.edges import chain_edges, no_edges
+from skdcf.exceptions import SettingWarning
+from skdcf.guarantees import NoFalseClaim
 
 KEY = 'sk-secret/0123"456789'
 GRAPH = ReasoningGraph(
@@ -529,7 +529,7 @@ def _sure(graph):
 
 
 def test_a_sentence_stays_only_if_all_of_it_is_kept():
-    from skdcf.llm._extractor import cut_answer
+    from skdcf.apps.llm._extractor import cut_answer
 
     answer = "Ann has 3 pens, and Bob has 5.\n- They have 8 together. The end."
     spans = {
@@ -843,7 +843,7 @@ def test_a_function_cannot_wait_for_its_own_client():
 
 
 def test_log_odds_of_a_hand_made_reply():
-    from skdcf.llm._calls import log_odds
+    from skdcf.apps.llm._calls import log_odds
 
     reply = Reply("true", top_logprobs=[{"tr": math.log(0.6), "f": math.log(0.2)}])
     assert log_odds(reply, ["true"]) == [1.0]  # the word is not in the tokens

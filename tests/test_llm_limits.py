@@ -14,11 +14,11 @@ pytest.importorskip("openai", reason="the openai client is not installed")
 
 from chat_server import ChatServer, HangUp, Raw, Say, Status
 
+from skdcf.apps.llm import CallError, ChatClient, Decompose, EndpointError
+from skdcf.apps.llm import _patience as patience_module
+from skdcf.apps.llm import _transport as transport_module
+from skdcf.apps.llm._patience import read_wait
 from skdcf.exceptions import SettingWarning
-from skdcf.llm import CallError, ChatClient, Decompose, EndpointError
-from skdcf.llm import _patience as patience_module
-from skdcf.llm import _transport as transport_module
-from skdcf.llm._patience import read_wait
 
 SCALE = 0.01
 

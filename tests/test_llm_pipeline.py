@@ -14,12 +14,8 @@ from chat_server import ChatServer, Status
 from scripted_model import ScriptedModel, is_right, make_question
 
 from skdcf import CoherentConformalFilter, HardCF, ReasoningGraph, load, save
-from skdcf.datasets import make_reasoning_graphs, read_jsonl, write_jsonl
-from skdcf.edges import no_edges, number_flow_edges
-from skdcf.exceptions import GuaranteeWarning, LabelWarning, SettingWarning
-from skdcf.guarantees import ExpectedFalse
-from skdcf.labelling.sources import LabelSource, set_label_sources
-from skdcf.llm import (
+from skdcf.apps.labelling.sources import LabelSource, set_label_sources
+from skdcf.apps.llm import (
     ChatClient,
     ClaimExtractor,
     ConformalFactualityPipeline,
@@ -32,6 +28,10 @@ from skdcf.llm import (
     judge_labels,
     split_sentences,
 )
+from skdcf.datasets import make_reasoning_graphs, read_jsonl, write_jsonl
+from skdcf.edges import no_edges, number_flow_edges
+from skdcf.exceptions import GuaranteeWarning, LabelWarning, SettingWarning
+from skdcf.guarantees import ExpectedFalse
 from skdcf.metrics import coverage_score
 
 KEY = "sk-another-secret-9876543210"
@@ -399,7 +399,7 @@ def test_saved_and_loaded_it_is_the_same_and_holds_no_key(
     assert all(KEY.encode() not in part for part in [path.read_bytes(), *parts])
     with pytest.raises(ValueError, match="it would open base_url") as refused:
         load(path)
-    names = re.findall(r"'(skdcf\.llm\.\w+)'", str(refused.value))
+    names = re.findall(r"'(skdcf\.apps\.llm\.\w+)'", str(refused.value))
     with pytest.warns(SettingWarning, match="would open base_url"):
         again = load(path, trusted=names)
     with pytest.raises(ValueError, match=r"no address.*set_params"):
@@ -427,13 +427,13 @@ def test_the_functions_of_the_package_can_be_saved(tmp_path):
     with pytest.raises(ValueError, match=rf"names .*{name}, which skdcf does not know"):
         load(path)
     ours = ["ClaimExtractor", "ConformalFactualityPipeline", "Usage"]
-    trusted = [name, *(f"skdcf.llm.{one}" for one in ours)]
+    trusted = [name, *(f"skdcf.apps.llm.{one}" for one in ours)]
     assert load(path, trusted=trusted).answer(["q"], ["1 + 1 = 2."])[0].text
 
 
 def test_the_report_says_who_gave_the_labels(fitted, tmp_path):
-    from skdcf.labelling.sources import LabelSource, set_label_sources
-    from skdcf.reporting import write_report
+    from skdcf.apps.labelling.sources import LabelSource, set_label_sources
+    from skdcf.apps.reporting import write_report
 
     pipeline, graphs = fitted
     hostile = LabelSource("human", "<b>ann</b>")

@@ -15,9 +15,7 @@ from chat_server import ChatServer, Raw
 from scripted_model import ScriptedModel
 
 from skdcf import HardCF, ReasoningGraph
-from skdcf.edges import chain_edges, no_edges
-from skdcf.exceptions import SettingWarning
-from skdcf.llm import (
+from skdcf.apps.llm import (
     CallError,
     ChatClient,
     ClaimExtractor,
@@ -32,8 +30,10 @@ from skdcf.llm import (
     judge_labels,
     split_sentences,
 )
-from skdcf.llm._calls import VERSIONS, load_prompt
-from skdcf.llm._decoding import mend_backslashes
+from skdcf.apps.llm._calls import VERSIONS, load_prompt
+from skdcf.apps.llm._decoding import mend_backslashes
+from skdcf.edges import chain_edges, no_edges
+from skdcf.exceptions import SettingWarning
 
 GRAPH = ReasoningGraph(
     None, [(0, 1)], claims=["2 + 2 = 4", "4 + 1 = 6"], problem="What is it?"
@@ -223,7 +223,7 @@ def test_a_claim_that_is_repeated_is_no_verdict():
 
 
 def test_a_sentence_that_was_cut_off_is_no_verdict():
-    from skdcf.llm import Reply
+    from skdcf.apps.llm import Reply
 
     reply = Reply("The claim is true", finish_reason="length")
     step = Verify(log_odds=False)

@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skdcf import ReasoningGraph
-from skdcf.features import FrequencyFeature, SemanticFeatures
-from skdcf.llm import (
+from skdcf.apps.llm import (
     CallError,
     Decompose,
     DeduceGraph,
@@ -25,7 +24,8 @@ from skdcf.llm import (
     join_claims,
     split_sentences,
 )
-from skdcf.llm._calls import VERSIONS, load_prompt, parse_object
+from skdcf.apps.llm._calls import VERSIONS, load_prompt, parse_object
+from skdcf.features import FrequencyFeature, SemanticFeatures
 
 GRAPH = ReasoningGraph.from_parents(
     [[], [0], [0, 1]],
@@ -369,9 +369,9 @@ def test_a_merge_that_fails_gives_the_claims_as_they_stand(texts):
 
 
 def test_every_prompt_is_a_file_and_every_file_a_prompt():
-    import skdcf.llm
+    import skdcf.apps.llm
 
-    folder = Path(skdcf.llm.__file__).parent / "prompts"
+    folder = Path(skdcf.apps.llm.__file__).parent / "prompts"
     files = {path.stem for path in folder.glob("*.txt")}
     assert files == {f"{name}-{version}" for name, version in VERSIONS.items()}
     for name in VERSIONS:

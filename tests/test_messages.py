@@ -10,10 +10,10 @@ import pytest
 
 import skdcf
 import skdcf.datasets.records
-from skdcf._messages import reworded
+from skdcf.apps._messages import reworded
 
 PACKAGE = Path(skdcf.__file__).parent
-TABLE = tomllib.loads((PACKAGE / "messages.toml").read_text("utf-8"))["messages"]
+TABLE = tomllib.loads((PACKAGE / "apps/messages.toml").read_text("utf-8"))["messages"]
 #: What a reader of the program should not meet, once options such as --map a=b are cut out.
 PYTHON = re.compile(
     r"\w+=[\w\[({\"'.]|\bTrue\b|\bFalse\b|\bNone\b|\w\(\)|\w\((?:X|\.\.\.)|predict\("
@@ -24,8 +24,8 @@ OPTION = re.compile(r"--[\w-]+( \S+=\S+)?")
 NO_COMMAND = [
     "_drawing.py",
     "_html.py",
-    "llm/_session.py",
-    "labelling/exchange.py",
+    "apps/llm/_session.py",
+    "apps/labelling/exchange.py",
     "guarantees/_calibration.py",
     "adapters/",
     "datasets/_agents.py",
@@ -188,7 +188,7 @@ def test_problems_count_from_1_where_lines_do():
 
 
 def test_the_service_answers_in_words_of_a_request():
-    from skdcf.service._app import _fault
+    from skdcf.apps.service._app import _fault
 
     broken = {"labls": [1], "question": "?", "claims": ["a"]}
     with pytest.raises(ValueError, match="rename=") as caught:

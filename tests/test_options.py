@@ -5,13 +5,13 @@ import pytest
 
 import skdcf
 from skdcf import HardCF
+from skdcf.apps.labelling import ReviewOrder, next_to_label, review_curve
+from skdcf.apps.reporting import write_report
 from skdcf.datasets import make_reasoning_graphs, make_word_problems
 from skdcf.evaluation import compare_filters
 from skdcf.guarantees import NoFalseClaim
 from skdcf.inspection import permutation_importance, single_feature_ablation
-from skdcf.labelling import ReviewOrder, next_to_label, review_curve
 from skdcf.monitoring import CoverageMonitor, release_claims
-from skdcf.reporting import write_report
 
 X, Y = make_reasoning_graphs(240, random_state=0, return_X_y=True)
 WORDS, WORD_LABELS = make_word_problems(120, random_state=0, return_X_y=True)

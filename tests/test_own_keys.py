@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from skdcf.cli import main
+from skdcf.apps.cli import main
 from skdcf.datasets import make_reasoning_graphs, read_jsonl, write_jsonl
 
 PASSAGES = [

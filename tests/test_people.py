@@ -7,11 +7,11 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.tree import DecisionTreeClassifier
 
 from skdcf import CoherentConformalFilter, HardCF, ReasoningGraph, load
-from skdcf.cli import main
+from skdcf.apps.cli import main
+from skdcf.apps.labelling import next_to_label
 from skdcf.datasets import write_jsonl
 from skdcf.evaluation import CalibratedSearch, compare_filters
 from skdcf.exceptions import CalibrationWarning, GuaranteeWarning, LabelWarning
-from skdcf.labelling import next_to_label
 from skdcf.scorers import ClassifierScorer
 
 HUMAN = {"kind": "human", "by": "ann", "when": None, "version": None}

@@ -37,6 +37,7 @@ from skdcf import (
     SingleFeatureCF,
     XGBoostCF,
 )
+from skdcf.apps.llm import ChatClient, ClaimExtractor
 from skdcf.datasets import make_reasoning_graphs
 from skdcf.evaluation import CalibratedSearch
 from skdcf.exceptions import SettingWarning
@@ -48,7 +49,6 @@ from skdcf.features import (
     reasoning_features,
 )
 from skdcf.guarantees import ExpectedFalse, NoFalseClaim
-from skdcf.llm import ChatClient, ClaimExtractor
 from skdcf.persistence import (
     CalibratedThreshold,
     _save,
@@ -447,7 +447,7 @@ def test_clients_come_without_addresses(tmp_path):
     cf = make_pipeline(extractor, HardCF("frequency-score"))
     cf.steps[-1][1].fit(GRAPHS, LABELS)
     path = skdcf.save(cf, tmp_path / "cf")
-    with pytest.raises(ValueError, match=r"skdcf\.llm\.ChatClient") as caught:
+    with pytest.raises(ValueError, match=r"skdcf\.apps\.llm\.ChatClient") as caught:
         skdcf.load(path)
     for text in ("base_url='http://127.0.0.1:1/v1'", "key_variable='HOME'", "cache="):
         assert text in str(caught.value)

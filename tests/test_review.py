@@ -5,10 +5,10 @@ import pytest
 from sklearn.base import clone
 
 from skdcf import CoherentConformalFilter, HardCF
+from skdcf.apps.labelling import ReviewOrder, review_curve
 from skdcf.datasets import make_reasoning_graphs, make_word_problems
 from skdcf.exceptions import LabelWarning
 from skdcf.features import reasoning_features
-from skdcf.labelling import ReviewOrder, review_curve
 from skdcf.scorers import ClassifierScorer
 
 

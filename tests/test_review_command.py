@@ -11,15 +11,15 @@ import pytest
 from browser import Browser
 
 import skdcf
-from skdcf.cli import main
-from skdcf.datasets import make_word_problems, read_jsonl, write_jsonl
-from skdcf.labelling import (
+from skdcf.apps.cli import main
+from skdcf.apps.labelling import (
     AuditOrder,
     BudgetOrder,
     LabelServer,
     LabelStore,
     ReviewOrder,
 )
+from skdcf.datasets import make_word_problems, read_jsonl, write_jsonl
 from skdcf.metrics import audit_bound
 
 N_NEW = 60

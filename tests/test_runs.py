@@ -8,7 +8,7 @@ from scipy.stats import betabinom
 
 from skdcf import HardCF, ReasoningGraph
 from skdcf.adapters import from_runs
-from skdcf.cli import main
+from skdcf.apps.cli import main
 from skdcf.edges import chain_edges
 
 USER = {"role": "user", "content": "Where was the founder of Acme born?"}

@@ -31,11 +31,11 @@ from serving import (
 )
 
 import skdcf
-from skdcf.cli import main
+from skdcf.apps.cli import main
+from skdcf.apps.service import create_app
 from skdcf.graphs import question_groups
 from skdcf.inspection import explain
 from skdcf.monitoring import CoverageMonitor
-from skdcf.service import create_app
 
 
 @pytest.fixture(scope="module")
@@ -121,7 +121,7 @@ def test_requests_that_wait_are_decided_together_as_each_by_itself(
         sizes.append(len(graphs))
         return explain(filter, graphs, **options)
 
-    monkeypatch.setattr("skdcf.service._served.explain", counted)
+    monkeypatch.setattr("skdcf.apps.service._served.explain", counted)
     app = create_app(filter)
     for _ in range(2):  # each time in a loop of its own
         together = asyncio.run(replies_of(app, contents))
@@ -144,7 +144,7 @@ def test_a_fault_of_one_answer_is_not_that_of_others(fitted, monkeypatch):
             raise RuntimeError("a scorer fails")
         return explain(filter, graphs, **options)
 
-    monkeypatch.setattr("skdcf.service._served.explain", broken)
+    monkeypatch.setattr("skdcf.apps.service._served.explain", broken)
     contents = [body_of(graph) for graph in GRAPHS[200:220]]
     contents[7] = changed(207, problem="broken")
     contents.append(changed(220, problem="long", context=["x" * 20_000]))
@@ -438,7 +438,7 @@ def test_without_starlette_the_extra_is_named(fitted, monkeypatch):
 
 
 def test_too_many_requests_are_asked_to_come_later(fitted, monkeypatch):
-    monkeypatch.setattr("skdcf.service._app._MOST_WAITING", 0)
+    monkeypatch.setattr("skdcf.apps.service._app._MOST_WAITING", 0)
     status, reply, head = call(create_app(fitted), "/v1/filter", GOOD)
     assert status == 503 and "come again" in reply["error"]
     assert head["retry-after"] == "1"
@@ -448,7 +448,7 @@ def test_a_fault_inside_shows_no_text(fitted, monkeypatch, caplog):
     def broken(*_, **__):
         raise RuntimeError("claim 0 of 200 is private")
 
-    monkeypatch.setattr("skdcf.service._served.explain", broken)
+    monkeypatch.setattr("skdcf.apps.service._served.explain", broken)
     status, reply, _ = call(create_app(fitted), "/v1/filter", GOOD)
     assert status == 500 and "private" not in json.dumps(reply)
     assert "RuntimeError" in caplog.text and "private" not in caplog.text
@@ -567,7 +567,7 @@ def test_kill_9_loses_no_label(model, tmp_path):
 @POSIX
 def test_what_runs_is_finished_and_no_secret_is_logged(model):
     slow = (
-        "import time, skdcf.service._served as app\nplain = app.explain\n"
+        "import time, skdcf.apps.service._served as app\nplain = app.explain\n"
         "def explain(*a, **k): time.sleep(2); return plain(*a, **k)\n"
         "app.explain = explain"
     )

@@ -17,14 +17,14 @@ from scripted_model import ScriptedModel, is_right, make_question
 from serving import Serving, call, reply_of
 
 from skdcf import CoherentConformalFilter, HardCF, accept_origin, save
-from skdcf.cli import main
-from skdcf.llm import (
+from skdcf.apps.cli import main
+from skdcf.apps.llm import (
     ChatClient,
     ClaimExtractor,
     ConformalFactualityPipeline,
     Verify,
 )
-from skdcf.service import create_app
+from skdcf.apps.service import create_app
 
 KEY = "sk-behind-the-service-97531"
 QUESTION = "Start with 12, add 5, then multiply by 3. What comes out?"
@@ -312,7 +312,7 @@ def test_a_budget_is_for_a_day(written, server, prices):
 
 
 def test_too_many_answers_at_a_time(written, server, monkeypatch):
-    monkeypatch.setattr("skdcf.service._answers._MOST_ANSWERS", 0)
+    monkeypatch.setattr("skdcf.apps.service._answers._MOST_ANSWERS", 0)
     status, _, headers = ask(app_of(written, server))
     assert status == 503 and headers["retry-after"] == "1"
 

@@ -32,8 +32,8 @@ from serving import (
 )
 
 import skdcf
-from skdcf.cli import main
-from skdcf.service import JsonFormatter, create_app
+from skdcf.apps.cli import main
+from skdcf.apps.service import JsonFormatter, create_app
 
 POSIX = pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
 
@@ -82,7 +82,7 @@ async def gone():
 
 @pytest.mark.parametrize("pieces", [[], [b'{"cl'], [b" "] * 3])
 def test_a_body_that_does_not_come_in_time_is_given_up(fitted, monkeypatch, pieces):
-    monkeypatch.setattr("skdcf.service._requests._BODY", 0.05)
+    monkeypatch.setattr("skdcf.apps.service._requests._BODY", 0.05)
     app = create_app(fitted)
     for path in ("/v1/filter", "/v1/labels"):
         work = reply_of(app, path, receive=sending(*pieces))
@@ -94,8 +94,8 @@ def test_a_body_that_does_not_come_in_time_is_given_up(fitted, monkeypatch, piec
 def test_a_stream_has_a_deadline_for_its_first_line_and_one_for_each_other(
     online, monkeypatch
 ):
-    monkeypatch.setattr("skdcf.service._requests._BODY", 0.05)
-    monkeypatch.setattr("skdcf.service._requests._IDLE", 0.1)
+    monkeypatch.setattr("skdcf.apps.service._requests._BODY", 0.05)
+    monkeypatch.setattr("skdcf.apps.service._requests._IDLE", 0.1)
     app = create_app(online)
     head, claim, *_ = lines_of(GRAPHS[200])
     for pieces, seconds in (([b'{"question"'], "0.05"), ([as_lines([head])], "0.1")):
@@ -124,7 +124,7 @@ def test_lines_may_come_in_any_pieces(online):
 @pytest.mark.parametrize("bound", ["_MOST_BODIES", "_MOST_BYTES"])
 def test_the_oldest_body_is_given_up_for_a_new_one(fitted, monkeypatch, bound):
     """4,020 that were slow kept everybody else out, whoever asked for /health included."""
-    monkeypatch.setattr(f"skdcf.service._requests.{bound}", 3)
+    monkeypatch.setattr(f"skdcf.apps.service._requests.{bound}", 3)
     app = create_app(fitted)
 
     async def many():
@@ -151,7 +151,7 @@ def test_the_oldest_body_is_given_up_for_a_new_one(fitted, monkeypatch, bound):
 
 
 def test_health_ready_and_metrics_stand_outside_the_bound(fitted, monkeypatch):
-    monkeypatch.setattr("skdcf.service._app._MOST_WAITING", 0)
+    monkeypatch.setattr("skdcf.apps.service._app._MOST_WAITING", 0)
     app = create_app(fitted)
     assert call(app, "/v1/filter", GOOD)[0] == 503
     assert call(app, "/health", method="GET")[0] == 200
@@ -163,7 +163,7 @@ def test_health_ready_and_metrics_stand_outside_the_bound(fitted, monkeypatch):
 
 
 def test_too_many_streams_are_asked_to_come_later(online, monkeypatch):
-    monkeypatch.setattr("skdcf.service._app._MOST_STREAMS", 0)
+    monkeypatch.setattr("skdcf.apps.service._app._MOST_STREAMS", 0)
     app = create_app(online)
     assert call(app, "/v1/filter", as_lines(lines_of(GRAPHS[200])), **LINES)[0] == 503
     assert call(app, "/v1/filter", GOOD)[0] == 200
@@ -211,7 +211,7 @@ def test_histograms_count_every_request_once(fitted):
 
 
 def test_the_log_can_be_lines_of_json(fitted, caplog):
-    caplog.set_level(logging.INFO, logger="skdcf.service")
+    caplog.set_level(logging.INFO, logger="skdcf.apps.service")
     app = create_app(fitted)
     call(app, "/v1/filter", GOOD)
     call(app, "/elsewhere", GOOD)
@@ -294,7 +294,7 @@ def test_other_filters_take_the_place_of_these(fitted, tmp_path):
 def test_answers_that_memory_has_dropped_are_looked_up(
     fitted, tmp_path, monkeypatch, has_folder
 ):
-    monkeypatch.setattr("skdcf.service._journal._MOST_IN_MEMORY", 5)
+    monkeypatch.setattr("skdcf.apps.service._journal._MOST_IN_MEMORY", 5)
     app = create_app(fitted, folder=tmp_path if has_folder else None)
     ids = [call(app, "/v1/filter", GOOD)[1]["id"] for _ in range(8)]
     labels = [1] * GRAPHS[200].n_claims
@@ -330,7 +330,7 @@ def test_4000_slow_clients_keep_nobody_out(model, fitted):
     mask = fitted.predict([GRAPHS[200]])[0].tolist()
     clients = []
     try:
-        patience = "import skdcf.service._requests as door\ndoor._BODY = 15.0\n"
+        patience = "import skdcf.apps.service._requests as door\ndoor._BODY = 15.0\n"
         with Serving(model, before=patience) as serving:
             for _ in range(4100):
                 clients.append(connected(serving.port))
@@ -356,7 +356,7 @@ def test_4000_slow_clients_keep_nobody_out(model, fitted):
 @pytest.mark.long
 @POSIX
 def test_a_connection_on_which_no_request_begins_is_ended(model):
-    impatient = "import skdcf.cli._serve as door\ndoor._HEAD = 0.5\n"
+    impatient = "import skdcf.apps.cli._serve as door\ndoor._HEAD = 0.5\n"
     with Serving(model, before=impatient) as serving:
         with connected(serving.port) as silent, connected(serving.port) as begun:
             begun.sendall(b"POST /v1/filter HTTP/1.1\r\nHost: 127")
@@ -430,7 +430,7 @@ def test_a_signal_loads_the_filter_anew_and_a_broken_one_keeps_the_old(
 @pytest.mark.parametrize("has_folder", [False, True])
 def test_8000_requests_leave_the_memory_as_it_was(model, tmp_path, has_folder):
     options = ["--folder", tmp_path] if has_folder else []
-    few = "import skdcf.service._journal as journal\njournal._MOST_IN_MEMORY = 1000\n"
+    few = "import skdcf.apps.service._journal as journal\njournal._MOST_IN_MEMORY = 1000\n"
     used = []
     request = whole_request()
     with (

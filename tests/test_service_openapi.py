@@ -11,8 +11,8 @@ from openapi_checker import fault_of, fault_of_reply, resolved
 from serving import GRAPHS, TOKEN, Y, as_lines, body_of, call, lines_of
 
 import skdcf
+from skdcf.apps.service import create_app
 from skdcf.datasets.records import jsonl_schema
-from skdcf.service import create_app
 
 
 @pytest.fixture(scope="module")

@@ -18,7 +18,7 @@ from serving import GRAPHS, LINES, Serving, Y, as_lines, call, rows_of
 
 import skdcf
 from skdcf.adapters import from_runs
-from skdcf.service import _runs, _served, create_app
+from skdcf.apps.service import _runs, _served, create_app
 
 RUNS = [
     graph.replace(edges=[(v - 1, v) for v in range(1, graph.n_claims)])

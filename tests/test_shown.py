@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from skdcf import GraphBatch, HardCF, ReasoningGraph, load
-from skdcf.cli import main
+from skdcf.apps.cli import main
 from skdcf.datasets import (
     make_reasoning_graphs,
     make_word_problems,

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from skdcf.adapters import from_runs
-from skdcf.cli import main
+from skdcf.apps.cli import main
 from skdcf.datasets import read_jsonl
 from skdcf.persistence import load
 

@@ -33,7 +33,7 @@ def test_the_stub_names_what_the_lazy_imports_find(checkout):
     named = {alias.name for node in imports for alias in node.names}
     page = (checkout / "docs" / "api.rst").read_text(encoding="utf-8")
     public = set(re.findall(r"^   skdcf\.(\w+)$", page, re.MULTILINE)) | {"graphs"}
-    assert named == {*skdcf.__all__, "__version__"} | public
+    assert named == {*skdcf.__all__, "__version__", "apps"} | public
     for name in named:
         assert getattr(skdcf, name) is not None
     [stated] = [node.value for node in tree.body if isinstance(node, ast.Assign)]

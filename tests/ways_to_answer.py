@@ -19,8 +19,8 @@ from dataclasses import dataclass
 from chat_server import ChatServer, HangUp, Raw, Say, Status
 
 from skdcf import HardCF, accept_origin
-from skdcf.llm import CallError, ChatClient, ClaimExtractor, Verify
-from skdcf.llm import _transport as transport_module
+from skdcf.apps.llm import CallError, ChatClient, ClaimExtractor, Verify
+from skdcf.apps.llm import _transport as transport_module
 
 SCALE = 0.01
 #: Claims, and whether each is true. Commands begin like escapes of JSON: \b \f \n \r \t.

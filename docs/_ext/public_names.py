@@ -80,12 +80,12 @@ def report(name, problem):
 
 
 def public_modules(internal):
-    """The package and its top-level modules that are not internal."""
-    package = import_module(PACKAGE)
-    yield package
-    for _, name, _ in pkgutil.iter_modules(package.__path__):
-        if not name.startswith("_") and name not in internal:
-            yield import_module(f"{PACKAGE}.{name}")
+    """The package, its top-level modules and the applications that are not internal."""
+    yield import_module(PACKAGE)
+    for parent in (PACKAGE, f"{PACKAGE}.apps"):
+        for _, name, _ in pkgutil.iter_modules(import_module(parent).__path__):
+            if not name.startswith("_") and name not in internal:
+                yield import_module(f"{parent}.{name}")
 
 
 def public_names(module):

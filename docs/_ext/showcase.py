@@ -18,7 +18,7 @@ def setup(app):
 
 def write_example(app, error):
     """The report of the filter that the landing page shows at work."""
-    from skdcf.reporting import write_report
+    from skdcf.apps.reporting import write_report
 
     if error is None and app.builder.format == "html":
         model, graphs, labels = filter_of_tutorial()

@@ -37,7 +37,7 @@ print(questions[0])
 # answers, and every claim three columns: the frequency score, and a judge's verdict with its
 # log odds. The answers themselves are asked for first.
 
-from skdcf.llm import (
+from skdcf.apps.llm import (
     ChatClient,
     ClaimExtractor,
     Frequency,
@@ -69,7 +69,7 @@ graphs
 # Here a person would judge the claims on the page that ``skdcf label`` opens. A rule that
 # checks every sum stands in for this person; judgements go into the same journal.
 
-from skdcf.labelling import LabelStore, describe_labels
+from skdcf.apps.labelling import LabelStore, describe_labels
 
 store = LabelStore(graphs, f"{folder.name}/labels.journal")
 for i, graph in enumerate(graphs):
@@ -85,7 +85,7 @@ print(describe_labels(labelled.graphs, labelled.labels))
 # calibrate.
 
 from skdcf import HardCF
-from skdcf.llm import ConformalFactualityPipeline
+from skdcf.apps.llm import ConformalFactualityPipeline
 
 filter = HardCF("judge_log_odds", alpha=0.1, ties="jitter", random_state=0)
 pipeline = ConformalFactualityPipeline(extractor, filter)
@@ -123,8 +123,8 @@ ReasoningGraphDisplay.from_graph(shown.original, kept=shown.kept, labels=labels)
 # A model can propose labels. How far they can be trusted is measured on claims that people
 # have judged; the last line is what a filter may lose that calibrates on them.
 
-from skdcf.labelling import agreement
-from skdcf.llm import judge_labels
+from skdcf.apps.labelling import agreement
+from skdcf.apps.llm import judge_labels
 
 proposed = judge_labels(list(graphs), "scripted-judge", client)
 for line in str(agreement(proposed.labels, labelled.labels)).splitlines():

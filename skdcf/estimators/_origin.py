@@ -343,7 +343,7 @@ def note_judges(filters, batch, labels):
             f"({', '.join(names)}), so that the promise is about its verdicts: of errors "
             "that it overlooks, any number may be kept. Draw some answers blindly and let a "
             "person judge them (skdcf label): fit lets these calibrate and the model's train, "
-            "and on the command line --people FILE does. skdcf.labelling.agreement says how "
+            "and on the command line --people FILE does. skdcf.apps.labelling.agreement says how "
             "far the model's labels can be trusted",
             LabelWarning,
         )

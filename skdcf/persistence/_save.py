@@ -260,19 +260,16 @@ def _check_sums(sums, parts):
 
 
 PACKAGE = __name__.partition(".")[0]
-_INSIDE = ("cli", "estimators", "ops")  # rooms that users do not import from
-# Rooms whose classes open connections and files.
-_OUTWARD = (
-    "skdcf.labelling.",
-    "skdcf.llm.",
-)
+_INSIDE = ("apps", "cli", "estimators", "ops")  # modules that users do not import from
+# Classes of applications open connections and files.
+_APPLICATIONS = f"{PACKAGE}.apps"
 
 #: Classes and harmless functions, beside what skops trusts by itself.
 _KNOWN = (
     "pathlib.PosixPath",
     "pathlib.WindowsPath",
-    "skdcf.llm.join_claims",
-    "skdcf.llm.split_sentences",
+    "skdcf.apps.llm.join_claims",
+    "skdcf.apps.llm.split_sentences",
     "sklearn.metrics._scorer._PassthroughScorer",
     "xgboost.sklearn.XGBClassifier",
 )
@@ -302,9 +299,13 @@ _MOVED = {"pathlib._local": "pathlib"}
 @cache
 def public_modules():
     """Dotted names of the modules that users import from."""
-    modules = (m.name for m in pkgutil.iter_modules(import_module(PACKAGE).__path__))
-    public = [m for m in modules if not m.startswith("_") and m not in _INSIDE]
-    return PACKAGE, *(f"{PACKAGE}.{name}" for name in sorted(public))
+    public = [
+        f"{package}.{module.name}"
+        for package in (PACKAGE, _APPLICATIONS)
+        for module in pkgutil.iter_modules(import_module(package).__path__)
+        if not module.name.startswith("_") and module.name not in _INSIDE
+    ]
+    return PACKAGE, *sorted(public)
 
 
 @cache
@@ -418,7 +419,7 @@ def close_openings(schema):
 def _is_known(name):
     if name in _known_names():
         return True
-    return _class_of(name) is not None and not name.startswith(_OUTWARD)
+    return _class_of(name) is not None and not name.startswith(f"{_APPLICATIONS}.")
 
 
 def _openings(schema):

@@ -11,6 +11,10 @@ from sklearn.model_selection import GridSearchCV
 import skdcf
 from skdcf import CoherentConformalFilter, GraphBatch, HardCF, ReasoningGraph
 from skdcf.adapters import from_frame, to_frame
+from skdcf.apps.labelling import LabelSource, RandomOrder, ReviewOrder, agreement
+from skdcf.apps.llm import ChatClient, ClaimExtractor, split_sentences
+from skdcf.apps.reporting import write_report
+from skdcf.apps.service import create_app
 from skdcf.datasets import (
     labels_from_first_error,
     make_reasoning_graphs,
@@ -22,8 +26,6 @@ from skdcf.features import AgreementFeatures, reasoning_features
 from skdcf.graphs import pack_labels, question_groups
 from skdcf.guarantees import ExpectedFalse, NoFalseClaim, problems_needed
 from skdcf.inspection import explain, permutation_importance
-from skdcf.labelling import LabelSource, RandomOrder, ReviewOrder, agreement
-from skdcf.llm import ChatClient, ClaimExtractor, split_sentences
 from skdcf.metrics import FilterReport, coverage_interval, leave_one_out
 from skdcf.monitoring import (
     CoverageMonitor,
@@ -34,9 +36,7 @@ from skdcf.monitoring import (
 from skdcf.persistence import CalibratedThreshold, load_threshold, save_threshold
 from skdcf.plots import ReasoningGraphDisplay, ReportDisplay
 from skdcf.relaxation import GridRelaxation
-from skdcf.reporting import write_report
 from skdcf.scorers import ClassifierScorer, LinearScorer, NeymanPearsonScorer
-from skdcf.service import create_app
 from skdcf.training import LBFGS, SoftTraining
 
 Masks = NDArray[np.object_]

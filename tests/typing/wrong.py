@@ -5,9 +5,9 @@ Where mypy no longer finds it, it calls the `type: ignore` unused, and `make lin
 
 import skdcf
 from skdcf import GraphBatch, HardCF, ReasoningGraph
+from skdcf.apps.reporting import write_report
 from skdcf.datasets import make_reasoning_graphs, write_jsonl
 from skdcf.metrics import evaluate_filter
-from skdcf.reporting import write_report
 
 skdcf.HardFilter()  # type: ignore[attr-defined]
 

@@ -1,0 +1,1 @@
+"""Applications built on the estimators; nothing else in the package imports them."""

@@ -1,0 +1,728 @@
+"""Commands that make a filter, use it, and look at what it does or at what a file holds."""
+
+from __future__ import annotations
+
+import json
+import sys
+import warnings
+from collections import Counter
+from dataclasses import asdict, dataclass, replace
+from itertools import islice
+from typing import Any
+
+import numpy as np
+from scipy.stats import beta, sem
+from sklearn.base import clone
+from sklearn.model_selection import GroupShuffleSplit
+from sklearn.utils import Bunch
+from tqdm import tqdm
+
+from ... import evaluation, inspection, load, metrics, save
+from ..._checks import printable
+from ..._files import iter_objects
+from ...datasets import jsonl, records
+from ...estimators import CoherentConformalFilter, refuse_without_hazards
+from ...exceptions import CalibrationWarning, LabelWarning
+from ...features import reasoning_features
+from ...graphs import GraphBatch, answer_text
+from ...graphs.problems import GROUP, read_groups
+from ...graphs.sources import SOURCES
+from ...guarantees import problems_needed
+from ...monitoring import release_claims
+from ...ops.conformal import conformal_rank
+from ...ops.hard import path_risk
+from ...scorers import ClassifierScorer, PublicPrior
+from .. import labelling, reporting
+from .._messages import renumbered, reworded
+from ..labelling.sources import set_label_sources
+from . import _files as files
+
+RESULT = "filtered"  # the result stands under this key of the metadata
+KEEPS_NOTHING = FOUND_BROKEN_LINES = 1  # exit codes
+_CHUNK = 500  # problems that are in memory at a time
+_NOT_PROMISED = (
+    "nothing is promised of this text: the filter keeps nothing of the answer, and these are "
+    "its safest claims"
+)
+_SHOWN = 20  # kinds of faults that are printed
+_DOUBLINGS, _DRAWS = 6, 10
+_LEVELS = (0.02, 0.05, 0.1, 0.2, 0.3)
+
+
+def make_filter(scorer, options, **more):
+    """Make an unfitted filter with the scorer of that name."""
+    named = {"logistic": ClassifierScorer, "public-prior": PublicPrior}
+    scorer = named[scorer]() if scorer in named else scorer
+    return CoherentConformalFilter(scorer, random_state=options.seed, **more)
+
+
+def wanted_features(options, graphs):
+    """Make what computes the columns, or None where those given are enough."""
+    source = options.features or ("built-in" if graphs.features is None else "given")
+    if source == "given":
+        return None
+    return reasoning_features().set_params(keep_input=source == "both")
+
+
+def _with_columns(options, graphs):
+    """Compute the columns before problems are divided; no label enters."""
+    features = wanted_features(options, graphs)
+    return features.fit_transform(graphs) if features else graphs
+
+
+def fit(options):
+    """Train, calibrate and save a filter."""
+    problems = files.read_problems(options, labelled=True)
+    if options.people:
+        problems = _with_people(problems, options)
+    size = options.calibration
+    graphs = problems.graphs
+    settings = {
+        "edges": "none" if options.no_edges else "given",
+        "alpha": options.alpha,
+        "online": options.online,
+    }
+    settings["calibration_size"] = int(size) if size is not None and size >= 1 else size
+    settings["features"] = wanted_features(options, graphs)
+    n = len(graphs)
+    edges_note = "" if len(graphs.edges) else ", without edges"
+    with files.clock(f"fitting on {n} problems"):
+        model = make_filter(options.scorer, options, **settings).fit(
+            graphs, problems.labels
+        )
+    questions = files.count_questions(graphs)
+    files.inform(f"fitted on {n} problems of {questions} questions{edges_note}")
+    return _save(model, problems, options)
+
+
+def _with_people(judged, options):
+    """Answers that a model judged with those of a second file, which people judged.
+
+    What the files do not say of their labels is what the command says.
+    """
+    people = files.read_problems(options, labelled=True, path=options.people)
+    # Beside answers that nobody began, all empty ones would pass for answers without errors.
+    all_begun = all((row >= 0).any() or not len(row) for row in people.labels)
+    marked = []
+    for problems, kind in ((judged, "model"), (people, "human")):
+        for graph, row in zip(problems.graphs, problems.labels, strict=True):
+            metadata = dict(graph.metadata or {})
+            if SOURCES not in metadata:
+                source = labelling.LabelSource(kind, by=f"{kind}, by the command line")
+                sources = [source if label >= 0 else None for label in row]
+                metadata = dict(set_label_sources(graph, sources).metadata or {})
+            if kind == "human":
+                is_reached = all_begun and not graph.n_claims
+                metadata.setdefault("drawn", "reached" if is_reached else "random")
+            marked.append(graph.replace(metadata=metadata))
+    return Bunch(
+        graphs=GraphBatch.from_graphs(marked), labels=[*judged.labels, *people.labels]
+    )
+
+
+def calibrate(options):
+    """Calibrate a saved filter again and save it."""
+    problems = files.read_problems(options, labelled=True)
+    filter = load(options.model)
+    if options.alpha is not None:
+        promised = filter.guarantee and filter.guarantee.for_level(options.alpha)
+        filter.set_params(alpha=options.alpha, guarantee=promised)
+    filter.calibrate(problems.graphs, problems.labels)
+    return _save(filter, problems, options)
+
+
+def _save(filter, data, options):
+    """Save what can keep something, and say what it promises."""
+    # Saved before anything is said: whoever reads the summary may stop reading.
+    keeps_nothing = np.all(np.isneginf(filter.threshold())) and not options.force
+    if not keeps_nothing:
+        save(filter, options.output)
+    n = filter.n_calibration_
+    low = 1 / (filter.n_calibration_ + 1)
+    files.inform(f"labels: {labelling.describe_labels(data.graphs, data.labels)}")
+    files.inform(f"promise: {filter.describe()}")
+    files.inform(*_levels_to_choose(filter, data))
+    files.inform(*_checks_to_spend(filter, data))
+    left = f" ({len(filter.left_over_)} left over)" if len(filter.left_over_) else ""
+    files.inform(
+        f"{n} answers calibrated{left}; they allow levels from alpha = {low:.3g} on"
+    )
+    selection = getattr(filter.scorer_, "selection_", None)
+    if selection and selection.prior:
+        files.inform(*_describe_prior(selection, options.verbose))
+    for reason in filter.origin_.get("accepted", ()):
+        files.inform(f"problems made otherwise were accepted: {reason}")
+    if keeps_nothing:
+        files.inform(
+            f"skdcf {options.command}: at this level the filter would keep nothing, so it "
+            "was not saved. Judge more answers (skdcf plan says how many), choose a larger "
+            "--alpha, or save it all the same with --force"
+        )
+        return KEEPS_NOTHING
+    files.inform(f"saved as {options.output}")
+
+
+def _describe_prior(selection, verbose):
+    """Say where hazards that were learnt on public labels enter, and on request all about them."""
+    if not selection.n_folds:
+        yield f"scorer: {selection.prior}"
+        return
+    if not selection.prior.startswith("left out"):
+        yield (
+            "what public labels of mathematics teach about errors was mixed with what these "
+            "labels teach (--verbose says how)"
+        )
+    if verbose:
+        yield f"public prior: {selection.prior}"
+
+
+def _levels_to_choose(filter, data):
+    """Describe what a reader would meet at several levels, as lines of a table."""
+    calibration = filter.calibration_
+    levels = sorted({*_LEVELS, filter.alpha})
+    graphs, labels = _calibrating(filter, data)
+    if np.isnan(calibration.shown(levels[-1])) or len(labels) < 2:
+        return
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CalibrationWarning)  # since the table says so
+        report = metrics.evaluate_filter(filter, graphs, labels, levels)
+    yield "alpha   shown   false among shown      true claims kept per answer"
+    for level, kept, error in zip(
+        levels, report.retention, report.retention_error, strict=True
+    ):
+        share = calibration.shown(level)
+        rate = calibration.false_among_shown(level)
+        if not share:
+            yield f"{level:<6g}  nothing shown"
+            continue
+        among_shown = "not known"
+        if rate:
+            wrong, low, high = rate
+            bounds = "" if np.isnan(low) else f" ({low:.0%} to {high:.0%})"
+            among_shown = f"{wrong:>4.0%}{bounds}"
+        line = f"{level:<6g}  {share:>5.0%}   {among_shown}".ljust(39)
+        yield f"{line}{kept:.2f} +- {error:.2f}"
+    yield "Settle alpha before the answers that calibrate are judged: chosen from this table,"
+    yield "the level that looks best promises a little too much."
+
+
+def _calibrating(filter, data):
+    """The answers that calibrate and train nothing, with their labels."""
+    trained, calibrated = filter.seen(data.graphs)
+    rows = np.flatnonzero(calibrated & ~trained)
+    return data.graphs[rows], [data.labels[i] for i in rows]
+
+
+def _checks_to_spend(filter, data):
+    """Say in a sentence what a person's checks would add, before anybody checks."""
+    graphs, labels = _calibrating(filter, data)
+    if not len(labels):
+        return
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CalibrationWarning)  # since the table says so
+        curve = labelling.review_curve(filter, graphs, labels)
+    none, one, two, three = curve
+    yield (
+        f"Where a person checks 1, 2 or 3 claims per answer (skdcf label --review), {one:.2f}, "
+        f"{two:.2f} or {three:.2f} true claims are kept per answer, and {none:.2f} without"
+    )
+
+
+def filter_problems(options):
+    """Write each problem with the mask of what is kept, its level per claim and the text."""
+    files.check_folder(options.output)
+    filter = load(options.model)
+    if options.at_least_one:
+        refuse_without_hazards(filter.scorer_)
+    counts = Counter()
+    alpha = filter.calibration_.guarantee.level(options.alpha, filter.alpha)
+    rows = iterate_rows(options)
+    if options.promise == "shown":
+        rows = _shown(filter, list(rows), alpha, options, counts)
+    else:
+        rows = _filtered(filter, rows, alpha, options, counts)
+    if options.text:
+        lines = (marked_text(row) or options.empty for row in rows)
+    else:
+        about = {"alpha": alpha, "promise": options.promise}
+        lines = (format_row(row, about, options) for row in rows)
+    files.write_lines(options.output, lines)
+    files.inform(
+        f"{counts['kept']} of {counts['claims']} claims kept in {counts['problems']} "
+        f"problems; in {counts['empty']} of them nothing is left"
+    )
+    if not hasattr(filter.scorer_, "chance"):
+        files.inform(
+            "no chance is stated of single texts: the scorer orders claims, and does not say "
+            "how likely an error is"
+        )
+    if counts["outside"]:
+        files.inform(
+            f"in {counts['outside']} of these problems the filter keeps nothing, and the "
+            "safest claims are shown with their chance: nothing is promised of these texts"
+        )
+
+
+@dataclass
+class Line:
+    """A line of a file that is filtered.
+
+    Parameters
+    ----------
+    problem : Problem
+    group : str, int or None
+        As the line has it, whatever names the question.
+    names : dict
+        From keys of the format to those that the line has in their place.
+    mask : ndarray of bool, shape (n_claims,)
+        What is kept.
+    levels : ndarray of float, shape (n_claims,)
+        The smallest alpha at which each claim is kept.
+    chance : float or None
+        How likely something false is kept; None where that is not known, or nothing is.
+    is_promised : bool
+        Whether the text is one that the filter keeps.
+    checked : list of int or None
+        The claims that are kept because a person found them true; None where nobody asked.
+    """
+
+    problem: records.Problem
+    group: str | int | None
+    names: dict[str, str]
+    mask: Any = None
+    levels: Any = None
+    chance: float | None = None
+    is_promised: bool = True
+    checked: list[int] | None = None
+
+
+def iterate_rows(options):
+    """Read the problems of a file that is filtered, one `Line` after the other."""
+    read = files.problem_reader(options)
+    rename = files.renamed(options)
+
+    def read_line(record):
+        problem = read(record)
+        names = files.names_in_file(record, problem, rename)
+        return Line(problem=problem, group=record.get("group"), names=names)
+
+    path = files.source(options.problems)
+    return jsonl.read_lines(path, read_line, "raise", dropped=[])
+
+
+def _filtered(filter, rows, alpha, options, counts):
+    """Decide about each `Line` of ``rows``, and yield it."""
+    # None shows progress where somebody watches, and is silent in a pipe.
+    with tqdm(unit=" problems", disable=None) as bar:
+        n_before = 0
+        while chunk := list(islice(rows, _CHUNK)):
+            try:
+                graphs = GraphBatch.from_graphs([row.problem.graph for row in chunk])
+                masks = filter.predict(graphs, alpha)
+            except ValueError as error:
+                raise ValueError(renumbered(error, n_before)) from error
+            n_before += len(chunk)
+            if options.at_least_one:
+                chunk, masks = _at_least_one(filter, chunk, graphs, masks, counts)
+            yield from decided(filter, chunk, graphs, masks=masks, counts=counts)
+            bar.update(len(chunk))
+
+
+def _at_least_one(filter, rows, graphs, masks, counts):
+    """The rows and masks, with the safest claim where the filter keeps nothing."""
+    masks = list(masks)
+    rows = list(rows)
+    for i, first in enumerate(filter.first_claims(graphs)):
+        if not masks[i].any() and first.any():
+            masks[i] = first
+            rows[i] = replace(rows[i], is_promised=False)
+            counts["outside"] += 1
+    return rows, masks
+
+
+def decided(filter, rows, graphs, *, masks, counts):
+    """Yield each `Line` with its mask, its chance and the levels of its claims."""
+    levels = filter.predict_alpha(graphs)
+    chances = np.full(len(masks), np.nan)
+    if hasattr(filter.scorer_, "chance"):
+        chances = filter.chance(graphs, masks)
+
+    for i, row in enumerate(rows):
+        n = int(masks[i].sum())
+        counts.update(problems=1, claims=len(masks[i]), kept=n, empty=int(not n))
+        yield replace(
+            row,
+            mask=masks[i],
+            levels=levels[i],
+            chance=None if np.isnan(chances[i]) else round(float(chances[i]), 4),
+        )
+
+
+def _shown(filter, rows, alpha, options, counts):
+    """Yield each `Line`, decided such that the texts that are shown can be trusted."""
+    graphs = GraphBatch.from_graphs([row.problem.graph for row in rows])
+    masks = release_claims(filter, graphs, alpha, one_each=options.one_each)
+    n_shown = sum(bool(mask.any()) for mask in masks)
+    files.inform(
+        f"{n_shown} of {len(rows)} answers are shown. Of the shown texts of a batch like this "
+        f"at most {alpha:g} are expected to hold a false claim; a batch with nothing shown "
+        "counts as none"
+    )
+    guarantee = filter.calibration_.guarantee
+    pooled = filter.calibration_.false_among_shown(alpha * n_shown / len(rows))
+    if pooled and guarantee.by is None:
+        share, low, high = pooled
+        files.inform(
+            f"all false texts over all shown texts of many batches: about {share:.0%} "
+            f"({low:.0%} to {high:.0%} for nine of ten calibrations)"
+        )
+    if guarantee.by is not None:
+        groups = Counter(map(str, read_groups(guarantee.by, graphs)[0]))
+        sizes = ", ".join(f"{printable(name)}: {n}" for name, n in groups.items())
+        files.inform(f"each group is a batch of its own, of so many answers: {sizes}")
+    if options.at_least_one:
+        rows, masks = _at_least_one(filter, rows, graphs, masks, counts)
+    yield from decided(filter, rows, graphs, masks=masks, counts=counts)
+
+
+def kept_text(graph, mask):
+    """Give the kept claims as one line; empty where nothing is kept."""
+    return " ".join(answer_text(graph.subgraph(mask)).split())
+
+
+def marked_text(row, mark_checked=False):
+    """Give the text of a `Line`, with a mark in front where nothing is promised of it.
+
+    What a person checked has a mark of its own if that is wanted.
+    """
+    graph = row.problem.graph
+    if mark_checked and row.checked:
+        claims = [
+            f"[checked] {claim}" if v in row.checked else claim
+            for v, claim in enumerate(graph.claims)
+        ]
+        graph = graph.replace(claims=claims)
+    text = kept_text(graph, row.mask)
+    if row.is_promised:
+        return text
+    return f"[nothing is promised; {row.chance:.0%} chance of something false] {text}"
+
+
+def format_row(row, about, options, *, mark_checked=False):
+    """A line as it came, under its own keys, with what was decided about it."""
+    problem = row.problem
+    result = about | {"claim_alpha": row.levels.tolist()}
+    # A text that the filter would not keep must not carry its level.
+    if not row.is_promised:
+        result = {"promise": "none", "note": _NOT_PROMISED}
+    if row.chance is not None:
+        result["chance"] = row.chance
+    if row.checked is not None:
+        result["checked"] = row.checked
+    text = None
+    if problem.graph.claims is not None:
+        text = marked_text(row, mark_checked)
+        result["text"] = text
+    metadata = {**(problem.metadata or {}), RESULT: result}
+    metadata.pop(files.NAMES, None)
+    if options.group_by is not None:
+        metadata.pop(GROUP, None)
+    graph = problem.graph.replace(metadata=metadata)
+    line = records.format_problem(
+        problem._replace(graph=graph, mask=row.mask, group=row.group, metadata=metadata)
+    )
+    if not row.names and options.text_key is None:
+        return line
+    record = {row.names.get(key, key): value for key, value in json.loads(line).items()}
+    if options.text_key is not None:
+        _put_text(record, options.text_key, text or options.empty)
+    return json.dumps(record)
+
+
+def _put_text(record, key, text):
+    """Put the text that is left where the whole answer stood, or raise ValueError."""
+    place = record if key in record else record["metadata"]
+    if key == RESULT or not isinstance(place.get(key), str):
+        raise ValueError(
+            f"--text-key {key}: a line has no text of that name, so that the whole answer "
+            f"would stay in it. Its keys are {sorted(record)}"
+        )
+    place[key] = text
+
+
+def explain(options):
+    """Print what was kept of one answer, and why the rest was dropped."""
+    model = load(options.model)
+    graph = _find(files.read_problems(options).graphs, options.id)
+    explained = inspection.explain(model, graph, alpha=options.alpha)
+    if not options.json:
+        files.show_claims(graph, explained.kept)
+    files.show(explained.rows() if options.json else explained, options.json)
+
+
+def _find(graphs, wanted):
+    """The problem of that id, or else of that number, counted from 1."""
+    ids = () if graphs.ids is None else list(map(str, graphs.ids))
+    if wanted in ids:
+        return graphs[ids.index(wanted)]
+    if wanted.isdecimal() and 0 < int(wanted) <= len(graphs):
+        return graphs[int(wanted) - 1]
+    raise ValueError(
+        f'no problem has the id "{wanted}", nor is it a number from 1 to {len(graphs)}'
+    )
+
+
+def check(options):
+    """Print what there is, and each line that breaks the format."""
+    path = files.source(options.problems)
+    dropped: list[tuple[int, str]] = []
+    read = files.problem_reader(options)
+    rows = list(jsonl.read_lines(path, read, "drop", dropped))
+    if not rows and not dropped:
+        raise ValueError(f"{options.problems}: there is no problem in the data")
+    summary: dict[str, Any] = {"problems": 0}
+    if rows:
+        summary = _summary(jsonl.bunch_of(rows, options.problems, dropped))
+    dropped = [(number, reworded(reason, "program")) for number, reason in dropped]
+    summary["read_as"] = _usual_names(options)
+    summary["broken_lines"] = [{"line": n, "reason": why} for n, why in dropped]
+    text = "\n".join(_describe(options.problems, summary))
+    files.show(summary if options.json else text, options.json)
+    return FOUND_BROKEN_LINES if dropped else 0
+
+
+def _usual_names(options):
+    """Keys of the file that are read as keys of the format, since other tools name them so."""
+    if options.problems == files.STANDARD:  # since it can be read only once
+        return {}
+    keys = {
+        key
+        for _, record in iter_objects(options.problems)
+        if isinstance(record, dict)
+        for key in record
+    }
+    return {
+        theirs: ours
+        for theirs, ours in records.USUAL.items()
+        if theirs in keys and theirs not in files.own_keys(options) and ours not in keys
+    }
+
+
+def _summary(data):
+    graphs = data.graphs
+    labels = np.concatenate(data.labels or [[]]).astype(int)
+    words = {"true": 1, "false": 0, "unknown": -1}
+    try:
+        questions = files.count_questions(graphs)
+    except (
+        ValueError
+    ) as error:  # the text that many share may be an instruction, or a question
+        questions = reworded(error, "program")
+    return {
+        "problems": len(graphs),
+        "claims": graphs.n_claims,
+        "edges": len(graphs.edges),
+        "edges_known": int(np.sum(graphs.edges_known)),
+        "questions": questions,
+        "claim_texts": graphs.claims is not None,
+        "features": None if graphs.features is None else graphs.n_features,
+        "alternatives": _sizes(graphs.alternatives),
+        "context": _sizes(graphs.context),
+        "labels": {name: int(np.sum(labels == v)) for name, v in words.items()},
+        "below_false": _labels_below_false(graphs, labels) if len(labels) else {},
+        "metadata": sorted({key for row in data.metadata or [] for key in row or {}}),
+    }
+
+
+def _labels_below_false(graphs, labels):
+    """Count the judged claims that build on a false one, directly or through others."""
+    false_so_far = path_risk(labels == 0, graphs) > 0
+    below = np.zeros(len(labels), dtype=bool)
+    below[graphs.edges[false_so_far[graphs.edges[:, 0]], 1]] = True
+    return {
+        "true": int(np.sum(below & (labels == 1))),
+        "false": int(np.sum(below & (labels == 0))),
+    }
+
+
+def _sizes(rows):
+    """Count the problems by the number of their texts."""
+    rows = () if rows is None else rows
+    return dict(Counter(len(row) for row in rows if row is not None))
+
+
+def _describe(name, summary):
+    n = summary["problems"]
+    yield f"{name}: {n} problems" + (f", {summary['claims']} claims" if n else "")
+    for title, value in _rows(summary) if n else ():
+        yield f"  {title:13} {value or 'none'}"
+    if broken := summary["broken_lines"]:
+        yield f"{len(broken)} broken lines:"
+        faults = jsonl.describe_faults([(b["line"], b["reason"]) for b in broken])
+        yield from (f"  {fault}" for fault in faults[:_SHOWN])
+        if len(faults) > _SHOWN:
+            yield f"  and {len(faults) - _SHOWN} other faults"
+
+
+def _rows(summary):
+    n = summary["problems"]
+    n_known = summary["edges_known"]
+    unknown = f", unknown in {n - n_known} problems" if n_known < n else ""
+    yield "questions", summary["questions"]
+    yield "claim texts", "yes" if summary["claim_texts"] else "no"
+    yield "edges", f"{summary['edges']}{unknown}"
+    computed = 'none ("skdcf fit" computes those of texts and edges)'
+    yield "features", summary["features"] or computed
+    for name, what in (("alternatives", "other answers"), ("context", "passages")):
+        counts = sorted(summary[name].items())
+        yield name, ", ".join(f"{k} {what} in {m} problems" for k, m in counts)
+    labels = summary["labels"].items()
+    yield "labels", ", ".join(f"{m} {name}" for name, m in labels if m)
+    below = summary["below_false"]
+    if below.get("true"):
+        n_below = sum(below.values())
+        share = below["true"] / n_below
+        advice = (
+            ", as they should where a label takes for granted what a claim builds on; "
+            'where it does not, compare with "skdcf fit --no-edges"'
+        )
+        yield (
+            "below false",
+            f"{below['true']} of {n_below} judged claims that build on a false one are true "
+            f"({share:.0%}), and go with it{advice if share > 0.5 else ''}",
+        )
+    yield "metadata", ", ".join(map(printable, summary["metadata"]))
+    if summary["read_as"]:
+        pairs = summary["read_as"].items()
+        yield "read as", ", ".join(f"{theirs} as {ours}" for theirs, ours in pairs)
+
+
+def add_features(options):
+    """Write the problems again, with the built-in columns beside those that they have."""
+    problems = files.read_problems(options)
+    graphs = reasoning_features().fit_transform(problems.graphs)
+    columns = {key: problems[key] for key in ("labels", "masks", "groups", "metadata")}
+    files.write_lines(options.output, jsonl.format_jsonl(graphs, **columns))
+    files.inform(f"{len(graphs)} problems with {graphs.n_features} features each")
+
+
+def plan(options):
+    """Print how many answers a level takes, and what each doubling buys."""
+    needed = problems_needed(options.alpha, options.delta)
+    rows = [_promised((needed + 1) * 2**k - 1, options) for k in range(_DOUBLINGS)]
+    if options.problems:
+        problems = files.read_problems(options, labelled=True)
+        for row in rows:
+            row |= _kept(row["answers"], problems, options)
+    text = "\n".join(_planned(rows, needed, options))
+    files.show(rows if options.json else text, options.json)
+
+
+def _promised(n, options):
+    k = conformal_rank(n, options.alpha, options.delta)
+    low, high = beta.ppf([0.05, 0.95], n + 1 - k, k)
+    return {"answers": n, "coverage_low": low, "coverage_high": high}
+
+
+def _kept(n, data, options):
+    """Measure how many true claims are kept per answer with so many labels, over random draws."""
+    size = len(data.graphs)
+    kept = []
+    if 5 * n > 4 * size:
+        return {}
+    graphs = _with_columns(options, data.graphs)
+    groups = np.arange(size) if data.groups is None else data.groups
+    cut = GroupShuffleSplit(_DRAWS, train_size=n / size, random_state=options.seed)
+    filter = make_filter(options.scorer, options, alpha=options.alpha)
+    with warnings.catch_warnings():
+        # Small parts of the labels, of which the numbers say what they lack.
+        warnings.simplefilter("ignore", CalibrationWarning)
+        warnings.simplefilter("ignore", LabelWarning)
+        for split in cut.split(groups, groups=groups):
+            train, test = ((graphs[p], [data.labels[i] for i in p]) for p in split)
+            try:
+                model = clone(filter).fit(*train, groups[split[0]])
+            except ValueError:  # where the labels are too few to train anything
+                return {}
+            evaluated = metrics.evaluate_filter(model, *test, [options.alpha])
+            kept.append([evaluated.retention[0], evaluated.false_kept[0]])
+    (true, false), error = np.mean(kept, axis=0), sem(kept)[0]
+    return {"kept": float(true), "kept_error": float(error), "false_kept": float(false)}
+
+
+def _planned(rows, needed, options):
+    yield f"At alpha = {options.alpha:g} nothing is kept before {needed} answers calibrate."
+    yield "Draw the answers to judge at random."
+    if options.delta is not None:
+        yield f"So many are needed to be sure of it with probability {1 - options.delta:g}."
+    yield "answers   if all calibrate, coverage is (90 %)   true, false claims kept if they train"
+    for row in rows:
+        band = f"{row['coverage_low']:.1%} to {row['coverage_high']:.1%}"
+        form = "{kept:.2f} +- {kept_error:.2f}, {false_kept:.2f}"
+        kept = form.format_map(row) if "kept" in row else "-"
+        yield f"{row['answers']:7}   {band:34}   {kept}"
+    if not options.problems:
+        yield "With a file of labelled answers the last column is measured on them."
+
+
+def evaluate(options):
+    """Print coverage and retention of a saved filter."""
+    problems = files.read_problems(options, labelled=True)
+    model = load(options.model)
+    graphs = problems.graphs
+    labels = problems.labels
+    report = metrics.evaluate_filter(
+        model, graphs, labels, options.alphas, by=options.by
+    )
+    files.inform(f"labels: {labelling.describe_labels(graphs, labels)}")
+    chances = None
+    if options.picture:
+        refuse_without_hazards(model.scorer_)
+    if hasattr(model.scorer_, "chance"):
+        chances = evaluation.evaluate_chances(model, graphs, labels)
+    if options.json:
+        files.show(asdict(report) | {"chances": chances and asdict(chances)}, True)
+    else:
+        level = model.calibration_.guarantee.level(None, model.alpha)
+        files.show(report, False)
+        if chances:
+            files.show(f"\nat alpha = {level:g}: {chances}", False)
+    if options.picture:
+        from ...plots import ChanceDisplay
+
+        ChanceDisplay.from_report(chances).figure_.savefig(options.picture)
+        files.inform(f"wrote {options.picture}")
+
+
+def compare(options):
+    """Print what filters with different scorers keep."""
+    problems = files.read_problems(options, labelled=True)
+    filters = {name: make_filter(name, options) for name in options.scorers}
+    report = evaluation.compare_filters(
+        filters,
+        _with_columns(options, problems.graphs),
+        problems.labels,
+        options.alphas,
+        cv=options.splits,
+        groups=problems.groups,
+        n_jobs=options.jobs,
+        random_state=options.seed,
+        resume=options.resume,
+        verbose=sys.stderr.isatty(),
+    )
+    files.show(report.rows() if options.json else report, options.json)
+
+
+def report(options):
+    """Write a page that a reader without Python understands."""
+    problems = files.read_problems(options, labelled=True)
+    model = load(options.model)
+    settings = {
+        "alphas": options.alphas,
+        "by": options.by,
+        "n_answers": options.answers,
+    }
+    reporting.write_report(
+        options.output, model, problems.graphs, problems.labels, **settings
+    )
+    files.inform(f"wrote {options.output}")

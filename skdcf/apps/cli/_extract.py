@@ -1,0 +1,229 @@
+"""The commands that call a language model: ``extract`` and ``answer``."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from contextlib import contextmanager
+from pathlib import Path
+
+from ... import load
+from ..._checks import printable, warn
+from ...datasets import records
+from ...datasets.jsonl import format_jsonl, read_lines
+from ...exceptions import GuaranteeWarning
+from ._files import (
+    answer_reader,
+    check_folder,
+    inform,
+    plain,
+    source,
+    write_lines,
+)
+
+NO_ANSWER = 1  # exit code
+INCOMPLETE = (
+    "The answer's conclusion was dropped: this text does not answer the question"
+)
+
+
+def extract(options):
+    """Extract, and write the problems; say what it cost and what was odd."""
+    check_folder(options.output)
+    read_config(options)
+    lines_of_answers = source(options.problems)
+    rows = list(read_lines(lines_of_answers, _answer_reader(options), "raise", []))
+    extractor = _extractor(options)
+    with _errors_of_calls():
+        done = extractor.extract(rows, write=options.write)
+    lines = format_jsonl(e.graph for e in done)
+    write_lines(options.output, lines)
+    odd = [e for e in done if e.flags]
+    for e in odd:
+        inform(f'problem "{printable(e.graph.id)}": {"; ".join(e.flags)}')
+    usage = extractor.usage_
+    n_claims = sum(e.graph.n_claims for e in done)
+    cost = ""
+    if options.prices is not None:
+        cost = f", costing {usage.cost(options.prices):.4g}"
+    inform(
+        f"{len(done)} problems with {n_claims} claims, {len(odd)} of them flagged",
+        f"{usage.calls} calls ({usage.cached} replies from the cache, {usage.retries} "
+        f"requests made again), {usage.prompt_tokens} tokens of prompts and "
+        f"{usage.completion_tokens} of replies{cost}",
+    )
+
+
+def answer(options):
+    """Print what can be trusted of one answer, what was dropped, and why.
+
+    Without a model that can be reached nothing is printed, and the command ends with 1.
+    """
+    from ..llm import CallError, ConformalFactualityPipeline, check_writer
+
+    read_config(options)
+    filter = load(options.model_file)
+    agreed = (lambda estimate: True) if options.yes else None
+    client = make_client(options, options.cache)
+    pipeline = ConformalFactualityPipeline.from_filter(
+        filter, client, model=options.model, confirm=agreed
+    )
+    passages = [Path(path).read_text("utf-8") for path in options.context or ()] or None
+    item = {"problem": options.question, "answer": options.answer, "context": passages}
+    if doubt := check_writer(pipeline, options.answer):
+        warn(doubt, GuaranteeWarning)
+    try:
+        [filtered] = pipeline.answer([item], alpha=options.alpha)
+    except CallError as error:
+        inform(f"skdcf answer: there is no answer: {error}")
+        return NO_ANSWER
+    failures = [f for f in filtered.flags if f.startswith("extraction failed")]
+    if failures:  # where nothing was looked at, nothing was found doubtful, either
+        inform(f"skdcf answer: the answer was not filtered: {failures[0]}")
+        return NO_ANSWER
+    if options.json:
+        names = (
+            "text",
+            "kept",
+            "claim_alpha",
+            "alpha",
+            "dropped",
+            "flags",
+            "text_promise",
+            "complete",
+            "chance",
+        )
+        row = {name: getattr(filtered, name) for name in names}
+        print(json.dumps(plain(row | {"claims": filtered.original.claims})))
+        return
+    print(filtered.text)
+    if not (filtered.complete or filtered.abstained):
+        inform(INCOMPLETE)
+    for text, reason in filtered.dropped:
+        inform(f"dropped: {printable(text)}: {reason}")
+    inform(f"alpha = {filtered.alpha:g}; the promise covers: {filtered.text_promise}")
+    if filtered.chance is not None:
+        inform(
+            f"{filtered.chance:.0%} chance of something false in this text, an estimate and "
+            "no promise"
+        )
+    inform(*filtered.flags)
+
+
+@contextmanager
+def _errors_of_calls():
+    """Turn what a model's endpoint does wrong into an error of the command."""
+    from ..llm import CallError
+
+    try:
+        yield
+    except CallError as error:
+        raise ValueError(str(error)) from error
+
+
+def make_client(options, cache):
+    """The client that the options of a command describe."""
+    from ..llm import ChatClient
+
+    return ChatClient(
+        options.base_url,
+        key_variable=options.key_variable or None,
+        headers=_headers(options),
+        extra=_extra(options),
+        cache=cache,
+        in_flight=options.in_flight,
+        timeout=options.timeout,
+        max_retries=options.max_retries,
+        max_tokens=options.max_tokens,
+        max_calls=options.max_calls,
+        prices=options.prices,
+        confirm_above=options.confirm_above,
+    )
+
+
+def _headers(options):
+    """The environment variable of each header, from ``--header`` or a table of TOML."""
+    if isinstance(options.header, dict):
+        return options.header
+    headers = {}
+    for pair in options.header:
+        name, _, variable = pair.partition("=")
+        if not name.strip() or not variable.strip():
+            raise ValueError(
+                f"--header takes the name of a header and of an environment variable, as in "
+                f"--header api-key=AZURE_KEY: {pair!r}"
+            )
+        headers[name.strip()] = variable.strip()
+    return headers or None
+
+
+def _extra(options):
+    """What each request holds beside the call, from JSON or a table of TOML."""
+    extra = options.extra
+    if isinstance(extra, str):
+        try:
+            extra = json.loads(extra)
+        except ValueError:
+            extra = None
+    if isinstance(extra, dict) or options.extra is None:
+        return extra
+    raise ValueError(
+        f"--extra takes an object of JSON, as in '{{\"top_k\": 1}}': {options.extra!r}"
+    )
+
+
+def _extractor(options):
+    from .. import llm
+
+    judge = {"model": options.judge} if options.judge else {}
+    steps = {
+        "frequency": lambda: llm.Frequency(**judge),
+        "semantic": lambda: llm.SemanticJudge(**judge),
+        "verify": lambda: llm.Verify(
+            per=options.per, log_odds=not options.no_log_odds, **judge
+        ),
+    }
+    cache = options.cache
+    if cache is None and options.output != "-":
+        cache = f"{options.output}.cache"
+    return llm.ClaimExtractor(
+        options.model,
+        make_client(options, cache),
+        sample=llm.SampleAnswers(options.samples) if options.samples else None,
+        features=[steps[name]() for name in options.features] or None,
+        on_failure=options.on_failure,
+        confirm=(lambda estimate: True) if options.yes else None,
+        verbose=True,
+    )
+
+
+def read_config(options):
+    """Take options from a file of TOML, by their names on the command line."""
+    text = Path(options.config).read_text("utf-8") if options.config else ""
+    for name, value in tomllib.loads(text).items():
+        key = name.replace("-", "_")
+        if not hasattr(options, key) or key in ("config", "run", "command"):
+            raise ValueError(f'{options.config}: there is no option "--{name}"')
+        setattr(options, key, value)
+
+
+def _answer_reader(options):
+    """A function from the object of a line to an answer as an extractor takes it."""
+    read_answer = answer_reader(options)
+
+    def read(record):
+        answer, problem = read_answer(record)
+        metadata = dict(problem.metadata or {})
+        if "answer" in metadata.get(records.OWN, ()):  # where the extractor writes it
+            del metadata["answer"]
+            metadata[records.OWN] = [k for k in metadata[records.OWN] if k != "answer"]
+        return {
+            "problem": problem.graph.problem,
+            "answer": answer,
+            "id": problem.graph.id,
+            "alternatives": problem.graph.alternatives,
+            "metadata": metadata,
+            "context": problem.graph.context,
+        }
+
+    return read

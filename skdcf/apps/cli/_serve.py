@@ -1,0 +1,177 @@
+"""The command ``serve``: filters answer over HTTP until the process is ended."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from ... import load
+from ..._checks import is_loopback
+from .._messages import reworded
+from ..service import JsonFormatter, Service, create_app
+from ._extract import make_client, read_config
+from ._files import inform
+
+_LOG = logging.getLogger("skdcf.apps.service")
+_HEAD = 30.0  # seconds for the headers of a first request
+
+
+def serve(options: Any) -> None:
+    """Answer requests until the process is ended; what runs then is finished first."""
+    import uvicorn
+
+    read_config(options)
+    token = os.environ.get(options.token_variable or "", "").strip() or None
+    if options.token_variable and not token:
+        raise ValueError(f"the environment variable {options.token_variable} is empty")
+    if not token and not is_loopback(options.host):
+        raise ValueError(
+            f"without a token only this machine is answered, not {options.host}: name the "
+            "environment variable that holds one with --token-variable"
+        )
+    paths = _names_of(options.models)
+    filters, calibrated = _load_all(paths)
+    if options.folder:
+        Path(options.folder).mkdir(parents=True, exist_ok=True)
+    app = create_app(
+        filters,
+        token=token,
+        folder=options.folder,
+        client=_client(options),
+        model=options.model,
+        answer_seconds=options.answer_seconds,
+        budget=options.budget,
+    )
+    app.replace(filters, calibrated)
+    _raise_limit_of_connections()
+    if options.json_logs:
+        _log_as_json()
+    path = "/v1/filter" if options.base_url is None else "/v1/answer"
+    inform(f"http://{options.host}:{options.port}{path}; Ctrl-C ends it")
+    config = uvicorn.Config(
+        app,
+        host=options.host,
+        port=options.port,
+        backlog=4096,
+        access_log=False,
+        log_level="warning",
+        log_config=None if options.json_logs else uvicorn.config.LOGGING_CONFIG,
+        server_header=False,
+        timeout_keep_alive=20,
+        timeout_graceful_shutdown=30,
+    )
+    config.load()
+    config.http_protocol_class = _impatient(config.http_protocol_class)
+    with _loading_anew(app, paths):
+        uvicorn.Server(config).run()
+
+
+def _client(options: Any) -> Any:
+    """The client that asks models, or None without an address."""
+    if options.base_url is not None:
+        import openai  # noqa: F401  it is missed here, and not by the first request
+
+        return make_client(options, options.cache)
+    for name in ("model", "cache", "extra", "prices", "confirm_above", "budget"):
+        if getattr(options, name) is not None:
+            raise ValueError(
+                f"--{name.replace('_', '-')} is about a model, but no model is called without "
+                "--base-url: name the address of its endpoint, or leave it out"
+            )
+    return None
+
+
+def _names_of(models: list[str]) -> dict[str, Path]:
+    """Each file of a filter by its name, which is that of the file without its ending."""
+    paths: dict[str, Path] = {}
+    for model in models:
+        name = Path(model).stem
+        if name in paths:
+            raise ValueError(
+                f"two filters would be called {name!r}, {paths[name]} and {model}: rename "
+                "one of the files"
+            )
+        paths[name] = Path(model)
+    return paths
+
+
+def _load_all(paths: dict[str, Path]) -> tuple[dict[str, Any], dict[str, str]]:
+    """The filters by name, and when each file was written."""
+    filters = {name: load(path) for name, path in paths.items()}
+    calibrated = {}
+    for name, path in paths.items():
+        when = datetime.fromtimestamp(path.stat().st_mtime, UTC)
+        calibrated[name] = when.isoformat(timespec="seconds")
+    return filters, calibrated
+
+
+@contextmanager
+def _loading_anew(app: Service, paths: dict[str, Path]) -> Iterator[None]:
+    """Load the files anew at SIGHUP; where one of them is broken, the old filters stay."""
+
+    def load_anew() -> None:
+        try:
+            app.replace(*_load_all(paths))
+            _LOG.warning("the filters were loaded anew")
+        except Exception as error:
+            reason = reworded(error, "program")
+            _LOG.error("the filters were not loaded, the old ones stay: %s", reason)
+
+    def begin(*_: Any) -> None:
+        threading.Thread(target=load_anew, daemon=True).start()
+
+    if not hasattr(signal, "SIGHUP"):  # such as Windows
+        yield
+        return
+    before = signal.signal(signal.SIGHUP, begin)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
+def _impatient(protocol: Any) -> Any:
+    """A protocol of uvicorn that ends connections on which no request begins.
+
+    Bodies have a deadline of their own, and uvicorn has one between two requests.
+    """
+
+    class Impatient(protocol):  # type: ignore[misc, valid-type]
+        def connection_made(self, transport: Any) -> None:
+            super().connection_made(transport)
+            self._ending = self.loop.call_later(_HEAD, self._end_where_silent)
+
+        def connection_lost(self, exc: Exception | None) -> None:
+            self._ending.cancel()
+            super().connection_lost(exc)
+
+        def _end_where_silent(self) -> None:
+            if self.cycle is None:  # no request has begun
+                self.transport.close()
+
+    return Impatient
+
+
+def _raise_limit_of_connections() -> None:
+    """Take as many open files, and so connections, as the system allows."""
+    with suppress(ImportError, ValueError, OSError):
+        import resource
+
+        _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+
+
+def _log_as_json() -> None:
+    """Write every record of a log, warnings of Python too, as a line of JSON."""
+    handler = logging.StreamHandler()
+    handler.setFormatter(JsonFormatter())
+    logging.basicConfig(handlers=[handler], level=logging.WARNING)
+    _LOG.setLevel(logging.INFO)
+    logging.captureWarnings(True)

@@ -1,0 +1,110 @@
+"""The command ``split``: answers and runs of agents become problems, without a model.
+
+Of an answer each sentence is a claim, and of a run each step.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from ..._checks import printable
+from ...datasets import records
+from ...datasets.jsonl import read_lines
+from ...datasets.runs import read_run
+from ...edges import chain_edges, no_edges
+from ...graphs.hashes import most_answers
+from ..llm import split_sentences
+from . import _files as files
+
+_RULES = {None: no_edges, "none": no_edges, "chain": chain_edges}
+#: Keys of a run, of which none belongs to the problem that is made of it.
+_OF_RUN = ("messages", "spans", "task", "labels")
+
+
+def split(options):
+    """Write the answers of a log again, cut into sentences, or its runs, cut into steps."""
+    files.check_folder(options.output)
+    if options.runs:
+        _split_runs(options)
+        return
+    if options.edges == "data":
+        raise ValueError(
+            "--edges data follows what tools return into later calls: it is for --runs"
+        )
+    read_answer = files.answer_reader(options)
+    rule = _RULES[options.edges]
+    counts = Counter()
+    asked = Counter()
+
+    def cut(record):
+        if "claims" in record:
+            raise ValueError(
+                'there are "claims" beside the answer, which is then not to be cut: take '
+                "one of the two out"
+            )
+        answer, _ = read_answer(record)
+        sentences = split_sentences(answer)
+        claims = {"claims": sentences, "edges": [*map(list, rule(sentences))]}
+        _, problem = read_answer(record | claims)
+        graph = problem.graph
+        counts.update(
+            answers=1,
+            claims=graph.n_claims,
+            question=bool(graph.problem),
+            context=bool(graph.context),
+        )
+        if problem.group is None:
+            asked[graph.problem] += 1
+        return problem
+
+    problems = read_lines(files.source(options.problems), cut, "raise", dropped=[])
+    files.write_lines(options.output, map(records.format_problem, problems))
+    files.inform(
+        f"{counts['answers']} answers cut into {counts['claims']} sentences; "
+        f"{counts['question']} have a question, {counts['context']} have passages"
+    )
+    del asked[None]
+    for text, n in asked.most_common(1):
+        if n > most_answers(counts["answers"]):
+            files.inform(
+                f"{n} answers have the question {printable(text)!r}: if it is an "
+                "instruction, split again and say what names the question, with --group-by "
+                "context (the passages), --group-by none, or a key of your lines"
+            )
+    for key, what in (("problem", "question"), ("context", "context")):
+        if not counts[what]:
+            files.inform(
+                f"no line has a {what}: where it stands under another key, name it by "
+                f"--map KEY={key}"
+            )
+
+
+def _split_runs(options):
+    """Write the runs of a log again, cut into steps."""
+    if options.group_by is not None:
+        raise ValueError(
+            "runs belong together by their task: with --runs, name its key by --map KEY=task "
+            f"in place of --group-by {options.group_by}"
+        )
+    rename = files.renamed(options, also=_OF_RUN)
+    own = files.own_keys(options)
+    read = records.line_reader(own=own)
+    edges = options.edges or "chain"
+    n_runs = n_steps = 0
+
+    def cut(record):
+        nonlocal n_runs, n_steps
+        run = {rename.get(key, key): value for key, value in record.items()}
+        steps = read_run(run, "data" if edges == "data" else "chain")
+        if edges == "none":
+            steps["edges"] = []
+        others = {key: value for key, value in run.items() if key not in _OF_RUN}
+        steps["metadata"] |= others.pop("metadata", None) or {}
+        problem = read(others | steps)
+        n_runs += 1
+        n_steps += problem.graph.n_claims
+        return problem
+
+    problems = read_lines(files.source(options.problems), cut, "raise", dropped=[])
+    files.write_lines(options.output, map(records.format_problem, problems))
+    files.inform(f"{n_runs} runs cut into {n_steps} steps")

@@ -1,0 +1,239 @@
+"""Labels for other programs, and back: Label Studio, and tables as CSV."""
+
+from __future__ import annotations
+
+import csv
+import os
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from ..._files import replaced
+from ...graphs import as_batch
+from .sources import WORDS, get_label_sources
+
+Words = list[list[str | None]]
+
+#: The interface of Label Studio that the tasks belong to, for "Labeling interface".
+LABEL_STUDIO_CONFIG = """<View>
+  <Header value="$problem"/>
+  <Text name="context" value="$context"/>
+  <Text name="premises" value="$premises"/>
+  <Text name="claim" value="$claim"/>
+  <Choices name="verdict" toName="claim" choice="single" showInLine="true">
+    <Choice value="true" hotkey="t"/>
+    <Choice value="false" hotkey="f"/>
+    <Choice value="unsure" hotkey="u"/>
+    <Choice value="unknown" hotkey="n"/>
+  </Choices>
+</View>"""
+
+_VERDICT = {"from_name": "verdict", "to_name": "claim", "type": "choices"}
+
+
+def to_label_studio(
+    graphs: Any, words: Sequence[Sequence[str | None]] | None = None
+) -> list[dict[str, Any]]:
+    """Tasks for Label Studio, one per claim, with the judgements so far.
+
+    Who judged stands in the data of the task: the import of Label Studio refuses
+    annotators that it does not know, and gives annotations to whoever imports them.
+
+    Parameters
+    ----------
+    graphs : sequence of ReasoningGraph, or GraphBatch
+        With claims.
+    words : sequence of sequences, one per problem, optional
+        Per claim "true", "false", "unsure", "unknown" or None, as `LabelStore.export`
+        gives them.
+
+    Returns
+    -------
+    list of dict
+        To be written as JSON and imported. Their labelling interface is
+        ``skdcf.apps.labelling.exchange.LABEL_STUDIO_CONFIG``.
+
+    Examples
+    --------
+    >>> from skdcf import ReasoningGraph
+    >>> from skdcf.apps.labelling import to_label_studio
+    >>> graph = ReasoningGraph(None, [(0, 1)], claims=["2 + 2 = 4", "so it is even"])
+    >>> tasks = to_label_studio([graph], [["true", None]])
+    >>> tasks[0]["annotations"][0]["result"][0]["value"]
+    {'choices': ['true']}
+    >>> tasks[1]["data"]["premises"]
+    '1. 2 + 2 = 4'
+    """
+    tasks = []
+    for graph, row in _rows(graphs, words):
+        word = row.pop("label")
+        row["context"] = "\n\n".join(graph.context or ())
+        task: dict[str, Any] = {"data": row}
+        if word is not None:
+            choice = _VERDICT | {"value": {"choices": [word]}}
+            task["annotations"] = [{"result": [choice]}]
+        tasks.append(task)
+    return tasks
+
+
+def from_label_studio(tasks: Iterable[Mapping[str, Any]], graphs: Any) -> dict:
+    """Read what was judged in Label Studio, from its export as JSON.
+
+    Parameters
+    ----------
+    tasks : list of dict
+        The export called "JSON", read with `json.load`.
+    graphs : sequence of ReasoningGraph, or GraphBatch
+        The problems that `to_label_studio` made the tasks of.
+
+    Returns
+    -------
+    dict of str to list of lists
+        For each annotator, per problem and claim "true", "false", "unsure", "unknown" or
+        None.
+        Annotators have the address or the number that Label Studio gives them.
+
+    Raises
+    ------
+    ValueError
+        If a task belongs to no claim of these problems, or holds no such verdict, or two
+        problems have one id.
+
+    Examples
+    --------
+    >>> from skdcf import ReasoningGraph
+    >>> from skdcf.apps.labelling import from_label_studio, to_label_studio
+    >>> graph = ReasoningGraph(None, [(0, 1)], claims=["2 + 2 = 4", "so it is even"])
+    >>> tasks = to_label_studio([graph], [["true", None]])
+    >>> from_label_studio(tasks, [graph])
+    {'imported': [['true', None]]}
+    """
+    rows = []
+    for task in tasks:
+        if not isinstance(task, Mapping) or not isinstance(task.get("data"), Mapping):
+            raise ValueError('a task has no "data": export as "JSON", not "JSON-MIN"')
+        for annotation in task.get("annotations") or ():
+            if annotation.get("was_cancelled"):
+                continue
+            who = annotation.get("completed_by")
+            who = who.get("email") if isinstance(who, Mapping) else who
+            for choice in annotation.get("result") or ():
+                if choice.get("from_name") == "verdict":
+                    word = (choice.get("value") or {}).get("choices") or [None]
+                    rows.append({**task["data"], "label": word[0], "annotator": who})
+    return _matched(rows, graphs)
+
+
+def write_csv(
+    path: str | os.PathLike[str],
+    graphs: Any,
+    words: Sequence[Sequence[str | None]] | None = None,
+) -> None:
+    """Write a table with one row per claim, for a spreadsheet.
+
+    Parameters
+    ----------
+    path : path-like
+    graphs : sequence of ReasoningGraph, or GraphBatch
+        With claims.
+    words : sequence of sequences, one per problem, optional
+        Per claim "true", "false", "unsure", "unknown" or None.
+    """
+    rows = [row for _, row in _rows(graphs, words)]
+    with replaced(path, encoding="utf-8-sig", newline="") as file:
+        table = csv.DictWriter(file, list(rows[0]) if rows else ["problem_id"])
+        table.writeheader()
+        table.writerows(rows)
+
+
+def read_csv(path: str | os.PathLike[str], graphs: Any) -> dict[str, Words]:
+    """Read labels from a table that `write_csv` wrote and somebody filled in.
+
+    Parameters
+    ----------
+    path : path-like
+        Needed are the columns problem_id, claim_number and label; an empty label says
+        nothing. Labels are true, false, unsure (looked at, and not called true) or unknown
+        (not looked at).
+    graphs : sequence of ReasoningGraph, or GraphBatch
+
+    Returns
+    -------
+    dict of str to list of lists
+        As `from_label_studio`; "imported" where the column annotator says nothing.
+
+    Raises
+    ------
+    ValueError
+        If a column is missing, or a row belongs to no claim of these problems, or holds no
+        such label, or two problems have one id.
+    """
+    with open(path, encoding="utf-8-sig", newline="") as file:
+        table = csv.DictReader(file)
+        if missing := {"problem_id", "claim_number", "label"} - {
+            *(table.fieldnames or ())
+        }:
+            raise ValueError(
+                f"{path} has the columns {table.fieldnames or []}, without "
+                f"{sorted(missing)}: separate columns by commas, and keep their names"
+            )
+        rows = [row for row in table if row["label"]]
+    return _matched(rows, graphs)
+
+
+def _rows(graphs, words):
+    """Yield each claim with its graph and what the tables say of it."""
+    batch = as_batch(graphs)
+    for i, (name, graph) in enumerate(zip(_names(batch), batch, strict=True)):
+        problem_columns = {"problem_id": name, "problem": graph.problem or ""}
+        claims = graph.claims or ()
+        sources = get_label_sources(graph) if claims else ()
+        for v, (claim, source) in enumerate(zip(claims, sources, strict=True)):
+            parents = graph.edges[graph.edges[:, 1] == v, 0].tolist()
+            row = problem_columns | {"claim_number": v + 1, "claim": claim}
+            row["premises"] = "\n".join(f"{u + 1}. {claims[u]}" for u in parents)
+            row["label"] = None if words is None else words[i][v]
+            row["annotator"] = source and source.by
+            for key in ("when", "seconds", "note"):
+                row[key] = source and getattr(source, key)
+            yield graph, row
+
+
+def _names(batch):
+    """The id of each problem, or its number; ValueError where two have the same."""
+    numbered = enumerate(batch, start=1)
+    names = [number if graph.id is None else graph.id for number, graph in numbered]
+    twice = [name for name, n in Counter(map(str, names)).items() if n > 1]
+    if twice:
+        raise ValueError(
+            f"several problems have the id {twice[0]!r}: whose label is it?"
+        )
+    return names
+
+
+def _matched(rows, graphs):
+    """Words by annotator, of rows that name a problem, a claim and a label."""
+    batch = as_batch(graphs)
+    matched = {}
+    places = {}
+    for i, (name, graph) in enumerate(zip(_names(batch), batch, strict=True)):
+        for v, text in enumerate(graph.claims or ()):
+            places[str(name), str(v + 1)] = i, v, text.split()
+    for number, row in enumerate(rows, start=1):
+        key = str(row.get("problem_id")), str(row.get("claim_number")).strip()
+        i, v, expected_words = places.get(key, (0, 0, None))
+        claim_words = (
+            expected_words if row.get("claim") is None else str(row["claim"]).split()
+        )
+        word = str(row["label"]).strip().lower()
+        if expected_words is None or claim_words != expected_words or word not in WORDS:
+            raise ValueError(
+                f"judgement {number}, {row['label']!r} of claim "
+                f"{row.get('claim_number')!r} of problem {row.get('problem_id')!r}: it has "
+                "to belong to a claim of the file, with its text, and be one of "
+                f"{[w for w in WORDS if w]}"
+            )
+        by = str(row.get("annotator") or "imported")
+        words = matched.setdefault(by, [[None] * n for n in batch.sizes.tolist()])
+        words[i][v] = word
+    return matched

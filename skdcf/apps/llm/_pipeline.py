@@ -1,0 +1,739 @@
+"""From a question to the text of what can be trusted of its answer."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import warnings
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, clone
+from sklearn.utils import Bunch
+from sklearn.utils.validation import check_is_fitted
+
+from ..._checks import check_alpha
+from ..._parameters import HasMethods, Settings
+from ...estimators import Filter, compare_origin, origin_of, reason_in_force
+from ...graphs import GraphBatch, Labels, ReasoningGraph
+from ...graphs.per_problem import LabelList
+from ...graphs.sources import UNSURE
+from ...inspection import explain
+from ..labelling.sources import LabelSource, set_label_sources
+from . import _calls as calls
+from . import _client as clients
+from ._calls import Usage
+from ._client import ChatClient, Step, number_texts
+from ._extractor import (
+    Answer,
+    ClaimExtractor,
+    cut_answer,
+    made_as,
+    read_answers,
+    with_log_odds,
+)
+
+ABSTENTION = "I have no statement on this question that I can stand behind."
+_ENTAILED = calls.verdicts_of("entailed", "not entailed")
+_UNKNOWN_WRITERS = (
+    "who wrote the answers that calibrated is not known, nor who wrote this one: the promise "
+    "holds if both were written in the same way"
+)
+_NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
+#: What begins with a capital within a sentence.
+_NAME = re.compile(r"(?<!^)\b[^\W\d_a-z]\w+")
+
+
+class _Label(Step):
+    """One call per problem: a verdict on each claim, which may be "unsure"."""
+
+    _prompt_name = "labels"
+    _reply = calls.verdicts_of("true", "false", "unsure")
+
+
+def judge_labels(
+    graphs: Sequence[ReasoningGraph],
+    model: str,
+    client: Any = None,
+    *,
+    prompt: str | Path | None = None,
+) -> Bunch:
+    """Let a model propose labels, marked as a model's.
+
+    A help for people who label, and a stopgap. Filters that calibrate on such labels
+    alone warn: what they promise then is about the model's verdicts.
+    `skdcf.apps.labelling.agreement` compares them with people's.
+
+    Parameters
+    ----------
+    graphs : sequence of ReasoningGraph
+        With claims. Where a graph has a context, a claim is true if that supports it, and
+        the metadata say so (``label_meaning``).
+    model : str
+        Name of the judge; had best be another model than the one that answered.
+    client : ChatClient or callable, optional
+        None is ``ChatClient()``.
+    prompt : str or Path, optional
+        What the model is told: a text, or the path of a file. None is the package's
+        prompt "labels".
+
+    Returns
+    -------
+    Bunch
+        ``graphs`` (GraphBatch, with the source of each label in its metadata) and
+        ``labels`` (list of int arrays: 1 true, 0 false or unsure). The metadata list the
+        claims of which the model was unsure (``unsure_claims``); with -1 as their label
+        `~skdcf.apps.labelling.agreement` counts no false alarm for them, and leaves them out of
+        kappa.
+
+    Raises
+    ------
+    CallError
+        If calls failed; replies to the others are in the client's cache.
+
+    Examples
+    --------
+    >>> from skdcf import ReasoningGraph
+    >>> from skdcf.apps.llm import judge_labels
+    >>> def complete(messages):
+    ...     return '{"verdicts": [{"claim": 1, "verdict": "false"}]}'
+    >>> graph = ReasoningGraph(None, [], claims=["2 + 2 = 5"])
+    >>> judge_labels([graph], "any", complete).labels
+    [array([0])]
+    """
+    step = _Label(prompt)
+    graphs = list(graphs)
+    verdicts = step.apply(graphs, model=model, client=client)
+    source = LabelSource.now("model", model, step.wording().name)
+    marked = []
+    labels = LabelList()
+    for graph, row in zip(graphs, verdicts, strict=True):
+        meant = {"label_meaning": "supported"} if graph.context else {}
+        metadata = {**meant, **(graph.metadata or {})}
+        # The model looked at these and could not call them true, as people sometimes cannot.
+        unsure = np.flatnonzero(row < 0).tolist()
+        metadata.pop(UNSURE, None)
+        if unsure:
+            metadata[UNSURE] = unsure
+        marked.append(set_label_sources(graph.replace(metadata=metadata), source))
+        labels.append(np.maximum(row, 0))
+    return Bunch(graphs=GraphBatch.from_graphs(marked), labels=labels)
+
+
+class MergedText(NamedTuple):
+    """The text of the kept claims.
+
+    Parameters
+    ----------
+    text : str
+    refused : tuple of str
+        Sentences of a model's text that the claims do not entail. If there are any, the
+        text is not the model's but the claims as they stand.
+    flag : str or None
+        Why the text is not a model's, where it was to be one.
+    """
+
+    text: str
+    refused: tuple[str, ...] = ()
+    flag: str | None = None
+
+
+def join_claims(claims: Sequence[str], problem: str | None = None) -> str:
+    """Join the claims as they stand, one after the other, without a model.
+
+    The only text for which a filter's promise holds.
+
+    Parameters
+    ----------
+    claims : sequence of str
+        Texts of the claims, in their order.
+    problem : str, optional
+        Not looked at.
+
+    Returns
+    -------
+    str
+        The claims as sentences of one line.
+
+    Examples
+    --------
+    >>> from skdcf.apps.llm import join_claims
+    >>> join_claims(["2 + 2 = 4", "So it is even."])
+    '2 + 2 = 4. So it is even.'
+    """
+    texts = (text.strip() for text in claims)
+    return " ".join(t if t.endswith((".", "!", "?")) else f"{t}." for t in texts if t)
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class Merge(Step):
+    """Write kept claims as fluent text, by a model, and check that nothing was added.
+
+    Nothing is promised for such a text: a model writes it, and a model checks it. Every
+    sentence has to be entailed by the claims, to state none of the dropped ones, and to
+    hold no number and no name that the claims or the question do not hold. If one does
+    not, the claims are given as they stand, and the sentence is reported. No claims give
+    the text for abstention, and a single claim is itself. `apply` takes lists of claims
+    and problems, and, if there are some, of dropped claims, and returns a ``MergedText`` for
+    each.
+
+    Parameters
+    ----------
+    prompt : str or Path, optional
+        What the model is told: a text, or the path of a file. None is the package's
+        prompt "merge".
+    model : str, optional
+        Another model than that of the other steps.
+    abstention : str, optional
+        The text where no claim is kept.
+
+    Raises
+    ------
+    ValueError
+        If a parameter has a wrong value.
+
+    Examples
+    --------
+    >>> import json
+    >>> from skdcf.apps.llm import Merge
+    >>> def complete(messages):
+    ...     if "sentences" not in messages[1]["content"]:
+    ...         return '{"text": "As 2 + 2 = 4, it is even. It is prime."}'
+    ...     words = ["entailed", "not entailed"]
+    ...     rows = [{"claim": i + 1, "verdict": word} for i, word in enumerate(words)]
+    ...     return json.dumps({"verdicts": rows})
+    >>> claims = ["2 + 2 = 4", "4 is even"]
+    >>> merged = Merge().apply([claims], [None], model="any", client=complete)[0]
+    >>> merged.text, merged.refused
+    ('2 + 2 = 4. 4 is even.', ('It is prime.',))
+    """
+
+    _prompt_name, _written, _reply = "merge", 45, calls.Text
+    _parameter_constraints = clients.COMMON | {"abstention": [str]}
+
+    abstention: str = ABSTENTION
+
+    def _question(self, claims, problem):
+        return {"question": problem, "claims": list(claims)}
+
+    def _read(self, reply, claims, problem):
+        return calls.read_texts([reply.text])[0]
+
+    async def _run(self, chat, claims, problem, dropped=()):
+        if len(claims) < 2:
+            return MergedText(join_claims(claims) or self.abstention)
+        try:
+            text = await super()._run(chat, claims, problem)
+            refused = await self._refused(
+                chat, claims, problem, dropped=dropped, text=text
+            )
+        except calls.CallError as error:
+            return MergedText(join_claims(claims), flag=f"not merged: {error}")
+        if refused:
+            flag = f"not merged: {len(refused)} sentences added something"
+            return MergedText(join_claims(claims), tuple(refused), flag)
+        return MergedText(text)
+
+    async def _refused(self, chat, claims, problem, dropped, text):
+        """Sentences of a text that are not entailed, or add a number or a name."""
+        sentences = [sentence.strip() for sentence in calls.SENTENCE.findall(text)]
+        n = len(sentences)
+        allowed_text = " ".join([*claims, problem or ""])
+        request = {"claims": list(claims), "sentences": number_texts(sentences)}
+        request |= {"dropped": list(dropped)}
+
+        def read(reply):
+            entailed = calls.read_object(reply.text, _ENTAILED)
+            rows = calls.number_rows(entailed.verdicts, n)
+            pairs = zip(sentences, rows, strict=True)
+            return [
+                s for s, r in pairs if r.verdict != "entailed" or _adds(s, allowed_text)
+            ]
+
+        prompt = calls.load_prompt("entailment")
+        schema = calls.schema_of(_ENTAILED, n)
+        return await chat.ask(prompt, request, read, schema=schema)
+
+
+async def _at_once(function, *arguments):
+    """The text that a function of the caller returns."""
+    return function(*arguments)
+
+
+def check_writer(pipeline: ConformalFactualityPipeline, answer: str | None) -> str:
+    """ValueError where the model would write an answer, and others wrote those that calibrated.
+
+    Unless a reason is in force, as in ``with skdcf.accept_origin(reason): ...``. Where an
+    answer is there, the doubt that is left about who wrote it, or an empty text.
+    """
+    calibrated = pipeline.filter_.origin_.get("written_by") or [None]
+    if answer is not None:
+        return "" if any(calibrated) else _UNKNOWN_WRITERS
+    writer = pipeline.extractor._written(Answer("", None), "").metadata["written_by"]
+    differing = [by for by in map(_read_json, calibrated) if by != writer]
+    if not differing or reason_in_force() is not None:
+        return ""
+    by = "an unknown hand" if differing[0] is None else _in_words(differing[0])
+    raise ValueError(
+        f"the answers that calibrated were written by {by}, and this one would be written "
+        f"by {_in_words(writer)}. The promise is about answers that are written alike: "
+        "give the answer, calibrate on answers that the model wrote (skdcf extract "
+        "--write), or say why it may be overlooked, with "
+        'skdcf.accept_origin("reason"): ...'
+    )
+
+
+def _in_words(writer):
+    if not isinstance(writer, dict):
+        return str(writer)
+    return ", ".join(
+        f"{key} {value}" for key, value in writer.items() if value is not None
+    )
+
+
+def _read_json(text):
+    """What a text of an origin says, or the value where it is no text of JSON."""
+    try:
+        return json.loads(text)
+    except (TypeError, ValueError):
+        return text
+
+
+def _adds(sentence, known):
+    """Whether a sentence holds a number or a name that is not known."""
+    numbers = set(_NUMBER.findall(sentence)) - set(_NUMBER.findall(known))
+    words = {word.lower() for word in re.findall(r"\w+", known)}
+    names = {name.lower() for name in _NAME.findall(sentence)}
+    return bool(numbers or names - words)
+
+
+@dataclass(frozen=True)
+class FilteredAnswer:
+    """The part of one answer that can be trusted, and what happened to the rest.
+
+    Parameters
+    ----------
+    text : str
+        Of the kept claims; the text for abstention where none is kept.
+    graph : ReasoningGraph
+        The kept claims.
+    original : ReasoningGraph
+        All claims of the answer.
+    kept : ndarray of bool, shape (n_claims,)
+        Which of them are kept.
+    claim_alpha : ndarray of float, shape (n_claims,)
+        The smallest alpha at which each of them is kept; +inf where none is.
+    alpha : float
+        The level: a false claim is kept in at most this share of problems.
+    chance : float or None
+        How likely something false is in the text: an estimate, no promise. None where
+        nothing is kept, or the filter's scorer does not say it.
+    dropped : tuple of (str, str)
+        Text of each dropped claim, and why it was dropped, in words before numbers.
+    flags : tuple of str
+        What was not as it should be on the way.
+    text_promise : {"claims", "none"}
+        What the promise says of the text. It is about claims as they were labelled, so it
+        covers a text of just these ("claims"); a text that a model wrote of them may say
+        more than they do, and nothing is promised for it ("none").
+    excerpt : str
+        The answer itself, without the sentences that are not all in words of kept claims.
+        It reads better than the claims, and nothing is promised for it: a sentence may
+        mean something else without those around it.
+    usage : Usage
+        What the answer cost.
+    """
+
+    text: str
+    graph: ReasoningGraph
+    original: ReasoningGraph
+    kept: NDArray[np.bool_]
+    claim_alpha: NDArray[np.float64]
+    alpha: float
+    chance: float | None = None
+    dropped: tuple[tuple[str, str], ...] = ()
+    flags: tuple[str, ...] = ()
+    text_promise: str = "claims"
+    excerpt: str = ""
+    usage: Usage = field(default_factory=Usage)
+
+    @property
+    def abstained(self) -> bool:
+        """Whether nothing is kept."""
+        return not self.kept.any()
+
+    @property
+    def complete(self) -> bool:
+        """Whether the last claim is kept, which is the conclusion of most answers.
+
+        Where it is not, the text ends before it answers the question.
+        """
+        return bool(self.kept[-1:].any())
+
+
+@dataclass(eq=False, repr=False)
+class ConformalFactualityPipeline(Settings):
+    """An extractor and a filter: questions in, text that can be trusted out.
+
+    Parameters
+    ----------
+    extractor : ClaimExtractor
+        Turns answers into graphs; in use as in calibration.
+    filter : filter of skdcf
+        With ``features=`` for columns beside those of the extractor.
+    merge : Merge or callable, optional
+        ``merge(claims, problem)`` gives the text of the kept claims. None is
+        `join_claims`, the only text for which the promise holds; `Merge` lets the
+        extractor's model write one.
+
+    Attributes
+    ----------
+    filter_ : the fitted filter
+
+    Raises
+    ------
+    ValueError
+        On a wrong parameter, or problems that were extracted with other columns, models
+        or prompts.
+
+    Notes
+    -----
+    The promise is the filter's: with a probability of at least ``1 - alpha``, no false
+    claim is kept, for claims as they were labelled. Where a model fails on an answer,
+    nothing of that answer is kept.
+
+    Examples
+    --------
+    >>> from skdcf import HardCF
+    >>> from skdcf.edges import no_edges
+    >>> from skdcf.apps.llm import (
+    ...     ClaimExtractor, ConformalFactualityPipeline, split_sentences
+    ... )
+    >>> def sounds_sure(graph):
+    ...     return [float("maybe" not in text) for text in graph.claims]
+    >>> extractor = ClaimExtractor(
+    ...     decompose=split_sentences, graph=no_edges, features=[("sure", sounds_sure)]
+    ... )
+    >>> pipeline = ConformalFactualityPipeline(extractor, HardCF("sure", alpha=0.2))
+    >>> known = [(f"q{i}", "It is 3." if i % 2 else "maybe it is 5.") for i in range(20)]
+    >>> pipeline = pipeline.fit(known, [[i % 2] for i in range(20)])
+    >>> [answer] = pipeline.answer(["What is it?"], ["It is 7. Then maybe 8."])
+    >>> answer.text
+    'It is 7.'
+    """
+
+    _parameter_constraints = {
+        "extractor": [ClaimExtractor],
+        "filter": [HasMethods(["fit", "predict", "predict_alpha", "set_params"])],
+        "merge": [Step, callable, None],
+    }
+
+    extractor: ClaimExtractor
+    filter: BaseEstimator
+    merge: Merge | Callable | None = None
+
+    def validate(self) -> None:
+        """Raise ValueError unless all parameters are as declared, and of use."""
+        super().validate()
+        self.extractor.validate()
+        clients.check_step("merge", self.merge, self.extractor.model)
+
+    @classmethod
+    def from_filter(
+        cls,
+        filter: Filter,
+        client: Any = None,
+        *,
+        model: str | None = None,
+        confirm: Callable[[Any], bool] | None = None,
+    ) -> Self:
+        """A fitted pipeline, for a filter that knows what extracted its claims.
+
+        Parameters
+        ----------
+        filter : fitted filter
+            It calibrated on problems that a `ClaimExtractor` made, or ``skdcf extract``.
+        client : ChatClient or callable, optional
+            Where the model is. None is ``ChatClient()``.
+        model : str, optional
+            Name of the model. None is that of calibration.
+        confirm : callable, optional
+            As for `ClaimExtractor`.
+
+        Returns
+        -------
+        ConformalFactualityPipeline
+            Its extractor makes claims as those that calibrated were made.
+
+        Raises
+        ------
+        ValueError
+            If the filter does not know what extracted the claims, or a step used a prompt
+            or a function that is not in this package.
+        """
+        origin = getattr(filter, "origin_", None) or {}
+        extractions = [text for text in origin.get("extraction", ()) if text]
+        if len(extractions) != 1:
+            raise ValueError(
+                "the filter does not know what extracted the claims that calibrated it: fit "
+                "it on a file that skdcf extract wrote"
+            )
+        extraction = _read_json(extractions[0])
+        extraction = extraction | {"model": model or extraction["model"]}
+        extractor = ClaimExtractor.from_description(extraction, client, confirm=confirm)
+        pipeline = cls(extractor, filter)
+        pipeline.filter_ = filter
+        return pipeline
+
+    def fit(
+        self,
+        X: Iterable[Any],
+        y: Labels,
+        groups: ArrayLike | None = None,
+    ) -> Self:
+        """Fit the filter on labelled problems.
+
+        Parameters
+        ----------
+        X : sequence of ReasoningGraph, or of (problem, answer)
+            Problems as the extractor made them; those without features get them now.
+            Answers are extracted first, which only makes sense where it always gives the
+            same claims, from a cache say.
+        y : sequence of arrays, one per problem
+            1 for a true claim, 0 for a false one, -1 for one that nobody judged.
+        groups : array-like of shape (n_problems,), optional
+            Answers to the same question; see the filter's `fit`.
+
+        Returns
+        -------
+        self
+            The fitted pipeline.
+
+        Warns
+        -----
+        CalibrationWarning
+            If there are too few calibration problems.
+        LabelWarning
+            If a language model gave more than 5 % of the labels.
+        """
+        self.validate()
+        batch = self._admit(X)
+        self.filter_ = clone(self.filter).fit(batch, y, groups)
+        return self
+
+    def _admit(self, X):
+        graphs = list(X)
+        if not graphs or not isinstance(graphs[0], ReasoningGraph):
+            return self.extractor.transform(graphs)
+        extraction = self.extractor.describe()
+        extractions = [(graph.metadata or {}).get("extraction") for graph in graphs]
+        asked = [with_log_odds(m, True) for m in extractions]
+        differing = [m for m in asked if m is not None and m != extraction]
+        if differing and reason_in_force() is None:
+            raise ValueError(
+                f"{len(differing)} of {len(graphs)} problems were extracted with other steps, "
+                f"{differing[0]}, than new ones will be, {extraction}: the promise may not hold. "
+                'If it does, say why: with skdcf.accept_origin("reason"): ...'
+            )
+        expected = self.extractor.feature_names()
+        if expected and all(graph.features is None for graph in graphs):
+            return self.extractor.add_features(graphs)
+        names = list(graphs[0].feature_names or ())
+        if names != expected:
+            raise ValueError(
+                f"the problems have the columns {names}, but the extractor makes "
+                f"{expected}: both have to be alike"
+            )
+        return GraphBatch.from_graphs(graphs)
+
+    def answer(
+        self,
+        problems: Iterable[Any],
+        answers: Sequence[str] | None = None,
+        *,
+        alpha: float | None = None,
+    ) -> list[FilteredAnswer]:
+        """Keep of answers what can be trusted.
+
+        Parameters
+        ----------
+        problems : sequence of str, of (problem, answer), of dict, or of Answer
+            Questions, or all that `ClaimExtractor.extract` takes. Where the answer is
+            missing, the model is asked.
+        answers : sequence of str, optional
+            An answer to each question, where ``problems`` are texts.
+        alpha : float in (0, 1), optional
+            None is the filter's own.
+
+        Returns
+        -------
+        list of FilteredAnswer
+            One per problem, in their order.
+
+        Raises
+        ------
+        ValueError
+            If there are not as many answers as problems, or alpha is out of range.
+        CallError
+            If no model can be reached, or gives no answer.
+        """
+        items = self._read(problems, answers, alpha)
+        return clients.finish(self._answering(items, alpha, ChatClient._now, _at_once))
+
+    async def aanswer(
+        self,
+        problems: Iterable[Any],
+        answers: Sequence[str] | None = None,
+        *,
+        alpha: float | None = None,
+    ) -> list[FilteredAnswer]:
+        """Keep of answers what can be trusted, from within a loop; as `answer`.
+
+        Parameters
+        ----------
+        problems : sequence
+            As for `answer`.
+        answers : sequence of str, optional
+            As for `answer`.
+        alpha : float in (0, 1), optional
+            As for `answer`.
+
+        Returns
+        -------
+        list of FilteredAnswer
+            One per problem, in their order.
+        """
+        items = self._read(problems, answers, alpha)
+        beside = asyncio.to_thread  # so that other tasks go on while the filter decides
+        return await self._answering(items, alpha, ChatClient._later, beside)
+
+    def _read(self, problems, answers, alpha):
+        """Read the items, so that all that could be wrong is found before the first call."""
+        check_is_fitted(self, "filter_")
+        self.extractor.validate()
+        if alpha is not None:
+            check_alpha(alpha)
+        if isinstance(problems, str) or isinstance(answers, str):
+            raise ValueError("a single text was passed, but a list of texts is needed")
+        items = list(problems)
+        if answers is not None and len(answers) != len(items):
+            raise ValueError(f"{len(answers)} answers but {len(items)} problems")
+        pairs = items if answers is None else zip(items, answers, strict=True)
+        return read_answers(pairs, ask=answers is None)
+
+    def _compare_origin(self, items):
+        """How claims will be extracted; ValueError, before any call, where that differs."""
+        filter = self.filter_
+        extraction = self.extractor.describe()
+        if not hasattr(filter, "origin_"):
+            return extraction
+        for value in map(_read_json, filter.origin_.get("extraction", ())):
+            # Where log odds are missing, they may be missing again.
+            if with_log_odds(value, True) == extraction:
+                extraction = value
+        expected = []
+        for item in items:
+            if item.answer is None:
+                item = self.extractor._written(item, "")
+            alternatives = item.alternatives
+            if alternatives is None and self.extractor.sample is not None:
+                alternatives = ()
+            metadata = {**(item.metadata or {}), "extraction": extraction}
+            graph = ReasoningGraph(None, (), claims=(), metadata=metadata)
+            expected.append(
+                graph.replace(context=item.context, alternatives=alternatives)
+            )
+        batch = GraphBatch.from_graphs(expected)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # warnings come when the claims are there
+            compare_origin(filter, origin_of(filter, batch, labelled=False))
+        return extraction
+
+    async def _answering(self, items, alpha, run, call):
+        """What `answer` returns; ``run`` does work of a client, ``call`` calls a function."""
+        if not items:
+            return []
+        extraction = self._compare_origin(items)
+        client = clients.as_client(self.extractor.client)
+
+        agreed = False
+        if any(item.answer is None for item in items):
+            estimate = await self.extractor._estimating(run, client, items)
+            agreed = clients.check_budget(client, estimate, self.extractor.confirm)
+
+        async def each(items, work):
+            done, _ = await run(client, items, work, self.extractor.model)
+            clients.raise_first(done)
+            return done
+
+        asked, chats = zip(*await each(items, self._ask), strict=True)
+        extracted = await self.extractor._extracting(
+            run, asked, "abstain", agreed=agreed
+        )
+        batch = GraphBatch.from_graphs(
+            [made_as(e.graph, extraction) for e in extracted]
+        )
+        shown, chances = await call(self._decide, batch, alpha)
+        rows = list(zip(chats, extracted, shown, chances, strict=True))
+        return await each(rows, self._finish)
+
+    def _decide(self, batch, alpha):
+        """What is kept of each answer, and how likely something false is in it, if known."""
+        shown = explain(self.filter_, batch, alpha=alpha)
+        if not hasattr(getattr(self.filter_, "scorer_", None), "chance"):
+            return shown, [None] * len(shown)
+        masks = [explanation.kept for explanation in shown]
+        chances = self.filter_.chance(batch, masks).tolist()
+        return shown, [None if np.isnan(chance) else chance for chance in chances]
+
+    async def _ask(self, chat, item):
+        """The item with its answer, for which the model is asked if it is missing."""
+        if item.answer is None:
+            item = await self.extractor._write(chat, item)
+        return item, chat
+
+    async def _finish(self, chat, item):
+        """The text of what is kept of an answer, and all that is told of it."""
+        asked, extraction, shown, chance = item
+        graph = extraction.graph
+        mask = shown.kept
+        kept = graph.subgraph(mask)
+        lost = graph.subgraph(~mask)
+        merge = join_claims if self.merge is None else self.merge
+        dropped_claims = [list(lost.claims)] if isinstance(merge, Merge) else []
+        text = ABSTENTION
+        if mask.any() or dropped_claims:
+            text = await clients.call_step(
+                merge, chat, list(kept.claims), graph.problem, *dropped_claims
+            )
+        merged = text if isinstance(text, MergedText) else MergedText(text)
+        refused = [f"refused: {sentence}" for sentence in merged.refused]
+        flags = (
+            *asked.flags,
+            *extraction.flags,
+            *filter(None, [merged.flag]),
+            *refused,
+        )
+        reasons = shown.reasons
+        dropped = tuple(
+            (graph.claims[v], f"{cause} ({reasons[v]})")
+            for v, cause in shown.causes.items()
+        )
+        plain = merged.text == join_claims(kept.claims) or not mask.any()
+        chat.usage += extraction.usage
+        chat.usage += asked.usage
+        fields = {"text": merged.text, "graph": kept, "original": graph, "kept": mask}
+        fields |= {"alpha": shown.alpha, "claim_alpha": shown.smallest_alpha}
+        fields |= {"chance": chance}
+        fields |= {
+            "dropped": dropped,
+            "flags": flags,
+            "excerpt": cut_answer(graph, mask),
+        }
+        fields |= {"text_promise": "claims" if plain else "none", "usage": chat.usage}
+        return FilteredAnswer(**fields)

@@ -1,0 +1,424 @@
+"""Calls in flight: how many at once, each of them once, and what they cost.
+
+With a cache, replies are on disk as soon as they could be read, in one SQLite table from
+the digest of a call to the reply as JSON: what a killed program had is not asked for
+again. Unreadable replies are not stored, so they are asked for again.
+
+Each client has one `Engine`: one loop in a thread of its own, with warm
+connections, one bound of calls and one cache for whoever calls, from whatever thread. A
+`Session` is one run in it, and a `Chat` what one problem of the run asks.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import os
+import sqlite3
+import threading
+import time
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from tqdm.auto import tqdm
+
+from ..._checks import warn
+from ...exceptions import SettingWarning
+from ._calls import Call, CallError, EndpointError, Reply, UnreadableError, Usage
+from ._decoding import mend_backslashes, texts_in
+from ._patience import Slots
+
+_MOST_ASKS = 3
+_WARMER = 0.3  # the temperature rises by this with each asking, up to 1
+_WARMEST = 1.0  # the highest temperature, unless the first call was warmer
+_MOST_CHARACTERS = 6  # characters of a prompt for each token that its server counts
+# A smaller count may be only of the tokens that the server had not cached.
+_FEWEST_TOKENS = 256
+CUT_PROMPT = (
+    "the endpoint counted far fewer tokens than a prompt has, and may have cut it: raise "
+    "the length of its context"
+)
+_SHOWN_BACK = 4000  # characters that are shown of a reply that could not be read
+_LOG = logging.getLogger("skdcf.apps.llm")
+
+
+_BUSY_SECONDS = 60  # longest time that another program may hold the file of the cache
+_TABLE = """PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;
+CREATE TABLE IF NOT EXISTS replies (key TEXT PRIMARY KEY, reply TEXT NOT NULL,
+prompt TEXT NOT NULL, time REAL NOT NULL)"""
+
+
+class ReplyCache:
+    """Replies by the digest of their call, in a file.
+
+    Several programs may use a file at once. Only its owner may read it: it holds texts of
+    users, though never the key of an API.
+    """
+
+    def __init__(self, path):
+        path = Path(path)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch(0o600)  # SQLite gives its other files the same mode
+        path.open("ab").close()  # a folder is refused here, before its mode is changed
+        path.chmod(0o600)
+        # SQLite does not wait while another program changes the journal mode.
+        end = time.monotonic() + _BUSY_SECONDS
+        while True:
+            self._db = sqlite3.connect(
+                path,
+                timeout=_BUSY_SECONDS,
+                check_same_thread=False,
+                isolation_level=None,
+            )
+            self.close = self._db.close
+            try:
+                self._db.executescript(_TABLE)
+                return
+            except sqlite3.DatabaseError as error:
+                self.close()
+                code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+                if code != sqlite3.SQLITE_BUSY or time.monotonic() > end:
+                    raise ValueError(
+                        f"cache {os.fspath(path)!r} cannot be used ({error}): name another "
+                        "file, or remove it if no other program uses it"
+                    ) from error
+            time.sleep(0.02)
+
+    def get(self, key: str) -> tuple[str, str] | None:
+        """The reply to a call, as JSON, and the name of its prompt; None without one."""
+        query = "SELECT reply, prompt FROM replies WHERE key = ?"
+        return self._db.execute(query, (key,)).fetchone()
+
+    def __setitem__(self, key: str, reply: tuple[str, str]):
+        row = key, *reply, time.time()
+        self._db.execute("INSERT OR REPLACE INTO replies VALUES (?, ?, ?, ?)", row)
+
+    def purge(self, seconds: float) -> int:
+        """Remove replies at least that old, from the disk as well, and count them."""
+        query = "DELETE FROM replies WHERE time <= ?"
+        count = self._db.execute(query, (time.time() - seconds,)).rowcount
+        self._db.execute("VACUUM")
+        self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        return count
+
+
+@dataclass
+class _Conversation:
+    """A call that is on its way, with what it takes to get a readable reply to it.
+
+    ``usage`` is what it has cost, without what one of those who wait for it has counted.
+    """
+
+    task: asyncio.Task[Reply]
+    usage: Usage
+    n_waiting: int = 0
+
+
+class Engine:
+    """What a client keeps between its runs."""
+
+    def __init__(self, transport, cache, in_flight):
+        self.transport = transport
+        self.cache = cache
+        self.in_flight = in_flight
+        self.slots = Slots(in_flight)
+        self.transport.slots = self.slots
+        # Each by the digest of its call.
+        self.conversations: dict[str, _Conversation] = {}
+        self.usage = Usage()  # sum over all runs
+        self._warned = set()
+        self.process = os.getpid()
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._turn, daemon=True)
+        self._thread.start()
+
+    def _turn(self):
+        self._loop.run_forever()
+        self._loop.close()
+
+    def warn_once(self, text):
+        """Warn of something that holds for all calls."""
+        if text not in self._warned:
+            self._warned.add(text)
+            warn(text, SettingWarning)
+
+    def submit(self, work):
+        """Start work in the loop, and return a future of `concurrent.futures`."""
+        if threading.current_thread() is self._thread:
+            work.close()
+            raise ValueError(
+                "a function that a client calls cannot wait for this client"
+            )
+        return asyncio.run_coroutine_threadsafe(work, self._loop)
+
+    def close(self) -> None:
+        """End the loop and what runs in it; a copy in a forked process has none."""
+        if self.process != os.getpid() or not self._thread.is_alive():
+            return
+        asyncio.run_coroutine_threadsafe(self._end(), self._loop)
+        if threading.current_thread() is not self._thread:
+            self._thread.join(5)
+
+    async def _end(self):
+        tasks = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        with suppress(Exception):
+            await self.transport.close()
+        if self.cache is not None:
+            self.cache.close()
+        self._loop.call_soon(self._loop.stop)
+
+
+class Session:
+    """One run: its replies, what they cost, and when to give up."""
+
+    def __init__(self, engine, settings, dry):
+        self.engine = engine
+        self.max_tokens = settings.max_tokens
+        self.max_calls = settings.max_calls
+        self._dry = dry
+        self._known = {} if engine.cache is None else engine.cache
+        self.usage = Usage()
+        self._errors = []  # errors since the last call that succeeded
+
+    async def ask(self, call, read, again, *, usage, allowance):
+        """What ``read`` makes of the reply to a call, from the cache where it is known.
+
+        Where ``read`` raises ValueError, ``again(call, reply, fault)`` gives the next call,
+        always made from the first one; the reply that is read at last is kept under the
+        digest of the first call. An equal call that is on its way is not made again: all who
+        wait for it read its reply, and the first of them to hear of it counts what it cost.
+        """
+        engine = self.engine
+        key = call.key(engine.transport.identity)
+        stored = self._known.get(key)
+        if stored is not None:
+            # A reply that cannot be read is asked for again.
+            with suppress(ValueError, TypeError):
+                reply = Reply(**json.loads(stored[0]))
+                value = read(reply)
+                usage.add(reply, cached=True)
+                return value
+        if self._dry:
+            raise CallError("there is no readable reply in the cache")
+
+        # A task of its own, so that the call goes on for others where who began it gives up.
+        if key not in engine.conversations:
+            cost = Usage()
+            work = self._converse(
+                key, call, read, again=again, usage=cost, allowance=allowance
+            )
+            engine.conversations[key] = _Conversation(asyncio.create_task(work), cost)
+        conversation = engine.conversations[key]
+        conversation.n_waiting += 1
+        try:
+            reply = await asyncio.shield(conversation.task)
+        finally:
+            conversation.n_waiting -= 1
+            if not conversation.n_waiting:
+                del engine.conversations[key]
+                conversation.task.cancel()  # which does nothing to a task that has ended
+            if conversation.task.done() or not conversation.n_waiting:
+                usage += conversation.usage
+                conversation.usage = Usage()
+        return read(reply)
+
+    async def _converse(self, key, call, read, again, usage, allowance):
+        """The first reply to a call that can be read, of as many as may be asked for."""
+        first = call
+        reply: Any = None
+        fault = ""
+        for number in range(_MOST_ASKS):
+            if number:
+                call = _vary(again(first, reply, fault), first, number)
+            reply = await self._fetch(call, usage, allowance)
+            try:
+                read(reply)
+            except ValueError as error:
+                fault = str(error)
+            else:
+                self._store(key, reply, call.prompt)
+                return reply
+        raise UnreadableError(
+            f"{call.prompt}: the reply of {call.model!r} cannot be used: {fault}",
+            reply.text,
+        )
+
+    def _store(self, key, reply, prompt):
+        """Keep a reply, which was paid for: a full disk does not take it from the run."""
+        try:
+            self._known[key] = json.dumps(asdict(reply)), prompt
+        except sqlite3.OperationalError as error:
+            self.engine.warn_once(
+                f"a reply cannot be kept in the cache ({error}), so that another run would ask "
+                "for it again. See that there is room on the disk"
+            )
+
+    async def _fetch(self, call, usage, allowance):
+        async with self.engine.slots:
+            if (n := len(self._errors)) >= max(10, 2 * self.engine.in_flight):
+                raise EndpointError(
+                    f"the last {n} calls have failed: no more are made. The last one: "
+                    f"{self._errors[-1]}"
+                )
+            allowance.take()
+            begin = time.monotonic()
+            reply = Reply("", "failed")
+            try:
+                reply = await self.engine.transport.complete(call, usage)
+                self._errors.clear()
+            except CallError as error:
+                self._errors.append(str(error))
+                raise
+            finally:
+                _LOG.info(
+                    "call model=%s prompt=%s outcome=%s seconds=%.2f tokens=%d+%d",
+                    call.model,
+                    call.prompt,
+                    reply.finish_reason,
+                    time.monotonic() - begin,
+                    reply.prompt_tokens,
+                    reply.completion_tokens,
+                )
+            usage.add(reply)
+            self.engine.usage.add(reply)
+            return reply
+
+
+@dataclass
+class Allowance:
+    """How many calls may be begun for one problem, and how many were."""
+
+    most: int | None
+    n_begun: int = 0
+
+    def take(self) -> None:
+        """Count a call; CallError if no more are allowed."""
+        if self.most is not None and self.n_begun >= self.most:
+            raise CallError(
+                f"{self.n_begun} calls were made for this problem, and none may have more: "
+                "raise max_calls of the ChatClient, or shorten the answer"
+            )
+        self.n_begun += 1
+
+
+@dataclass
+class Chat:
+    """A session together with the model that is asked in it for one problem.
+
+    ``usage`` counts what the problem cost, and ``flags`` says what was not as it should be.
+    """
+
+    session: Session
+    model: str | None
+    allowance: Allowance
+    usage: Usage = field(default_factory=Usage)
+    flags: list[str] = field(default_factory=list)
+
+    def of(self, model: str | None) -> Chat:
+        """The same problem with another model; None is this one."""
+        return replace(self, model=self.model if model is None else model)
+
+    def flag(self, text: str | None) -> None:
+        """Note something that is not as it should be, once; None is nothing."""
+        if text is not None and text not in self.flags:
+            self.flags.append(text)
+
+    async def ask(self, prompt, content, read, again=None, schema=None, **options):
+        """What ``read`` makes of the reply to a text, or to an object.
+
+        Backslashes are mended in a reply that is to be JSON.
+        """
+        shown = "\n".join(texts_in(content))
+        if isinstance(content, dict):
+            content = json.dumps(content, ensure_ascii=False)
+        n_characters = len(prompt.text) + len(content)
+
+        def read_mended(reply):
+            if _FEWEST_TOKENS <= reply.prompt_tokens < n_characters / _MOST_CHARACTERS:
+                self.flag(CUT_PROMPT)
+                self.session.engine.warn_once(CUT_PROMPT)
+            if schema is not None:
+                reply = replace(reply, text=mend_backslashes(reply.text, shown))
+            return read(reply)
+
+        messages = (("system", prompt.text), ("user", content))
+        options["schema"] = json.dumps(schema) if schema else None
+        options["max_tokens"] = options.get("max_tokens") or self.session.max_tokens
+        call = Call(self.model or "", messages, prompt=prompt.name, **options)
+        again = again or _complain
+        return await self.session.ask(
+            call, read_mended, again, usage=self.usage, allowance=self.allowance
+        )
+
+
+def _vary(call, first, number):
+    """The call once more, with another seed and warmer, as some models ignore a complaint."""
+    if call.seed != first.seed:  # as who made the call has varied it
+        return call
+    seed = None if call.seed is None else call.seed + number
+    warmest = max(call.temperature, _WARMEST)
+    warmer = min(call.temperature + _WARMER * number, warmest)
+    return replace(call, seed=seed, temperature=warmer)
+
+
+def _complain(call, reply, fault):
+    """The call with a complaint about its reply; an empty reply is not shown back."""
+    if reply.finish_reason == "length":
+        fault += "; it was cut off, so be brief"
+    complaint = f"This reply cannot be used: {fault}. Reply again, as you were told."
+    system, (_, content) = call.messages
+    if not reply.text.strip():
+        return replace(call, messages=(system, ("user", f"{content}\n\n{complaint}")))
+    shown = ("assistant", reply.text[:_SHOWN_BACK])
+    return replace(call, messages=(*call.messages, shown, ("user", complaint)))
+
+
+async def gather_all(session, items, work, model, show=False):
+    """``work(chat, item)`` for each item, several at once.
+
+    Returns
+    -------
+    results : list
+        A result per item, or the CallError that it ended with. An EndpointError, and any
+        error that is no CallError, ends all of them.
+    usage : Usage
+        What they cost.
+    """
+    results: list[Any] = [None] * len(items)
+    todo = iter(enumerate(items))  # shared: each worker takes the next one that is left
+
+    async def worker():
+        for i, item in todo:
+            chat = Chat(session, model, Allowance(session.max_calls))
+            try:
+                results[i] = await work(chat, item)
+            except EndpointError:
+                raise
+            except CallError as error:
+                results[i] = error
+            finally:
+                session.usage += chat.usage
+            bar.update()
+
+    # So many that no slot waits for work.
+    n_workers = min(len(items), 2 * session.engine.in_flight)
+    with tqdm(total=len(items), desc="extract", disable=not show) as bar:
+        await gather_coroutines(*(worker() for _ in range(n_workers)))
+    return results, session.usage
+
+
+async def gather_coroutines(*work):
+    """Results of several coroutines at once; the first error ends the others."""
+    tasks = [asyncio.ensure_future(w) for w in work]
+    try:
+        return list(await asyncio.gather(*tasks))
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)

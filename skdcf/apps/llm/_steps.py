@@ -1,0 +1,650 @@
+"""Steps from a question to a graph with its columns, each of which asks a model.
+
+From a question to other answers, from an answer to its claims, from claims to a graph, and
+from a graph to what a judge says of it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from contextlib import suppress
+from dataclasses import KW_ONLY, dataclass, replace
+from graphlib import CycleError, TopologicalSorter
+from importlib import import_module
+from itertools import product
+from numbers import Integral, Real
+from pathlib import Path
+from types import FunctionType
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..._parameters import Number, StrOptions, positive
+from ...edges import chain_edges, cited_edges
+from . import _calls as calls
+from ._calls import UnreadableError, number_rows
+from ._client import COMMON, Step, context_of, number_texts, tabled
+from ._decoding import texts_in
+from ._session import gather_coroutines
+
+_BULLET = re.compile(r"^\s*(?:[-*\u2022]\s+|\d+[.)]\s+)")
+#: How refusals begin, in the languages that models are asked in most.
+_REFUSAL = re.compile(
+    r"""(?ix)\W*(?:
+    (?:i'?m|i\ am|we\ are)?\ ?(?:very\ )?(?:sorry|unable|afraid)\b
+    | (?:i|we)\ (?:can(?:no|')t|can\ not|won't|will\ not)
+      \ (?:help|assist|answer|provide|comply|do|fulfill)
+    | as\ an\ ai\b
+    | (?:es\ )?tut\ mir\ (?:sehr\ )?leid\b | ich\ kann\ .{0,40}\bnicht\ (?:helfen|beantworten)
+    | (?:je\ suis\ )?désolée?\b | je\ ne\ (?:peux|suis)\ pas\b
+    | lo\ siento\b | no\ puedo\ (?:ayudar|responder|proporcionar|cumplir)
+    | mi\ dispiace\b | non\ posso\ (?:aiutar|rispondere|fornire)
+    | desculpe\b | (?:eu\ )?(?:sinto|lamento)\ muito\b | não\ posso\ (?:ajudar|responder|fornecer)
+    | het\ spijt\ me\b | przepraszam\b | üzgünüm\b
+    | извините\b | простите\b | к\ сожалению,?\ я\ не\ могу\b
+    | (?:非常|很)?抱歉 | 对不起 | 對不起 | 我(?:无法|無法|不能)
+    | 申し訳 | すみません | 죄송 | عذر[اًا] | آسف
+    )"""
+)
+_NO_ODDS = (
+    "the endpoint gives no log-probabilities with its verdicts, so that the column "
+    "judge_log_odds is missing: ask for none (log_odds=False, or --no-log-odds), or use an "
+    "endpoint that has them"
+)
+_LONGEST_REFUSAL = 400  # characters; a longer text says something
+REPAIRED = "graph repaired: edges to later claims, unknown ones and loops left out"
+CHAINED = "graph unreadable: every claim builds on the one before it"
+CUT_OFF = "the answer was cut off at the greatest length of a reply"
+_RATED = (
+    "coherent_to_ancestors inference_gap_size has_missing_dependencies "
+    "has_unnecessary_dependencies problem_relevance uses_problem_data is_well_formed"
+)
+#: The largest value of each rating; the smallest is 0.
+_RATINGS = dict.fromkeys(_RATED.split(), 1) | {"inference_gap_size": 5}
+# Modules whose functions a description may name.
+_OF_FUNCTIONS = (
+    "skdcf.edges",
+    "skdcf.apps.llm",
+)
+
+
+class Claim(str):
+    """The text of a claim, with the words of the answer that state it as ``span``."""
+
+    span = ""
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class Decompose(Step):
+    """Cut an answer into claims, in their order, by a model.
+
+    `apply` takes answers and problems, and returns a list of texts for each. An answer of
+    more than ``max_claims`` claims is cut at its middle and decomposed in parts.
+
+    Parameters
+    ----------
+    prompt : str or Path, optional
+        What the model is told: a text, or the path of a file. None is the package's
+        prompt "decompose".
+    model : str, optional
+        Another model than that of the other steps.
+    max_claims : int, default=100
+        Most claims that one reply may have.
+
+    Raises
+    ------
+    ValueError
+        If a parameter has a wrong value.
+
+    Examples
+    --------
+    >>> from skdcf.apps.llm import Decompose
+    >>> def complete(messages):
+    ...     return 'Sure! {"claims": ["2 + 2 = 4", "4 is even"]}'
+    >>> Decompose().apply(["4, even"], ["2 + 2?"], model="any", client=complete)
+    [['2 + 2 = 4', '4 is even']]
+    """
+
+    _prompt_name, _written, _reply = "decompose", 38, calls.Claims
+    _parameter_constraints = COMMON | {"max_claims": [positive(Integral)]}
+
+    max_claims: int = 100
+
+    def _question(self, answer, problem):
+        return {"question": problem, "answer": answer}
+
+    def _read(self, reply, answer, problem):
+        texts = calls.read_texts([getattr(row, "text", row) for row in reply.claims])
+        if len(texts) > self.max_claims and not _halves(answer):
+            raise ValueError(
+                f"the answer has {len(texts)} claims, more than {self.max_claims}"
+            )
+        claims = list(map(Claim, texts))
+        for claim, row in zip(claims, reply.claims, strict=True):
+            claim.span = getattr(row, "span", "")
+        return claims
+
+    async def _run(self, chat, answer, problem):
+        claims = await super()._run(chat, answer, problem)
+        if len(claims) <= self.max_claims:
+            return claims
+        halves = [await self._run(chat, half, problem) for half in _halves(answer)]
+        return [claim for half in halves for claim in half]
+
+
+def _halves(answer):
+    """Cut an answer in two at the end of the line or sentence that is nearest its middle."""
+    text = answer.strip()
+    ends = [m.end() for m in calls.SENTENCE.finditer(text)][:-1]
+    middle = min(ends, key=lambda end: abs(2 * end - len(text)), default=None)
+    return () if middle is None else (text[:middle], text[middle:])
+
+
+def split_sentences(answer: str, problem: str | None = None) -> list[str]:
+    """Cut an answer at its line ends and sentences, without a model.
+
+    In the place of `Decompose`, for answers that state one thing per line or sentence.
+
+    Parameters
+    ----------
+    answer : str
+        The text to be cut.
+    problem : str, optional
+        Not looked at.
+
+    Returns
+    -------
+    list of str
+        The claims, in their order.
+
+    Examples
+    --------
+    >>> from skdcf.apps.llm import split_sentences
+    >>> split_sentences("Half of 7 is 3.5. Twice that is 7.\\n- So the answer is 7")
+    ['Half of 7 is 3.5.', 'Twice that is 7.', 'So the answer is 7']
+    """
+    lines = (_BULLET.sub("", line).strip() for line in answer.splitlines())
+    return [
+        sentence.strip() for line in lines for sentence in calls.SENTENCE.findall(line)
+    ]
+
+
+class DeducedGraph(NamedTuple):
+    """The edges between claims, and whether they had to be repaired.
+
+    Parameters
+    ----------
+    edges : list of (parent, child)
+        Positions of claims, counted from 0.
+    flag : str or None
+        What was done to a graph that was malformed after the last asking.
+    """
+
+    edges: list[tuple[int, int]]
+    flag: str | None = None
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class DeduceGraph(Step):
+    """Say which claims build on which, by a model.
+
+    `apply` takes lists of claims and problems, and returns a ``DeducedGraph`` for each.
+
+    Claims that name their premises themselves, as in "#5. (by #2 #4)", are read without
+    a call. A graph that is cyclic or malformed is asked for again, with what is wrong
+    with it. After the third time it is repaired: edges from later claims, from a claim to
+    itself and to unknown claims are left out, and a claim that is not spoken of builds on
+    the one before it. A reply in which no graph can be read makes every claim build on
+    the one before it, the cautious choice. Both are flagged. Rows that count claims from
+    0 are recognised.
+
+    Parameters
+    ----------
+    prompt : str or Path, optional
+        What the model is told: a text, or the path of a file. None is the package's
+        prompt "graph".
+    model : str, optional
+        Another model than that of the other steps.
+    read_cited : bool, default=True
+        Whether premises that the claims name are taken instead of asking.
+
+    Raises
+    ------
+    ValueError
+        If a parameter has a wrong value.
+
+    Examples
+    --------
+    >>> from skdcf.apps.llm import DeduceGraph
+    >>> def complete(messages):
+    ...     return '{"premises": [{"claim": 1, "builds_on": []}, {"claim": 2, "builds_on": [1]}]}'
+    >>> claims = ["2 + 2 = 4", "4 is even"]
+    >>> DeduceGraph().apply([claims], [None], model="any", client=complete)
+    [DeducedGraph(edges=[(0, 1)], flag=None)]
+    """
+
+    _prompt_name, _written, _reply = "graph", 12, calls.Premises
+    _parameter_constraints = COMMON | {"read_cited": ["boolean"]}
+
+    read_cited: bool = True
+
+    def _question(self, claims, problem):
+        return {"question": problem, "claims": number_texts(claims)}
+
+    def _read(self, reply, claims, problem):
+        return DeducedGraph(_edges(number_rows(reply.premises, len(claims))))
+
+    async def _run(self, chat, claims, problem):
+        cited = cited_edges(claims, problem) if self.read_cited else []
+        if cited or len(claims) < 2:
+            return DeducedGraph(cited)
+        try:
+            return await super()._run(chat, claims, problem)
+        except UnreadableError as error:
+            return _repaired(error.text, claims)
+
+
+def _edges(rows):
+    """Edges of a reply; ValueError says what is wrong with it, for the next asking."""
+    n = len(rows)
+    for row in rows:
+        if wrong := [u for u in row.builds_on if not 1 <= u <= n or u == row.claim]:
+            raise ValueError(f"claim {row.claim} builds on {wrong[0]}")
+    try:
+        TopologicalSorter({row.claim: row.builds_on for row in rows}).prepare()
+    except CycleError as error:
+        circle = " -> ".join(map(str, error.args[1]))
+        raise ValueError(f"these claims build on each other: {circle}") from error
+    return [(u - 1, row.claim - 1) for row in rows for u in sorted(set(row.builds_on))]
+
+
+def _repaired(text, claims):
+    rows = None
+    parents_of = {}
+    with suppress(ValueError):
+        rows = calls.parse_object(text, "premises")["premises"]
+    for row in rows if isinstance(rows, list) else ():
+        match row:
+            case {"claim": int(v), "builds_on": list(given)} if 0 < v <= len(claims):
+                parents_of.setdefault(
+                    v, {u for u in given if type(u) is int and 0 < u < v}
+                )
+    if not parents_of:
+        return DeducedGraph(chain_edges(claims), CHAINED)
+    given = [parents_of.get(v, {v - 1} - {0}) for v in range(1, len(claims) + 1)]
+    edges = [(u - 1, v) for v, parents in enumerate(given) for u in sorted(parents)]
+    return DeducedGraph(edges, REPAIRED)
+
+
+@dataclass(eq=False, repr=False)
+class SampleAnswers(Step):
+    """Ask the model for more answers to a question: the ``alternatives`` of a problem.
+
+    `apply` takes problems, and their passages where there are some, and returns a list of
+    texts for each. Calibration and use must draw as many, in the same way.
+
+    Parameters
+    ----------
+    n : int, default=5
+        Number of answers.
+    prompt : str or Path, optional
+        What the model is told before the question: a text, or the path of a file. None
+        is the package's prompt "answer". Use the one that your answers are made with.
+    model : str, optional
+        Another model than that of the other steps.
+    temperature : float, default=1.0
+        How much the answers may differ, from 0 to 2.
+    max_tokens : int, optional
+        Of one answer. None is the client's.
+
+    Raises
+    ------
+    ValueError
+        If a parameter has a wrong value, or a problem has no question.
+
+    Notes
+    -----
+    Answer number i has the seed i, so that a run gives the same answers again where the
+    endpoint honours seeds, and asks for none that is in the cache. An answer that is
+    empty, refused or cut off says nothing about a claim: it is drawn again with the seeds
+    i + n and i + 2n, and left out with a flag where these are of no use either.
+
+    Examples
+    --------
+    >>> from skdcf.apps.llm import SampleAnswers
+    >>> def complete(messages, *, seed, **options):
+    ...     return f"{messages[1]['content']} {3 + seed}"
+    >>> SampleAnswers(2).apply(["2 + 2 ="], model="any", client=complete)
+    [['2 + 2 = 4', '2 + 2 = 5']]
+    """
+
+    _prompt_name, _written = "answer", 15
+    _parameter_constraints = COMMON | {"n": [positive(Integral)]}
+    _parameter_constraints |= {"temperature": [Number(Real, 0, 2, closed="both")]}
+    _parameter_constraints |= {"max_tokens": [positive(Integral), None]}
+
+    n: int = 5
+    _: KW_ONLY
+    prompt: str | Path | None = None
+    temperature: float = 1.0
+    max_tokens: int | None = None
+
+    async def _run(self, chat, problem, context=None):
+        question = _with_passages(problem, context)
+
+        async def draw(seed):
+            with suppress(UnreadableError):
+                return await self._one(chat, question, seed)
+
+        drawn = await gather_coroutines(*map(draw, range(1, self.n + 1)))
+        texts = [text for text in drawn if text is not None]
+        if len(texts) < self.n:
+            chat.flag(f"only {len(texts)} of {self.n} other answers are of use")
+        return texts
+
+    async def _answer(self, chat, problem, context=None):
+        """Ask for the answer that is shown; it may be cut off, but not empty."""
+        question = _with_passages(problem, context)
+        return await self._one(chat.of(self.model), question, 0, chat.flag)
+
+    async def _one(self, chat, question, seed, flag=None):
+        how = {"temperature": float(self.temperature), "max_tokens": self.max_tokens}
+        seeds = iter((seed + self.n, seed + 2 * self.n))
+
+        def again(call, reply, fault):
+            return replace(call, seed=next(seeds))
+
+        def read(reply):
+            return _said(reply, flag)
+
+        return await chat.ask(self.wording(), question, read, again, seed=seed, **how)
+
+
+def _with_passages(problem, context):
+    """A question as a model is asked it, with the passages that the answer is to rest on."""
+    if not isinstance(problem, str) or not problem.strip():
+        raise ValueError("a problem without a question has no other answers")
+    if not context:
+        return problem
+    passages = json.dumps({"context": list(context)}, ensure_ascii=False)
+    return f"{problem}\n\n{passages}"
+
+
+def _said(reply, flag=None):
+    """The text of an answer; cut off, it can be shown with a flag, but not compared."""
+    text = reply.text.rpartition("</think>")[2].strip()
+    refused = len(text) < _LONGEST_REFUSAL and _REFUSAL.match(text)
+    end = reply.finish_reason
+    if not text or refused or end == "content_filter" or (end == "length" and not flag):
+        raise ValueError("the answer is empty, refused or cut off")
+    if end == "length":
+        flag(CUT_OFF)
+    return text
+
+
+class Frequency(Step):
+    """The frequency score: in how many other answers a claim comes back.
+
+    For each of the problem's ``alternatives`` a model says of each claim whether that
+    answer supports it (+1), contradicts it (-1) or is silent (0); the score is the sum.
+    One call per alternative. `apply` takes graphs, and returns an array of shape
+    (n_claims, 1) for each; the column is called ``frequency-score``.
+
+    Parameters
+    ----------
+    prompt : str or Path, optional
+        What the model is told: a text, or the path of a file. None is the package's
+        prompt "frequency".
+    model : str, optional
+        Another model than that of the other steps.
+
+    Raises
+    ------
+    ValueError
+        If a parameter has a wrong value, or the alternatives of a problem are not known.
+
+    Notes
+    -----
+    Base scoring of Hittesdorf, Salzetta, Cheng (arXiv:2604.20098), appendix "Feature
+    Descriptions", summed as in the data of Rubin-Toles et al. (ICLR 2025).
+
+    Examples
+    --------
+    >>> from skdcf import ReasoningGraph
+    >>> from skdcf.apps.llm import Frequency
+    >>> def complete(messages):
+    ...     return '{"verdicts": [{"claim": 1, "verdict": "supports"}]}'
+    >>> graph = ReasoningGraph(None, [], claims=["x = 2"], alternatives=["x is 2", "2"])
+    >>> Frequency().apply([graph], model="any", client=complete)
+    [array([[2.]])]
+    """
+
+    names = ("frequency-score",)
+    _prompt_name, per = "frequency", "alternative"
+    _reply = calls.verdicts_of("supports", "contradicts", "silent")
+
+    def _question(self, graph, other):
+        asked = {"question": graph.problem, "claims": number_texts(graph.claims)}
+        return {**asked, "other": other, **context_of(graph)}
+
+    async def _run(self, chat, graph):
+        if graph.alternatives is None:
+            raise ValueError(
+                f"{graph.id or graph.problem!r} lacks alternatives: frequency needs other "
+                "answers, which sample=SampleAnswers() draws"
+            )
+        alternatives = graph.alternatives if graph.n_claims else ()
+        run = super()._run
+        votes = await gather_coroutines(
+            *(run(chat, graph, alternative) for alternative in alternatives)
+        )
+        return sum(votes, np.zeros(graph.n_claims))[:, None]
+
+
+class SemanticJudge(Step):
+    """The eight semantic features, seven rated by a model and one counted.
+
+    ``claim_index``, ``coherent_to_ancestors`` (0 to 1), ``inference_gap_size`` (0 to 5
+    missing steps), ``has_missing_dependencies``, ``has_unnecessary_dependencies``,
+    ``problem_relevance`` (0 to 1), ``uses_problem_data`` and ``is_well_formed``. One call
+    per problem. `apply` takes graphs, and returns an array of shape (n_claims, 8) for
+    each. `skdcf.features.SemanticFeatures` takes the columns from there.
+
+    Parameters
+    ----------
+    prompt : str or Path, optional
+        What the model is told: a text, or the path of a file. None is the package's
+        prompt "semantic".
+    model : str, optional
+        Another model than that of the other steps.
+
+    Raises
+    ------
+    ValueError
+        If a parameter has a wrong value.
+
+    Notes
+    -----
+    The features are those of arXiv:2604.20098, appendix "Feature Descriptions"; their
+    scales and the prompt are ours.
+    """
+
+    names = ("claim_index", *_RATINGS)
+    _prompt_name, _written = "semantic", 74
+    _reply = calls.rows_of("ratings", claim=int, **dict.fromkeys(_RATINGS, float))
+
+    def _read(self, reply, graph):
+        rows = number_rows(reply.ratings, graph.n_claims)
+        for row, (name, high) in product(rows, _RATINGS.items()):
+            if not 0 <= (value := getattr(row, name)) <= high:
+                raise ValueError(f'"{name}" is {value}, and not from 0 to {high}')
+        table = [[v, *(vars(r)[name] for name in _RATINGS)] for v, r in enumerate(rows)]
+        return np.array(table, dtype=float).reshape(graph.n_claims, len(self.names))
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class Verify(Step):
+    """A judge's verdict on each claim, with the log odds that the judge gives it.
+
+    Other answers say which claims are doubtful; strict levels need a signal that tells
+    the last doubtful ones apart, and this is one. Columns ``judge_verdict`` (1 true, 0
+    false) and ``judge_log_odds``, the log of the probability of "true" over that of
+    "false" at the place of the verdict, between -14 and 14. `apply` takes graphs, and
+    returns an array of shape (n_claims, 2) for each, or (n_claims, 1) without log odds.
+
+    Parameters
+    ----------
+    prompt : str or Path, optional
+        What the model is told: a text, or the path of a file. None is the package's
+        prompt "verify", "verdict" (without a reason) or "verify_all" (per answer).
+    model : str, optional
+        Another model than that of the other steps; a judge had best be another one.
+    log_odds : bool, default=True
+        Whether log-probabilities are asked for. Not every endpoint has them.
+    per : {"claim", "answer"}
+        Whether each claim has a call of its own, with the claims that it builds on, or
+        all claims of an answer share one, which is cheaper.
+    why : bool, default=True
+        Whether the judge gives a reason before each verdict, as room to think. Without
+        one, a reply per claim is a single word.
+
+    Raises
+    ------
+    ValueError
+        If a parameter has a wrong value.
+
+    Notes
+    -----
+    A reply without a verdict is asked for again. A claim that has none after the third
+    time is NaN in both columns; an extractor makes that 0 and notes it in the metadata
+    (``no_verdict``), and filters keep neither it nor what builds on it. Where the place of
+    a verdict is not found, or its log-probabilities say the opposite, the log odds are +1
+    or -1 by the verdict. Where an endpoint gives no log-probabilities at all, they are NaN,
+    there is a warning, and the metadata hold the share (``log_odds_missing``).
+    """
+
+    _reply = calls.verdicts_of("true", "false")
+    _parameter_constraints = COMMON | {"log_odds": ["boolean"], "why": ["boolean"]}
+    _parameter_constraints |= {"per": [StrOptions({"claim", "answer"})]}
+
+    log_odds: bool = True
+    per: str = "claim"
+    why: bool = True
+
+    def validate(self) -> None:
+        """Raise ValueError unless all parameters are as declared, and of use."""
+        super().validate()
+        if self.per == "answer" and not self.why:
+            raise ValueError(
+                'why=False needs per="claim": with per="answer" every row has a reason'
+            )
+
+    @property
+    def _prompt_name(self):  # type: ignore[override]
+        if self.per == "answer":
+            return "verify_all"
+        return "verify" if self.why else "verdict"
+
+    @property
+    def _written(self):  # type: ignore[override]
+        return 36 if self.why else 2
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the columns."""
+        return ("judge_verdict", "judge_log_odds")[: 1 + self.log_odds]
+
+    def _question(self, graph, v=None):
+        if v is None:
+            return tabled(graph)
+        premises = [graph.claims[u] for u in graph.edges[graph.edges[:, 1] == v, 0]]
+        claim = {"premises": premises, "claim": graph.claims[v]}
+        return {"question": graph.problem, **claim, **context_of(graph)}
+
+    async def _run(self, chat, graph):
+        n = graph.n_claims
+        asked = [None] if self.per == "answer" else range(n)
+        verdicts = await gather_coroutines(
+            *(self._judge(chat, graph, v) for v in asked if n)
+        )
+        table = np.array(verdicts, dtype=float).reshape(n, 2)
+        if n_none := np.isnan(table[:, 0]).sum():
+            chat.flag(f"{n_none} of {n} claims have no verdict")
+        engine = chat.session.engine
+        refused = "logprobs" in engine.transport.warned_of
+        if self.log_odds and not refused and np.isnan(table[:, 1]).sum() > n_none:
+            engine.warn_once(_NO_ODDS)
+        return table[:, : len(self.names)]
+
+    async def _judge(self, chat, graph, v):
+        """Ask for verdict and log odds of one claim, or of all."""
+        n = graph.n_claims
+        kind = self._reply if v is None else calls.Verdict
+        question = self._question(graph, v)
+        shown = "\n".join(texts_in(question))
+
+        def read(reply):
+            if v is not None:
+                return _judged([calls.read_verdict(reply, shown)], reply)
+            rows = calls.read_object(reply.text, kind).verdicts
+            number_rows(rows, n)
+            table = _judged([row.verdict for row in rows], reply)
+            return table[np.argsort([row.claim for row in rows])]
+
+        schema = calls.schema_of(kind, n) if self.why else None
+        odds = bool(self.log_odds)
+        try:
+            return await chat.ask(
+                self.wording(), question, read, schema=schema, logprobs=odds
+            )
+        except UnreadableError:
+            return np.full((n if v is None else 1, 2), np.nan)
+
+
+def _judged(verdicts, reply):
+    """Verdicts as numbers, with their log odds."""
+    true = [word == "true" for word in verdicts]
+    return np.column_stack([true, calls.log_odds(reply, verdicts)])
+
+
+def describe_writer(step: SampleAnswers, model: str | None) -> dict[str, Any]:
+    """Who writes an answer: the model, what it is told, and how freely it writes."""
+    writer = describe(step) | {"model": step.model or model}
+    return {
+        key: writer[key] for key in ("model", "prompt", "temperature", "max_tokens")
+    }
+
+
+def describe(step: Any) -> dict[str, Any]:
+    """What a step is, for files: its class, prompt and settings, or its function."""
+    if not isinstance(step, Step):
+        name = getattr(step, "__qualname__", type(step).__name__)
+        full_name = f"{getattr(step, '__module__', None) or ''}.{name}"
+        return {"function": re.sub(r"^skdcf\.apps\.llm\.\w+", "skdcf.apps.llm", full_name)}
+    settings = step.get_params(deep=False) | {"prompt": step.wording().name}
+    plain = json.loads(json.dumps(settings, default=lambda number: number.item()))
+    return {"step": type(step).__name__, **plain}
+
+
+def rebuild(described: dict[str, Any]) -> Any:
+    """Inverse of `describe`, for what is in this package; ValueError otherwise."""
+    settings = dict(described)
+    # Log odds were asked for, and did not come.
+    if settings.get("log_odds") == "missing":
+        settings["log_odds"] = True
+    full_name = settings.get("function") or f"skdcf.apps.llm.{settings.pop('step')}"
+    module, _, name = full_name.rpartition(".")
+    is_ours = module in _OF_FUNCTIONS and getattr(import_module(module), name, None)
+    if isinstance(is_ours, FunctionType):
+        return (settings["column"], is_ours) if "column" in settings else is_ours
+    used = f"{full_name!r}"
+    if isinstance(is_ours, type) and issubclass(is_ours, Step):
+        used = f"the prompt {settings.pop('prompt')!r}"
+        step = is_ours(**settings)
+        if used == f"the prompt {step.wording().name!r}":
+            return step
+    raise ValueError(
+        f"the problems were extracted with {used}, which is not in this package: build the "
+        "extractor yourself"
+    )

@@ -1,0 +1,247 @@
+"""One HTML page on what a filter promised and what it did, for readers without Python."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Sequence
+from io import StringIO
+from pathlib import Path
+from textwrap import shorten
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from .._drawing import CLAIMS_LISTED
+from .._files import write_text
+from .._html import card, escape, folded, page, table
+from ..estimators import Filter
+from ..evaluation import evaluate_chances
+from ..graphs import Labels, Problems
+from ..inspection import explain
+from ..metrics import coverage_band, evaluate_filter
+from .labelling import describe_labels
+
+__all__ = ["write_report"]
+
+_MISSED = 20  # most answers in the list of those that keep a false claim
+_CLAIMS = 4000  # most claims in each of the two lists of answers
+
+
+def write_report(
+    path: str | os.PathLike[str],
+    filter: Filter,
+    X: Problems,
+    y: Labels,
+    *,
+    alphas: Iterable[float] = (0.02, 0.05, 0.1, 0.2),
+    by: str | Callable | Sequence[Any] | None = None,
+    groups: ArrayLike | Literal[False] | None = None,
+    n_answers: int = 30,
+) -> Path:
+    """Write a page on a fitted filter and what it did to test problems.
+
+    The page holds the promise and what came out, coverage and retention per level and per
+    group, what more labels would give, the false claims that were kept, and single
+    answers with the reason for each dropped claim. It is one file that asks nothing of any
+    server.
+
+    Parameters
+    ----------
+    path : path-like
+        The file to write. It appears when it is complete.
+    filter : fitted filter
+        The filter to report on, or a fitted `skdcf.evaluation.CalibratedSearch`.
+    X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
+        Test problems, as in the filter's `fit`.
+    y : sequence of 1-D arrays, one per problem
+        Their labels.
+    alphas : sequence of float in (0, 1)
+        Levels of the table. Answers are shown at the filter's own.
+    by : str, callable or list, optional
+        Report on each group as well, see `skdcf.metrics.evaluate_filter`.
+    groups : array-like of shape (n_problems,), or False, optional
+        The question that each problem answers, see `skdcf.metrics.evaluate_filter`.
+    n_answers : int, default=30
+        Number of answers to show, besides those that keep a false claim. They are spread
+        evenly over the problems. Of very long answers fewer are shown, and the page says
+        what it leaves out.
+
+    Returns
+    -------
+    pathlib.Path
+        The file that was written.
+
+    Raises
+    ------
+    ValueError
+        On bad problems, labels, levels or groups.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from skdcf import HardCF
+    >>> from skdcf.datasets import make_reasoning_graphs
+    >>> from skdcf.apps.reporting import write_report
+    >>> graphs, y = make_reasoning_graphs(300, random_state=0, return_X_y=True)
+    >>> cf = HardCF(alpha=0.1).fit(graphs[:200], y[:200])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = write_report(f"{folder}/report.html", cf, graphs[200:], y[200:])
+    ...     "theory band" in path.read_text("utf-8")
+    True
+    """
+    level = filter.calibration_.guarantee.level(None, filter.alpha)
+    batch, labels = filter.check(X, y)
+    report = evaluate_filter(
+        filter, batch, labels, sorted({*alphas, level}), by=by, groups=groups
+    )
+    summary = _summary(filter, report, level, describe_labels(batch, labels))
+    cards = [
+        card(summary, "What was promised, and what came out"),
+        _figure(report),
+        report._repr_html_(),
+        *_chances(filter, batch, labels, groups),
+        card(_more_labels(filter), "What more labels would give"),
+        *_answers(explain(filter, batch, labels), _texts(filter, batch), n_answers),
+    ]
+    title = f"What was kept of {report.n_problems} answers"
+    body = f"<h1>{escape(title)}</h1>{''.join(cards)}"
+    return write_text(path, [page(body, title)])
+
+
+def _summary(filter, report, own, labels):
+    j = report.alpha.tolist().index(own)
+    low, high = report.coverage_band[j]
+    theory = "" if np.isnan(low) else f" Theory expects {low:.1%} to {high:.1%}."
+    left = f" ({n} left over)" if (n := len(filter.left_over_)) else ""
+    sentences = (
+        f"Promised: {filter.describe(own)}.",
+        f"Came out at alpha = {own:g}, with {report.n_calibration} answers that "
+        f"calibrated{left}: it was met in {report.coverage[j]:.1%} of the {report.n_problems} "
+        f"answers of this report, to {report.n_questions} questions.{theory}",
+        f"{report.retention[j]:.2f} true and {report.false_kept[j]:.2f} false claims were "
+        f"kept per answer. {_of_shown(report, j)}",
+        f"Labels that this was measured with: {labels}.",
+        *([f"Warning{report.warning}."] if report.warning else []),
+    )
+    return "".join(f"<p>{escape(sentence)}</p>" for sentence in sentences)
+
+
+def _of_shown(report, j):
+    """What a reader met, who sees only answers of which something is kept."""
+    if not report.shown[j]:
+        return "Nothing was shown of any answer."
+    return (
+        f"Something was kept of {report.shown[j]:.0%} +- {report.shown_error[j]:.0%} of the "
+        f"answers; of these texts {report.false_among_shown[j]:.0%} +- "
+        f"{report.false_among_shown_error[j]:.0%} hold a false claim."
+    )
+
+
+def _figure(report):
+    """What is kept, and what a reader meets, as drawings, where there is matplotlib."""
+    return "".join(
+        _drawing(kind, {"this filter": report})
+        for kind in ("ReportDisplay", "ShownDisplay")
+    )
+
+
+def _drawing(kind, report):
+    """A display in a frame; empty where there is no matplotlib."""
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError:
+        return ""
+    from .. import plots
+
+    display = getattr(plots, kind).from_report(report)
+    out = StringIO()
+    display.figure_.savefig(out, format="svg", bbox_inches="tight")
+    plt.close(display.figure_)
+    drawing = out.getvalue()[out.getvalue().index("<svg ") :]
+    style = '<svg style="max-width:100%;height:auto" '
+    drawing = drawing.replace("<svg ", style, 1)
+    return card(f'<div class="plot">{drawing}</div>')
+
+
+def _chances(filter, batch, labels, groups):
+    """Say how far the chance of a single text can be trusted."""
+    title = "The chance of a single text"
+    if not hasattr(filter.scorer_, "chance"):
+        reason = "the scorer orders claims, and does not say how likely an error is"
+        yield card(f"<p>No chance is stated of single texts: {reason}.</p>", title)
+        return
+    report = evaluate_chances(filter, batch, labels, groups=groups)
+    yield card(
+        "<p>The promise is about all answers together. Of each text that is shown the chance "
+        "that something false is in it is an estimate, and no promise. Below it is compared "
+        "with what these labels say.</p>",
+        title,
+    )
+    if report.n_texts.sum():
+        yield _drawing("ChanceDisplay", report)
+    yield report._repr_html_()
+
+
+def _texts(filter, batch):
+    """For each answer how likely its text is wrong, in words; empty where that is unknown."""
+    if not hasattr(filter.scorer_, "chance"):
+        return [""] * len(batch)
+    chances = filter.chance(batch)
+    return [
+        "" if np.isnan(chance) else f", {chance:.0%} chance of something false"
+        for chance in chances
+    ]
+
+
+def _more_labels(filter):
+    """Say how far the coverage of one filter may be from its mean, with more calibration."""
+    rows = []
+    for factor in (1, 2, 4, 10):
+        n = factor * filter.n_calibration_
+        as_it_is = " (as it is)" if factor == 1 else ""
+        low, high = coverage_band(n, filter.alpha)
+        rows.append(
+            (f"{n}{as_it_is}", f"{1 / (n + 1):.2g}", f"{low:.3f} to {high:.3f}")
+        )
+    header = "answers that calibrate", "strictest alpha", "coverage of 95 % of filters"
+    return table(header, rows) + (
+        "<p>More labels also train a better score, which keeps more true claims.</p>"
+    )
+
+
+def _answers(explained, chances, n_answers):
+    """The answers that keep a false claim, and some of all, each with its chance."""
+    answers = list(zip(explained, chances, strict=True))
+    missed = [answer for answer in answers if _keeps(answer[0], 0)]
+    title = f"{len(missed)} of {len(explained)} answers keep a claim that is false"
+    if n_more := sum(_keeps(e, -1) and not _keeps(e, 0) for e in explained):
+        title += f"; {n_more} more keep one that nobody judged, which counts as false"
+    yield card(_shown(missed, _MISSED), title)
+    examples = answers[:: max(1, len(answers) // max(1, n_answers))][:n_answers]
+    yield card(
+        _shown(examples, n_answers), f"{len(examples)} of all answers, evenly spread"
+    )
+
+
+def _keeps(explanation, label):
+    return bool((explanation.kept & (explanation.labels == label)).any())
+
+
+def _shown(answers, most):
+    """The first answers, as many as a page can hold, and how many are left out."""
+    sizes = [explanation.graph.n_claims for explanation, _ in answers[:most]]
+    claims = np.cumsum(np.minimum(sizes, CLAIMS_LISTED))
+    n = int(np.sum(claims <= _CLAIMS))
+    sections = "".join(_folded(*answer) for answer in answers[:n])
+    left = len(answers) - n
+    left_out = f"<p>{left} more answers are left out, to keep this page small.</p>"
+    return sections + left_out if left else sections
+
+
+def _folded(explanation, chance):
+    graph = explanation.graph
+    kept = explanation.kept
+    name = shorten(str(graph.problem or graph.id or "an answer"), 90, placeholder=" …")
+    summary = f"{kept.sum()} of {len(kept)} claims kept{chance}: {name}"
+    return folded(summary, explanation.body_html())

@@ -1,0 +1,392 @@
+"""One filter in use: what it decides about answers, and how far its promise is watched."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...datasets.records import BROKEN, read_problem
+from ...graphs import ReasoningGraph
+from ...inspection import explain
+from ...monitoring import CoverageMonitor
+from ._journal import Entry
+from ._questions import Questions
+from ._requests import RefusedError
+
+_MOST_CLAIMS = 2_000  # claims of an answer, since others wait while it is decided about
+_TOGETHER = 32  # answers that are decided about in one go
+_LARGE = 2**14  # bytes; a larger request is decided about in a thread of its own
+_QUICK = 0.02  # seconds that other requests may well wait
+_ABOUT = "problem", "context", "alternatives", "id", "metadata", "feature_names"
+
+
+@dataclass
+class Asked:
+    """An answer that is asked about, and what becomes of it.
+
+    Parameters
+    ----------
+    alpha : float or None
+        The level as it was sent.
+    level : float
+        The level that it means.
+    graph : ReasoningGraph
+        The answer.
+    kept : ndarray of bool, optional
+        What is kept, once it is decided.
+    reasons : mapping, optional
+        Why the other claims are not.
+    error : Exception, optional
+        What went wrong instead.
+    """
+
+    alpha: float | None
+    level: float
+    graph: ReasoningGraph
+    kept: NDArray[np.bool_] | None = None
+    reasons: Mapping[int, str] | None = None
+    error: Exception | None = None
+
+    @property
+    def is_decided(self) -> bool:
+        """Whether it is known what is kept, or that nothing can be said."""
+        return self.kept is not None or self.error is not None
+
+
+class Served:
+    """A filter in use.
+
+    Parameters
+    ----------
+    filter : fitted filter
+        Decides about the claims.
+    key : bytes
+        By which questions are hashed.
+    calibrated : str, optional
+        When it was made, for those who run the service.
+    """
+
+    def __init__(self, filter: Any, key: bytes, calibrated: str | None = None) -> None:
+        self.filter = filter
+        self.calibrated = calibrated
+        self.guarantee = filter.calibration_.guarantee
+        self.alpha = self.guarantee.level(None, filter.alpha)
+        self.digest = _digest_of(filter)
+        self.monitor = CoverageMonitor(filter)
+        self.questions = Questions(filter, key)
+        # The way from a question to this filter, where models are asked.
+        self.pipeline: Any = None
+        self.claims = Counter(kept=0, dropped=0)
+        origin = getattr(filter, "origin_", None) or {}
+        self._knows_extraction = None not in (origin.get("extraction") or [None])
+        self._knows_writer = None not in (origin.get("written_by") or [None])
+        self._pace = 1.0  # seconds for each of the last answers
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._turn = asyncio.Lock()
+        self._waiting: list[Asked] = []
+
+    def read(self, record: dict[str, Any]) -> Asked:
+        """Read the answer in a request.
+
+        Parameters
+        ----------
+        record : dict
+            As `skdcf.datasets.read_jsonl` reads a line, and ``alpha`` if it is given.
+
+        Returns
+        -------
+        Asked
+
+        Raises
+        ------
+        ValueError
+            If the answer, or alpha, is not as it has to be.
+        """
+        record = dict(record)
+        alpha = record.pop("alpha", None)
+        level = self.guarantee.level(alpha, self.filter.alpha)
+        try:
+            graph = read_problem(record).graph
+        except BROKEN as error:
+            raise ValueError(str(error)) from error
+        check_size(graph.n_claims)
+        return Asked(alpha=alpha, level=level, graph=graph)
+
+    async def decide(self, record: dict[str, Any], n_bytes: int) -> Asked:
+        """Decide about an answer, together with those that wait at the same time.
+
+        Parameters
+        ----------
+        record : dict
+            As for `read`.
+        n_bytes : int
+            Its size; for a large one no other waits.
+
+        Returns
+        -------
+        Asked
+        """
+        if n_bytes > _LARGE:
+            asked = await asyncio.to_thread(self.read, record)
+            await asyncio.to_thread(self._explain, [asked])
+        else:
+            asked = self.read(record)
+            await self._decide_together(asked)
+        if asked.error is not None:
+            raise asked.error
+        return asked
+
+    async def _decide_together(self, asked: Asked) -> None:
+        loop = asyncio.get_running_loop()
+        if self._loop is not loop:
+            self._loop = loop
+            self._turn = asyncio.Lock()
+            self._waiting = []
+        self._waiting.append(asked)
+        async with self._turn:
+            # It may have been decided about together with another one.
+            while not asked.is_decided:
+                # Answers that come at the same time join here.
+                await asyncio.sleep(0)
+                group = self._waiting[:_TOGETHER]
+                begin = perf_counter()
+                # Together they take less time; a thread would add its own.
+                if self._pace * len(group) < _QUICK:
+                    self._explain(group)
+                else:
+                    await asyncio.to_thread(self._explain, group)
+                self._pace = (perf_counter() - begin) / len(group)
+                del self._waiting[: len(group)]
+
+    def _explain(self, group: list[Asked]) -> None:
+        """Add mask and reasons to each answer, or the error that it meets by itself."""
+        try:
+            [alpha] = {asked.alpha for asked in group}
+            graphs = [asked.graph for asked in group]
+            explanations = explain(self.filter, graphs, alpha=alpha)
+            for asked, explanation in zip(group, explanations, strict=True):
+                asked.reasons = explanation.reasons
+                asked.kept = explanation.kept
+        except Exception as error:
+            if len(group) == 1:
+                group[0].error = error
+                return
+            self._explain(group[::2])
+            self._explain(group[1::2])
+
+    def entry(
+        self, name: str, graph: ReasoningGraph, kept: NDArray[np.bool_], level: float
+    ) -> Entry:
+        """What the journal holds of an answer, whose claims are counted.
+
+        Parameters
+        ----------
+        name : str
+            Its id.
+        graph : ReasoningGraph
+            The answer, of which the question matters.
+        kept : ndarray of bool
+            What is kept of it.
+        level : float
+            At which this was decided.
+
+        Returns
+        -------
+        Entry
+        """
+        n_kept = int(kept.sum())
+        self.claims.update(kept=n_kept, dropped=len(kept) - n_kept)
+        question, is_calibrated = self.questions.name(graph)
+        return Entry(
+            id=name,
+            mask="".join("01"[keep] for keep in kept.tolist()),
+            filter=self.digest,
+            alpha=level,
+            question=question,
+            calibrated=is_calibrated,
+        )
+
+    def origin(self, graph: ReasoningGraph) -> dict[str, str]:
+        """What is known of how an answer was made, and what the promise then covers.
+
+        Parameters
+        ----------
+        graph : ReasoningGraph
+            The answer.
+
+        Returns
+        -------
+        dict
+            ``origin`` is "as calibrated" where the request says what extracted the claims,
+            and the filter knows what extracted those that calibrated; other extractions
+            are refused. It is "unknown" where one of them alone knows who wrote the answer.
+            ``text_promise`` is "none" where the filter alone knows the extraction.
+        """
+        metadata = graph.metadata or {}
+        is_told = metadata.get("extraction") is not None
+        promise = "none" if self._knows_extraction and not is_told else "claims"
+        is_same = self._knows_extraction and is_told
+        knows_writer = metadata.get("written_by") is not None
+        is_same = is_same and knows_writer == self._knows_writer
+        origin = "as calibrated" if is_same else "unknown"
+        return {"text_promise": promise, "origin": origin}
+
+    def watch(self, entry: Entry) -> None:
+        """Take in the labels of an answer, if they say something of the promise.
+
+        Parameters
+        ----------
+        entry : Entry
+            Of an answer that was judged.
+        """
+        is_ours = entry.filter == self.digest and entry.alpha == self.alpha
+        if not is_ours or not entry.drawn:
+            return
+        if not self.questions.counts(entry):
+            self.monitor.n_repeated_ += 1
+            return
+        mask = np.array([bit == "1" for bit in entry.mask], dtype=bool)
+        labels = np.array(json.loads(entry.labels or "[]"))
+        lost = self.guarantee.loss(labels, mask, np.array([0, len(mask)]))
+        with suppress(ValueError):  # errors that follow no known law are not watched
+            self.monitor.update_errors(lost > 0, shown=[mask.any()])
+
+    def describe(self) -> dict[str, Any]:
+        """Say what this filter promises, for those who run the service.
+
+        Returns
+        -------
+        dict
+        """
+        return {
+            "alpha": self.alpha,
+            "alarm": self.monitor.alarm,
+            "promise": self.filter.describe(),
+            "filter": self.digest,
+            "n_calibration": self.filter.n_calibration_,
+            "calibrated": self.calibrated,
+            "origin": getattr(self.filter, "origin_", None),
+        }
+
+    def numbers(self) -> dict[str, float]:
+        """The state of the promise, by the names that these numbers have in /metrics.
+
+        Returns
+        -------
+        dict
+        """
+        summary = self.monitor.summary()
+        numbers = {
+            "alpha": self.alpha,
+            "answers_judged_total": summary["n_problems"],
+            "answers_with_error_total": summary["n_errors"],
+            "monitor_wealth": summary["wealth"],
+            "monitor_alarm": int(summary["alarm"]),
+        }
+        if summary["n_problems"]:
+            for name in ("shown", "false_among_shown"):
+                numbers[f"{name}_share"] = summary[name]
+                numbers[f"{name}_share_error"] = summary[f"{name}_error"]
+        return numbers
+
+
+class Writing:
+    """An answer that is being written, or the run of an agent: a decision for each claim.
+
+    Parameters
+    ----------
+    served : Served
+        Its filter decides claim by claim.
+    head : dict
+        What is known beforehand, and whether to ``stop`` at the first dropped claim.
+
+    Raises
+    ------
+    ValueError
+        If the head is not as it has to be.
+    """
+
+    def __init__(self, served: Served, head: dict[str, Any]) -> None:
+        head = dict(head)
+        self.stop = head.pop("stop", False)
+        if not isinstance(self.stop, bool):
+            raise ValueError('"stop" is true or false')
+        asked = served.read(head | {"claims": []})
+        self.served = served
+        self.graph = asked.graph
+        self.level = asked.level
+        self.mask: list[bool] = []
+        self.texts: list[Any] = []
+        self._coming: list[dict[str, Any]] = []
+        self._decisions = served.filter.stream(
+            iter(self._coming.pop, None),
+            asked.alpha,
+            stop=self.stop,
+            **{name: getattr(asked.graph, name) for name in _ABOUT},
+        )
+
+    @property
+    def has_stopped(self) -> bool:
+        """Whether a claim was dropped at which the answer was to stop."""
+        return self.stop and not all(self.mask)
+
+    def add(self, claim: dict[str, Any]) -> bool:
+        """Decide about the next claim.
+
+        Parameters
+        ----------
+        claim : dict
+            ``text``, ``parents`` and ``features``, as far as there are some.
+
+        Returns
+        -------
+        bool
+            Whether it is kept.
+
+        Raises
+        ------
+        ValueError
+            If the claim is not as it has to be; nothing can be added any more.
+        RefusedError
+            If it is one too many.
+        """
+        check_size(len(self.mask) + 1)
+        if self.has_stopped:
+            keep = False  # as it builds on a claim that was dropped
+        else:
+            self._coming.append(claim)
+            try:
+                keep = next(self._decisions)
+            except BROKEN as error:
+                raise ValueError(str(error)) from error
+        self.mask.append(keep)
+        self.texts.append(claim.get("text"))
+        return keep
+
+
+def check_size(n_claims: int) -> None:
+    """RefusedError for an answer that is too long.
+
+    Parameters
+    ----------
+    n_claims : int
+    """
+    if n_claims > _MOST_CLAIMS:
+        raise RefusedError(413, f"an answer has at most {_MOST_CLAIMS:,} claims")
+
+
+def _digest_of(filter: Any) -> str:
+    """A name by which a filter is known again, with its calibration."""
+    description = f"{filter!r} {filter.n_calibration_} {filter.threshold()!r}"
+    scores = np.asarray(filter.largest_risks_, dtype=np.float64).tobytes()
+    return hashlib.sha256(description.encode() + scores).hexdigest()[:16]

@@ -5,13 +5,14 @@ protocol (hosted, vLLM, Ollama, llama.cpp), or any function. The extra ``llm`` i
 for endpoints. Keys are read from the environment when calls are made, and stored nowhere.
 """
 
-from ._calls import CallError, EndpointError, Reply, Usage
+from ._calls import CallError, EndpointError
 from ._client import ChatClient
 from ._extractor import Answer, ClaimExtractor
 from ._pipeline import ConformalFactualityPipeline, FilteredAnswer, Merge
 from ._pipeline import check_writer as check_writer
 from ._pipeline import join_claims as join_claims
 from ._pipeline import judge_labels as judge_labels
+from ._reply import Reply, Usage
 from ._steps import Decompose, DeduceGraph, Frequency, SampleAnswers, SemanticJudge
 from ._steps import Verify as Verify
 from ._steps import split_sentences as split_sentences

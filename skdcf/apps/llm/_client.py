@@ -23,7 +23,8 @@ import numpy as np
 
 from ..._parameters import Number, Settings, positive
 from . import _calls as calls
-from ._calls import CallError, Prompt, Reply, number_rows
+from ._calls import CallError, Prompt, number_rows
+from ._reply import Reply, Usage
 from ._session import Engine, ReplyCache, Session, gather_all
 from ._transport import Endpoint, FunctionTransport
 
@@ -208,7 +209,7 @@ class ChatClient(Settings):
         finally:
             future.cancel()  # if the wait was interrupted, as by Ctrl-C
 
-    def spent(self) -> calls.Usage:
+    def spent(self) -> Usage:
         """What all runs have cost since the connections were opened.
 
         Runs that go on, and those that were ended before their result, are counted too.
@@ -219,7 +220,7 @@ class ChatClient(Settings):
             A copy, which does not change with later calls.
         """
         opened = self._engine
-        return calls.Usage() if opened is None else replace(opened[0].usage)
+        return Usage() if opened is None else replace(opened[0].usage)
 
     def purge(self, older_than: timedelta | float = 0.0) -> int:
         """Remove replies from the cache.

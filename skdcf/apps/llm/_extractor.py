@@ -14,8 +14,9 @@ from ..._parameters import Settings, StrOptions
 from ...graphs import GraphBatch, ReasoningGraph
 from . import _client as clients
 from . import _steps
-from ._calls import SENTENCE, CallError, Usage
+from ._calls import SENTENCE, CallError
 from ._client import ChatClient, Estimate, Step, call_step, count_tokens
+from ._reply import Usage
 from ._session import gather_coroutines
 from ._steps import (
     Decompose,

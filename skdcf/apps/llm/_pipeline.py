@@ -27,7 +27,6 @@ from ...inspection import explain
 from ..labelling.sources import LabelSource, set_label_sources
 from . import _calls as calls
 from . import _client as clients
-from ._calls import Usage
 from ._client import ChatClient, Step, number_texts
 from ._extractor import (
     Answer,
@@ -37,6 +36,7 @@ from ._extractor import (
     read_answers,
     with_log_odds,
 )
+from ._reply import Usage
 
 ABSTENTION = "I have no statement on this question that I can stand behind."
 _ENTAILED = calls.verdicts_of("entailed", "not entailed")

@@ -27,9 +27,10 @@ from tqdm.auto import tqdm
 
 from ..._checks import warn
 from ...exceptions import SettingWarning
-from ._calls import Call, CallError, EndpointError, Reply, UnreadableError, Usage
+from ._calls import Call, CallError, EndpointError, UnreadableError
 from ._decoding import mend_backslashes, texts_in
 from ._patience import Slots
+from ._reply import Reply, Usage
 
 _MOST_ASKS = 3
 _WARMER = 0.3  # the temperature rises by this with each asking, up to 1

@@ -621,7 +621,9 @@ def describe(step: Any) -> dict[str, Any]:
     if not isinstance(step, Step):
         name = getattr(step, "__qualname__", type(step).__name__)
         full_name = f"{getattr(step, '__module__', None) or ''}.{name}"
-        return {"function": re.sub(r"^skdcf\.apps\.llm\.\w+", "skdcf.apps.llm", full_name)}
+        return {
+            "function": re.sub(r"^skdcf\.apps\.llm\.\w+", "skdcf.apps.llm", full_name)
+        }
     settings = step.get_params(deep=False) | {"prompt": step.wording().name}
     plain = json.loads(json.dumps(settings, default=lambda number: number.item()))
     return {"step": type(step).__name__, **plain}

@@ -23,8 +23,9 @@ from urllib.parse import urlsplit
 from ..._checks import import_extra, is_loopback, warn
 from ...exceptions import SettingWarning
 from . import _calls as calls
-from ._calls import CallError, EndpointError, PassingError, Reply
+from ._calls import CallError, EndpointError, PassingError
 from ._patience import LONGEST_WAIT, RateLimit, read_wait
+from ._reply import Reply
 
 #: What llama.cpp says of a reply that its own parser cannot read.
 _MALFORMED = "produced output that does not match the expected"

@@ -5,12 +5,10 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from ._calls import Reply
+from ._reply import Reply
 
 _CERTAIN = 14.0  # beyond these log odds, probabilities are mere rounding
 _AROUND = " .!*_`'\""  # characters that may stand around a word

@@ -9,7 +9,7 @@ is read; then the halves change places. Of each half that is read, the texts tha
 keeps at .05, .1 and .2, and the safest 70 % of each answer ("70 %"), get a chance in four
 ways: from the hazards as they stand, through an intercept and a slope of their log odds, through
 isotonic regression (all on hazards out of fold, of the claims that train), and as
-`chance` states it, with a frailty of answers beside intercept and slope.
+`error_probability` states it, with a frailty of answers beside intercept and slope.
 
 "Brier" is the mean squared error minus that of the best constant, times 1,000, with its error
 over answers; "ECE" the mean distance of stated and seen over tenths of the texts; "right" what
@@ -97,7 +97,7 @@ def half(problems, train, test, seed):
         filter.fit(graphs[train], [labels[i] for i in train], groups=groups[train])
     maps = maps_of(fit.call_args.args)
     new = graphs[test]
-    batch = filter.columns(new)
+    batch = filter.transform_features(new)
     log_odds = filter.scorer_.members_["neyman-pearson"].hazard(batch)
     false = np.concatenate([labels[i] for i in test]) != 1
     masks = {f"{alpha:g}": filter.predict(new, alpha) for alpha in ALPHAS}
@@ -108,7 +108,7 @@ def half(problems, train, test, seed):
         shown = segment_sum(kept, batch.offsets) > 0
         wrong = segment_sum(kept & false, batch.offsets) > 0
         stated = [chance_of_error(f(log_odds), kept, batch) for f in maps.values()]
-        stated.append(np.nan_to_num(filter.chance(new, rows)))
+        stated.append(np.nan_to_num(filter.error_probability(new, rows)))
         out[name] = test[shown], wrong[shown], np.array(stated)[:, shown]
     return out
 

@@ -19,7 +19,7 @@ import numpy as np
 
 from skdcf import HardCF
 from skdcf.datasets import fetch_agent_process_bench
-from skdcf.exceptions import CalibrationWarning, SettingWarning
+from skdcf.exceptions import CalibrationWarning, ParameterWarning
 
 TWO = ("kimi-k2.5", "deepseek-v3.2")
 #: The rule that chose what calibrates, and the one that chose what is filtered.
@@ -101,7 +101,7 @@ def main(n_splits):
     for alpha in (0.1, 0.2):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", CalibrationWarning)
-            warnings.simplefilter("ignore", SettingWarning)  # 20 runs rank by chance
+            warnings.simplefilter("ignore", ParameterWarning)  # 20 runs rank by chance
             values = np.array([measure(data, alpha, seed) for seed in range(n_splits)])
         means = values.mean(axis=0)
         errors = values.std(axis=0, ddof=1) / np.sqrt(n_splits)

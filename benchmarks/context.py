@@ -31,7 +31,7 @@ from skdcf.graphs import pack_labels
 from skdcf.metrics import leave_one_out
 from skdcf.ops.conformal import leave_one_out_alpha
 from skdcf.ops.hard import nonconformity_scores, path_risk
-from skdcf.scorers import MixtureScorer, Task
+from skdcf.scorers import FitTask, MixtureScorer
 
 ALPHAS = (0.05, 0.1, 0.2, 0.3)
 WEIGHED = (
@@ -105,7 +105,7 @@ def weights(name, n_splits, n):
         fits = []
         for more in (0, 1000):
             tasks = [
-                Task(a, groups[first], np.random.RandomState(seed + more))
+                FitTask(a, groups[first], np.random.RandomState(seed + more))
                 for a in ALPHAS
             ]
             mixture = MixtureScorer(public_prior=False)

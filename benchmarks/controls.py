@@ -39,8 +39,8 @@ from skdcf.ops.hard import (
     path_risk,
     segment_sum,
 )
-from skdcf.ops.price import log_price, minorant_slopes
-from skdcf.scorers import ClassifierScorer, NeymanPearsonScorer, Task
+from skdcf.ops.neyman_pearson import log_price, minorant_slopes
+from skdcf.scorers import ClassifierScorer, FitTask, NeymanPearsonScorer
 
 LEVELS = [0.005, 0.01, 0.02]
 PROMISED = [0.02, 0.05, 0.1, 0.2]
@@ -140,9 +140,9 @@ def false_price_cell(X, labels, groups, parts, seed):
     train, rest = parts
     known, new = X[train], X[rest]
     y, truth = (pack_labels([labels[i] for i in rows], X[rows]) for rows in parts)
-    task = Task(0.1, groups[train], np.random.RandomState(seed))
+    task = FitTask(0.1, groups[train], np.random.RandomState(seed))
     prices = NeymanPearsonScorer().fit(known, y, task)
-    plain = ClassifierScorer(label="hazard")
+    plain = ClassifierScorer(target="hazard")
     q, hazard = 0.5 * prices.true_after_error_, prices.hazard(new)
     ways = {
         "as it is": prices.confidence(new),

@@ -14,7 +14,7 @@ import numpy as np
 
 from skdcf.datasets import make_reasoning_graphs
 from skdcf.graphs import pack_labels
-from skdcf.scorers import MixtureScorer, NeymanPearsonScorer, Task
+from skdcf.scorers import FitTask, MixtureScorer, NeymanPearsonScorer
 
 ALPHAS = (0.02, 0.05, 0.1, 0.2)
 
@@ -37,7 +37,7 @@ def time_fit(n):
     repeats = max(1, min(7, 5000 // n))
 
     def fit(alphas):
-        tasks = [Task(alpha, rng=np.random.RandomState(0)) for alpha in alphas]
+        tasks = [FitTask(alpha, rng=np.random.RandomState(0)) for alpha in alphas]
         return MixtureScorer().fit_levels(batch, labels, tasks)[0]
 
     scorer = fit([0.1])

@@ -30,8 +30,8 @@ from skdcf import CoherentConformalFilter
 from skdcf.metrics import leave_one_out
 from skdcf.scorers import (
     ClassifierScorer,
-    ConformalScorer,
-    LinearScorer,
+    ConfTrScorer,
+    LinearModel,
     MixtureScorer,
     NeymanPearsonScorer,
 )
@@ -55,9 +55,9 @@ SETS = (
 def members(*, names, gain=0.75):
     """Some of the scorers that the default one mixes, without a lean to one of them."""
     every = {
-        "linear": ConformalScorer(LinearScorer(spread=0.0)),
+        "linear": ConfTrScorer(LinearModel(spread=0.0)),
         "neyman-pearson": NeymanPearsonScorer(gain=gain),
-        "regression": ClassifierScorer(label="hazard"),
+        "regression": ClassifierScorer(target="hazard"),
     }
     return MixtureScorer({name: every[name] for name in names}, gain=gain)
 
@@ -80,8 +80,8 @@ VARIANTS = {
     "auto": lambda: "auto",
     **{f"power {p}": partial(MixtureScorer, gain=p) for p in POWERS},
     **{f"frailty {p}": partial(FrailMixture, gain=p) for p in POWERS},
-    "regression": lambda: ClassifierScorer(label="hazard"),
-    "own-label": lambda: ClassifierScorer(label="own"),
+    "regression": lambda: ClassifierScorer(target="hazard"),
+    "own-label": lambda: ClassifierScorer(target="own"),
     **{f"without linear {p}": partial(WithoutLinear, gain=p) for p in (1, 0.75)},
     "without linear": lambda: members(names=["neyman-pearson", "regression"]),
     "without regression": lambda: members(names=["linear", "neyman-pearson"]),

@@ -28,7 +28,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from skdcf import CoherentConformalFilter, GraphBatch, HardCF, accept_origin
+from skdcf import CoherentConformalFilter, GraphBatch, HardCF, accept_provenance
 from skdcf.edges import chain_edges
 from skdcf.evaluation import CalibratedSearch
 from skdcf.exceptions import GuaranteeWarning
@@ -255,10 +255,10 @@ def made_otherwise(rng, before, after, accept=None, again=False, **settings):
         warnings.simplefilter("ignore", GuaranteeWarning)
         try:
             if again:
-                with accept_origin(accept):
+                with accept_provenance(accept):
                     cf.calibrate(*chains(rng, 300, **after))
             X, y = chains(rng, 1000, **after)
-            with accept_origin(None if again else accept):
+            with accept_provenance(None if again else accept):
                 kept = cf.predict(X)
         except ValueError:
             return np.nan

@@ -21,7 +21,7 @@ from skdcf.datasets import fetch_gsm8k_solutions, fetch_mr_ben
 from skdcf.features import reasoning_features
 from skdcf.graphs import pack_labels
 from skdcf.guarantees import NoFalseClaim
-from skdcf.scorers import MixtureScorer, PublicPrior, Task
+from skdcf.scorers import FitTask, MixtureScorer, PublicPrior
 
 TRIED = {
     "biology": ("mr-ben", lambda: fetch_mr_ben("biology")),
@@ -65,7 +65,7 @@ def one_draw(X, labels, groups, path, n, seed):
         scorers = MixtureScorer(public_prior=False), MixtureScorer(public_prior=prior)
         out[str(alpha)] = {}
         for key, scorer in zip(KEYS, (*scorers, prior), strict=True):
-            task = Task(alpha, groups[rows], np.random.RandomState(seed))
+            task = FitTask(alpha, groups[rows], np.random.RandomState(seed))
             confidence = scorer.fit(X[rows], known, task).confidence(new)
             out[str(alpha)][key] = tried(confidence, new, truth, splits, alpha)
     return out

@@ -27,7 +27,7 @@ from skdcf.graphs import pack_labels
 from skdcf.guarantees import NoFalseClaim
 from skdcf.ops.conformal import conformal_rank
 from skdcf.ops.hard import nonconformity_scores, path_risk, segment_sum
-from skdcf.scorers import MixtureScorer, PublicPrior, Task, _mixture
+from skdcf.scorers import FitTask, MixtureScorer, PublicPrior, _mixture
 
 ALPHAS = (0.05, 0.1, 0.2)
 CALIBRATIONS = 25
@@ -73,7 +73,7 @@ def fitted(path, batch, labels, groups, alphas, seed):
     """Scorers by name for each level, trained on the same problems."""
 
     def tasks():
-        return [Task(a, groups, np.random.RandomState(seed)) for a in alphas]
+        return [FitTask(a, groups, np.random.RandomState(seed)) for a in alphas]
 
     class PriorWithoutFamily(PublicPrior):
         def __init__(self, file=path):

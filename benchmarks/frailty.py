@@ -15,7 +15,7 @@ from sklearn.base import clone
 
 from skdcf.ops.ancestors import sum_ancestors
 from skdcf.ops.hard import below_true_claims, path_risk
-from skdcf.ops.price import minorant_slopes
+from skdcf.ops.neyman_pearson import minorant_slopes
 from skdcf.scorers import MixtureScorer, NeymanPearsonScorer
 from skdcf.scorers._hazards import worth_of
 
@@ -79,7 +79,7 @@ def fit_frailty(log_odds, labels, batch):
 
 
 def price(log_odds, batch, q, worth, frailty):
-    """Minus the confidence, as `skdcf.ops.price.log_price` with another survival."""
+    """Minus the confidence, as `skdcf.ops.neyman_pearson.log_price` with another survival."""
     if not len(log_odds):
         return log_odds
     hazard = frailty.hazards(log_odds)
@@ -125,7 +125,7 @@ class FrailScorer(NeymanPearsonScorer):
         return fitted, np.tile(unseen, (len(tasks), 1))
 
     def _cost(self, log_odds, batch):
-        q = self.after_error * self.true_after_error_
+        q = self.weight_after_error * self.true_after_error_
         return price(log_odds, batch, q, worth_of(self.gain), self.frailty_)
 
     def confidence(self, batch):

@@ -67,7 +67,7 @@ def _empty_answers(share, seed, n=600):
     labels[rng.random(len(labels)) > 0.1] = -1
     offsets = np.append(0, np.cumsum(~empty))
     batch = GraphBatch.from_arrays(
-        confidence[:, None], offsets, NO_EDGES, metadata=[{"drawn": "random"}] * n
+        confidence[:, None], offsets, NO_EDGES, metadata=[{"sampling": "random"}] * n
     )
     cf = HardCF(0, alpha=ALPHA).fit(batch, labels)
     return (1 - share) * SHARE * np.clip(1 + cf.threshold_, 0, 1)
@@ -88,7 +88,7 @@ def the_program_label(share, n_fits):
                 "labels": [label] * n_claims,
                 "n_features": 1,
                 "edges": [],
-                "metadata": {"drawn": "random"},
+                "metadata": {"sampling": "random"},
             }
             lines.append(json.dumps(line | {"id": f"answer {i}"}))
         with tempfile.TemporaryDirectory() as folder:
@@ -172,7 +172,7 @@ def joined_parts(_):
     y = (rng.random(60) < 0.7).astype(int)
     parts = [cf.calibration_part(by_key, y[:30]), cf.calibration_part(by_text, y[30:])]
     cf.calibrate_parts(parts)
-    n_counted = cf.n_calibration_ + len(cf.left_over_)
+    n_counted = cf.n_calibration_ + len(cf.unused_indices_)
     return f"{n_counted} questions are counted, and there are 30"
 
 
@@ -348,10 +348,10 @@ def _pool(seed, n_splits):
 def left_over(_):
     """Answers that nobody judged come first, and what is left over is said in their rows."""
     rng = np.random.default_rng(0)
-    X = one_claim_each(rng.random(118), metadata=[{"drawn": "random"}] * 118)
+    X = one_claim_each(rng.random(118), metadata=[{"sampling": "random"}] * 118)
     y = np.where(np.arange(118) < 50, -1, 1)
     cf = HardCF(0, alpha=0.2).fit(one_claim_each(rng.random(40)), np.ones(40, int))
-    left = np.asarray(cf.calibrate(X, y).left_over_)
+    left = np.asarray(cf.calibrate(X, y).unused_indices_)
     return f"{left.tolist()}, of which {np.sum(left < 50)} were not judged"
 
 

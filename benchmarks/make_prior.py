@@ -39,8 +39,8 @@ from skdcf.graphs.hashes import question_hashes
 from skdcf.ops.hard import below_true_claims
 from skdcf.scorers import PublicPrior
 from skdcf.scorers._prior import FORMAT, attributes_of, digest
-from skdcf.scorers._tables import as_table, design, join
-from skdcf.training.preparing import Standardizer
+from skdcf.scorers._tree_tables import as_table, design, join
+from skdcf.training.splitting import Standardizer
 
 SHIPPED = Path(skdcf.__file__).parent / "scorers" / "public_prior.json"
 AGREEMENT = SHIPPED.with_name("agreement_prior.json")

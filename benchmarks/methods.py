@@ -26,7 +26,7 @@ TIES = {"ties": "jitter"}
 
 def sharpened():
     """The published procedure from a better start and with a sharper grid."""
-    training = SoftTraining.from_paper().set_params(start="coherent")
+    training = SoftTraining.from_paper().set_params(init="coherent")
     return CoherentConformalFilter(
         "linear", relaxation=GridRelaxation(), training=training, **TIES
     )
@@ -34,7 +34,7 @@ def sharpened():
 
 def logistic(**settings):
     """The fair baseline: of an answer's claims it learns what the default learns."""
-    return HardCF(ClassifierScorer(label="hazard"), **TIES, **settings)
+    return HardCF(ClassifierScorer(target="hazard"), **TIES, **settings)
 
 
 def published(alpha, margin=20.0):
@@ -61,7 +61,7 @@ def labelled():
     """Logistic regression that learns one label or another."""
     labels = {"": "hazard", ", own label": "own", ", coherent label": "coherent"}
     return {
-        LOGISTIC + text: HardCF(ClassifierScorer(label=label), **TIES)
+        LOGISTIC + text: HardCF(ClassifierScorer(target=label), **TIES)
         for text, label in labels.items()
     }
 

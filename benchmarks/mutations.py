@@ -36,8 +36,8 @@ TESTS = {
     "few_problems",
     "guarantees/_guarantees.py": "exact_levels guarantee guarantees attack_groups "
     "few_problems settings",
-    "estimators/_chance.py": "chance",
-    "estimators/_door.py": "conformal_filter unknown filter_origin",
+    "estimators/_chance.py": "error_probability",
+    "estimators/_validation.py": "conformal_filter unknown filter_origin",
     "estimators/_filter.py": "questions unknown filter_origin few_problems online recorded",
     "estimators/_fit.py": "holdout few_problems unknown questions filter_origin net",
     "estimators/_jitter.py": "online attacks rounding",

@@ -24,7 +24,7 @@ def filters():
         FREQUENCY: HardCF("frequency-score", **TIES),
         LOGISTIC: logistic(),
         "CF, logistic regression, coherent": HardCF(
-            ClassifierScorer(label="coherent"), **TIES
+            ClassifierScorer(target="coherent"), **TIES
         ),
         "CF, XGBoost": XGBoostCF(**TIES),
         AUTO: CoherentConformalFilter("auto", **TIES),

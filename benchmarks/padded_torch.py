@@ -30,7 +30,7 @@ from skdcf.graphs import pack_labels
 from skdcf.ops.conformal import conformal_rank
 from skdcf.relaxation import GridRelaxation, PathRelaxation
 from skdcf.training import LBFGS, SoftTraining
-from skdcf.training.preparing import Standardizer
+from skdcf.training.splitting import Standardizer
 
 ALPHA, N_TRAIN, N_CALIBRATE, LONGEST = 0.1, 459, 9, 22
 

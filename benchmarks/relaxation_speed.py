@@ -25,7 +25,7 @@ from skdcf.datasets import fetch_perl, make_reasoning_graphs
 from skdcf.graphs import pack_labels
 from skdcf.ops.conformal import conformal_rank
 from skdcf.relaxation import GridRelaxation, PathRelaxation
-from skdcf.scorers import LinearScorer
+from skdcf.scorers import LinearModel
 from skdcf.training import LBFGS, SoftTraining
 from skdcf.training.loop import train
 
@@ -111,7 +111,7 @@ def growth(relaxation, sizes):
 def train_once(relaxation, training, batch, labels):
     """One training run of the linear model, for one level."""
     rng = np.random.RandomState(0)
-    setting = LinearScorer(), relaxation, training
+    setting = LinearModel(), relaxation, training
     return train(*setting, batch, labels, [ALPHA], rng=rng)[0]
 
 

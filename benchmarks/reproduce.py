@@ -377,7 +377,7 @@ def reference(alpha):
     """What the printed procedure is compared with."""
     return {
         LINEAR: CoherentConformalFilter("linear", alpha=alpha, **TIES),
-        LOGISTIC: HardCF(ClassifierScorer(label="hazard"), alpha=alpha, **TIES),
+        LOGISTIC: HardCF(ClassifierScorer(target="hazard"), alpha=alpha, **TIES),
     }
 
 
@@ -392,7 +392,7 @@ def trainings(kind, alpha):
             {"optimizer": Adam(max_iter=1000, patience=100)},
         ),
         "1,000 epochs, no stopping": (wide, longer),
-        "start from a logistic regression": (wide, {"start": "coherent"}),
+        "start from a logistic regression": (wide, {"init": "coherent"}),
         f"margin {narrow:g}": (narrow, {}),
         f"margin {narrow:g}, 1,000 epochs, no stopping": (narrow, longer),
     }
@@ -416,7 +416,7 @@ def learning(kind, alphas):
         TABLED: printed(kind, alphas),
         NARROW: printed(kind, alphas, MARGINS[-1]),
         LINEAR: CoherentConformalFilter("linear", **TIES),
-        LOGISTIC: HardCF(ClassifierScorer(label="hazard"), **TIES),
+        LOGISTIC: HardCF(ClassifierScorer(target="hazard"), **TIES),
         AUTO: CoherentConformalFilter("auto", **TIES),
     }
 
@@ -449,7 +449,7 @@ def felm_cells(folder):
         yield f"{INDEX}//{number}", (single_on_fold, "claim_index", X, *more)
         filters = learning("felm", alphas) | {
             f"{LOGISTIC}, no edges": IndependentFactuality(
-                ClassifierScorer(label="hazard"), **TIES
+                ClassifierScorer(target="hazard"), **TIES
             )
         }
         for name, filter in filters.items():

@@ -32,7 +32,7 @@ from skdcf import CoherentConformalFilter, HardCF
 from skdcf.datasets import fetch_conformal_rag
 from skdcf.features import reasoning_features
 from skdcf.graphs import pack_labels
-from skdcf.scorers import ClassifierScorer, Task
+from skdcf.scorers import ClassifierScorer, FitTask
 
 HERE = Path(__file__).resolve().parent
 PINNED = ["maci-conformal==0.2.2", "cci-sdk==0.1.1"]
@@ -61,8 +61,8 @@ def split_of(graphs, labels, columns, seed):
     order = np.random.default_rng(seed).permutation(len(graphs))
     known, new = np.array_split(order, 2)
     first, half = np.array_split(known, 2)
-    task = Task(0.1, first, np.random.RandomState(seed))
-    scorer = ClassifierScorer(label="hazard")
+    task = FitTask(0.1, first, np.random.RandomState(seed))
+    scorer = ClassifierScorer(target="hazard")
     y = pack_labels([labels[i] for i in first], graphs[first])
     scorer.fit(graphs[first], y, task)
     scores = {"published": columns[PUBLISHED]}

@@ -73,11 +73,11 @@ def measure(n, pipe):
 
 def path_epoch(batch, labels):
     """One value and gradient of the loss that training minimises."""
-    from skdcf.scorers import ConformalScorer, Task
+    from skdcf.scorers import ConfTrScorer, FitTask
     from skdcf.training import Adam, SoftTraining
 
     training = SoftTraining(Adam(max_iter=1, validation_size=0.01))
-    ConformalScorer().fit(batch, labels, Task(0.1, training=training))
+    ConfTrScorer().fit(batch, labels, FitTask(0.1, training=training))
 
 
 def in_process(target, *arguments):

@@ -12,8 +12,8 @@ import numpy as np
 
 from skdcf.datasets import make_reasoning_graphs
 from skdcf.graphs import pack_labels
-from skdcf.ops.price import log_price
-from skdcf.scorers import MixtureScorer, NeymanPearsonScorer, Task
+from skdcf.ops.neyman_pearson import log_price
+from skdcf.scorers import FitTask, MixtureScorer, NeymanPearsonScorer
 
 LEVELS = {1: [0.1], 4: [0.02, 0.05, 0.1, 0.2], 10: np.linspace(0.02, 0.2, 10)}
 
@@ -30,7 +30,7 @@ def timed(function, repeats):
 
 def fit_mixture(batch, labels, alphas):
     """What `CoherentConformalFilter` with ``scorer="auto"`` trains, for each level."""
-    tasks = [Task(alpha, rng=np.random.RandomState(0)) for alpha in alphas]
+    tasks = [FitTask(alpha, rng=np.random.RandomState(0)) for alpha in alphas]
     return MixtureScorer().fit_levels(batch, labels, tasks)
 
 

@@ -28,7 +28,7 @@ def filters(alpha, size=None):
     """What is fitted on few problems."""
     more = {"alpha": alpha, "calibration_size": size, **TIES}
     return {
-        LOGISTIC: HardCF(ClassifierScorer(label="hazard"), **more),
+        LOGISTIC: HardCF(ClassifierScorer(target="hazard"), **more),
         AUTO: CoherentConformalFilter(**more),
     }
 

@@ -333,8 +333,8 @@ LEARNT = {
     "felm": "FELM",
 }
 CLASSIFIER = """\
-``ClassifierScorer(label=...)`` learns each claim's own label ("own"), whether the claim and all its
-ancestors are true ("coherent"), or the own label of those claims alone whose ancestors are all
+``ClassifierScorer(target=...)`` learns each claim's own label ("own"), whether the claim and all
+its ancestors are true ("coherent"), or the own label of those claims alone whose ancestors are all
 true ("hazard", which is what ``auto`` looks at). {n} halves by question; changes against the hazard
 label, with corrected errors.
 

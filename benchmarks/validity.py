@@ -40,14 +40,14 @@ from skdcf.datasets import make_reasoning_graphs
 from skdcf.exceptions import CalibrationWarning
 from skdcf.guarantees import ExpectedFalse, NoFalseClaim
 from skdcf.ops.conformal import conformal_rank
-from skdcf.scorers import ConformalScorer
+from skdcf.scorers import ConfTrScorer
 
 RESULTS = Path(__file__).resolve().parent / "results"
 N_TEST = 20
 FILTERS = {
     "HardCF, frequency": HardCF("frequency-score"),
     "HardCF, logistic": HardCF(LogisticRegression(max_iter=3000), random_state=0),
-    "HardCF, linear": HardCF(ConformalScorer(), random_state=0),
+    "HardCF, linear": HardCF(ConfTrScorer(), random_state=0),
     "IndependentFactuality": IndependentFactuality(),
     "SingleFeatureCF": SingleFeatureCF("nx_reachability", beta_mix=0.5),
     "XGBoostCF": XGBoostCF(random_state=0),

@@ -17,7 +17,7 @@ __all__ = [
     "ReasoningGraph",
     "SingleFeatureCF",
     "XGBoostCF",
-    "accept_origin",
+    "accept_provenance",
     "load",
     "save",
 ]

@@ -70,7 +70,7 @@ from .estimators import (
     XGBoostCF as XGBoostCF,
 )
 from .estimators import (
-    accept_origin as accept_origin,
+    accept_provenance as accept_provenance,
 )
 from .graphs import GraphBatch as GraphBatch
 from .graphs import ReasoningGraph as ReasoningGraph
@@ -86,7 +86,7 @@ __all__ = [
     "ReasoningGraph",
     "SingleFeatureCF",
     "XGBoostCF",
-    "accept_origin",
+    "accept_provenance",
     "load",
     "save",
 ]

@@ -81,9 +81,13 @@ class Settings(BaseEstimator):
         """Forget that a parent class declares to learn nothing, where `fit` is another one."""
         super().__init_subclass__(**options)
         own_names = vars(cls).keys()
-        inherited = getattr(cls, "learns", True)
-        if own_names & FITTING and "learns" not in own_names and inherited is not True:
-            cls.learns: bool | None = None  # type: ignore[attr-defined, misc]
+        inherited = getattr(cls, "requires_fit", True)
+        if (
+            own_names & FITTING
+            and "requires_fit" not in own_names
+            and inherited is not True
+        ):
+            cls.requires_fit: bool | None = None  # type: ignore[attr-defined, misc]
 
     @classmethod
     @cache  # scikit-learn reads signatures for every clone and every check

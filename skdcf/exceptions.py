@@ -9,7 +9,7 @@ class GuaranteeWarning(UserWarning):
     """The guarantee rests on something that cannot be checked, or holds approximately."""
 
 
-class KeyWarning(UserWarning):
+class UnknownKeyWarning(UserWarning):
     """A key of a line looks like one of the format, and may be a slip."""
 
 
@@ -21,9 +21,14 @@ class SearchWarning(UserWarning):
     """A search compares filters that promise different things."""
 
 
-class SettingWarning(UserWarning):
+class ParameterWarning(UserWarning):
     """A setting looks like a slip, or was left out because it cannot apply."""
 
 
-__all__ = ["CalibrationWarning", "GuaranteeWarning", "KeyWarning", "LabelWarning"]
-__all__ += ["SearchWarning", "SettingWarning"]
+__all__ = [
+    "CalibrationWarning",
+    "GuaranteeWarning",
+    "LabelWarning",
+    "UnknownKeyWarning",
+]
+__all__ += ["ParameterWarning", "SearchWarning"]

@@ -33,10 +33,10 @@ from .ops.hard import segment_sum
 
 __all__ = [
     "FilterReport",
-    "audit_bound",
     "coverage_band",
     "coverage_interval",
     "coverage_score",
+    "error_rate_upper_bound",
     "evaluate_filter",
     "leave_one_out",
     "retention_score",
@@ -115,7 +115,7 @@ def _mean(values, sample_weight):
 
 
 def coverage_interval(
-    n_covered: int, n_problems: int, *, confidence: float = 0.95
+    n_covered: int, n_problems: int, *, confidence_level: float = 0.95
 ) -> tuple[float, float]:
     """Clopper-Pearson interval of a coverage that was observed.
 
@@ -123,7 +123,7 @@ def coverage_interval(
     ----------
     n_covered, n_problems : int
         ``n_covered`` of ``n_problems`` test problems had no false claim kept.
-    confidence : float, default=0.95
+    confidence_level : float, default=0.95
         Chance that such an interval holds the true coverage.
 
     Returns
@@ -140,60 +140,61 @@ def coverage_interval(
     """
     if not 0 <= n_covered <= n_problems or n_problems < 1:
         raise ValueError(f"{n_covered} of {n_problems} problems covered: impossible")
-    _check_confidence(confidence)
-    return _clopper_pearson(int(n_covered), int(n_problems), confidence)
+    _check_confidence_level(confidence_level)
+    return _clopper_pearson(int(n_covered), int(n_problems), confidence_level)
 
 
-def audit_bound(wrong: int, drawn: int, *, certainty: float = 0.95) -> float:
-    """Bound on the share of filtered texts with something false, from an audit.
+def error_rate_upper_bound(
+    n_errors: int, n_audited: int, *, confidence_level: float = 0.95
+) -> float:
+    """Return an upper bound on the share of filtered answers that contain a false claim.
 
-    A person judges the kept claims of texts that were drawn blindly from all of them. The
-    bound is exact and looks at no calibration, so that it holds for filters of any kind.
+    A person judges the kept claims of answers that were drawn at random. The bound is exact
+    and does not depend on the calibration, so it holds for any filter.
 
     Parameters
     ----------
-    wrong : int
-        Number of the drawn texts in which something false was kept.
-    drawn : int
-        Number of texts that were drawn and judged, empty ones included or not: the bound is
-        about texts of the kind that was drawn.
-    certainty : float in (0, 1), default=0.95
-        Chance, over the draw, that the bound holds.
+    n_errors : int
+        Number of audited answers in which a false claim was kept.
+    n_audited : int
+        Number of answers that were drawn at random and judged. The bound holds for answers
+        of the kind that was drawn, so empty answers may be included or left out.
+    confidence_level : float in (0, 1), default=0.95
+        Probability, over the draw, that the bound holds.
 
     Returns
     -------
     float
-        With that certainty, at most this share of all texts has something false in it.
+        The Clopper-Pearson bound.
 
     Raises
     ------
     ValueError
-        If the numbers are impossible.
+        If a number is out of range.
 
     Examples
     --------
-    >>> from skdcf.metrics import audit_bound
-    >>> round(audit_bound(0, 50), 3), round(audit_bound(1, 50), 3), round(audit_bound(3, 100), 3)
-    (0.058, 0.091, 0.076)
+    >>> from skdcf.metrics import error_rate_upper_bound
+    >>> [round(error_rate_upper_bound(*audit), 3) for audit in [(0, 50), (1, 50), (3, 100)]]
+    [0.058, 0.091, 0.076]
     """
-    check_count("drawn", drawn, 1)
-    check_count("wrong", wrong, 0)
-    if wrong > drawn:
-        raise ValueError(f"wrong is {wrong}, but only {drawn} texts were drawn")
-    if not 0 < certainty < 1:
-        raise ValueError(f"certainty is {certainty!r}, but must be between 0 and 1")
-    if wrong == drawn:
+    check_count("n_audited", n_audited, 1)
+    check_count("n_errors", n_errors, 0)
+    if n_errors > n_audited:
+        raise ValueError(f"n_errors is {n_errors}, but n_audited is only {n_audited}")
+    _check_confidence_level(confidence_level)
+    if n_errors == n_audited:
         return 1.0
     from scipy.special import betaincinv
 
-    return float(betaincinv(wrong + 1, drawn - wrong, certainty))
+    return float(betaincinv(n_errors + 1, n_audited - n_errors, confidence_level))
 
 
 def coverage_band(
     n_calibration: int,
     alpha: float,
     *,
-    confidence: float = 0.95,
+    confidence_level: float = 0.95,
     n_test: int | None = None,
     delta: float | None = None,
 ) -> tuple[float, float]:
@@ -209,7 +210,7 @@ def coverage_band(
         Number of calibration problems, n.
     alpha : float in (0, 1)
         The level of the filter.
-    confidence : float, default=0.95
+    confidence_level : float, default=0.95
         Chance that the coverage lies in the band.
     n_test : int, optional
         With a number of test problems, the band of what will be *observed* on them
@@ -233,19 +234,19 @@ def coverage_band(
     >>> round(low, 3), round(high, 3)
     (0.834, 0.95)
     """
-    _check_confidence(confidence)
+    _check_confidence_level(confidence_level)
     k = conformal_rank(n_calibration, check_alpha(alpha), delta)
-    return band_of_law((n_calibration + 1 - k, k), confidence, n_test)
+    return band_of_law((n_calibration + 1 - k, k), confidence_level, n_test)
 
 
 @lru_cache(4096)  # a comparison asks for the same few bands again and again
-def band_of_law(shape, confidence, n_test=None):
+def band_of_law(shape, confidence_level, n_test=None):
     """The band of a Beta(a, b) coverage; (1, 1) where b = 0, NaN where it is unknown."""
     from scipy.stats import beta, betabinom
 
     if shape is None or shape[1] == 0:
         return (np.nan, np.nan) if shape is None else (1.0, 1.0)
-    tail = (1 - confidence) / 2
+    tail = (1 - confidence_level) / 2
     if n_test is None:
         low, high = beta.ppf([tail, 1 - tail], *shape)
     else:
@@ -253,7 +254,7 @@ def band_of_law(shape, confidence, n_test=None):
     return float(low), float(high)
 
 
-def mean_interval(losses, probability, n_problems, confidence=0.95):
+def mean_interval(losses, probability, n_problems, confidence_level=0.95):
     """Interval of 1 - mean loss, from the mean loss of each question.
 
     Clopper-Pearson's for questions of which each is lost or not. Where several answers to
@@ -266,32 +267,36 @@ def mean_interval(losses, probability, n_problems, confidence=0.95):
     m = len(losses)
     mean = float(np.mean(losses))
     if probability and np.isin(losses, (0, 1)).all():
-        return coverage_interval(m - round(losses.sum()), m, confidence=confidence)
+        return coverage_interval(
+            m - round(losses.sum()), m, confidence_level=confidence_level
+        )
     variance = np.var(losses, ddof=1) / m if m > 1 else np.inf
-    quantile = (1 + confidence) / 2
+    quantile = (1 + confidence_level) / 2
     if not probability:
         reach = t.ppf(quantile, m - 1) * np.sqrt(variance) if m > 1 else np.inf
         return 1 - mean - reach, 1 - mean + reach
     if not 0 < variance < np.inf:
-        return _clopper_pearson((1 - mean) * m, m, confidence)
+        return _clopper_pearson((1 - mean) * m, m, confidence_level)
     few = (t.ppf(quantile, n_problems - 1) / t.ppf(quantile, m - 1)) ** 2
     independent = min(mean * (1 - mean) / variance * few, n_problems)
-    return _clopper_pearson((1 - mean) * independent, independent, confidence)
+    return _clopper_pearson((1 - mean) * independent, independent, confidence_level)
 
 
-def _clopper_pearson(k, n, confidence):
+def _clopper_pearson(k, n, confidence_level):
     """The interval for k of n, which need not be whole numbers."""
     from scipy.special import betaincinv
 
-    tail = (1 - confidence) / 2
+    tail = (1 - confidence_level) / 2
     low = betaincinv(k, n - k + 1, tail) if k > 0 else 0.0
     high = betaincinv(k + 1, n - k, 1 - tail) if k < n else 1.0
     return float(low), float(high)
 
 
-def _check_confidence(confidence):
-    if not 0 < confidence < 1:
-        raise ValueError(f"confidence is {confidence!r}, but must be between 0 and 1")
+def _check_confidence_level(confidence_level):
+    if not 0 < confidence_level < 1:
+        raise ValueError(
+            f"confidence_level is {confidence_level!r}, but must be between 0 and 1"
+        )
 
 
 @dataclass(frozen=True, eq=False, repr=False)

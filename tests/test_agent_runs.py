@@ -133,10 +133,10 @@ def test_alternatives_are_the_other_runs_of_the_task(runs):
 def test_sources_of_labels(runs):
     people = runs("bfcl").graphs[0]
     assert {(s.kind, s.by) for s in get_label_sources(people)} == {("human", "people")}
-    assert people.metadata["drawn"] == "random"
+    assert people.metadata["sampling"] == "random"
     judged = runs("bfcl", labels="kimi-k2.5").graphs[0]
     assert {s.kind for s in get_label_sources(judged)} == {"model"}
-    assert "drawn" not in judged.metadata
+    assert "sampling" not in judged.metadata
 
 
 @pytest.mark.parametrize(

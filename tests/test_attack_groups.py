@@ -187,7 +187,7 @@ def test_groups_of_problems_of_which_some_were_not_judged():
     """They are left out where those judged were drawn blindly, with their groups."""
     rng = np.random.default_rng(0)
     X = [
-        ReasoningGraph(rng.normal(size=(2, 1)), (), metadata={"drawn": "random"})
+        ReasoningGraph(rng.normal(size=(2, 1)), (), metadata={"sampling": "random"})
         for _ in range(60)
     ]
     y = [[1, 0] if i < 40 else [-1, -1] for i in range(60)]
@@ -204,6 +204,11 @@ def test_answers_to_be_released_come_from_one_answer_of_each_question():
     names = [{"g": i % 4, "group": int(q)} for i, q in enumerate(groups)]
     batch = GraphBatch.from_arrays(X, np.arange(len(X) + 1), (), metadata=names)
     cf = HardCF(0, alpha=0.2, guarantee=NoFalseClaim(by="g")).fit(batch, y)
-    assert cf.n_calibration_ > 60 >= len(cf.answer_scores_) == len(cf.largest_risks_)
+    assert (
+        cf.n_calibration_
+        > 60
+        >= len(cf.whole_answer_scores_)
+        == len(cf.max_path_risks_)
+    )
     plain = HardCF(0, alpha=0.2).fit(batch, y)
-    np.testing.assert_array_equal(cf.answer_scores_, plain.answer_scores_)
+    np.testing.assert_array_equal(cf.whole_answer_scores_, plain.whole_answer_scores_)

@@ -27,7 +27,7 @@ from skdcf.metrics import evaluate_filter, leave_one_out
 from skdcf.ops import overlap
 from skdcf.persistence import load_threshold, save_threshold
 from skdcf.scorers import ClassifierScorer, Scorer
-from skdcf.scorers.making import FunctionScorer
+from skdcf.scorers.resolve import FunctionScorer
 
 TREE = ClassifierScorer(DecisionTreeClassifier(max_depth=4, random_state=0))
 pytestmark = pytest.mark.filterwarnings("ignore::skdcf.exceptions.CalibrationWarning")
@@ -635,7 +635,7 @@ def test_columns_in_another_order_where_a_function_reads_them(data, of):
 
 
 class Undeclared(Scorer):
-    """Forgot ``learns = True``."""
+    """Forgot ``requires_fit = True``."""
 
     def fit(self, batch, labels, task=None):
         self.tree_ = DecisionTreeClassifier(min_samples_leaf=3, random_state=0)
@@ -647,7 +647,7 @@ class Undeclared(Scorer):
 
 
 class Declared(Undeclared):
-    learns = True
+    requires_fit = True
 
 
 @pytest.mark.parametrize("kind", [Undeclared, Declared])

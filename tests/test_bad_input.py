@@ -22,7 +22,7 @@ from skdcf import (
 )
 from skdcf.adapters import from_lm_polygraph, from_verdicts
 from skdcf.datasets import make_reasoning_graphs
-from skdcf.exceptions import GuaranteeWarning, SettingWarning
+from skdcf.exceptions import GuaranteeWarning, ParameterWarning
 from skdcf.features import reasoning_features
 from skdcf.graphs import as_batch, pack_labels
 from skdcf.metrics import (
@@ -599,12 +599,12 @@ def test_alpha_that_was_meant_the_other_way_round(problems, method):
     graphs, y = problems
     match = "alpha = 0.9 allows a false claim in 90% of the problems.*Was 0.1 meant?"
     if method == "fit":
-        with pytest.warns(SettingWarning, match=match) as caught:
+        with pytest.warns(ParameterWarning, match=match) as caught:
             HardCF(0, alpha=0.9).fit(graphs, y)
     else:
         fitted = HardCF(0, alpha=0.5).fit(graphs, y)  # in silence
         arguments = () if method == "threshold" else (graphs,)
-        with pytest.warns(SettingWarning, match=match) as caught:
+        with pytest.warns(ParameterWarning, match=match) as caught:
             getattr(fitted, method)(*arguments, alpha=0.9)
     assert [w.filename for w in caught] == [__file__]
 

@@ -15,7 +15,7 @@ from skdcf.ops.soft import (
     smooth_quantile,
 )
 from skdcf.relaxation import GridRelaxation, PathRelaxation
-from skdcf.scorers import LinearScorer, MLPScorer
+from skdcf.scorers import LinearModel, MLPModel
 from skdcf.training.loop import (
     LOSSES,
     Objective,
@@ -214,7 +214,7 @@ def traced_objective(model, relaxation, plan, loss, unit_variance, mu, start, X)
 @pytest.mark.parametrize("unit_variance", [True, False])
 @pytest.mark.parametrize("mu", [0.0, 0.7])
 @pytest.mark.parametrize("halves", ["all", "halves"])
-@pytest.mark.parametrize("model", [LinearScorer(), MLPScorer((3,))], ids=str)
+@pytest.mark.parametrize("model", [LinearModel(), MLPModel((3,))], ids=str)
 def test_objective(model, relaxation, loss, unit_variance, mu, halves):
     from autograd.misc import flatten
 
@@ -259,7 +259,7 @@ class Halved(Mixin, GridRelaxation):
     pass
 
 
-class SquaredScorer(LinearScorer):
+class SquaredScorer(LinearModel):
     def __call__(self, params, X):
         return X**2 @ params
 
@@ -289,8 +289,8 @@ def test_what_is_by_hand():
     assert own(GridRelaxation(), "value_and_grad", procedure) is not None
     assert own(OtherThreshold(), "value_and_grad", procedure) is None
     assert own(Halved(), "value_and_grad", procedure) is None
-    assert own(LinearScorer(), "vjp", ["__call__"]) is not None
+    assert own(LinearModel(), "vjp", ["__call__"]) is not None
     assert own(SquaredScorer(), "vjp", ["__call__"]) is None
-    assert own(MLPScorer(), "vjp", ["__call__"]) is None
+    assert own(MLPModel(), "vjp", ["__call__"]) is None
     plan = PathRelaxation().plan(random_problems(0).batch, random_problems(0).labels)
     assert PathRelaxation(max_temperature=0.1).value_and_grad(plan, 0.3) is None

@@ -144,7 +144,7 @@ def test_stated_is_seen_on_answers_that_the_filter_does_not_know(data):
     )
     cf = CoherentConformalFilter(random_state=0).fit(graphs[:1000], labels[:1000])
     for masks in (cf.predict(graphs[1000:]), cf.first_claims(graphs[1000:], 0.7)):
-        stated = cf.chance(graphs[1000:], masks)
+        stated = cf.error_probability(graphs[1000:], masks)
         rows = zip(labels[1000:], masks, strict=True)
         wrong = np.array([(row[mask] == 0).any() for row, mask in rows])
         shown = ~np.isnan(stated)
@@ -158,17 +158,18 @@ def test_the_default_is_what_predict_keeps(fitted, data):
     new = data[0][250:]
     masks = fitted.predict(new, 0.2)
     np.testing.assert_array_equal(
-        fitted.chance(new, alpha=0.2), fitted.chance(new, masks)
+        fitted.error_probability(new, alpha=0.2), fitted.error_probability(new, masks)
     )
     empty = np.array([not mask.any() for mask in masks])
     assert empty.any()
-    np.testing.assert_array_equal(np.isnan(fitted.chance(new, masks)), empty)
+    np.testing.assert_array_equal(np.isnan(fitted.error_probability(new, masks)), empty)
 
 
 def test_a_text_is_the_likelier_wrong_the_more_is_kept(fitted, data):
     new = data[0][250:]
     chances = [
-        fitted.chance(new, fitted.first_claims(new, share)) for share in (0, 0.5, 1)
+        fitted.error_probability(new, fitted.first_claims(new, share))
+        for share in (0, 0.5, 1)
     ]
     assert (np.diff(chances, axis=0) >= 0).all()
     assert (np.diff(chances, axis=0) > 0).any()
@@ -177,10 +178,10 @@ def test_a_text_is_the_likelier_wrong_the_more_is_kept(fitted, data):
 def test_the_chance_of_a_text_does_not_hang_on_the_others(fitted, data):
     new = data[0][250:300]
     alone = [
-        fitted.chance(new[i : i + 1], fitted.first_claims(new[i : i + 1], 1))
+        fitted.error_probability(new[i : i + 1], fitted.first_claims(new[i : i + 1], 1))
         for i in range(50)
     ]
-    together = fitted.chance(new, fitted.first_claims(new, 1))
+    together = fitted.error_probability(new, fitted.first_claims(new, 1))
     np.testing.assert_allclose(np.concatenate(alone), together, rtol=1e-9)
 
 
@@ -215,29 +216,29 @@ def test_a_scorer_without_hazards_says_why(scorer):
     graphs, labels = make_reasoning_graphs(300, random_state=0, return_X_y=True)
     cf = HardCF(scorer, alpha=0.2).fit(graphs[:200], labels[:200])
     with pytest.raises(ValueError, match="states no chance of a text"):
-        cf.chance(graphs[200:])
-    assert not hasattr(cf.scorer_, "chance")
+        cf.error_probability(graphs[200:])
+    assert not hasattr(cf.scorer_, "error_probability")
 
 
 def test_members_of_ones_own_are_asked():
     graphs, labels = make_reasoning_graphs(300, random_state=0, return_X_y=True)
     members = {"regression": ClassifierScorer(), "prices": NeymanPearsonScorer()}
     cf = HardCF(MixtureScorer(members), alpha=0.2, random_state=0)
-    assert hasattr(cf.scorer, "chance")
+    assert hasattr(cf.scorer, "error_probability")
     cf.fit(graphs[:200], labels[:200])
-    batch = cf.columns(graphs[200:])
+    batch = cf.transform_features(graphs[200:])
     kept = np.ones(batch.n_claims, dtype=bool)
     prices = cf.scorer_.members_["prices"]
     masks = batch.split(kept)
     np.testing.assert_array_equal(
-        cf.chance(graphs[200:], masks),
+        cf.error_probability(graphs[200:], masks),
         chance_of_error(prices.hazard(batch), kept, batch, prices.frailty_),
     )
     alone = HardCF(NeymanPearsonScorer(), random_state=0).fit(
         graphs[:200], labels[:200]
     )
     assert alone.scorer_.frailty_ is None
-    assert (alone.chance(graphs[200:], masks) > 0).all()
+    assert (alone.error_probability(graphs[200:], masks) > 0).all()
 
 
 @pytest.mark.parametrize(
@@ -251,7 +252,7 @@ def test_members_of_ones_own_are_asked():
 def test_masks_of_other_problems_are_refused(fitted, data, spoil, message):
     new = data[0][250:]
     with pytest.raises(ValueError, match=message):
-        fitted.chance(new, spoil(list(fitted.predict(new))))
+        fitted.error_probability(new, spoil(list(fitted.predict(new))))
 
 
 def test_a_claim_without_one_that_it_builds_on_is_refused(fitted, data):
@@ -260,13 +261,13 @@ def test_a_claim_without_one_that_it_builds_on_is_refused(fitted, data):
     masks = [np.zeros(graph.n_claims, dtype=bool) for graph in new]
     masks[i][new[i].edges[0][1]] = True
     with pytest.raises(ValueError, match="is kept without claim"):
-        fitted.chance(new, masks)
+        fitted.error_probability(new, masks)
 
 
 def test_a_level_beside_masks_is_refused(fitted, data):
     new = data[0][250:]
     with pytest.raises(ValueError, match="leave one of the two out"):
-        fitted.chance(new, fitted.predict(new), alpha=0.2)
+        fitted.error_probability(new, fitted.predict(new), alpha=0.2)
     with pytest.raises(ValueError, match="from 0 to 1"):
         fitted.first_claims(new, 1.2)
 
@@ -277,9 +278,9 @@ def test_of_a_table_masks_are_the_booleans_themselves():
     y = (X[:, 0] + rng.normal(size=400) > 0).astype(int)
     cf = HardCF(NeymanPearsonScorer(), alpha=0.2, random_state=0).fit(X[:300], y[:300])
     kept = cf.predict(X[300:])
-    chance = cf.chance(X[300:])
+    chance = cf.error_probability(X[300:])
     np.testing.assert_array_equal(np.isnan(chance), ~kept)
-    np.testing.assert_array_equal(chance, cf.chance(X[300:], kept))
+    np.testing.assert_array_equal(chance, cf.error_probability(X[300:], kept))
 
 
 def test_an_answer_without_claims_has_no_chance():
@@ -289,11 +290,13 @@ def test_an_answer_without_claims_has_no_chance():
         np.zeros((0, graphs[0].features.shape[1])),
         feature_names=graphs[0].feature_names,
     )
-    chance = cf.chance([empty, graphs[250]], cf.first_claims([empty, graphs[250]]))
+    chance = cf.error_probability(
+        [empty, graphs[250]], cf.first_claims([empty, graphs[250]])
+    )
     assert np.isnan(chance[0])
     assert 0 < chance[1] < 1
 
 
 def test_a_feature_has_no_chance_and_prior_has():
-    assert not hasattr(FeatureScorer("x"), "chance")
-    assert hasattr(MixtureScorer(), "chance")
+    assert not hasattr(FeatureScorer("x"), "error_probability")
+    assert hasattr(MixtureScorer(), "error_probability")

@@ -10,7 +10,7 @@ from skdcf import CoherentConformalFilter, HardCF, save
 from skdcf.apps.cli import main
 from skdcf.apps.reporting import write_report
 from skdcf.datasets import make_word_problems, read_jsonl, write_jsonl
-from skdcf.evaluation import ChanceReport, evaluate_chances
+from skdcf.evaluation import ChanceReport, evaluate_error_probability
 from skdcf.features import reasoning_features
 from skdcf.plots import ChanceDisplay, ShownDisplay
 
@@ -27,7 +27,7 @@ def folder(tmp_path_factory):
         save(cf, folder / f"{name}.skops")
         if name == "auto":
             np.save(folder / "masks.npy", np.array(cf.predict(graphs[180:]), object))
-            np.save(folder / "chances.npy", cf.chance(graphs[180:]))
+            np.save(folder / "chances.npy", cf.error_probability(graphs[180:]))
     write_jsonl(folder / "new.jsonl", graphs[180:], labels=labels[180:])
     return folder
 
@@ -50,9 +50,9 @@ def test_each_line_has_the_chance_of_its_text(folder, tmp_path, capsys):
         result = row["metadata"]["filtered"]
         assert result["alpha"] == 0.05
         if np.isnan(chance):
-            assert "chance" not in result
+            assert "error_probability" not in result
         else:
-            assert result["chance"] == pytest.approx(chance, abs=1e-4)
+            assert result["error_probability"] == pytest.approx(chance, abs=1e-4)
     assert np.isnan(chances).any()
     assert not np.isnan(chances).all()
 
@@ -76,9 +76,9 @@ def test_a_text_outside_the_promise_never_carries_the_level(folder, tmp_path, ca
         assert result["promise"] == "none"
         assert "nothing is promised" in result["note"]
         assert result["text"].startswith("[nothing is promised; ")
-        assert 0 < result["chance"] < 1
+        assert 0 < result["error_probability"] < 1
         assert "0.05" not in json.dumps(
-            {k: v for k, v in result.items() if k not in ("text", "chance")}
+            {k: v for k, v in result.items() if k not in ("text", "error_probability")}
         )
         assert not {"alpha", "claim_alpha"} & set(result)
     assert n_outside
@@ -108,7 +108,9 @@ def test_a_scorer_without_hazards_is_refused_before_a_file_is_written(
     assert not out.exists()
     assert not run(*command)
     assert "no chance is stated of single texts" in capsys.readouterr().err
-    assert all("chance" not in row["metadata"]["filtered"] for row in lines_of(out))
+    assert all(
+        "error_probability" not in row["metadata"]["filtered"] for row in lines_of(out)
+    )
 
 
 def test_evaluate_prints_and_draws_the_chances(folder, tmp_path, capsys):
@@ -234,7 +236,9 @@ def test_displays_draw_what_the_reports_hold():
     )
     cf.fit(columns[:200], labels[:200])
     with pytest.raises(ValueError, match="leave one of the two out"):
-        evaluate_chances(cf, columns[200:], labels[200:], labels[200:], alpha=0.1)
+        evaluate_error_probability(
+            cf, columns[200:], labels[200:], labels[200:], alpha=0.1
+        )
     shown = ShownDisplay.from_estimator(cf, columns[200:], labels[200:], [0.1, 0.3])
     (container,) = shown.ax_.containers
     np.testing.assert_allclose(container.lines[0].get_xdata(), shown.report[""].shown)

@@ -65,5 +65,5 @@ def test_another_rule_than_at_calibration_is_refused_at_every_door():
     with pytest.raises(ValueError, match="none, as sampled"):
         HardCF(0).fit([*sampled, *chosen], [*y, *y_chosen])
     by_chosen.predict(draw(rng, 5, RULE)[0])
-    with skdcf.accept_origin("the rule was only renamed"):
+    with skdcf.accept_provenance("the rule was only renamed"):
         by_chosen.predict(other)

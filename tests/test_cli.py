@@ -650,6 +650,6 @@ def test_another_origin_is_refused_unless_a_reason_is_given(files, tmp_path, cap
         assert run(*command) == 2
         said = capsys.readouterr().err
         assert '"a"' in said and '"b"' in said
-        assert run(*command, "--accept-origin", "the same model, renamed") == 0
+        assert run(*command, "--accept-provenance", "the same model, renamed") == 0
         assert "the same model, renamed" in capsys.readouterr().err
     assert run(*fit) == 0 and run("evaluate", model, two) == 2  # it does not last

@@ -25,9 +25,9 @@ from skdcf.evaluation import fit_levels
 from skdcf.exceptions import LabelWarning
 from skdcf.metrics import leave_one_out
 from skdcf.relaxation import GridRelaxation, PathRelaxation
-from skdcf.scorers import ClassifierScorer, LinearScorer, MLPScorer
+from skdcf.scorers import ClassifierScorer, LinearModel, MLPModel
 from skdcf.training import LBFGS, Adam, SoftTraining
-from skdcf.training.preparing import hold_out
+from skdcf.training.splitting import hold_out
 
 
 @pytest.fixture(scope="module")
@@ -57,9 +57,9 @@ PAPER = CoherentConformalFilter.from_paper(
         CoherentConformalFilter("neyman-pearson", random_state=0),
         linear(),
         CoherentConformalFilter(
-            LinearScorer(), training=SoftTraining(Adam()), random_state=0
+            LinearModel(), training=SoftTraining(Adam()), random_state=0
         ),
-        CoherentConformalFilter(MLPScorer((2,)), random_state=0, training=FEW_STEPS),
+        CoherentConformalFilter(MLPModel((2,)), random_state=0, training=FEW_STEPS),
         pytest.param(
             CoherentConformalFilter(
                 relaxation=GridRelaxation(), random_state=0, training=FEW_STEPS
@@ -150,7 +150,7 @@ def test_grid_search_over_the_relaxation(data):
     assert set(search.best_params_) == set(grid)
     assert search.best_estimator_.relaxation.ancestor_weight in (1.0, 4.0)
     nested = GridSearchCV(
-        CoherentConformalFilter(MLPScorer(), random_state=0, training=three, alpha=0.2),
+        CoherentConformalFilter(MLPModel(), random_state=0, training=three, alpha=0.2),
         {"scorer__hidden_layer_sizes": [(2,), (4, 2)]},
         cv=2,
     ).fit(graphs, y)
@@ -172,7 +172,7 @@ def test_in_a_pipeline(data):
 def test_a_failed_fit_leaves_the_old_filter_as_it_was(data):
     graphs, y = data
 
-    class Breaks(LinearScorer):
+    class Breaks(LinearModel):
         def __call__(self, params, X):
             return X @ params + (np.nan if not hasattr(X @ params, "_value") else 0.0)
 
@@ -281,13 +281,13 @@ def test_verbose_prints_loss_and_retention(data, capsys):
 def test_a_non_finite_loss_stops_with_the_last_good_parameters(data):
     graphs, y = data
 
-    class Explodes(LinearScorer):
+    class Explodes(LinearModel):
         def __call__(self, params, X):
             import autograd.numpy as anp
 
             return X @ params + 0 * anp.sum(anp.log(0.5 - anp.abs(params)))
 
-    training = SoftTraining(Adam(learning_rate=0.2), start="random", shrinkage=0.0)
+    training = SoftTraining(Adam(learning_rate=0.2), init="random", shrinkage=0.0)
     filter = CoherentConformalFilter(Explodes(), training=training, random_state=0)
     with (
         pytest.warns(ConvergenceWarning, match="was not finite after"),
@@ -300,7 +300,7 @@ def test_a_non_finite_loss_stops_with_the_last_good_parameters(data):
 def test_a_model_of_ones_own_in_ten_lines(data):
     graphs, y = data
 
-    class Quadratic(LinearScorer):
+    class Quadratic(LinearModel):
         def init(self, n_features, rng):
             return rng.normal(scale=0.1, size=(2, n_features))
 

@@ -310,7 +310,7 @@ def test_calibrating_again_and_again(data):
     scorer, first = filter.scorer_, filter.threshold_
     assert filter.calibrate(graphs[:50], y[:50]) is filter
     assert filter.n_calibration_ == 49  # of rank 5, like 50
-    assert len(filter.left_over_) == 1
+    assert len(filter.unused_indices_) == 1
     assert filter.scorer_ is scorer
     filter.calibrate(graphs[50:100], y[50:100])
     again = clone(filter).fit(*known)
@@ -414,7 +414,7 @@ def test_groups_stay_together(data):
     marked = graphs.replace_features(np.c_[groups[graphs.problem_of], graphs.features])
 
     class Remember(Scorer):
-        learns = True
+        requires_fit = True
         asked = set()
 
         def fit(self, batch, labels, task=None):

@@ -41,7 +41,7 @@ def filters():
 class Remembering(Scorer):
     """A scorer with something to learn, which writes down what it is trained on."""
 
-    learns = True
+    requires_fit = True
     seen = []
 
     def fit(self, batch, labels, task=None):

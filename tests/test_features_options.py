@@ -62,7 +62,7 @@ def test_flags_of_metadata():
     with pytest.warns(GuaranteeWarning, match=r"'model' has the values \['c'\]"):
         assert fitted.transform(of_model("c")).features.tolist() == [[0, 0]]
     given = MetadataIndicators({"model": ["a", "b"]})
-    assert fitted.learns and not given.learns
+    assert fitted.requires_fit and not given.requires_fit
     with pytest.warns(GuaranteeWarning, match=r"values \['c'\]"):
         given.fit(of_model("c"))
     with pytest.raises(ValueError, match="problem 1 has no metadata 'model'"):

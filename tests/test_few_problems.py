@@ -86,7 +86,7 @@ def test_more_labels_never_do_less(scorer, alpha):
         cf = CoherentConformalFilter(scorer, alpha=float(alpha))
         cf.fit(table[:n], truth[:n])
         assert cf.n_calibration_ == fewest[n]
-        assert cf.n_calibration_ + len(cf.left_over_) == n
-        used = np.setdiff1d(np.arange(n), cf.left_over_)
+        assert cf.n_calibration_ + len(cf.unused_indices_) == n
+        used = np.setdiff1d(np.arange(n), cf.unused_indices_)
         alone = HardCF(scorer, alpha=float(alpha)).fit(table[used], truth[used])
         assert alone.threshold_ == cf.threshold_

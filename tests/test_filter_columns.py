@@ -52,11 +52,11 @@ def test_what_the_transformer_returns_is_what_the_scorer_sees(numbers):
     X, y = numbers
     cf = HardCF(features=PCA(3), random_state=0).fit(X[:200], y[:200])
     table = cf.features_.transform(X[200:].features)
-    np.testing.assert_array_equal(cf.columns(X[200:]).features, table)
+    np.testing.assert_array_equal(cf.transform_features(X[200:]).features, table)
     assert list(cf.get_feature_names_out()) == ["pca0", "pca1", "pca2"]
     assert cf.n_features_in_ == X.n_features
     assert list(cf.feature_names_in_) == list(X.feature_names)
-    found = cf.scorer_.confidence(cf.columns(X[200:]))
+    found = cf.scorer_.confidence(cf.transform_features(X[200:]))
     np.testing.assert_array_equal(cf.confidence(X[200:]), found)
 
 
@@ -76,7 +76,9 @@ def test_pipelines_go_step_by_step(words):
     cf = HardCF(features=steps, random_state=0).fit(X[:200], y[:200])
     seen = cf.features_[0].transform(X[200:])
     table = cf.features_[2].transform(cf.features_[1].transform(seen.features))
-    np.testing.assert_allclose(cf.columns(X[200:]).features, table, rtol=1e-9)
+    np.testing.assert_allclose(
+        cf.transform_features(X[200:]).features, table, rtol=1e-9
+    )
 
 
 def test_columns_that_learn_see_judged_claims_of_training_problems_only(numbers):
@@ -194,7 +196,7 @@ def test_columns_do_not_outlive_what_made_them(words, kind, monkeypatch):
         exec(cells[kind].format(conclusion), vars(notebook))
         columns = AgreementFeatures(answer=notebook.answer)
         cf = HardCF("answer_agreement", features=columns).fit(X, y)
-        agreement = cf.columns(X).features[:, 0]
+        agreement = cf.transform_features(X).features[:, 0]
         assert (agreement == 1).all() == (conclusion == conclusions[0])
         X = cf.check(X)
 
@@ -226,7 +228,10 @@ def test_rule_of_edges_is_applied_at_every_door(words):
     columns = GraphFeatures()
     ruled = HardCF(features=columns, edges=chain_edges, random_state=0)
     ruled.fit(bare[:200], y[:200], groups=False)
-    assert (ruled.columns(bare[200:]).depth == ruled.columns(X[200:]).depth).all()
+    assert (
+        ruled.transform_features(bare[200:]).depth
+        == ruled.transform_features(X[200:]).depth
+    ).all()
     for mask in ruled.predict(bare[200:]):
         assert (np.diff(mask.astype(int)) <= 0).all()  # a chain keeps a beginning
 

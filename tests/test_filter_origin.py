@@ -16,7 +16,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.neighbors import KernelDensity, NearestNeighbors
 from sklearn.preprocessing import FunctionTransformer
 
-from skdcf import GraphBatch, HardCF, ReasoningGraph, accept_origin, load, save
+from skdcf import GraphBatch, HardCF, ReasoningGraph, accept_provenance, load, save
 from skdcf.apps.labelling.sources import LabelSource, set_label_sources
 from skdcf.datasets import make_reasoning_graphs
 from skdcf.edges import chain_edges
@@ -25,7 +25,7 @@ from skdcf.exceptions import (
     CalibrationWarning,
     GuaranteeWarning,
     LabelWarning,
-    SettingWarning,
+    ParameterWarning,
 )
 from skdcf.features import AgreementFeatures, FrequencyFeature, GraphFeatures
 from skdcf.guarantees import NoFalseClaim
@@ -61,7 +61,7 @@ def test_edges_known_and_unknown_do_not_mix(calibrated, used):
             for door in (cf.predict, cf.path_risk, cf.confidence, cf.filter):
                 with pytest.raises(ValueError, match="edges"):
                     door(X)
-            with accept_origin("no help"), pytest.raises(ValueError, match="edges"):
+            with accept_provenance("no help"), pytest.raises(ValueError, match="edges"):
                 cf.predict(X)
 
 
@@ -161,7 +161,7 @@ def test_another_origin_is_refused_or_accepted_with_a_reason(name):
         lambda: cf.calibrate(new, labels),
         lambda: HardCF(0).fit([*X, *new], [*y, *labels]),
     ):
-        with pytest.raises(ValueError, match=f"{name}.*accept_origin") as info:
+        with pytest.raises(ValueError, match=f"{name}.*accept_provenance") as info:
             act()
         assert (
             str(other) in str(info.value)
@@ -169,15 +169,18 @@ def test_another_origin_is_refused_or_accepted_with_a_reason(name):
             or "is samples 5, and was samples 4" in str(info.value)
             or (str(other).lower() in str(info.value))
         )
-        with accept_origin("measured alike"):
+        with accept_provenance("measured alike"):
             act()
-    assert "measured alike" in cf.origin_["accepted"][0]
+    assert "measured alike" in cf.provenance_["accepted"][0]
     cf.predict(new)  # calibrated on these now
 
 
 @pytest.mark.parametrize("reason", ["", "  ", 3])
 def test_a_reason_is_a_text(reason):
-    with pytest.raises(ValueError, match="accept_origin is"), accept_origin(reason):
+    with (
+        pytest.raises(ValueError, match="accept_provenance is"),
+        accept_provenance(reason),
+    ):
         pass
 
 
@@ -185,9 +188,9 @@ def test_a_reason_ends_with_its_block():
     X, y = problems(20, metadata={"extraction": "m"})
     new, _ = problems(20, metadata={"extraction": "n"})
     cf = HardCF(0).fit(X, y)
-    with accept_origin("renamed"):
+    with accept_provenance("renamed"):
         cf.predict(new)
-        with accept_origin(None), pytest.raises(ValueError, match="extraction"):
+        with accept_provenance(None), pytest.raises(ValueError, match="extraction"):
             cf.predict(new)
     for filter in (cf, clone(cf).fit(X, y)):
         with pytest.raises(ValueError, match="extraction"):
@@ -196,8 +199,8 @@ def test_a_reason_ends_with_its_block():
 
 def test_a_method_that_took_a_reason_before_says_so():
     X, y = problems(20)
-    with pytest.raises(TypeError, match="accept_origin"):
-        HardCF(0).fit(X, y, accept_origin="a reason")
+    with pytest.raises(TypeError, match="accept_provenance"):
+        HardCF(0).fit(X, y, accept_provenance="a reason")
 
 
 @pytest.mark.long
@@ -215,7 +218,7 @@ def test_a_reason_is_in_force_in_other_processes():
         return compare_filters({"cf": HardCF(0)}, both, truth, [0.2], cv=2, n_jobs=2)
 
     with parallel_config(backend="loky"):
-        with accept_origin("renamed"):
+        with accept_provenance("renamed"):
             assert len(compare().rows()) == 1
             chosen.fit(both, truth)
         for act in (compare, lambda: chosen.fit(both, truth)):
@@ -239,13 +242,13 @@ def test_parts_are_compared_too():
     X, y = problems(20, metadata={"extraction": {"model": "m"}})
     new, labels = problems(20, metadata={"extraction": {"model": "n"}})
     cf = HardCF(0).fit(X, y)
-    with accept_origin("on another machine"):
+    with accept_provenance("on another machine"):
         part = cf.calibration_part(new, labels)
     with pytest.raises(ValueError, match="extraction"):
         cf.calibrate_parts([part])
-    with accept_origin("known"):
+    with accept_provenance("known"):
         cf.calibrate_parts([part])
-    assert cf.origin_["extraction"] == ['{"model": "n"}']
+    assert cf.provenance_["extraction"] == ['{"model": "n"}']
 
 
 def test_edges_that_all_have_and_then_none_are_doubted():
@@ -274,17 +277,17 @@ def test_calibrated_on_single_claims_and_used_on_several():
 
 def test_left_over_are_rows_of_the_callers_problems():
     """One was named that nobody had judged, and a guide sends these to a monitor."""
-    X = [problem(seed=i, metadata={"drawn": "random"}) for i in range(120)]
+    X = [problem(seed=i, metadata={"sampling": "random"}) for i in range(120)]
     y = [[-1, -1] if i % 4 == 0 else [1, int(i % 3 > 0)] for i in range(120)]
     cf = HardCF(0, alpha=0.2).fit(X, y)
-    for left in (cf.left_over_, cf.calibrate(X, y).left_over_):
+    for left in (cf.unused_indices_, cf.calibrate(X, y).unused_indices_):
         assert cf.n_calibration_ + len(left) == 90 and len(left) == 1
         assert all(i % 4 for i in left)
-    used = [i for i in range(120) if i % 4 and i not in cf.left_over_]
+    used = [i for i in range(120) if i % 4 and i not in cf.unused_indices_]
     again = HardCF(0, alpha=0.2).fit([X[i] for i in used], [y[i] for i in used])
     np.testing.assert_array_equal(again.nonconformity_scores_, cf.nonconformity_scores_)
     parts = [cf.calibration_part(X[:50], y[:50]), cf.calibration_part(X[50:], y[50:])]
-    [(part, row)] = cf.calibrate_parts(parts).left_over_
+    [(part, row)] = cf.calibrate_parts(parts).unused_indices_
     assert [50 * part + row] == left.tolist()
 
 
@@ -396,7 +399,7 @@ def test_a_question_split_over_parts_counts_once():
 def test_the_fewest_with_the_same_rank_calibrate(delta):
     X, y, _ = answers(119, 1, 0)
     cf = HardCF(0, alpha=0.1, guarantee=NoFalseClaim(delta=delta)).fit(X, y)
-    n, left = cf.n_calibration_, cf.left_over_
+    n, left = cf.n_calibration_, cf.unused_indices_
     assert n + len(left) == 119
     used = np.setdiff1d(np.arange(119), left)
     for few, same in ((used, True), (used[:-1], False)):
@@ -421,7 +424,7 @@ def test_all_of_10000_problems_calibrate_where_none_belong_together():
 
 def test_unjudged_answers_are_left_out_where_those_judged_were_drawn_blindly():
     for drawn, n in (("random", 59), ("by risk", 99)):
-        X = [problem(seed=i, metadata={"drawn": drawn}) for i in range(100)]
+        X = [problem(seed=i, metadata={"sampling": drawn}) for i in range(100)]
         y = [[1, 1] if i < 60 else [-1, -1] for i in range(100)]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -443,7 +446,7 @@ def empties(share, seed, mark, n=2000, n_judged=60):
         confidence[~empty][:, None],
         np.r_[0, np.cumsum(sizes)],
         (),
-        metadata=[{"drawn": word} for word in drawn],
+        metadata=[{"sampling": word} for word in drawn],
     )
     labels = np.where(np.isin(np.arange(n), judged), 1 - false, -1)
     return batch, labels[~empty]
@@ -480,7 +483,7 @@ def test_who_was_unsure_has_judged():
     false = rng.uniform(size=400) > 0.7 + 0.2 * (confidence - 0.5)
     unsure = false & (rng.uniform(size=400) < 0.6)
     for i in range(400):
-        graph = problem(seed=i, n_claims=1, metadata={"drawn": "random"})
+        graph = problem(seed=i, n_claims=1, metadata={"sampling": "random"})
         graph = graph.replace(features=confidence[i : i + 1, None])
         said = LabelSource("human", "ann") if i < 300 else None
         batch.append(set_label_sources(graph, [said]))
@@ -501,10 +504,10 @@ def test_who_was_unsure_has_judged():
 def test_a_claim_without_a_verdict_is_never_kept():
     X, _ = problems(20)
     cf = HardCF(0, alpha=0.6)
-    with pytest.warns(SettingWarning, match="alpha"):
+    with pytest.warns(ParameterWarning, match="alpha"):
         cf.fit(X, [[1, 1]] * 20)
     new = problem(seed=99, metadata={"no_verdict": [0]})
-    with pytest.warns(SettingWarning, match="alpha"):
+    with pytest.warns(ParameterWarning, match="alpha"):
         assert cf.predict([problem(seed=99), new])[0].all()
         assert not cf.predict([new])[0].any()
         assert np.isneginf(cf.decision_function([new])[0]).all()
@@ -564,7 +567,7 @@ class InFitLevels(Scorer):
 
 
 class OfAFeature(FeatureScorer):
-    """``learns = False`` is what the parent class says, of its own `fit`."""
+    """``requires_fit = False`` is what the parent class says, of its own `fit`."""
 
     fit, confidence = Density.fit, Density.confidence
 
@@ -617,7 +620,7 @@ class ColumnOfDensity(FunctionTransformer):
 
 
 class GraphsOfDensity(AgreementFeatures):
-    """Says ``learns = False`` by its parent, of the parent's `fit`."""
+    """Says ``requires_fit = False`` by its parent, of the parent's `fit`."""
 
     def fit(self, X, y=None):
         self.density_ = KernelDensity(bandwidth=0.1).fit(X.features)
@@ -641,7 +644,7 @@ def test_columns_that_look_at_problems_are_held_out_too(features):
 
 def test_who_declares_to_learn_nothing_is_believed():
     class Declared(Density):
-        learns = False
+        requires_fit = False
 
     X = np.random.default_rng(0).normal(size=(59, 5))
     assert HardCF(Declared()).fit(X, X[:, 0] > 0).n_calibration_ == 59

@@ -24,7 +24,7 @@ def test_at_least_one_level_is_needed():
 @pytest.mark.parametrize("declared", [False, True])
 def test_columns_that_declare_to_learn_nothing_see_no_label(declared):
     class Peeps(GraphFeatures):
-        learns = declared
+        requires_fit = declared
         labels = []
 
         def fit(self, X, y=None):
@@ -48,11 +48,11 @@ def test_each_level_has_an_origin_of_its_own():
     alphas = [0.1, 0.3]
     for level in cf.fit_levels(graphs, Y, alphas):
         _, calibrated = level.seen(graphs)
-        held = np.union1d(np.flatnonzero(calibrated), level.left_over_)
+        held = np.union1d(np.flatnonzero(calibrated), level.unused_indices_)
         judged_by_model = held % 40 == 0
         n_claims = GRAPHS.sizes[held]
         expected = n_claims[judged_by_model].sum() / n_claims.sum()
-        assert level.origin_["judged"] == [pytest.approx(expected)]
+        assert level.provenance_["judged"] == [pytest.approx(expected)]
         share.append(expected)
     assert share[0] != share[1]
 
@@ -67,7 +67,7 @@ def test_unjudged_problems_are_told_at_the_lowest_level(alphas):
 class Remembers(Scorer):
     """Writes down how many claims it was trained on."""
 
-    learns = True
+    requires_fit = True
     n_claims = []
 
     def fit(self, batch, labels, task=None):
@@ -102,7 +102,7 @@ def test_no_false_claim_among_the_judged_ones_is_told():
 
 def test_auto_trains_as_it_is_told():
     """From a random start too, which tells a direction only where it is not zero."""
-    training = SoftTraining(start="random", shrinkage=0)
+    training = SoftTraining(init="random", shrinkage=0)
     cf = CoherentConformalFilter(training=training, random_state=0).fit(GRAPHS, Y)
     linear = cf.scorer_.members_["linear"]
     assert np.any(linear.params_) and len(linear.loss_curve_) > 1

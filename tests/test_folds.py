@@ -7,21 +7,21 @@ from sklearn.linear_model import LogisticRegression
 from skdcf.datasets import make_reasoning_graphs
 from skdcf.graphs import pack_labels
 from skdcf.ops.hard import below_true_claims
-from skdcf.ops.price import log_price
+from skdcf.ops.neyman_pearson import log_price
 from skdcf.scorers import (
     ClassifierScorer,
-    ConformalScorer,
-    LinearScorer,
+    ConfTrScorer,
+    FitTask,
+    LinearModel,
     MixtureScorer,
-    MLPScorer,
+    MLPModel,
     NeymanPearsonScorer,
     Scorer,
-    Task,
     _hazards,
     _scorer,
 )
 from skdcf.scorers._scorer import Folded
-from skdcf.scorers._tables import as_table, join
+from skdcf.scorers._tree_tables import as_table, join
 from skdcf.training import LBFGS, SoftTraining
 
 BATCH, Y = make_reasoning_graphs(90, random_state=0, return_X_y=True)
@@ -33,7 +33,7 @@ FOLDED = Folded(BATCH, FOLD_OF)
 def tasks(*alphas):
     few_steps = SoftTraining(LBFGS(max_iter=4))
     return [
-        Task(alpha, rng=np.random.RandomState(0), training=few_steps)
+        FitTask(alpha, rng=np.random.RandomState(0), training=few_steps)
         for alpha in alphas
     ]
 
@@ -57,7 +57,7 @@ def with_other_labels(fold, fold_of, seed=0):
 class Restless(Scorer):
     """Takes as many random numbers as the labels say, and adds the last to its scores."""
 
-    learns = True
+    requires_fit = True
 
     def fit(self, batch, labels, task=None):
         count = 1 + int(np.flatnonzero(labels == 1).sum()) % 50
@@ -79,8 +79,8 @@ class Folds(NeymanPearsonScorer):
 
 
 SCORERS = {
-    "linear": ConformalScorer(LinearScorer(spread=0.0)),
-    "perceptron": ConformalScorer(MLPScorer((3,))),
+    "linear": ConfTrScorer(LinearModel(spread=0.0)),
+    "perceptron": ConfTrScorer(MLPModel((3,))),
     "hazards": NeymanPearsonScorer(),
     "hazards, randomness of the filter": NeymanPearsonScorer(random_state=None),
     "classifier": ClassifierScorer(),
@@ -134,11 +134,11 @@ def test_a_problem_may_be_asked_about_alone():
     """What is said of a held-out problem does not hang on what is held out with it."""
     scorer = NeymanPearsonScorer()
     _, [unseen] = scorer.fit_folds(FOLDED, LABELS, tasks(0.1))
-    [fitted], _ = fit_folds(ConformalScorer(), LABELS, tasks(0.1))
+    [fitted], _ = fit_folds(ConfTrScorer(), LABELS, tasks(0.1))
     rest = FOLD_OF != 0
     rows = rest[BATCH.problem_of]
-    alone = ConformalScorer().fit(BATCH[rest], LABELS[rows], tasks(0.1)[0])
-    _, [by_folds] = fit_folds(ConformalScorer(), LABELS, tasks(0.1))
+    alone = ConfTrScorer().fit(BATCH[rest], LABELS[rows], tasks(0.1)[0])
+    _, [by_folds] = fit_folds(ConfTrScorer(), LABELS, tasks(0.1))
     first = np.flatnonzero(~rest)[0]
     own = BATCH.problem_of == first
     np.testing.assert_allclose(alone.confidence(BATCH[[first]]), by_folds[own])

@@ -8,7 +8,7 @@ import pytest
 from skdcf import GraphBatch, HardCF
 from skdcf.datasets import make_reasoning_graphs
 from skdcf.metrics import leave_one_out
-from skdcf.ops.price import log_price
+from skdcf.ops.neyman_pearson import log_price
 from skdcf.scorers import ClassifierScorer, MixtureScorer, NeymanPearsonScorer
 
 

@@ -25,7 +25,7 @@ from skdcf import (
 from skdcf.datasets import make_reasoning_graphs
 from skdcf.exceptions import CalibrationWarning
 from skdcf.ops.conformal import conformal_rank
-from skdcf.scorers import ConformalScorer
+from skdcf.scorers import ConfTrScorer
 
 ALPHAS = (0.02, 0.05, 0.1, 0.2, 0.5)
 SIZES = (9, 19, 50, 200)
@@ -42,7 +42,7 @@ FILTERS = {
     "HardCF, frequency": HardCF("frequency-score"),
     "HardCF, jitter": HardCF("frequency-score", ties="jitter"),
     "HardCF, logistic": HardCF(logistic(), calibration_size=100),
-    "HardCF, linear": HardCF(ConformalScorer(), random_state=0),
+    "HardCF, linear": HardCF(ConfTrScorer(), random_state=0),
     "IndependentFactuality": IndependentFactuality(),
     "SingleFeatureCF": SingleFeatureCF("nx_reachability", beta_mix=0.5),
     "CoherentConformalFilter": CoherentConformalFilter("linear", random_state=0),
@@ -88,7 +88,7 @@ def coverage_through_the_door(filter, graphs, labels, rows, n):
         np.min(level[np.asarray(labels[i]) == 0], initial=np.inf)
         for i, level in zip(rows[n:], levels, strict=True)
     ]
-    chosen = np.setdiff1d(np.arange(n), filter.left_over_)
+    chosen = np.setdiff1d(np.arange(n), filter.unused_indices_)
     return chosen, [np.mean(np.array(wrong) > alpha) for alpha in ALPHAS]
 
 

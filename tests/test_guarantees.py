@@ -137,8 +137,10 @@ def test_problems_needed():
 
 
 def test_band_with_delta_begins_at_the_target():
-    low, _ = coverage_band(200, 0.1, confidence=0.9, delta=0.05)
-    assert 0.9 <= low < coverage_band(200, 0.1, confidence=0.9, delta=0.04)[0] + 0.01
+    low, _ = coverage_band(200, 0.1, confidence_level=0.9, delta=0.05)
+    assert (
+        0.9 <= low < coverage_band(200, 0.1, confidence_level=0.9, delta=0.04)[0] + 0.01
+    )
 
 
 # --- scores, against enumeration

@@ -98,7 +98,7 @@ def test_estimator_equals_enumeration(problems, ties):
         return [ReasoningGraph(np.c_[r], e) for r, e, _ in some]
 
     cf.fit(graphs(calibration), [np.array(y) for *_, y in calibration])
-    calibrating = np.delete(np.arange(len(calibration)), cf.left_over_)
+    calibrating = np.delete(np.arange(len(calibration)), cf.unused_indices_)
     scores = [largest_safe_threshold(*calibration[i]) for i in calibrating]
     for percent in (5, 10, 37, 50):
         t = kth_smallest_by_counting(scores, percent, 100)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from skdcf.ops.conformal import conformal_rank, whole_count
-from skdcf.training.preparing import hold_out
+from skdcf.training.splitting import hold_out
 
 
 @pytest.mark.parametrize("alpha", ["0.01", "0.02", "0.05", "0.1", "0.15", "0.2", "0.3"])

@@ -22,7 +22,7 @@ from skdcf.datasets import (
 )
 from skdcf.datasets.jsonl import iter_jsonl
 from skdcf.datasets.records import jsonl_schema
-from skdcf.exceptions import KeyWarning
+from skdcf.exceptions import UnknownKeyWarning
 
 TEXTS = st.one_of(
     st.text(),
@@ -680,7 +680,7 @@ def test_near_misses_warn_where_the_key_is_there(tmp_path):
         "questions": 3,
         "question": "?",
     }
-    with pytest.warns(KeyWarning) as caught:
+    with pytest.warns(UnknownKeyWarning) as caught:
         data = read_jsonl(lines_of(tmp_path, record, record))
     assert sorted(str(w.message).split("?")[0] for w in caught) == [
         'the key "label" is not known: did you mean "labels"',
@@ -689,7 +689,10 @@ def test_near_misses_warn_where_the_key_is_there(tmp_path):
     assert all(w.filename == __file__ for w in caught)
     assert data.metadata[1]["label"] == "mine"
     bad = {**GOOD, "label": [1, 0]}
-    with pytest.warns(KeyWarning), pytest.raises(ValueError, match=r"line 2: .*labels"):
+    with (
+        pytest.warns(UnknownKeyWarning),
+        pytest.raises(ValueError, match=r"line 2: .*labels"),
+    ):
         read_jsonl(lines_of(tmp_path, {**record, "questions": 3}, bad))
 
 
@@ -768,7 +771,7 @@ FULL = {
         "label_meaning": "supported",
         "no_verdict": [2],
         "model": "writer",
-        "drawn": "random",
+        "sampling": "random",
         "label_sources": [{"kind": "human", "by": "me"}, None, None],
     },
     "ticket": {"number": 7},

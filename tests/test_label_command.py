@@ -65,7 +65,11 @@ CHANGED = {
     "filter": {"mask"},
     "label": {"labels"},
 }
-ADDED = {"filter": {"filtered"}, "label": {"drawn", "label_sources"}, "features": set()}
+ADDED = {
+    "filter": {"filtered"},
+    "label": {"sampling", "label_sources"},
+    "features": set(),
+}
 
 
 @pytest.mark.parametrize("command", CHANGED)
@@ -103,18 +107,18 @@ def test_random_draws_are_recorded_and_others_are_not(folder, tmp_path, capsys):
     for i in listed[:3]:
         store.label(i, 0, "true", by="ann")
     assert run(*command) == 0
-    assert {row["drawn"] for row in read_jsonl(out).metadata} == {"random"}
+    assert {row["sampling"] for row in read_jsonl(out).metadata} == {"random"}
     store.label(listed[9], 0, "true", by="ann")
     capsys.readouterr()
     assert run(*command) == 0
     assert "6 problems were passed over" in capsys.readouterr().err
-    assert not any("drawn" in row for row in read_jsonl(out).metadata)
+    assert not any("sampling" in row for row in read_jsonl(out).metadata)
     # Chosen by what moves a threshold is not at random, and an old mark goes.
-    marked = [g.replace(metadata={**g.metadata, "drawn": "random"}) for g in graphs]
+    marked = [g.replace(metadata={**g.metadata, "sampling": "random"}) for g in graphs]
     write_jsonl(tmp_path / "marked.jsonl", marked)
     command[1] = tmp_path / "marked.jsonl"
     assert run(*command, "--filter", folder / "m") == 0
-    assert not any("drawn" in row for row in read_jsonl(out).metadata)
+    assert not any("sampling" in row for row in read_jsonl(out).metadata)
 
 
 def test_where_no_label_can_move_the_threshold_no_page_is_opened(

@@ -108,14 +108,15 @@ TAKEN = {
     ),
     "datasets.runs": "answers_of_other_runs read_beginning read_run",
     "estimators": (
-        "CoherentConformalFilter Filter PROMISED SingleFeatureCF accept_origin at_level "
-        "calibrated_masks compare_origin count_as_trained decide largest_risks origin_of "
+        "CoherentConformalFilter Filter PROMISED SingleFeatureCF accept_provenance at_level "
+        "calibrated_masks compare_provenance count_as_trained decide largest_risks provenance_of "
         "reason_in_force reason_sent_with refuse_without_hazards shown_masks"
     ),
     "evaluation.compare": "seeded",
-    "exceptions": "SearchWarning SettingWarning",
+    "exceptions": "SearchWarning ParameterWarning",
     "features.columns": (
-        "apply_columns carry_columns fit_columns learns list_looking_ahead reads_edges"
+        "apply_columns carry_columns columns_require_fit fit_columns list_looking_ahead "
+        "reads_edges"
     ),
     "graphs": "GraphBatch Labels Problems ReasoningGraph labels_from_first_error",
     "graphs.hashes": (
@@ -153,7 +154,7 @@ TAKEN = {
         "segment_min segment_sum"
     ),
     "ops.overlap": "overlap_threshold",
-    "ops.price": "log_price",
+    "ops.neyman_pearson": "log_price",
     "ops.segments": "Segments take",
     "ops.soft": (
         "log1mexp neural_sort neural_sort_and_gradient path_retention quantile_root "
@@ -163,10 +164,10 @@ TAKEN = {
         "GridLayout LARGEST block_product gated_weights grid_retention "
         "log_coherence log_keep soft_supremum threshold_grid violation"
     ),
-    "scorers.making": "as_scorer does_learn without_training",
+    "scorers.resolve": "as_scorer scorer_requires_fit without_training",
     "apps.service": "JsonFormatter",
     "training.loop": "train",
-    "training.preparing": (
+    "training.splitting": (
         "Standardizer hold_out holdout_count noise_columns number_groups"
     ),
 }

@@ -32,7 +32,7 @@ from skdcf.apps.llm import (
     Usage,
 )
 from skdcf.apps.llm import _transport as transport_module
-from skdcf.exceptions import SettingWarning
+from skdcf.exceptions import ParameterWarning
 
 KEY = "sk-secret-0123456789-abcdef"
 
@@ -183,7 +183,7 @@ def test_a_reply_that_cannot_be_kept_is_used_and_said(tmp_path):
                 "CREATE VIEW replies AS SELECT 1 AS key, 2 AS reply, 3 AS prompt"
             )
             database.commit()
-        with pytest.warns(SettingWarning, match="cannot be kept in the cache"):
+        with pytest.warns(ParameterWarning, match="cannot be kept in the cache"):
             assert decompose(server, ["y"], client=client) == [["a"]]
 
 
@@ -401,7 +401,7 @@ def test_models_that_think_take_other_parameters():
 
     with (
         ChatServer(script) as server,
-        pytest.warns(SettingWarning, match="does not accept 'temperature'"),
+        pytest.warns(ParameterWarning, match="does not accept 'temperature'"),
     ):
         assert decompose(server, ["x"], max_tokens=4096) == [["a"]]
     assert server.requests[-1][2]["max_completion_tokens"] == 4096

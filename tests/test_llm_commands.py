@@ -125,7 +125,7 @@ def test_from_answers_to_filtered_text(server, tmp_path, capsys, checkout, monke
     assert run(*given, "--model", "other") == 2
     assert "accept" in capsys.readouterr().err
     assert len(server.requests) == before  # refused before anything was paid for
-    assert run(*given, "--model", "other", "--accept-origin", "a trial") == 0
+    assert run(*given, "--model", "other", "--accept-provenance", "a trial") == 0
     assert "other" in {sent["model"] for _, _, sent in server.requests[before:]}
     before = len(server.requests)
     assert run(*given, "--context", passage) == 2  # none that calibrated had any
@@ -388,8 +388,8 @@ def test_the_model_writes_only_where_it_wrote_what_calibrated(server, tmp_path, 
     assert run(*answer) == 2
     said = capsys.readouterr().err
     assert "written by an unknown hand" in said and "--write" in said
-    assert '--accept-origin "reason"' in said and len(server.requests) == n
-    assert run(*answer, "--accept-origin", "the same model wrote the log") == 0
+    assert '--accept-provenance "reason"' in said and len(server.requests) == n
+    assert run(*answer, "--accept-provenance", "the same model wrote the log") == 0
     assert run(*answer, "-a", "12 + 5 = 17.") == 0
     said = capsys.readouterr().err
     assert "who wrote the answers that calibrated is not known" in said

@@ -36,7 +36,7 @@ from skdcf.apps.llm import (
 )
 from skdcf.apps.llm import _transport as transport_module
 from skdcf.edges import chain_edges, no_edges
-from skdcf.exceptions import SettingWarning
+from skdcf.exceptions import ParameterWarning
 from skdcf.guarantees import NoFalseClaim
 
 KEY = 'sk-secret/0123"456789'
@@ -448,7 +448,7 @@ def test_a_reply_that_was_paid_is_not_asked_for_again(odd):
     body = {"choices": [choice], "usage": ODD[odd].get("usage")}
     with (
         ChatServer(lambda request, n: Raw(json.dumps(body).encode())) as server,
-        pytest.warns(SettingWarning, match="gives no log-probabilities") as warned,
+        pytest.warns(ParameterWarning, match="gives no log-probabilities") as warned,
     ):
         np.testing.assert_array_equal(verify(server), [[1, np.nan]] * 2)
     assert len(server.requests) == 2 and len(warned) == 1
@@ -462,7 +462,7 @@ def test_refused_logprobs_are_dropped():
 
     with (
         ChatServer(script) as server,
-        pytest.warns(SettingWarning, match="does not accept 'logprobs'") as warned,
+        pytest.warns(ParameterWarning, match="does not accept 'logprobs'") as warned,
     ):
         table = verify(server, in_flight=1)
     assert len(warned) == 1

@@ -18,7 +18,7 @@ from skdcf.apps.llm import CallError, ChatClient, Decompose, EndpointError
 from skdcf.apps.llm import _patience as patience_module
 from skdcf.apps.llm import _transport as transport_module
 from skdcf.apps.llm._patience import read_wait
-from skdcf.exceptions import SettingWarning
+from skdcf.exceptions import ParameterWarning
 
 SCALE = 0.01
 
@@ -69,7 +69,7 @@ def test_after_a_timeout_half_as_many_calls_are_in_flight():
     """Eight calls of 0.1 s each do not end within 0.5 s, and four do."""
     with (
         ChatServer(OneSlot(0.1)) as server,
-        pytest.warns(SettingWarning, match="4 calls are in flight at once") as warned,
+        pytest.warns(ParameterWarning, match="4 calls are in flight at once") as warned,
     ):
         assert decompose(server, 16, timeout=0.55) == [["a"]] * 16
     assert len(warned) == 1

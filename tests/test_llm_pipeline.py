@@ -30,7 +30,7 @@ from skdcf.apps.llm import (
 )
 from skdcf.datasets import make_reasoning_graphs, read_jsonl, write_jsonl
 from skdcf.edges import no_edges, number_flow_edges
-from skdcf.exceptions import GuaranteeWarning, LabelWarning, SettingWarning
+from skdcf.exceptions import GuaranteeWarning, LabelWarning, ParameterWarning
 from skdcf.guarantees import ExpectedFalse
 from skdcf.metrics import coverage_score
 
@@ -132,9 +132,9 @@ def test_chances_and_causes_are_those_of_the_filter(server, fitted):
     asked = questions(12, 9)
     done = again.answer(asked, answer_all(asked))
     shown = [answer for answer in done if not answer.abstained]
-    chances = cf.chance([a.original for a in shown], [a.kept for a in shown])
-    assert [answer.chance for answer in shown] == pytest.approx(chances)
-    assert {a.chance for a in done if a.abstained} <= {None}
+    chances = cf.error_probability([a.original for a in shown], [a.kept for a in shown])
+    assert [answer.error_probability for answer in shown] == pytest.approx(chances)
+    assert {a.error_probability for a in done if a.abstained} <= {None}
     for answer in done:
         risks = cf.path_risk([answer.original])[0]
         own = -cf.confidence([answer.original])
@@ -400,7 +400,7 @@ def test_saved_and_loaded_it_is_the_same_and_holds_no_key(
     with pytest.raises(ValueError, match="it would open base_url") as refused:
         load(path)
     names = re.findall(r"'(skdcf\.apps\.llm\.\w+)'", str(refused.value))
-    with pytest.warns(SettingWarning, match="would open base_url"):
+    with pytest.warns(ParameterWarning, match="would open base_url"):
         again = load(path, trusted=names)
     with pytest.raises(ValueError, match=r"no address.*set_params"):
         again.answer(asked, answer_all(asked))

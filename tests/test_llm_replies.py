@@ -33,7 +33,7 @@ from skdcf.apps.llm import (
 from skdcf.apps.llm._calls import VERSIONS, load_prompt
 from skdcf.apps.llm._decoding import mend_backslashes
 from skdcf.edges import chain_edges, no_edges
-from skdcf.exceptions import SettingWarning
+from skdcf.exceptions import ParameterWarning
 
 GRAPH = ReasoningGraph(
     None, [(0, 1)], claims=["2 + 2 = 4", "4 + 1 = 6"], problem="What is it?"
@@ -327,7 +327,9 @@ def test_log_odds_that_do_not_come_are_an_origin_of_their_own():
     with ChatServer(ScriptedModel()) as server:
         extractor, complete = extracted(server)
         server.script = lambda request, n: '{"verdict": "true"}'
-        with pytest.warns(SettingWarning, match="gives no log-probabilities") as warned:
+        with pytest.warns(
+            ParameterWarning, match="gives no log-probabilities"
+        ) as warned:
             _, missing = extracted(server)
     assert len(warned) == 1
     assert "log_odds_missing" not in complete[0].metadata
@@ -388,7 +390,7 @@ def test_a_prompt_that_the_server_cut_is_said():
     with ChatServer(lambda request, n: counted(text, 2050)) as server:
         client = ChatClient(server.url)
         extractor = ClaimExtractor("m", client, graph=no_edges)
-        with pytest.warns(SettingWarning, match="may have cut it"):
+        with pytest.warns(ParameterWarning, match="may have cut it"):
             [cut, again] = extractor.extract([("q", answer), ("r", answer)])
         assert any("may have cut it" in flag for flag in cut.flags)
         assert any("may have cut it" in flag for flag in again.flags)

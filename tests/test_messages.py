@@ -103,7 +103,7 @@ NOT_REACHED = (
     "use skdcf.save",
     "compares one class",
     "scoring is",
-    "accept_origin is",
+    "accept_provenance is",
     "confirm_above=",
     "answer(text)",
     "fit takes X",

@@ -7,10 +7,10 @@ from scipy.stats import beta, binom, binomtest
 from skdcf import HardCF
 from skdcf.datasets import make_reasoning_graphs
 from skdcf.metrics import (
-    audit_bound,
     coverage_band,
     coverage_interval,
     coverage_score,
+    error_rate_upper_bound,
     evaluate_filter,
     leave_one_out,
     retention_score,
@@ -147,21 +147,21 @@ def test_report_prints_and_becomes_a_frame(data):
     np.testing.assert_array_equal(frame["retention"], report.retention)
 
 
-@pytest.mark.parametrize("confidence", [0.5, 0.95, 0.999])
-def test_interval_is_that_of_the_binomial_test(confidence):
+@pytest.mark.parametrize("confidence_level", [0.5, 0.95, 0.999])
+def test_interval_is_that_of_the_binomial_test(confidence_level):
     for n in (1, 2, 30, 1000):
         for k in {0, 1, n // 3, n - 1, n}:
-            test = binomtest(k, n).proportion_ci(confidence, method="exact")
-            found = coverage_interval(k, n, confidence=confidence)
+            test = binomtest(k, n).proportion_ci(confidence_level, method="exact")
+            found = coverage_interval(k, n, confidence_level=confidence_level)
             assert found == pytest.approx((test.low, test.high), abs=1e-9)
 
 
-@pytest.mark.parametrize("confidence", [0, 1, 95, -0.1, np.nan])
-def test_confidence_is_a_share(confidence):
-    with pytest.raises(ValueError, match=r"confidence is .* between 0 and 1"):
-        coverage_interval(1, 2, confidence=confidence)
-    with pytest.raises(ValueError, match=r"confidence is .* between 0 and 1"):
-        coverage_band(30, 0.1, confidence=confidence)
+@pytest.mark.parametrize("confidence_level", [0, 1, 95, -0.1, np.nan])
+def test_confidence_is_a_share(confidence_level):
+    with pytest.raises(ValueError, match=r"confidence_level is .* between 0 and 1"):
+        coverage_interval(1, 2, confidence_level=confidence_level)
+    with pytest.raises(ValueError, match=r"confidence_level is .* between 0 and 1"):
+        coverage_band(30, 0.1, confidence_level=confidence_level)
 
 
 def test_report_for_a_table():
@@ -219,18 +219,24 @@ def test_masked_labels_are_refused(score):
         score(y, [[True, True], [True]])
 
 
-@pytest.mark.parametrize("certainty", [0.8, 0.95, 0.999])
-def test_the_bound_of_an_audit_is_the_share_at_which_so_few_are_that_rare(certainty):
+@pytest.mark.parametrize("confidence_level", [0.8, 0.95, 0.999])
+def test_the_bound_of_an_audit_is_the_share_at_which_so_few_are_that_rare(
+    confidence_level,
+):
     for drawn in (1, 7, 50):
         for wrong in range(drawn):
-            bound = audit_bound(wrong, drawn, certainty=certainty)
-            assert binom.cdf(wrong, drawn, bound) == pytest.approx(1 - certainty)
-        assert audit_bound(drawn, drawn, certainty=certainty) == 1
+            bound = error_rate_upper_bound(
+                wrong, drawn, confidence_level=confidence_level
+            )
+            assert binom.cdf(wrong, drawn, bound) == pytest.approx(1 - confidence_level)
+        assert (
+            error_rate_upper_bound(drawn, drawn, confidence_level=confidence_level) == 1
+        )
 
 
 @pytest.mark.parametrize("numbers", [(-1, 5), (6, 5), (0, 0), (0.5, 5)])
 def test_an_impossible_audit_is_refused(numbers):
-    with pytest.raises(ValueError, match=r"wrong|drawn"):
-        audit_bound(*numbers)
-    with pytest.raises(ValueError, match="certainty is 95"):
-        audit_bound(0, 5, certainty=95)
+    with pytest.raises(ValueError, match=r"n_errors|n_audited"):
+        error_rate_upper_bound(*numbers)
+    with pytest.raises(ValueError, match="confidence_level is 95"):
+        error_rate_upper_bound(0, 5, confidence_level=95)

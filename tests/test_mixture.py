@@ -17,13 +17,13 @@ from skdcf.ops.hard import below_true_claims
 from skdcf.relaxation import PathRelaxation
 from skdcf.scorers import (
     ClassifierScorer,
-    ConformalScorer,
+    ConfTrScorer,
     FeatureScorer,
-    LinearScorer,
+    FitTask,
+    LinearModel,
     MixtureScorer,
     NeymanPearsonScorer,
     Scorer,
-    Task,
 )
 from skdcf.training import SoftTraining
 from skdcf.training.loop import train
@@ -36,7 +36,7 @@ def problems(n, seed=0, kind="math"):
 
 def fit(batch, labels, alphas, seed=0, scorer=None, groups=None):
     """One mixture per level; each task has the random numbers that a filter gives it."""
-    tasks = [Task(a, groups, np.random.RandomState(seed)) for a in alphas]
+    tasks = [FitTask(a, groups, np.random.RandomState(seed)) for a in alphas]
     return (scorer or MixtureScorer()).fit_levels(batch, labels, tasks)
 
 
@@ -81,12 +81,12 @@ def test_a_member_alone_is_what_its_own_training_gives():
     batch, labels = problems(120)
     scorer = fit(batch, labels, [0.1])[0]
     fresh, _ = problems(50, 1)
-    setting = LinearScorer(), PathRelaxation(), SoftTraining()
+    setting = LinearModel(), PathRelaxation(), SoftTraining()
     rng = np.random.RandomState(0)
     [result] = train(*setting, batch, labels, [0.1], rng=rng)
     np.testing.assert_allclose(
         scorer.members_["linear"].confidence(fresh),
-        result.confidence(LinearScorer(), fresh.features),
+        result.confidence(LinearModel(), fresh.features),
         rtol=1e-3,
         atol=1e-3,
     )
@@ -140,9 +140,9 @@ def test_the_default_spelt_out():
     """The same members by name; only the lean towards the second one is the default's."""
     batch, labels = problems(100)
     members = {
-        "linear": ConformalScorer(LinearScorer(spread=0.0)),
+        "linear": ConfTrScorer(LinearModel(spread=0.0)),
         "neyman-pearson": NeymanPearsonScorer(),
-        "regression": ClassifierScorer(label="hazard"),
+        "regression": ClassifierScorer(target="hazard"),
     }
     spelt = MixtureScorer(members, n_folds=3)
     one, other = (fit(batch, labels, [0.1], scorer=s)[0] for s in (None, spelt))
@@ -156,7 +156,7 @@ def test_the_default_spelt_out():
 class Recording(Scorer):
     """A member that writes down what it is trained on, and scores with a constant."""
 
-    learns = True
+    requires_fit = True
     seen = []
 
     def fit(self, batch, labels, task=None):
@@ -197,7 +197,7 @@ def test_each_fold_is_scored_by_members_that_have_not_seen_it(monkeypatch):
 class Shifted(Scorer):
     """Knows alpha, and writes down for which it was fitted."""
 
-    learns = uses_alpha = True
+    requires_fit = uses_alpha = True
     fitted_for = []
 
     def fit(self, batch, labels, task=None):
@@ -221,7 +221,7 @@ def test_members_that_know_alpha_are_fitted_for_each(monkeypatch):
 
 def test_a_mixture_trains_through_a_relaxation_where_a_member_does():
     assert MixtureScorer().uses_relaxation
-    assert MixtureScorer({"a": ConformalScorer(), **PLAIN}).uses_relaxation
+    assert MixtureScorer({"a": ConfTrScorer(), **PLAIN}).uses_relaxation
     assert not MixtureScorer(PLAIN).uses_relaxation
     # A mixture is a scorer, and may be a member.
     assert MixtureScorer({"inner": MixtureScorer()}).uses_relaxation
@@ -246,7 +246,7 @@ def test_a_mixture_of_mixtures():
         (MixtureScorer([ClassifierScorer()]), "'members' parameter of MixtureScorer"),
         (MixtureScorer(n_folds=1), r"'n_folds' .* \[2, inf\)"),
         (MixtureScorer(n_folds=2.5), r"'n_folds' .* Got 2.5"),
-        (MixtureScorer({"a": ClassifierScorer(label="x")}), "'label' parameter"),
+        (MixtureScorer({"a": ClassifierScorer(target="x")}), "'target' parameter"),
     ],
 )
 def test_settings_that_make_no_sense(mixture, message):
@@ -257,7 +257,7 @@ def test_settings_that_make_no_sense(mixture, message):
 
 def test_what_is_passed_stays_unfitted():
     batch, labels = problems(60)
-    members = {"plain": ClassifierScorer(), "linear": ConformalScorer()}
+    members = {"plain": ClassifierScorer(), "linear": ConfTrScorer()}
     mixture = MixtureScorer(members, n_folds=2)
     before = clone(mixture)
     cf = HardCF(mixture, random_state=0).fit(batch, batch.split(labels))

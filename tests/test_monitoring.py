@@ -558,7 +558,7 @@ def test_risks_of_float32_columns_are_compared_as_they_calibrated():
     rng = np.random.default_rng(0)
     old = repeated(rng, 100, 1, "old", single=True)
     cf = HardCF(0, alpha=0.2).fit(old, [[0]] * 100)
-    before = cf.largest_risks_
+    before = cf.max_path_risks_
     raised = np.concatenate(list(cf.path_risk(old)))
     assert np.isin(raised, before).mean() < 0.3  # 0 and 1 are round, and are not raised
     test = ExchangeabilityTest(random_state=0).fit(cf)

@@ -31,13 +31,13 @@ def one_claim_each(columns, **more):
 def test_left_over_numbers_are_rows_of_the_caller():
     """Answers that nobody judged come first, and are left out before others are chosen."""
     rng = np.random.default_rng(0)
-    X = one_claim_each(rng.random(90), metadata=[{"drawn": "random"}] * 90)
+    X = one_claim_each(rng.random(90), metadata=[{"sampling": "random"}] * 90)
     y = np.where(np.arange(90) < 40, -1, rng.random(90) < 0.7).astype(int)
     y = y.reshape(-1, 1).tolist()
     cf = HardCF(0, alpha=0.2).fit(X, y)
-    assert cf.n_calibration_ == 49 and len(cf.left_over_) == 1
-    assert cf.left_over_.min() >= 40
-    chosen = np.setdiff1d(np.arange(40, 90), cf.left_over_)
+    assert cf.n_calibration_ == 49 and len(cf.unused_indices_) == 1
+    assert cf.unused_indices_.min() >= 40
+    chosen = np.setdiff1d(np.arange(40, 90), cf.unused_indices_)
     again = HardCF(0, alpha=0.2).fit(X[chosen], [y[i] for i in chosen])
     assert again.threshold_ == cf.threshold_
 
@@ -58,7 +58,7 @@ def test_content_with_a_question_is_refused_where_its_key_is_another():
 
 
 class Learning(Scorer):
-    learns = True
+    requires_fit = True
 
     def fit(self, batch, labels, task=None):
         return self
@@ -71,11 +71,11 @@ class Learning(Scorer):
 def test_one_answer_not_drawn_blindly_makes_the_unjudged_count(unmarked, n):
     """Who chose one answer by its looks may have chosen which others to leave."""
     rng = np.random.default_rng(1)
-    marks = [{} if i < unmarked else {"drawn": "random"} for i in range(60)]
+    marks = [{} if i < unmarked else {"sampling": "random"} for i in range(60)]
     X = one_claim_each(rng.random(60), metadata=marks)
     y = [[1] if i < 38 else [0] if i < 40 else [-1] for i in range(60)]
     cf = HardCF(0, alpha=0.4).fit(X, y)
-    assert cf.n_calibration_ + len(cf.left_over_) == n
+    assert cf.n_calibration_ + len(cf.unused_indices_) == n
 
 
 def test_an_unknown_claim_may_be_wrong_where_answers_are_released():
@@ -85,7 +85,7 @@ def test_an_unknown_claim_may_be_wrong_where_answers_are_released():
         one_claim_each(rng.random(59)), y.reshape(-1, 1).tolist()
     )
     assert cf.n_calibration_ == 59
-    assert np.isfinite(cf.answer_scores_).sum() == 9
+    assert np.isfinite(cf.whole_answer_scores_).sum() == 9
 
 
 STEP = 2.0**-10  # of the hash of jitter, in a problem whose largest feature is 1
@@ -109,10 +109,10 @@ def test_no_noise_where_a_copy_might_get_other_noise(name):
     table = np.vstack([[rows], others + 1 / 3e3])
     cf = HardCF(0, alpha=0.2, ties="jitter", calibration_size=None, random_state=0)
     cf.fit(one_claim_each(table), [[0]] * 41)
-    assert cf.n_calibration_ + len(cf.left_over_) == 41
-    if 0 in cf.left_over_:
+    assert cf.n_calibration_ + len(cf.unused_indices_) == 41
+    if 0 in cf.unused_indices_:
         pytest.skip("the problem is left over")
-    gap = np.abs(cf.largest_risks_ + rows[0])
+    gap = np.abs(cf.max_path_risks_ + rows[0])
     assert (gap.min() == 0) == (name in ON_A_BORDER)
 
 
@@ -138,14 +138,14 @@ def test_columns_of_float32_have_wider_borders(steps):
     table = np.vstack([[1.0, steps * STEP], others]).astype(np.float32).astype(float)
     cf = HardCF(0, alpha=0.2, ties="jitter", random_state=0)
     cf.fit(one_claim_each(table), [[0]] * 42)
-    if 0 not in cf.left_over_:
-        assert (cf.largest_risks_ == -1.0).sum() == 1
+    if 0 not in cf.unused_indices_:
+        assert (cf.max_path_risks_ == -1.0).sum() == 1
 
 
 class Peeping(Scorer):
     """Says that it learns nothing, and looks at the labels that it is given."""
 
-    learns = False
+    requires_fit = False
 
     def fit(self, batch, labels, task=None):
         self.labels_ = np.array(labels)
@@ -211,7 +211,7 @@ def test_columns_without_names_are_numbered():
 class Shaky(Scorer):
     """Repeats itself to 1e-7, as what a float32 product makes of another batch."""
 
-    learns = False
+    requires_fit = False
 
     def confidence(self, batch):
         return batch.features[:, 0] + 1e-7 * (len(batch) % 7)
@@ -246,11 +246,11 @@ def test_one_answer_of_each_question_calibrates_in_each_group():
     X = one_claim_each(rng.random(120), metadata=kinds)
     y = (rng.random((120, 1)) < 0.6).astype(int).tolist()
     cf = HardCF(0, alpha=0.2).fit(X, y, groups=names)
-    assert cf.n_calibration_ + len(cf.left_over_) == 40
+    assert cf.n_calibration_ + len(cf.unused_indices_) == 40
     by = HardCF(0, alpha=0.2, guarantee=NoFalseClaim(by="kind"))
     by.fit(X, y, groups=names)
     chosen = [part.n for part in by.calibration_.parts]
-    assert sum(chosen) + len(by.left_over_) == 40
+    assert sum(chosen) + len(by.unused_indices_) == 40
     assert min(chosen) == max(chosen) == 19  # floor(.2 * 20) is 4, and so it is for 20
 
 
@@ -402,7 +402,7 @@ def test_answers_of_one_claim_that_people_judged_calibrate_alone():
         {"label_sources": [{"kind": kind, "by": "a", "when": None, "version": None}]}
         for kind in ("human", "model")
     ]
-    metadata = [sources[0] | {"drawn": "random"}] * 40 + [sources[1]] * 50
+    metadata = [sources[0] | {"sampling": "random"}] * 40 + [sources[1]] * 50
     X = one_claim_each(rng.random(90), metadata=metadata)
     y = (rng.random((90, 1)) < 0.6).astype(int).tolist()
     cf = HardCF(Learning(), alpha=0.2, random_state=0).fit(X, y)
@@ -602,7 +602,9 @@ def test_levels_that_share_a_split_share_the_columns_that_are_learnt_there():
     for alpha, cf in zip(levels, filters, strict=True):
         alone = HardCF(0, alpha=alpha, **settings).fit(X, y)
         assert cf.threshold_ == alone.threshold_
-        np.testing.assert_array_equal(cf.columns(X).features, alone.columns(X).features)
+        np.testing.assert_array_equal(
+            cf.transform_features(X).features, alone.transform_features(X).features
+        )
 
 
 def test_parts_calibrate_no_filter_without_a_fit():

@@ -17,8 +17,8 @@ from skdcf import GraphBatch, HardCF
 from skdcf.datasets import make_reasoning_graphs
 from skdcf.graphs import pack_labels
 from skdcf.ops.hard import below_true_claims
-from skdcf.ops.price import log_price, minorant_slopes
-from skdcf.scorers import NeymanPearsonScorer, Task
+from skdcf.ops.neyman_pearson import log_price, minorant_slopes
+from skdcf.scorers import FitTask, NeymanPearsonScorer
 
 
 def problems(n, seed=0, kind="math"):
@@ -345,12 +345,14 @@ def test_no_features_at_all():
 # --- its settings
 
 
-@pytest.mark.parametrize("after_error", [0.0, 0.5, 1.0])
-def test_weight_of_what_is_true_after_an_error(after_error):
+@pytest.mark.parametrize("weight_after_error", [0.0, 0.5, 1.0])
+def test_weight_of_what_is_true_after_an_error(weight_after_error):
     batch, labels = problems(40)
     own = np.random.RandomState(0).uniform(size=len(labels)) > 0.2
-    scorer = NeymanPearsonScorer(after_error=after_error, gain=1).fit(batch, own)
-    q = after_error * scorer.true_after_error_
+    scorer = NeymanPearsonScorer(weight_after_error=weight_after_error, gain=1).fit(
+        batch, own
+    )
+    q = weight_after_error * scorer.true_after_error_
     expected = -log_price(scorer.hazard(batch), batch, q)
     np.testing.assert_array_equal(scorer.confidence(batch), expected)
     assert 0.7 < scorer.true_after_error_ < 0.9
@@ -424,7 +426,7 @@ def test_whose_randomness_it_takes():
     batch, labels = problems(60)
 
     def fitted(seed, **parameters):
-        task = Task(rng=np.random.RandomState(seed))
+        task = FitTask(rng=np.random.RandomState(seed))
         scorer = NeymanPearsonScorer(**parameters).fit(batch, labels, task)
         return scorer.confidence(batch)
 
@@ -437,8 +439,14 @@ def test_whose_randomness_it_takes():
 @pytest.mark.parametrize(
     ("scorer", "message"),
     [
-        (NeymanPearsonScorer(after_error=1.5), r"'after_error' .* Got 1.5"),
-        (NeymanPearsonScorer(after_error=True), r"'after_error' .* Got True"),
+        (
+            NeymanPearsonScorer(weight_after_error=1.5),
+            r"'weight_after_error' .* Got 1.5",
+        ),
+        (
+            NeymanPearsonScorer(weight_after_error=True),
+            r"'weight_after_error' .* Got True",
+        ),
         (NeymanPearsonScorer(random_state="0"), "'random_state' parameter"),
     ],
 )

@@ -13,8 +13,8 @@ from skdcf.guarantees import ExpectedFalse, NoFalseClaim
 from skdcf.scorers import (
     ClassifierScorer,
     FrequencyScorer,
-    LinearScorer,
-    MLPScorer,
+    LinearModel,
+    MLPModel,
     Scorer,
 )
 
@@ -139,10 +139,8 @@ def test_refused():
         HardCF(0, online=True, alpha=0.3, guarantee=ExpectedFalse("share")),
         HardCF(0, online=True, alpha=0.2, guarantee=NoFalseClaim(1, by="kind")),
         HardCF(descendants, online=True, ties="jitter", alpha=0.2, random_state=0),
-        CoherentConformalFilter(LinearScorer(), online=True, alpha=0.2, random_state=0),
-        CoherentConformalFilter(
-            MLPScorer((3,)), online=True, alpha=0.2, random_state=0
-        ),
+        CoherentConformalFilter(LinearModel(), online=True, alpha=0.2, random_state=0),
+        CoherentConformalFilter(MLPModel((3,)), online=True, alpha=0.2, random_state=0),
     ],
 )
 def test_stream_decides_as_one_prediction_of_the_whole(cf, monkeypatch):

@@ -26,7 +26,8 @@ def filter():
 def word_filter():
     batch = WORDS.replace_features(WORDS.sizes[WORDS.problem_of][:, None] * 1.0, ["n"])
     batch = batch.replace_features(
-        np.random.default_rng(0).uniform(size=(batch.n_claims, 1)), ["chance"]
+        np.random.default_rng(0).uniform(size=(batch.n_claims, 1)),
+        ["error_probability"],
     )
     return HardCF(0, alpha=0.3).fit(batch, WORD_LABELS), batch
 
@@ -50,7 +51,7 @@ def test_margins_at_another_level(filter):
 
 
 @pytest.mark.parametrize(
-    "option", [{"max_depth": 1}, {"learning_rate": 0.9}, {"label": "own"}]
+    "option", [{"max_depth": 1}, {"learning_rate": 0.9}, {"target": "own"}]
 )
 def test_settings_of_boosted_trees(option):
     pytest.importorskip("xgboost")

@@ -163,7 +163,15 @@ def test_an_instruction_is_fitted_by_what_names_the_question(
     assert main(["evaluate", model, str(new), "--group-by", by]) == 0
     assert "trained or calibrated" not in capsys.readouterr().out
     kept = tmp_path / "kept.jsonl"
-    shown = ["--promise", "shown", "--alpha", "0.3", "--one-each", "--group-by", by]
+    shown = [
+        "--promise",
+        "shown",
+        "--alpha",
+        "0.3",
+        "--one-per-question",
+        "--group-by",
+        by,
+    ]
     assert main(["filter", model, str(new), "-o", str(kept), *shown]) == 0
     assert main(["filter", model, path, "-o", str(kept), *shown]) == 2
     assert "that calibrated the filter" in capsys.readouterr().err

@@ -30,13 +30,13 @@ def test_parts_are_the_whole(cf, cuts):
     whole = clone(cf).fit(*KNOWN).calibrate(GRAPHS, Y)
     parted = clone(cf).fit(*KNOWN)
     parted.calibrate_parts(parts_of(parted, cuts))
-    for name in ("nonconformity_scores_", "answer_scores_"):
+    for name in ("nonconformity_scores_", "whole_answer_scores_"):
         one, other = getattr(parted, name), getattr(whole, name)
         np.testing.assert_allclose(one, other, rtol=1e-7, atol=1e-9)
     assert parted.n_calibration_ == 299  # of rank 30, like 300
     starts = np.array([0, *cuts])
-    part, row = parted.left_over_.T
-    np.testing.assert_array_equal(starts[part] + row, whole.left_over_)
+    part, row = parted.unused_indices_.T
+    np.testing.assert_array_equal(starts[part] + row, whole.unused_indices_)
     one, other = parted.predict(GRAPHS), whole.predict(GRAPHS)
     assert all(map(np.array_equal, one, other))
 

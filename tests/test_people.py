@@ -27,7 +27,7 @@ def draw(rng, n, who, first=0, n_claims=3):
         verdict = true | (score[:, 0] > 0.6)  # errors of high scores pass for true
         metadata = {"label_sources": [who] * n_claims}
         if who is HUMAN:
-            metadata["drawn"] = "random"
+            metadata["sampling"] = "random"
         graphs.append(
             ReasoningGraph(
                 score,
@@ -101,7 +101,9 @@ def test_a_claim_that_only_the_model_judged_counts_as_false_among_peoples():
     people = draw(rng, 40, HUMAN)[0]
     judged, judged_labels, _ = draw(rng, 60, MODEL)
     half = [
-        g.replace(metadata={"label_sources": [HUMAN, MODEL, None], "drawn": "random"})
+        g.replace(
+            metadata={"label_sources": [HUMAN, MODEL, None], "sampling": "random"}
+        )
         for g in people
     ]
     ones = [np.ones(3, dtype=int) for _ in people]
@@ -123,10 +125,10 @@ def test_an_answer_without_a_question_that_is_there_twice_is_refused(kind):
     """It trained too, and a tree that learns by heart missed .44 and .49 for .1."""
     rng = np.random.default_rng(0)
 
-    def answers(numbers, source, drawn):
+    def answers(numbers, source, sampling):
         metadata = {"label_sources": [source] * 3}
-        if drawn is not None:
-            metadata["drawn"] = drawn
+        if sampling is not None:
+            metadata["sampling"] = sampling
         return [
             ReasoningGraph(
                 features[i],
@@ -199,9 +201,9 @@ def test_answers_that_look_alike_are_no_copies_where_that_is_said():
         rng = np.random.default_rng(seed)
 
         def answers(n, source, rng=rng):
-            metadata = {"label_sources": [source], "drawn": "random"}
+            metadata = {"label_sources": [source], "sampling": "random"}
             if source is MODEL:
-                del metadata["drawn"]
+                del metadata["sampling"]
             numbers = rng.integers(0, 60, n).astype(float)
             graphs = [ReasoningGraph([[x]], (), metadata=metadata) for x in numbers]
             return graphs, list((rng.random((n, 1)) < 0.7).astype(int))
@@ -228,7 +230,7 @@ def test_answers_that_nobody_began_do_not_calibrate():
     people, people_labels, _ = draw(rng, 60, HUMAN)
     judged, judged_labels, _ = draw(rng, 60, MODEL)
     passed_over = [
-        g.replace(metadata={"label_sources": [None] * 3, "drawn": "random"})
+        g.replace(metadata={"label_sources": [None] * 3, "sampling": "random"})
         for g in people[:20]
     ]
     nothing = [np.full(3, -1)] * 20
@@ -302,9 +304,9 @@ def test_marks_of_the_page_on_every_line_change_nothing():
     people, people_labels, _ = draw(rng, 40, HUMAN)
     judged, judged_labels, _ = draw(rng, 60, MODEL)
     unjudged = [
-        g.replace(metadata={"drawn": "random"}) for g in draw(rng, 9, HUMAN, 99)[0]
+        g.replace(metadata={"sampling": "random"}) for g in draw(rng, 9, HUMAN, 99)[0]
     ]
-    marked = [g.replace(metadata={**g.metadata, "drawn": "random"}) for g in judged]
+    marked = [g.replace(metadata={**g.metadata, "sampling": "random"}) for g in judged]
     X = [*unjudged[:4], *people, *unjudged[4:], *marked]
     y = [*[np.full(3, -1)] * 4, *people_labels, *[np.full(3, -1)] * 5, *judged_labels]
     cf = HardCF(ClassifierScorer(), alpha=0.1, random_state=0).fit(X, y)

@@ -40,7 +40,7 @@ from skdcf import (
 from skdcf.apps.llm import ChatClient, ClaimExtractor
 from skdcf.datasets import make_reasoning_graphs
 from skdcf.evaluation import CalibratedSearch
-from skdcf.exceptions import SettingWarning
+from skdcf.exceptions import ParameterWarning
 from skdcf.features import (
     GraphFeatures,
     GraphUnion,
@@ -60,11 +60,11 @@ from skdcf.relaxation import GridRelaxation
 from skdcf.scorers import (
     ClassifierScorer,
     MixtureScorer,
-    MLPScorer,
+    MLPModel,
     NeymanPearsonScorer,
     Scorer,
 )
-from skdcf.scorers.making import FunctionScorer
+from skdcf.scorers.resolve import FunctionScorer
 
 pytest.importorskip("skops")
 GRAPHS, LABELS = make_reasoning_graphs(120, random_state=0, return_X_y=True)
@@ -77,7 +77,7 @@ FILTERS = {
     "auto": CoherentConformalFilter(random_state=0),
     "linear": CoherentConformalFilter("linear", random_state=np.random.RandomState(3)),
     "grid": CoherentConformalFilter("linear", relaxation=GridRelaxation()),
-    "mlp": CoherentConformalFilter(MLPScorer((3,)), ties="jitter", random_state=1),
+    "mlp": CoherentConformalFilter(MLPModel((3,)), ties="jitter", random_state=1),
     "hard": HardCF(),
     "column": HardCF(1, ties="include"),
     "logistic": HardCF(ClassifierScorer()),
@@ -452,7 +452,7 @@ def test_clients_come_without_addresses(tmp_path):
     for text in ("base_url='http://127.0.0.1:1/v1'", "key_variable='HOME'", "cache="):
         assert text in str(caught.value)
     names = re.search(r"trusted=\[(.*)\]", str(caught.value))[1]
-    with pytest.warns(SettingWarning, match="taken out"):
+    with pytest.warns(ParameterWarning, match="taken out"):
         back = skdcf.load(path, trusted=re.findall("'(.*?)'", names))
     loaded = back[0].client
     assert (loaded.base_url, loaded.cache, loaded.key_variable) == (None, None, None)
@@ -483,7 +483,7 @@ def test_rewards_are_asked_for_at_no_address_of_a_file(tmp_path):
     ) as caught:
         skdcf.load(path)
     assert f"source='{url}'" in str(caught.value)
-    with pytest.warns(SettingWarning, match="taken out"):
+    with pytest.warns(ParameterWarning, match="taken out"):
         back = skdcf.load(path, trusted="skdcf.features.StepReward")
     assert back.features.source is back.features_.source is None
     with pytest.raises(ValueError, match="source"):

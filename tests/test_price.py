@@ -8,8 +8,8 @@ from random_graphs import chain, random_problems
 
 from skdcf import GraphBatch
 from skdcf.graphs import _derived
-from skdcf.ops import price
-from skdcf.ops.price import log_price, minorant_slopes
+from skdcf.ops import neyman_pearson
+from skdcf.ops.neyman_pearson import log_price, minorant_slopes
 
 
 def hull_slopes(rise, run):
@@ -26,7 +26,7 @@ def hull_slopes(rise, run):
 
 @pytest.mark.parametrize("together", [0, 1, 3, 64])
 def test_slopes_are_those_of_the_convex_hull(monkeypatch, together):
-    monkeypatch.setattr(price, "_TOGETHER", together)
+    monkeypatch.setattr(neyman_pearson, "_TOGETHER", together)
     rng = np.random.default_rng(0)
     sizes = rng.integers(1, 60, 40)
     rise, run = rng.exponential(size=(2, sizes.sum()))
@@ -49,7 +49,7 @@ def test_prices_of_problems_taken_for_large_ones_are_the_same(monkeypatch, q):
     hazard = rng.normal(-2, 2, problems.batch.n_claims)
     expected = log_price(hazard, problems.batch, q)
     monkeypatch.setattr(_derived, "SMALL", 4)
-    monkeypatch.setattr(price, "_TOGETHER", 4)
+    monkeypatch.setattr(neyman_pearson, "_TOGETHER", 4)
     found = log_price(hazard, problems.batch[np.arange(60)], q)
     np.testing.assert_allclose(found, expected, rtol=1e-10)
 

@@ -16,7 +16,7 @@ from sklearn.base import BaseEstimator, TransformerMixin, clone
 import skdcf
 from skdcf import CoherentConformalFilter, GraphBatch, HardCF
 from skdcf.evaluation import fit_levels
-from skdcf.exceptions import CalibrationWarning, GuaranteeWarning, SettingWarning
+from skdcf.exceptions import CalibrationWarning, GuaranteeWarning, ParameterWarning
 from skdcf.features import reasoning_features
 from skdcf.metrics import leave_one_out
 from skdcf.monitoring import SlidingCalibration, release_claims
@@ -24,10 +24,10 @@ from skdcf.persistence import load, save
 from skdcf.relaxation import PathRelaxation
 from skdcf.scorers import (
     ClassifierScorer,
+    FitTask,
     MixtureScorer,
     NeymanPearsonScorer,
     PublicPrior,
-    Task,
 )
 from skdcf.scorers._prior import blend, digest
 from skdcf.scorers._scorer import Folded
@@ -158,12 +158,12 @@ def test_weights_are_those_that_explain_best():
 
 def test_log_odds_are_blended():
     batch, labels = problems(60)
-    task = Task(groups=np.arange(60), rng=np.random.RandomState(0))
+    task = FitTask(groups=np.arange(60), rng=np.random.RandomState(0))
     prior = PublicPrior()
     scorer = NeymanPearsonScorer(public_prior=prior).fit(batch, labels, task)
     b, w1, *weights = scorer.blend_
     assert w1 + sum(weights) == pytest.approx(1.6)
-    task = Task(groups=np.arange(60), rng=np.random.RandomState(0))
+    task = FitTask(groups=np.arange(60), rng=np.random.RandomState(0))
     folded = Folded(batch, task.rng.permutation(60) % 3)
     own = NeymanPearsonScorer().fit_folds(folded, labels, [task])[0][0]
     expected = b + w1 * own.hazard(batch) + weights @ by_hand(batch)
@@ -173,14 +173,14 @@ def test_log_odds_are_blended():
 
 def test_beside_a_blend_nothing_else_trains_unless_it_is_told_how():
     batch, labels = problems(60)
-    [alone] = MixtureScorer().fit_levels(batch, labels, [Task()])
+    [alone] = MixtureScorer().fit_levels(batch, labels, [FitTask()])
     assert list(alone.members_) == ["neyman-pearson"]
     assert alone.selection_.weights.tolist() == [1.0]
     order = np.argsort(alone.confidence(batch))
     member = alone.members_["neyman-pearson"].confidence(batch)
     assert (np.diff(member[order]) >= 0).all()
     for setting in ({"training": SoftTraining()}, {"relaxation": PathRelaxation()}):
-        [both] = MixtureScorer().fit_levels(batch, labels, [Task(**setting)])
+        [both] = MixtureScorer().fit_levels(batch, labels, [FitTask(**setting)])
         assert list(both.members_) == ["linear", "neyman-pearson"]
 
 
@@ -196,7 +196,7 @@ def test_auto_says_what_the_prior_did():
     off = CoherentConformalFilter(MixtureScorer(public_prior=False), random_state=0)
     assert said(off.fit(batch, y).scorer_) == "left out: turned off"
     assert off.scorer_.members_["neyman-pearson"].prior_ is None
-    own = MixtureScorer({"own": ClassifierScorer()}).fit(batch, labels, Task())
+    own = MixtureScorer({"own": ClassifierScorer()}).fit(batch, labels, FitTask())
     assert said(own) == ""
 
 
@@ -215,7 +215,7 @@ def test_auto_says_what_the_prior_did():
 def test_where_auto_leaves_it_out(change, reason):
     batch, labels = problems(**{"n": 60} | change)
     mixture = MixtureScorer(n_folds=2)
-    found = mixture.fit(batch, labels, Task(rng=np.random.RandomState(0)))
+    found = mixture.fit(batch, labels, FitTask(rng=np.random.RandomState(0)))
     assert re.search(f"left out: .*{reason}", said(found))
     if "names" in change:
         with pytest.raises(ValueError, match="missing"):
@@ -254,7 +254,7 @@ def test_problems_that_it_has_seen_are_set_aside(name, every_prior_has_seen):
     batch, labels = among(19, 100)
     y = batch.split(labels)
     cf = HardCF(SEEN_BY[name](), random_state=0)
-    with pytest.warns(SettingWarning, match="19 of 100 problems have questions that"):
+    with pytest.warns(ParameterWarning, match="19 of 100 problems have questions that"):
         fitted = clone(cf).fit(batch, y)
     alone = clone(cf).fit(batch[:81], y[:81])
     assert fitted.threshold_ == alone.threshold_
@@ -279,7 +279,7 @@ def test_too_many_of_them_leave_the_prior_out(name, n_known, every_prior_has_see
         return
     cf.fit(batch, batch.split(labels))
     assert "left out: the public prior was learnt" in said(cf.scorer_)
-    assert len(np.union1d(cf.left_over_, np.flatnonzero(cf.seen(batch)[1]))) > 0
+    assert len(np.union1d(cf.unused_indices_, np.flatnonzero(cf.seen(batch)[1]))) > 0
     trained, calibrated = cf.seen(batch)
     assert (trained | calibrated).all()
 
@@ -288,11 +288,11 @@ def test_some_of_what_was_drawn_blindly_has_to_be_new_to_it(every_prior_has_seen
     batch, labels = among(10, 100)
     drawn = ["review"] * 90 + ["random"] * 10
     marked = [
-        graph.replace(metadata={"drawn": how})
+        graph.replace(metadata={"sampling": how})
         for graph, how in zip(batch, drawn, strict=True)
     ]
     with (
-        pytest.warns(SettingWarning, match="10 of 100 problems"),
+        pytest.warns(ParameterWarning, match="10 of 100 problems"),
         pytest.raises(ValueError, match="nothing is left to calibrate on"),
     ):
         HardCF("auto", random_state=0).fit(marked, batch.split(labels))
@@ -304,7 +304,9 @@ def test_they_calibrate_by_no_door(name, every_prior_has_seen):
     cf = HardCF(SEEN_BY[name](), random_state=0).fit(fresh, fresh.split(truth))
     batch, labels = among(10, 60)
     y = batch.split(labels)
-    aside = pytest.warns(SettingWarning, match="10 of 60 problems have questions that")
+    aside = pytest.warns(
+        ParameterWarning, match="10 of 60 problems have questions that"
+    )
     with aside:
         threshold = deepcopy(cf).calibrate(batch, y).threshold_
     assert threshold == deepcopy(cf).calibrate(batch[:50], y[:50]).threshold_
@@ -334,7 +336,7 @@ def test_other_wordings_of_a_question_go_with_it(name, every_prior_has_seen):
     ]
     batch, y = batch[rows], [batch.split(labels)[i] for i in rows]
     cf = HardCF(SEEN_BY[name](), random_state=0)
-    with pytest.warns(SettingWarning, match="20 of 100 problems have questions that"):
+    with pytest.warns(ParameterWarning, match="20 of 100 problems have questions that"):
         fitted = clone(cf).fit(batch, y, groups=names)
     trained, calibrated = fitted.seen(batch, names)
     assert trained[80:].all() and not calibrated[80:].any()
@@ -360,7 +362,7 @@ def test_where_columns_learn_they_are_set_aside_after_the_split(every_prior_has_
     batch, labels = among(10, 100)
     y = batch.split(labels)
     cf = HardCF(SEEN_BY["auto"](), features=Same(), random_state=0)
-    with pytest.warns(SettingWarning, match="10 of 100 problems have questions that"):
+    with pytest.warns(ParameterWarning, match="10 of 100 problems have questions that"):
         cf.fit(batch, y)
     _, calibrated = cf.seen(batch)
     assert not calibrated[90:].any()
@@ -380,7 +382,7 @@ def test_a_prior_that_cannot_be_read_is_an_error(monkeypatch):
     monkeypatch.setattr(PublicPrior, "read_file", read_file)
     batch, labels = problems(60)
     with pytest.raises(ValueError, match="it was changed"):
-        MixtureScorer().fit(batch, labels, Task())
+        MixtureScorer().fit(batch, labels, FitTask())
 
 
 @pytest.mark.parametrize("yes", [True, np.True_])
@@ -453,15 +455,15 @@ def test_what_does_not_calibrate_says_how_far_the_problems_are():
     for shift, n, far in ((3.0, 30, True), (3.0, 28, False), (0.0, 30, False)):
         batch, labels = problems(n, shift=shift)
         y, filter = batch.split(labels), HardCF(PublicPrior(), alpha=0.05)
-        expected = pytest.warns(SettingWarning, match="deviations from its sources")
+        expected = pytest.warns(ParameterWarning, match="deviations from its sources")
         with expected if far else nullcontext():
-            assert len(filter.fit(batch, y).left_over_) == n - 19
+            assert len(filter.fit(batch, y).unused_indices_) == n - 19
     batch, labels = problems(60, shift=3.0)
     sized = HardCF(PublicPrior(), calibration_size=0.5)
-    with pytest.warns(SettingWarning, match="deviations from its sources"):
+    with pytest.warns(ParameterWarning, match="deviations from its sources"):
         sized.fit(batch, batch.split(labels))
     blended = HardCF(MixtureScorer(public_prior=PublicPrior()), random_state=0)
-    with pytest.warns(SettingWarning, match="deviations from its sources"):
+    with pytest.warns(ParameterWarning, match="deviations from its sources"):
         blended.fit(batch, batch.split(labels))
 
 
@@ -493,7 +495,7 @@ def test_settings_that_nothing_would_use():
 def test_nothing_to_learn_beside_it():
     """No error among the labels: the weights stay where they are pulled."""
     batch, labels = problems(30)
-    scorer = MixtureScorer().fit(batch, np.ones_like(labels), Task())
+    scorer = MixtureScorer().fit(batch, np.ones_like(labels), FitTask())
     assert np.isfinite(scorer.confidence(batch)).all()
 
 
@@ -566,7 +568,7 @@ def test_where_labels_allow_no_training():
     graphs, y = summaries(30)
     cf = CoherentConformalFilter(features=reasoning_features(), alpha=0.05)
     with pytest.warns(
-        SettingWarning, match="needs 19 of these 20 problems to calibrate"
+        ParameterWarning, match="needs 19 of these 20 problems to calibrate"
     ):
         few = cf.fit(graphs[:20], y[:20])
     column = HardCF("context_trigrams", features=reasoning_features(), alpha=0.05)
@@ -585,7 +587,7 @@ def test_where_labels_allow_no_training():
         == "nothing trains, as alpha = 0.05 takes all problems to calibrate"
     )
     # At another level there is enough to train, and a size that is asked for is kept.
-    with pytest.warns(SettingWarning, match="takes the place of MixtureScorer()"):
+    with pytest.warns(ParameterWarning, match="takes the place of MixtureScorer()"):
         levels = fit_levels(cf, graphs, y, [0.05, 0.1])
     assert [len(f.scorer_.selection_.members) for f in levels.values()] == [1, 3]
     with pytest.warns(CalibrationWarning, match="such as a column or PublicPrior"):
@@ -602,7 +604,7 @@ def test_where_labels_allow_no_training():
     assert plain.n_calibration_ < 19
     asked = MixtureScorer(public_prior=PublicPrior())
     cf = CoherentConformalFilter(asked, alpha=0.05)
-    with pytest.warns(SettingWarning, match=r"PublicPrior\(\) takes the place"):
+    with pytest.warns(ParameterWarning, match=r"PublicPrior\(\) takes the place"):
         cf.fit(batch, y)
     assert cf.n_calibration_ == 19 and isinstance(cf.scorer_, PublicPrior)
     mean = WEIGHTS @ by_hand(batch)

@@ -12,7 +12,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 
 from skdcf import HardCF
 from skdcf.datasets import make_reasoning_graphs
-from skdcf.exceptions import SearchWarning, SettingWarning
+from skdcf.exceptions import ParameterWarning, SearchWarning
 from skdcf.guarantees import NoFalseClaim
 
 GRAPHS, LABELS = make_reasoning_graphs(120, random_state=0, return_X_y=True)
@@ -76,7 +76,7 @@ def test_a_score_that_ranks_backwards_warns():
     rng = np.random.default_rng(0)
     y = rng.random(200) < 0.7
     trust = (y + rng.normal(size=200))[:, None]
-    with pytest.warns(SettingWarning, match="ranks backwards: .* Is it a risk?"):
+    with pytest.warns(ParameterWarning, match="ranks backwards: .* Is it a risk?"):
         HardCF(0).fit(-trust, y)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -87,7 +87,7 @@ def test_a_score_that_knows_nothing_does_not_warn():
     """In 200 draws of a column that is noise: 4 errors and .35 are far from chance."""
     rng = np.random.default_rng(0)
     with warnings.catch_warnings():
-        warnings.simplefilter("error", SettingWarning)
+        warnings.simplefilter("error", ParameterWarning)
         for _ in range(200):
             X = rng.normal(size=(60, 1))
             y = rng.random(60) < 0.5

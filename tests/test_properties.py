@@ -132,7 +132,7 @@ def test_no_false_claim_is_kept_from_a_calibration_problem_below_its_score(data)
     """The deterministic core of the guarantee: at most k - 1 problems err in sample."""
     problems, labels = data
     filter = HardCF(0).fit(problems, labels, False)
-    n, left_over = filter.n_calibration_, set(filter.left_over_.tolist())
+    n, left_over = filter.n_calibration_, set(filter.unused_indices_.tolist())
     for k in range(1, n + 1):
         kept = filter.predict(problems, alpha=k / (n + 1))
         pairs = enumerate(zip(kept, labels, strict=True))

@@ -29,17 +29,17 @@ from skdcf.graphs import pack_labels
 from skdcf.ops.hard import nonconformity_scores, path_risk
 from skdcf.scorers import (
     ClassifierScorer,
-    ConformalScorer,
+    ConfTrScorer,
     FeatureScorer,
+    FitTask,
     FrequencyScorer,
-    LinearScorer,
+    LinearModel,
     MixtureScorer,
-    MLPScorer,
+    MLPModel,
     NeymanPearsonScorer,
     Scorer,
-    Task,
 )
-from skdcf.scorers.making import FunctionScorer, as_scorer
+from skdcf.scorers.resolve import FunctionScorer, as_scorer
 
 N = 79  # (N + 1) / 10 is whole, so that none is left over
 GRAPHS, Y = make_reasoning_graphs(N, random_state=0, return_X_y=True)
@@ -55,7 +55,7 @@ def first_column(batch):
 class Centroid(Scorer):
     """A scorer of one's own that learns: towards the mean of the true claims."""
 
-    learns = True
+    requires_fit = True
 
     def __init__(self, power=1.0):
         self.power = power
@@ -94,12 +94,12 @@ SCORERS = {
     "function scorer": (FunctionScorer(first_column), False),
     "classifier": (LogisticRegression(max_iter=2000), True),
     "pipeline": (make_pipeline(StandardScaler(), LogisticRegression()), True),
-    "classifier scorer": (ClassifierScorer(GaussianNB(), label="coherent"), True),
+    "classifier scorer": (ClassifierScorer(GaussianNB(), target="coherent"), True),
     "frozen": (FrozenEstimator(TRAINED), False),
-    "linear model": (LinearScorer(), True),
-    "perceptron": (MLPScorer((3,)), True),
-    "conformal": (ConformalScorer(MLPScorer(())), True),
-    "hazards": (NeymanPearsonScorer(after_error=0.2), True),
+    "linear model": (LinearModel(), True),
+    "perceptron": (MLPModel((3,)), True),
+    "conformal": (ConfTrScorer(MLPModel(())), True),
+    "hazards": (NeymanPearsonScorer(weight_after_error=0.2), True),
     "mixture": (
         MixtureScorer({"own": Centroid(), "plain": FeatureScorer(0)}, n_folds=2),
         True,
@@ -161,7 +161,7 @@ def test_every_filter_takes_every_scorer(cls, name):
     filter = cls(scorer, alpha=0.2, random_state=0)
     fitted = clone(filter).fit(GRAPHS, Y)
     assert isinstance(fitted.scorer_, Scorer)
-    assert fitted.scorer_.learns == learns
+    assert fitted.scorer_.requires_fit == learns
     assert fitted.n_calibration_ == (29 if learns else N)  # 0.2 * 30 is whole
     masks = fitted.predict(FRESH)
     assert [len(mask) for mask in masks] == FRESH.sizes.tolist()
@@ -216,7 +216,7 @@ def test_the_page_lists_all_that_is_asked_of_a_scorer(checkout):
     listed = re.findall(r"^``(\w+)``", table, re.MULTILINE)
     defined = {name for name in vars(Scorer) if not name.startswith("_")}
     defined -= set(vars(BaseEstimator)) | {"set_fit_request"}  # scikit-learn's
-    assert sorted(listed) == sorted(defined | {"chance"})
+    assert sorted(listed) == sorted(defined | {"error_probability"})
     assert len(listed) <= 12
 
 
@@ -226,7 +226,7 @@ def test_the_page_lists_all_that_is_asked_of_a_scorer(checkout):
 class Spy(Scorer):
     """Writes down which problems it was trained on and asked about, and the task."""
 
-    learns = True
+    requires_fit = True
     calls = []
 
     def fit(self, batch, labels, task=None):
@@ -356,7 +356,7 @@ def corrupted():
     [
         ClassifierScorer(GaussianNB()),
         NeymanPearsonScorer(),
-        ConformalScorer(),
+        ConfTrScorer(),
         MixtureScorer({"own": Centroid()}, n_folds=2),
         Centroid(),
         Levelled(),
@@ -366,7 +366,7 @@ def corrupted():
 @pytest.mark.parametrize("cls", [HardCF, CoherentConformalFilter])
 def test_a_fitted_scorer_is_fitted_afresh(cls, scorer):
     """It may have seen the problems that calibrate: its own fit counts for nothing."""
-    fitted = clone(scorer).fit(*corrupted(), Task(0.2))
+    fitted = clone(scorer).fit(*corrupted(), FitTask(0.2))
     before = fitted.confidence(FRESH)
     given = cls(fitted, alpha=0.2, random_state=0).fit(GRAPHS, Y)
     fresh = cls(clone(scorer), alpha=0.2, random_state=0).fit(GRAPHS, Y)
@@ -413,7 +413,7 @@ CHANGES = [
     (
         ClassifierScorer(GaussianNB()),
         {
-            "scorer__label": "coherent",
+            "scorer__target": "coherent",
             "scorer__estimator": GaussianNB(var_smoothing=1.0),
         },
     ),
@@ -421,12 +421,12 @@ CHANGES = [
         ClassifierScorer(LogisticRegression(max_iter=2000)),
         {"scorer__estimator__C": 1e-6, "scorer__estimator__intercept_scaling": 7.0},
     ),
-    (LinearScorer(), {"scorer__spread": 5.0}),
-    (MLPScorer((2,)), {"scorer__hidden_layer_sizes": (3,)}),
-    (ConformalScorer(MLPScorer((3,))), {"scorer__model": LinearScorer()}),
+    (LinearModel(), {"scorer__spread": 5.0}),
+    (MLPModel((2,)), {"scorer__hidden_layer_sizes": (3,)}),
+    (ConfTrScorer(MLPModel((3,))), {"scorer__model": LinearModel()}),
     (
         NeymanPearsonScorer(),
-        {"scorer__after_error": 1.0, "scorer__gain": "answers"},
+        {"scorer__weight_after_error": 1.0, "scorer__gain": "answers"},
     ),
     (
         MixtureScorer({"a": FeatureScorer(0), "b": FeatureScorer(1)}),
@@ -507,7 +507,7 @@ def test_a_function_with_a_state_is_copied(form):
     [
         (None, FrequencyScorer),
         ("auto", MixtureScorer),
-        ("linear", ConformalScorer),
+        ("linear", ConfTrScorer),
         ("neyman-pearson", NeymanPearsonScorer),
         ("nx_reachability", FeatureScorer),
         (np.int64(3), FeatureScorer),
@@ -515,7 +515,7 @@ def test_a_function_with_a_state_is_copied(form):
         (GaussianNB(), ClassifierScorer),
         (first_column, FunctionScorer),
         (lambda batch: batch.depth, FunctionScorer),
-        (MLPScorer(), ConformalScorer),
+        (MLPModel(), ConfTrScorer),
         (Centroid(), Centroid),
     ],
 )
@@ -542,7 +542,7 @@ def test_a_feature_of_a_scorers_name_is_not_guessed_at(name):
 
 @pytest.mark.parametrize(
     "wrong",
-    [1.5, True, [0], {}, b"name", Centroid, MLPScorer, StandardScaler(), object()],
+    [1.5, True, [0], {}, b"name", Centroid, MLPModel, StandardScaler(), object()],
     ids=lambda wrong: type(wrong).__name__,
 )
 def test_what_is_no_scorer(cls, wrong):

@@ -61,9 +61,9 @@ FILTERS = {
     "default hard": hard(),
     "reachability": hard("nx_out_degree"),
     "reachability, ties included": hard("nx_out_degree", ties="include"),
-    "logistic": hard(ClassifierScorer(label="own")),
+    "logistic": hard(ClassifierScorer(target="own")),
     "naive Bayes, coherent label": hard(
-        ClassifierScorer(GaussianNB(), label="coherent")
+        ClassifierScorer(GaussianNB(), target="coherent")
     ),
     "function": hard(sum_of_features, edges="none", calibration_size=0.5),
     "neyman-pearson in HardCF": hard(NeymanPearsonScorer()),

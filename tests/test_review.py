@@ -201,7 +201,7 @@ def with_texts():
         graphs[400 + i] = graphs[i].replace(id=f"again {i}")
     labels = [*data.labels[:400], *data.labels[:10], *data.labels[410:]]
     marked = [
-        graph.replace(metadata={**(graph.metadata or {}), "drawn": "review"})
+        graph.replace(metadata={**(graph.metadata or {}), "sampling": "review"})
         for graph in graphs[400:]
     ]
     return graphs[:400], labels[:400], marked, labels[400:]
@@ -253,7 +253,7 @@ def test_a_review_whose_verdicts_are_all_wrong_breaks_no_promise():
     for seed in range(30):
         graphs, y = make_reasoning_graphs(500, random_state=seed, return_X_y=True)
         marked = [
-            graph.replace(metadata={**(graph.metadata or {}), "drawn": "review"})
+            graph.replace(metadata={**(graph.metadata or {}), "sampling": "review"})
             for graph in graphs[:150]
         ]
         inverted = [1 - row for row in y[:150]]

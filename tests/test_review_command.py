@@ -20,7 +20,7 @@ from skdcf.apps.labelling import (
     ReviewOrder,
 )
 from skdcf.datasets import make_word_problems, read_jsonl, write_jsonl
-from skdcf.metrics import audit_bound
+from skdcf.metrics import error_rate_upper_bound
 
 N_NEW = 60
 
@@ -183,7 +183,7 @@ def test_a_review_by_keyboard_with_the_program_and_the_browser_killed(
         assert all(sources[v]["by"] == "ann" for v in checked)
         expected = sorted(v for v in checked if truth[i][v] == 1)
         assert line["metadata"]["filtered"]["checked"] == expected
-        assert line["metadata"]["drawn"] == "review"
+        assert line["metadata"]["sampling"] == "review"
         assert line["metadata"]["own"] == 300 + i
 
 
@@ -351,9 +351,9 @@ def test_the_chance_of_a_text_is_that_of_what_nobody_checked(
     out = tmp_path / "out"
     assert run(*command, "-o", out) == 0
     graphs = read_jsonl(folder / "new.jsonl").graphs
-    chances = filter.chance(graphs)
+    chances = filter.error_probability(graphs)
     for line, chance in zip(lines_of(out), chances, strict=True):
-        stated = line["metadata"]["filtered"].get("chance")
+        stated = line["metadata"]["filtered"].get("error_probability")
         assert (stated is None) == np.isnan(chance)
         assert stated is None or stated == pytest.approx(chance, abs=1e-4)
 
@@ -430,13 +430,13 @@ def test_an_audit_by_keyboard_with_a_kill(folder, filter, truth, tmp_path):
             else:
                 assert tab.run(DONE) == "on"
                 printed = program.end()
-    bound = audit_bound(1, 12)
+    bound = error_rate_upper_bound(1, 12)
     n_shown = len(shown)
     assert f"at most {bound:.1%} of the {n_shown} texts" in printed
     assert "1 of 12 that were drawn blindly" in printed
     assert f"at most {bound * n_shown / N_NEW:.1%} of all 60 answers" in printed
     lines = lines_of(out)
-    assert len(lines) == 12 and {line["metadata"]["drawn"] for line in lines} == {
+    assert len(lines) == 12 and {line["metadata"]["sampling"] for line in lines} == {
         "audit"
     }
     for line in lines:

@@ -62,7 +62,7 @@ def seen(monkeypatch):
 class Spy(Scorer):
     """A scorer that writes down what it is trained on and asked about."""
 
-    learns = True
+    requires_fit = True
 
     def __init__(self, weight=0.0):
         self.weight = weight
@@ -507,7 +507,7 @@ def test_columns_of_a_function_that_was_written_anew_are_computed_anew():
         features = AgreementFeatures(answer=notebook.conclude)
         cf = HardCF(0, features=features)
         batch = cf.check(batch)
-        columns.append(cf.fit(batch, Y[:30]).columns(batch).features)
+        columns.append(cf.fit(batch, Y[:30]).transform_features(batch).features)
     assert (columns[0] != columns[1]).any()
 
 

@@ -175,7 +175,7 @@ def test_which_answers_calibrate_is_another_draw_for_each_set():
         table = np.arange(60.0)[rows, None]
         labels = [[int(value >= 9)] for value in table[:, 0]]
         cf = HardCF(0, alpha=0.1).fit(table, labels)
-        calibrating = np.delete(rows, cf.left_over_)
+        calibrating = np.delete(rows, cf.unused_indices_)
         times[calibrating] += 1
         assert len(calibrating) == 19
     share = times / 300
@@ -186,7 +186,7 @@ def test_which_answers_calibrate_is_another_draw_for_each_set():
 def test_labels_have_no_say_in_which_answers_calibrate():
     X, y = answers(58)
     left = [
-        HardCF(0, alpha=0.1).fit(X, labels).left_over_.tolist()
+        HardCF(0, alpha=0.1).fit(X, labels).unused_indices_.tolist()
         for labels in (y, [[1, 1]] * 58, [[0, 0]] * 58)
     ]
     assert left[0] == left[1] == left[2] and len(left[0]) == 9

@@ -165,7 +165,7 @@ def test_labels_feed_the_monitor_once_and_only_where_they_were_drawn(fitted, tmp
         _, reply, _ = call(app, "/v1/filter", body_of(GRAPHS[i]))
         labels = [int(v) for v in Y[i]]
         drawn = "random" if i % 3 else None
-        said = {"id": reply["id"], "labels": labels, "drawn": drawn}
+        said = {"id": reply["id"], "labels": labels, "sampling": drawn}
         assert call(app, "/v1/labels", json.dumps(said).encode())[0] == 200
         assert call(app, "/v1/labels", json.dumps(said).encode())[0] == 200
         other = said | {"labels": [1 - v for v in labels]}
@@ -177,7 +177,7 @@ def test_labels_feed_the_monitor_once_and_only_where_they_were_drawn(fitted, tmp
             masks.append(np.array(reply["mask"]))
     asked = json.loads(body_of(GRAPHS[300])) | {"alpha": 0.1}
     _, reply, _ = call(app, "/v1/filter", json.dumps(asked).encode())
-    said = {"id": reply["id"], "labels": [0] * len(reply["mask"]), "drawn": "random"}
+    said = {"id": reply["id"], "labels": [0] * len(reply["mask"]), "sampling": "random"}
     assert call(app, "/v1/labels", json.dumps(said).encode())[0] == 200  # another alpha
     unknown = {"id": "nobody", "labels": [1]}
     assert call(app, "/v1/labels", json.dumps(unknown).encode())[0] == 404
@@ -217,7 +217,7 @@ def test_the_monitor_counts_a_question_once(token, tmp_path):
     for graph in [again, again.replace(problem="who asks this?"), *others, *calibrated]:
         _, reply, _ = call(app, "/v1/filter", body_of(graph), **sent)
         labels = {"id": reply["id"], "labels": [0] * len(reply["mask"])}
-        content = json.dumps(labels | {"drawn": "random"}).encode()
+        content = json.dumps(labels | {"sampling": "random"}).encode()
         assert call(app, "/v1/labels", content, **sent)[1]["said"] == "saved"
     for same in (app, create_app(cf, token=token, folder=tmp_path)):
         assert same.served["default"].monitor.summary()["n_problems"] == 4
@@ -369,7 +369,7 @@ def test_what_is_wrong_with_a_stream_is_said(fitted, online):
         {"id": "x", "labels": "1"},
         {"id": "x", "labels": [2]},
         {"id": "x", "labels": [0.5]},
-        {"id": "x", "labels": [1], "drawn": "chosen"},
+        {"id": "x", "labels": [1], "sampling": "chosen"},
     ],
 )
 def test_bad_labels_are_refused(fitted, record):
@@ -548,7 +548,7 @@ def test_kill_9_loses_no_label(model, tmp_path):
                 )
                 labels = [int(v) for v in Y[i]]
                 said = {"id": json.loads(reply)["id"], "labels": labels}
-                said["drawn"] = "random"
+                said["sampling"] = "random"
                 assert serving.ask("POST", "/v1/labels", said)[0] == 200
                 saved.append(said)
             serving.process.send_signal(signal.SIGKILL)

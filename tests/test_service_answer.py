@@ -16,7 +16,7 @@ from openapi_checker import fault_of_reply
 from scripted_model import ScriptedModel, is_right, make_question
 from serving import Serving, call, reply_of
 
-from skdcf import CoherentConformalFilter, HardCF, accept_origin, save
+from skdcf import CoherentConformalFilter, HardCF, accept_provenance, save
 from skdcf.apps.cli import main
 from skdcf.apps.llm import (
     ChatClient,
@@ -140,7 +140,7 @@ def test_an_answer_over_http_is_that_of_the_pipeline(written, server):
         assert places == [v for v, keep in enumerate(reply["mask"]) if not keep]
         assert reply["complete"] == expected.complete == reply["mask"][-1]
         assert reply["abstained"] == expected.abstained == (not any(reply["mask"]))
-        assert (reply["alpha"], reply["chance"]) == (0.3, None)
+        assert (reply["alpha"], reply["error_probability"]) == (0.3, None)
         assert (reply["text_promise"], reply["origin"]) == ("claims", "as calibrated")
         assert reply["usage"]["calls"] == expected.usage.calls > 3
         for _, reason in rows:
@@ -161,13 +161,16 @@ def test_an_answer_of_the_clients_with_the_chance_of_its_text(logged, server):
             "who wrote the answers that calibrated is not"
         )
         assert reply["origin"] == "as calibrated"
-        assert reply["chance"] == expected.chance
+        assert reply["error_probability"] == expected.error_probability
         if expected.abstained:
-            assert reply["chance"] is None
+            assert reply["error_probability"] is None
             continue
         shown += 1
-        chance = logged.chance([expected.original], [expected.kept])
-        assert reply["chance"] == chance[0] and 0 < reply["chance"] < 1
+        chance = logged.error_probability([expected.original], [expected.kept])
+        assert (
+            reply["error_probability"] == chance[0]
+            and 0 < reply["error_probability"] < 1
+        )
     assert shown
 
 
@@ -183,13 +186,13 @@ def test_who_wrote_an_answer_may_be_known_and_has_to_be_the_same(
     n = len(server.requests)
     status, reply, _ = ask(app_of(logged, server))
     assert status == 400 and "written by an unknown hand" in reply["error"]
-    assert "skdcf.accept_origin" not in reply["error"]
+    assert "skdcf.accept_provenance" not in reply["error"]
     assert "ask who runs the service" in reply["error"]
     status, reply, _ = ask(app_of(written, server, model="other"))
     assert status == 400 and "model other" in reply["error"]
     assert len(server.requests) == n
     reason = "the same model wrote the log"
-    with accept_origin(reason), pytest.warns(UserWarning, match="written_by"):
+    with accept_provenance(reason), pytest.warns(UserWarning, match="written_by"):
         status, reply, _ = ask(app_of(logged, server))
     assert status == 200 and reply["flags"][-1].endswith(reason)
     assert reply["origin"] == "unknown"
@@ -215,7 +218,11 @@ def test_the_model_that_writes_sees_the_passages(server):
 def test_labels_of_an_answer_feed_the_monitor(written, server):
     app = app_of(written, server)
     _, reply, _ = ask(app)
-    labels = {"id": reply["id"], "labels": [1] * len(reply["mask"]), "drawn": "random"}
+    labels = {
+        "id": reply["id"],
+        "labels": [1] * len(reply["mask"]),
+        "sampling": "random",
+    }
     _, said, _ = call(app, "/v1/labels", json.dumps(labels).encode())
     assert said["said"] == "saved"
     text = call(app, "/metrics", method="GET")[1]
@@ -228,9 +235,9 @@ def test_several_filters_by_name(written, logged, server):
     app = app_of({"written": written, "logged": logged}, server)
     assert ask(app)[0] == 400
     _, reply, _ = ask(app, filter="written")
-    assert reply["chance"] is None
+    assert reply["error_probability"] is None
     _, reply, _ = ask(app, filter="logged", answer="12 + 5 = 17.", alpha=0.5)
-    assert reply["chance"] is not None and reply["alpha"] == 0.5
+    assert reply["error_probability"] is not None and reply["alpha"] == 0.5
 
 
 # --- what is refused

@@ -255,7 +255,7 @@ def test_several_filters_by_name(fitted, tmp_path, capsys):
         assert reply["mask"] == filter.predict([GRAPHS[200]])[0].tolist()
         assert reply["alpha"] == filter.alpha
         said = {"id": reply["id"], "labels": [0] * len(reply["mask"])}
-        content = json.dumps(said | {"drawn": "random"}).encode()
+        content = json.dumps(said | {"sampling": "random"}).encode()
         assert call(app, "/v1/labels", content)[1]["said"] == "saved"
         text = call(app, "/metrics", method="GET")[1]
         assert f'skdcf_answers_judged_total{{filter="{name}"}} 1\n' in text
@@ -273,7 +273,7 @@ def test_several_filters_by_name(fitted, tmp_path, capsys):
 def test_other_filters_take_the_place_of_these(fitted, tmp_path):
     app = create_app(fitted, folder=tmp_path)
     _, reply, _ = call(app, "/v1/filter", GOOD)
-    said = {"id": reply["id"], "labels": [0] * len(reply["mask"]), "drawn": "random"}
+    said = {"id": reply["id"], "labels": [0] * len(reply["mask"]), "sampling": "random"}
     other = skdcf.HardCF("frequency-score", alpha=0.05).fit(GRAPHS[:200], Y[:200])
     app.replace({"default": other})
     assert call(app, "/v1/filter", GOOD)[1]["alpha"] == 0.05

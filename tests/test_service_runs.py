@@ -126,7 +126,7 @@ def test_labels_of_a_run_that_is_closed(app, tmp_path):
     for graph, labels in zip(RUNS[200:210], Y[200:210], strict=True):
         name = opened(app, graph)
         decided(app, name, graph)
-        said = {"id": name, "labels": labels.tolist(), "drawn": "random"}
+        said = {"id": name, "labels": labels.tolist(), "sampling": "random"}
         assert ask(app, "/v1/labels", **said)[0] == 404
         assert ask(app, "/v1/runs/close", run=name)[0] == 200
         assert ask(app, "/v1/labels", **said)[0] == 200

@@ -22,12 +22,12 @@ from skdcf.guarantees import NoFalseClaim
 from skdcf.relaxation import GridRelaxation, PathRelaxation
 from skdcf.scorers import (
     ClassifierScorer,
-    ConformalScorer,
+    ConfTrScorer,
     FeatureScorer,
     FrequencyScorer,
-    LinearScorer,
+    LinearModel,
     MixtureScorer,
-    MLPScorer,
+    MLPModel,
     NeymanPearsonScorer,
     Scorer,
 )
@@ -47,12 +47,12 @@ SETTINGS = [
     PathRelaxation(),
     MixtureScorer(),
     NeymanPearsonScorer(),
-    ConformalScorer(),
+    ConfTrScorer(),
     ClassifierScorer(),
     FrequencyScorer(),
     FeatureScorer(0),
-    LinearScorer(),
-    MLPScorer(),
+    LinearModel(),
+    MLPModel(),
 ]
 
 
@@ -138,7 +138,7 @@ def test_the_settings_of_the_paper():
         training.get_params(deep=False).items()
         >= {
             "loss": "retention",
-            "start": "random",
+            "init": "random",
             "shrinkage": 0.0,
             "unit_variance": False,
         }.items()
@@ -191,7 +191,7 @@ def test_none_is_the_default_spelt_out():
         ),
         (
             CoherentConformalFilter(
-                MLPScorer(),
+                MLPModel(),
                 training=SoftTraining(LBFGS(5)),
                 alpha=0.2,
                 random_state=0,
@@ -199,7 +199,7 @@ def test_none_is_the_default_spelt_out():
             {"scorer__hidden_layer_sizes": [(1,), (2,)]},
         ),
         pytest.param(
-            HardCF(ConformalScorer(MLPScorer()), alpha=0.2, random_state=0),
+            HardCF(ConfTrScorer(MLPModel()), alpha=0.2, random_state=0),
             {"scorer__model__hidden_layer_sizes": [(1,), (6, 2)]},
             marks=pytest.mark.long,
         ),
@@ -283,7 +283,7 @@ def test_random_searches_over_several_at_once():
 class Counting(Scorer):
     """Refusals come before any work: this one must not be fitted."""
 
-    learns = True
+    requires_fit = True
 
     def fit(self, batch, labels, task=None):
         raise AssertionError("work was done before the settings were checked")
@@ -313,7 +313,7 @@ def test_settings_of_training_are_refused_where_nothing_is_trained(cls, setting,
         filter.fit(GRAPHS, Y)
     message = str(info.value)
     assert "would ignore it" in message and f"Leave {setting} at None" in message
-    assert 'choose scorer="auto", "linear"' in message and "MLPScorer()" in message
+    assert 'choose scorer="auto", "linear"' in message and "MLPModel()" in message
     assert not hasattr(filter, "scorer_")
 
 
@@ -323,9 +323,9 @@ def test_settings_of_training_are_refused_where_nothing_is_trained(cls, setting,
     [
         "linear",
         "auto",
-        MLPScorer((2,)),
-        ConformalScorer(),
-        MixtureScorer({"one": FeatureScorer(0), "two": ConformalScorer()}),
+        MLPModel((2,)),
+        ConfTrScorer(),
+        MixtureScorer({"one": FeatureScorer(0), "two": ConfTrScorer()}),
     ],
     ids=str,
 )
@@ -353,7 +353,7 @@ def test_what_is_accepted_makes_a_difference(scorer):
     ("training", "message"),
     [
         (
-            SoftTraining(start="random"),
+            SoftTraining(init="random"),
             "shrinkage is 100.0, but it pulls towards a coherent start and this one is",
         ),
         (
@@ -487,7 +487,7 @@ def test_parameters_of_optimizers(value, name, bound):
     [
         ({"loss": "hinge"}, "a str among"),
         ({"loss": None}, "a str among"),
-        ({"start": "zero"}, "a str among"),
+        ({"init": "zero"}, "a str among"),
         ({"shrinkage": -1}, r"a float in the range \[0.0, inf\)"),
         ({"shrinkage": True}, "a float in the range"),
         ({"unit_variance": "yes"}, "an instance of 'bool'"),
@@ -509,11 +509,11 @@ def test_parameters_of_training(change, bound):
     [
         (FrequencyScorer(beta_mix=True), "'beta_mix' parameter of FrequencyScorer"),
         (FrequencyScorer(over="parents"), "'over' parameter of FrequencyScorer"),
-        (ClassifierScorer(label="mine"), "'label' parameter of ClassifierScorer"),
+        (ClassifierScorer(target="mine"), "'target' parameter of ClassifierScorer"),
         (ClassifierScorer(3), "'estimator' parameter of ClassifierScorer"),
-        (ConformalScorer(3), "'model' parameter of ConformalScorer"),
-        (LinearScorer(spread=-1.0), "'spread' parameter of LinearScorer"),
-        (MLPScorer((2, 0)), "hidden_layer_sizes"),
+        (ConfTrScorer(3), "'model' parameter of ConfTrScorer"),
+        (LinearModel(spread=-1.0), "'spread' parameter of LinearModel"),
+        (MLPModel((2, 0)), "hidden_layer_sizes"),
     ],
     ids=repr,
 )

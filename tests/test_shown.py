@@ -303,11 +303,11 @@ def test_answers_to_one_question_are_refused_or_one_is_taken():
     new, _ = answers_of(40, 3, seed=1)
     with pytest.raises(ValueError, match="one of 3 answers to the same question"):
         release_claims(cf, new, 0.2)
-    masks = release_claims(cf, new, 0.2, one_each=True)
+    masks = release_claims(cf, new, 0.2, one_per_question=True)
     shown = np.array([mask.any() for mask in masks]).reshape(40, 3)
     assert shown.sum(axis=1).max() == 1 and shown.any()
     order = np.random.default_rng(0).permutation(120)
-    shuffled = release_claims(cf, [new[i] for i in order], 0.2, one_each=True)
+    shuffled = release_claims(cf, [new[i] for i in order], 0.2, one_per_question=True)
     assert all((shuffled[j] == masks[i]).all() for j, i in enumerate(order))
 
 
@@ -420,7 +420,7 @@ def test_the_share_is_that_of_what_predict_keeps_of_the_answers_that_calibrate(
     graphs, y = problems
     batch = GraphBatch.from_graphs(graphs)
     cf = HardCF(0, alpha=0.2, guarantee=guarantee).fit(batch, y)
-    rows = np.setdiff1d(np.arange(len(batch)), cf.left_over_)
+    rows = np.setdiff1d(np.arange(len(batch)), cf.unused_indices_)
     assert len(rows) > 10
     weights = np.ones(len(rows))
     if guarantee.weight is not None:
@@ -446,7 +446,7 @@ def test_of_groups_the_rate_is_the_mean_over_their_ranks(problems):
     graphs, y = problems
     batch = GraphBatch.from_graphs(graphs)
     cf = HardCF(0, alpha=0.2, guarantee=NoFalseClaim(by=by_size)).fit(batch, y)
-    rows = np.setdiff1d(np.arange(len(batch)), cf.left_over_)
+    rows = np.setdiff1d(np.arange(len(batch)), cf.unused_indices_)
     group = by_size(batch[rows])
     wrong = 0.0
     for name in (False, True):
@@ -576,4 +576,4 @@ def test_the_command_refuses_two_answers_to_a_question(files, capsys):
     assert main(command) == 2
     assert "one of 2 answers to the same question" in capsys.readouterr().err
     assert not out.exists()
-    assert main([*command, "--one-each"]) == 0 and out.exists()
+    assert main([*command, "--one-per-question"]) == 0 and out.exists()

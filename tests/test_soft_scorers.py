@@ -10,20 +10,20 @@ from sklearn.base import BaseEstimator, clone
 from skdcf.datasets import make_reasoning_graphs
 from skdcf.graphs import pack_labels
 from skdcf.relaxation import PathRelaxation
-from skdcf.scorers import LinearScorer, MLPScorer
+from skdcf.scorers import LinearModel, MLPModel
 from skdcf.training import SoftTraining
 from skdcf.training.loop import train
 
 
 def test_mlp_without_hidden_layers_is_linear():
-    scorer, X = MLPScorer(()), np.random.RandomState(0).normal(size=(5, 3))
+    scorer, X = MLPModel(()), np.random.RandomState(0).normal(size=(5, 3))
     params = scorer.init(3, np.random.RandomState(1))
     ((weights, bias),) = params
     np.testing.assert_allclose(scorer(params, X), X @ weights[:, 0] + bias)
 
 
 def test_mlp_by_hand():
-    scorer, X = MLPScorer((2,)), np.array([[1.0, -2.0]])
+    scorer, X = MLPModel((2,)), np.array([[1.0, -2.0]])
     (w, b), (v, c) = scorer.init(2, np.random.RandomState(1))
     hidden = [np.tanh(X[0] @ w[:, j] + b[j]) for j in range(2)]
     expected = hidden[0] * v[0, 0] + hidden[1] * v[1, 0] + c[0]
@@ -33,21 +33,21 @@ def test_mlp_by_hand():
 @pytest.mark.parametrize("sizes", [(0,), (2, -1), (1.5,), 0, 8.0, None, "8"])
 def test_mlp_with_impossible_layers(sizes):
     with pytest.raises(ValueError, match="hidden_layer_sizes"):
-        MLPScorer(sizes).init(3, np.random.RandomState(0))
+        MLPModel(sizes).init(3, np.random.RandomState(0))
 
 
 def test_models_are_cloned_with_their_parameters():
-    assert clone(MLPScorer((4, 2))).get_params() == {"hidden_layer_sizes": (4, 2)}
-    assert clone(LinearScorer(0.0)).get_params() == {"spread": 0.0}
+    assert clone(MLPModel((4, 2))).get_params() == {"hidden_layer_sizes": (4, 2)}
+    assert clone(LinearModel(0.0)).get_params() == {"spread": 0.0}
 
 
 def test_linear_model_is_drawn_within_its_spread():
-    weights = LinearScorer(2.0).init(1000, np.random.RandomState(0))
+    weights = LinearModel(2.0).init(1000, np.random.RandomState(0))
     bound = 2.0 / np.sqrt(1000)
     assert 0.99 * bound < np.abs(weights).max() <= bound
-    assert not LinearScorer(0.0).init(7, np.random.RandomState(0)).any()
-    with pytest.raises(ValueError, match="'spread' parameter of LinearScorer"):
-        LinearScorer(-1).init(3, np.random.RandomState(0))
+    assert not LinearModel(0.0).init(7, np.random.RandomState(0)).any()
+    with pytest.raises(ValueError, match="'spread' parameter of LinearModel"):
+        LinearModel(-1).init(3, np.random.RandomState(0))
 
 
 class Bilinear(BaseEstimator):
@@ -74,9 +74,9 @@ def test_own_model():
 @pytest.mark.long
 def test_predicting_needs_no_autograd():
     code = (
-        "import sys, numpy as np; from skdcf.scorers import LinearScorer, MLPScorer\n"
+        "import sys, numpy as np; from skdcf.scorers import LinearModel, MLPModel\n"
         "rng, X = np.random.RandomState(0), np.ones((2, 3))\n"
-        "for scorer in (LinearScorer(), MLPScorer()): scorer(scorer.init(3, rng), X)\n"
+        "for scorer in (LinearModel(), MLPModel()): scorer(scorer.init(3, rng), X)\n"
         "print('autograd' in sys.modules)"
     )
     run = [sys.executable, "-c", code]

@@ -22,7 +22,7 @@ from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 from skdcf import GraphBatch
 from skdcf.datasets import make_reasoning_graphs
 from skdcf.scorers import ClassifierScorer, NeymanPearsonScorer
-from skdcf.scorers._tables import as_table
+from skdcf.scorers._tree_tables import as_table
 
 
 def table_of_floats(n, seed):
@@ -255,6 +255,6 @@ def test_what_a_classifier_is_taught(label):
                 rows.append(batch.offsets[i] + v)
                 target.append(good)
     expected = GaussianNB().fit(batch.features[rows], target)
-    scorer = ClassifierScorer(GaussianNB(), label=label).fit(batch, flat)
+    scorer = ClassifierScorer(GaussianNB(), target=label).fit(batch, flat)
     np.testing.assert_allclose(scorer.estimator_.theta_, expected.theta_)
     np.testing.assert_array_equal(scorer.estimator_.class_count_, expected.class_count_)

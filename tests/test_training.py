@@ -12,10 +12,10 @@ from skdcf.datasets import make_reasoning_graphs
 from skdcf.graphs import pack_labels
 from skdcf.ops.hard import coherent_labels
 from skdcf.relaxation import GridRelaxation, PathRelaxation
-from skdcf.scorers import LinearScorer, MLPScorer
+from skdcf.scorers import LinearModel, MLPModel
 from skdcf.training import LBFGS, Adam, SoftTraining
 from skdcf.training.loop import fit_logistic, start_coherent, train
-from skdcf.training.preparing import Standardizer, noise_columns
+from skdcf.training.splitting import Standardizer, noise_columns
 
 RELAXATIONS = [PathRelaxation(), PathRelaxation(max_temperature=0.1), GridRelaxation()]
 
@@ -40,7 +40,7 @@ def run(
 ):
     """The one result of training for one level."""
     [result] = train(
-        LinearScorer() if model is None else model,
+        LinearModel() if model is None else model,
         PathRelaxation() if relaxation is None else relaxation,
         SoftTraining() if training is None else training,
         batch,
@@ -137,7 +137,7 @@ def test_raw_weights_give_the_same_differences_inside_the_clip():
     standard = (BATCH.features - result.standardizer.mean) / result.standardizer.scale
     inside = (np.abs(standard) <= 3).all(axis=1)
     assert 10 < inside.sum() < len(inside)
-    confidence = result.confidence(LinearScorer(), BATCH.features)[inside]
+    confidence = result.confidence(LinearModel(), BATCH.features)[inside]
     linear = (BATCH.features @ raw)[inside]
     np.testing.assert_allclose(
         confidence - confidence[0], linear - linear[0], atol=1e-9
@@ -162,7 +162,7 @@ def test_columns_of_rounding_errors_are_left_out():
 def test_start_is_penalised_logistic_regression():
     X = Standardizer.fit(BATCH.features)(BATCH.features)
     target = coherent_labels(LABELS, BATCH)
-    start = fit_logistic(LinearScorer(), X, target, np.ones(X.shape[1]), lambda x: x)
+    start = fit_logistic(LinearModel(), X, target, np.ones(X.shape[1]), lambda x: x)
     other = LogisticRegression(C=0.3, tol=1e-10, max_iter=5000).fit(X, target)
     np.testing.assert_allclose(start, other.coef_[0], atol=1e-4)
 
@@ -197,8 +197,8 @@ def test_start_leaves_out_what_is_not_known():
     known, target = np.array(known), np.array(target)
     assert 0 < known.sum() < len(known)
     begin = np.zeros(X.shape[1])
-    found = start_coherent(LinearScorer(), X, BATCH, labels, begin, lambda x: x)
-    expected = fit_logistic(LinearScorer(), X[known], target[known], begin, lambda x: x)
+    found = start_coherent(LinearModel(), X, BATCH, labels, begin, lambda x: x)
+    expected = fit_logistic(LinearModel(), X[known], target[known], begin, lambda x: x)
     np.testing.assert_array_equal(found, expected)
 
 
@@ -206,7 +206,7 @@ def test_start_leaves_out_what_is_not_known():
 
 
 @pytest.mark.parametrize("relaxation", RELAXATIONS, ids=str)
-@pytest.mark.parametrize("model", [LinearScorer(), MLPScorer((3,))], ids=str)
+@pytest.mark.parametrize("model", [LinearModel(), MLPModel((3,))], ids=str)
 @pytest.mark.parametrize("kind", ["lbfgs", "adam"])
 def test_training_retains_more_than_its_start(model, relaxation, kind):
     plan = relaxation.plan(BATCH, LABELS)
@@ -237,7 +237,7 @@ def test_the_loss_is_the_one_that_is_set():
     relaxation = PathRelaxation()
     plan = relaxation.plan(BATCH, LABELS)
     for result, loss in ((plain, lambda x: -x), (log, lambda x: -np.log(x))):
-        risk = -result.confidence(LinearScorer(), BATCH.features)
+        risk = -result.confidence(LinearModel(), BATCH.features)
         kept = relaxation.retention(risk, plan, 0.1)
         assert loss(kept) == pytest.approx(result.loss_curve[-1])
 
@@ -248,7 +248,7 @@ def test_steps_of_lbfgs_never_raise_the_loss():
 
 
 def test_confidence_has_unit_deviation():
-    for model in (LinearScorer(), MLPScorer()):
+    for model in (LinearModel(), MLPModel()):
         result = run(model=model)
         assert result.confidence(model, BATCH.features).std() == pytest.approx(1)
     assert run(SoftTraining(unit_variance=False)).scale == 1
@@ -257,7 +257,7 @@ def test_confidence_has_unit_deviation():
 def test_shrinkage_keeps_scores_near_the_start():
     X = Standardizer.fit(BATCH.features)(BATCH.features)
     target = coherent_labels(LABELS, BATCH)
-    w = fit_logistic(LinearScorer(), X, target, np.zeros(X.shape[1]), lambda x: x)
+    w = fit_logistic(LinearModel(), X, target, np.zeros(X.shape[1]), lambda x: x)
     kept = [
         np.corrcoef(X @ w, X @ run(SoftTraining(shrinkage=strength)).params)[0, 1]
         for strength in (0.0, 100.0, 1e6)
@@ -274,7 +274,7 @@ def test_shrinkage_keeps_scores_near_the_start():
     ],
     ids=str,
 )
-@pytest.mark.parametrize("model", [LinearScorer(), MLPScorer((2,))], ids=str)
+@pytest.mark.parametrize("model", [LinearModel(), MLPModel((2,))], ids=str)
 def test_same_seed_same_bits(training, model):
     first, second = (run(training, model) for _ in range(2))
     assert same(first.params, second.params)
@@ -292,7 +292,7 @@ def test_a_generator_is_as_good_as_a_random_state():
 def test_several_levels_at_once_equal_each_alone(training):
     """All levels draw the same halves, whatever levels there are."""
     training.optimizer = (training.optimizer or LBFGS()).set_params(max_iter=5)
-    alphas, setting = [0.05, 0.1, 0.3], (LinearScorer(), PathRelaxation(), training)
+    alphas, setting = [0.05, 0.1, 0.3], (LinearModel(), PathRelaxation(), training)
     rng = np.random.RandomState(0)
     several = train(*setting, BATCH, LABELS, alphas, rng=rng)
     assert len(several) == 3
@@ -304,7 +304,7 @@ def test_several_levels_at_once_equal_each_alone(training):
 
 
 def test_nothing_that_is_passed_is_changed():
-    training, model, relaxation = SoftTraining(Adam()), MLPScorer(), GridRelaxation()
+    training, model, relaxation = SoftTraining(Adam()), MLPModel(), GridRelaxation()
     before = [repr(clone(x).get_params()) for x in (training, model, relaxation)]
     run(training.set_params(optimizer__max_iter=2), model, relaxation)
     training.set_params(optimizer__max_iter=100)
@@ -331,7 +331,7 @@ def test_the_best_epoch_on_validation_problems_is_kept(spy):
     assert result.n_iter in (100, best + 4)
     _, (held, labels) = spy.plans
     relaxation = PathRelaxation()
-    risk = -result.confidence(LinearScorer(), held.features)
+    risk = -result.confidence(LinearModel(), held.features)
     value = relaxation.retention(risk, relaxation.plan(held, labels), 0.1)
     assert value == pytest.approx(curve[best])
 
@@ -406,7 +406,7 @@ class Breaking(BaseEstimator):
 @pytest.mark.filterwarnings("ignore:invalid value encountered:RuntimeWarning")
 @pytest.mark.parametrize("optimizer", [LBFGS(), Adam(0.03, validation_size=None)])
 def test_a_loss_that_is_no_number_ends_training(optimizer):
-    result = run(SoftTraining(optimizer, start="random", shrinkage=0.0), Breaking())
+    result = run(SoftTraining(optimizer, init="random", shrinkage=0.0), Breaking())
     assert not result.converged and "not finite after" in result.message
     assert np.isfinite(result.params).all() and np.isfinite(result.loss_curve).all()
     assert np.abs(result.params).max() < 0.1
@@ -431,7 +431,7 @@ def test_constant_features_teach_nothing(relaxation):
     batch = BATCH.replace_features(np.full((BATCH.n_claims, 2), 7.0))
     result = run(relaxation=relaxation, batch=batch)
     assert "constant features" in result.message
-    assert np.ptp(result.confidence(LinearScorer(), batch.features)) == 0
+    assert np.ptp(result.confidence(LinearModel(), batch.features)) == 0
 
 
 @pytest.mark.parametrize("relaxation", RELAXATIONS, ids=str)

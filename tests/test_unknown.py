@@ -30,7 +30,7 @@ from skdcf.metrics import (
     retention_score,
 )
 from skdcf.relaxation import GridRelaxation, PathRelaxation
-from skdcf.scorers import ClassifierScorer, ConformalScorer, NeymanPearsonScorer, Task
+from skdcf.scorers import ClassifierScorer, ConfTrScorer, FitTask, NeymanPearsonScorer
 from skdcf.training import Adam, SoftTraining
 
 UNJUDGED = pytest.mark.filterwarnings("ignore:in .* no claim was judged")
@@ -56,7 +56,7 @@ FILTERS = [
     SingleFeatureCF(beta_mix=0.5),
     HardCF("frequency-score", ties="jitter", random_state=0),
     XGBoostCF(random_state=0),
-    HardCF(ClassifierScorer(GaussianNB(), label="coherent"), random_state=0),
+    HardCF(ClassifierScorer(GaussianNB(), target="coherent"), random_state=0),
     CoherentConformalFilter(random_state=0),
     CoherentConformalFilter("linear", random_state=0),
     CoherentConformalFilter("neyman-pearson", random_state=0),
@@ -174,7 +174,7 @@ def test_minus_one_is_a_value_like_others_beside_another_than_0_and_1():
 def test_classifiers_are_trained_on_the_judged_claims():
     labels = pack_labels(UNKNOWN, GRAPHS)
     known = labels >= 0
-    own = ClassifierScorer(GaussianNB(), label="own").fit(GRAPHS, labels)
+    own = ClassifierScorer(GaussianNB(), target="own").fit(GRAPHS, labels)
     expected = GaussianNB().fit(GRAPHS.features[known], labels[known])
     np.testing.assert_array_equal(own.estimator_.theta_, expected.theta_)
 
@@ -190,7 +190,7 @@ def test_coherent_targets_need_all_above_or_one_error():
             target.append((seen == 1).all())
     known, target = np.array(known), np.array(target)
     assert known.any() and not known.all() and (known != (labels >= 0)).any()
-    scorer = ClassifierScorer(GaussianNB(), label="coherent").fit(GRAPHS, labels)
+    scorer = ClassifierScorer(GaussianNB(), target="coherent").fit(GRAPHS, labels)
     expected = GaussianNB().fit(GRAPHS.features[known], target[known])
     np.testing.assert_array_equal(scorer.estimator_.theta_, expected.theta_)
     np.testing.assert_array_equal(scorer.estimator_.class_count_, expected.class_count_)
@@ -200,7 +200,7 @@ def test_coherent_targets_need_all_above_or_one_error():
     "scorer",
     [
         ClassifierScorer(GaussianNB()),
-        ClassifierScorer(GaussianNB(), label="coherent"),
+        ClassifierScorer(GaussianNB(), target="coherent"),
         NeymanPearsonScorer(),
     ],
     ids=str,
@@ -211,10 +211,10 @@ def test_classifiers_and_hazards_do_not_see_what_is_unknown(scorer):
     labels = pack_labels(Y, GRAPHS)
     of = rows[GRAPHS.problem_of]
     unknown = np.where(of, labels, -1)
-    found = clone(scorer).fit(GRAPHS, unknown, Task()).confidence(FRESH)
-    expected = clone(scorer).fit(GRAPHS[rows], labels[of], Task()).confidence(FRESH)
+    found = clone(scorer).fit(GRAPHS, unknown, FitTask()).confidence(FRESH)
+    expected = clone(scorer).fit(GRAPHS[rows], labels[of], FitTask()).confidence(FRESH)
     as_wrong = (
-        clone(scorer).fit(GRAPHS, np.where(of, labels, 0), Task()).confidence(FRESH)
+        clone(scorer).fit(GRAPHS, np.where(of, labels, 0), FitTask()).confidence(FRESH)
     )
     if isinstance(scorer, ClassifierScorer):
         np.testing.assert_array_equal(found, expected)
@@ -241,7 +241,7 @@ def test_soft_training_gains_nothing_by_keeping_unknown_claims(relaxation):
 def test_a_claim_set_of_which_nothing_is_known_teaches_nothing():
     labels = np.full(GRAPHS.n_claims, -1)
     with pytest.warns(UserWarning, match="no training claim is false"):
-        ConformalScorer().fit(GRAPHS, labels)
+        ConfTrScorer().fit(GRAPHS, labels)
     assert ClassifierScorer().fit(GRAPHS, labels).estimator_ is None
     assert NeymanPearsonScorer().fit(GRAPHS, labels).table_ is None
 

@@ -121,7 +121,7 @@ def test_filter_with_a_cross_encoder(verdict):
     cf = HardCF(features=columns, alpha=0.1, random_state=0).fit(
         answers[:50], labels[:50]
     )
-    assert "verdict" in cf.columns(answers[50:]).feature_names
+    assert "verdict" in cf.transform_features(answers[50:]).feature_names
     kept = cf.predict(answers[50:])
     alone = [cf.predict([one])[0] for one in answers[50:]]
     np.testing.assert_array_equal(np.stack(kept), np.stack(alone))

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 from chat_server import ChatServer, HangUp, Raw, Say, Status
 
-from skdcf import HardCF, accept_origin
+from skdcf import HardCF, accept_provenance
 from skdcf.apps.llm import CallError, ChatClient, ClaimExtractor, Verify
 from skdcf.apps.llm import _transport as transport_module
 
@@ -407,7 +407,7 @@ def measure(script):
     filter = HardCF("judge_verdict", alpha=0.2).fit(known, labels)
     with ChatServer(play(script)) as server:
         try:
-            with accept_origin("a table of ways to answer"):
+            with accept_provenance("a table of ways to answer"):
                 graphs = extract(server)
                 masks = filter.predict(graphs)
         except CallError:

@@ -8,14 +8,14 @@ from skdcf.scorers import ClassifierScorer, Scorer
 class DoubtfulChildren(Scorer):
     """Log odds of a classifier, mixed with the mean of those of the claim's children."""
 
-    learns = True
+    requires_fit = True
 
     def __init__(self, classifier=None, share=0.3):
         self.classifier = classifier
         self.share = share
 
     def fit(self, batch, labels, task=None):
-        self.own_ = ClassifierScorer(self.classifier, label="own").fit(
+        self.own_ = ClassifierScorer(self.classifier, target="own").fit(
             batch, labels, task
         )
         return self

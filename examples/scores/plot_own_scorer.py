@@ -28,7 +28,7 @@ def frequency_and_gap(batch):
 # %%
 # A class
 # -------
-# A `~skdcf.scorers.Scorer` has ``fit`` and ``confidence``; ``learns = True`` says that
+# A `~skdcf.scorers.Scorer` has ``fit`` and ``confidence``; ``requires_fit = True`` says that
 # calibration problems must be held out of ``fit``. This one takes a classifier's word for a
 # claim, and doubts a claim where what was built on it looks wrong.
 
@@ -40,7 +40,7 @@ from skdcf.scorers import ClassifierScorer, Scorer
 class DoubtfulChildren(Scorer):
     """Log odds of a classifier, mixed with the mean of those of the claim's children."""
 
-    learns = True
+    requires_fit = True
 
     def __init__(self, share=0.3):
         self.share = share

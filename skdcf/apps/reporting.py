@@ -16,7 +16,7 @@ from .._drawing import CLAIMS_LISTED
 from .._files import write_text
 from .._html import card, escape, folded, page, table
 from ..estimators import Filter
-from ..evaluation import evaluate_chances
+from ..evaluation import evaluate_error_probability
 from ..graphs import Labels, Problems
 from ..inspection import explain
 from ..metrics import coverage_band, evaluate_filter
@@ -113,7 +113,7 @@ def _summary(filter, report, own, labels):
     j = report.alpha.tolist().index(own)
     low, high = report.coverage_band[j]
     theory = "" if np.isnan(low) else f" Theory expects {low:.1%} to {high:.1%}."
-    left = f" ({n} left over)" if (n := len(filter.left_over_)) else ""
+    left = f" ({n} left over)" if (n := len(filter.unused_indices_)) else ""
     sentences = (
         f"Promised: {filter.describe(own)}.",
         f"Came out at alpha = {own:g}, with {report.n_calibration} answers that "
@@ -167,11 +167,11 @@ def _drawing(kind, report):
 def _chances(filter, batch, labels, groups):
     """Say how far the chance of a single text can be trusted."""
     title = "The chance of a single text"
-    if not hasattr(filter.scorer_, "chance"):
+    if not hasattr(filter.scorer_, "error_probability"):
         reason = "the scorer orders claims, and does not say how likely an error is"
         yield card(f"<p>No chance is stated of single texts: {reason}.</p>", title)
         return
-    report = evaluate_chances(filter, batch, labels, groups=groups)
+    report = evaluate_error_probability(filter, batch, labels, groups=groups)
     yield card(
         "<p>The promise is about all answers together. Of each text that is shown the chance "
         "that something false is in it is an estimate, and no promise. Below it is compared "
@@ -185,9 +185,9 @@ def _chances(filter, batch, labels, groups):
 
 def _texts(filter, batch):
     """For each answer how likely its text is wrong, in words; empty where that is unknown."""
-    if not hasattr(filter.scorer_, "chance"):
+    if not hasattr(filter.scorer_, "error_probability"):
         return [""] * len(batch)
-    chances = filter.chance(batch)
+    chances = filter.error_probability(batch)
     return [
         "" if np.isnan(chance) else f", {chance:.0%} chance of something false"
         for chance in chances

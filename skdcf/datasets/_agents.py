@@ -183,7 +183,7 @@ def _parse_run(record, judges, labels, edges):
     }
     # All runs were judged, so that none was chosen by how it looks.
     if labels == "people":
-        line["metadata"]["drawn"] = "random"
+        line["metadata"]["sampling"] = "random"
     return line
 
 

@@ -198,7 +198,7 @@ def read_jsonl(
 
     Warns
     -----
-    KeyWarning
+    UnknownKeyWarning
         If an unknown key looks like a known one that the line has as well. Where the
         line lacks that one, it is an error.
     """

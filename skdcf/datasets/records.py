@@ -20,7 +20,7 @@ import numpy as np
 from sklearn.utils import Bunch
 
 from .._checks import check_choice, printable, warn
-from ..exceptions import KeyWarning
+from ..exceptions import UnknownKeyWarning
 from ..graphs import GraphBatch, ReasoningGraph, question_groups
 from ..graphs.labels import read_labels
 from ..graphs.per_problem import LabelList
@@ -410,7 +410,7 @@ def _check_near(key, record, warned):
         warn(
             f'the key "{key_shown}" is not known: did you mean "{near}"? It is kept with '
             "the metadata",
-            KeyWarning,
+            UnknownKeyWarning,
         )
 
 

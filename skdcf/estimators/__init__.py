@@ -6,10 +6,10 @@ from ._filter import calibrated_masks as calibrated_masks
 from ._fit import at_level as at_level
 from ._online import decide as decide
 from ._online import largest_risks as largest_risks
-from ._origin import accept_origin as accept_origin
-from ._origin import compare_origin as compare_origin
+from ._origin import accept_provenance as accept_provenance
+from ._origin import compare_provenance as compare_provenance
 from ._origin import count_as_trained as count_as_trained
-from ._origin import origin_of as origin_of
+from ._origin import provenance_of as provenance_of
 from ._origin import reason_in_force as reason_in_force
 from ._origin import reason_sent_with as reason_sent_with
 from ._parts import CalibrationPart as CalibrationPart

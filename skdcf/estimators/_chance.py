@@ -14,7 +14,7 @@ from ..graphs.problems import Problems
 def chances_of(
     filter: Any, X: Problems, masks: Any, alpha: float | None
 ) -> NDArray[np.float64]:
-    """What `ConformalFilter.chance` returns."""
+    """What `ConformalFilter.error_probability` returns."""
     refuse_without_hazards(filter.scorer_)
     if masks is None:
         margin, view = filter._decision(X, alpha)
@@ -28,14 +28,14 @@ def chances_of(
         view = filter._look(X)
         kept = _flat_masks(masks, view.passed)
     _refuse_open(kept, view.scored)
-    chance = filter.scorer_.chance(view.scored, kept)
+    chance = filter.scorer_.error_probability(view.scored, kept)
     n_kept = np.bincount(view.passed.problem_of[kept], minlength=len(view.passed))
     return np.where(n_kept > 0, chance, np.nan)
 
 
 def refuse_without_hazards(scorer: Any) -> None:
     """ValueError unless the scorer states how likely each claim is the first error."""
-    if not hasattr(scorer, "chance"):
+    if not hasattr(scorer, "error_probability"):
         raise ValueError(
             f"{scorer!r} orders claims and does not say how likely an error is, so that it "
             "states no chance of a text. The level of a claim is no such chance either. Fit "

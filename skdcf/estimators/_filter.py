@@ -1,6 +1,6 @@
 """The filter: one class, whose presets differ in their defaults.
 
-How it is fitted stands in ``_fit``, how problems come in, in ``_door``, and what they are
+How it is fitted stands in ``_fit``, how problems come in, in ``_validation``, and what they are
 compared with in ``_origin``. A decision goes through this file from `ConformalFilter._look`
 over `ConformalFilter._claims` to `ConformalFilter._margin`.
 """
@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._checks import check_alpha, check_choice, check_weights, reduced, warn
 from .._parameters import COUNT, SHARE, HasMethods, Settings, StrOptions, settings
-from ..exceptions import CalibrationWarning, SearchWarning, SettingWarning
+from ..exceptions import CalibrationWarning, ParameterWarning, SearchWarning
 from ..features.columns import apply_columns
 from ..graphs import GraphBatch, answer_text
 from ..graphs.labels import Labels
@@ -35,22 +35,12 @@ from ..ops.hard import (
 )
 from ..training import SoftTraining
 from . import _chance, _fit, _online
-from ._door import (
-    TIES,
-    View,
-    admit,
-    confidence_of,
-    flat_labels,
-    warn_of_direction,
-    with_missing_verdicts,
-    with_names,
-)
 from ._jitter import jittered
 from ._origin import (
-    compare_origin,
+    compare_provenance,
     name_errors,
     needs_edges,
-    origin_of,
+    provenance_of,
     refuse_old_hashes,
     refuse_trained,
 )
@@ -67,6 +57,16 @@ from ._people import (
     without_verdicts_of_models,
 )
 from ._rounding import lowered, measured_rounding, raised, resolution_of
+from ._validation import (
+    TIES,
+    View,
+    admit,
+    confidence_of,
+    flat_labels,
+    warn_of_direction,
+    with_missing_verdicts,
+    with_names,
+)
 
 if TYPE_CHECKING:
     from ..relaxation import Relaxation
@@ -229,7 +229,7 @@ class ConformalFilter(Settings):
             If there are too few calibration problems for ``alpha``.
         LabelWarning
             As in `calibrate`, and if no claim is labelled false.
-        SettingWarning
+        ParameterWarning
             If problems have questions that a public prior was learnt from, or if so few
             problems are there that something which learns nothing takes the place of "auto".
         """
@@ -282,7 +282,7 @@ class ConformalFilter(Settings):
 
         Of each question one answer calibrates, and of the questions the smallest number
         with the rank that all of them have at ``alpha``. Which ones, a fixed hash of
-        their content says; the others are in ``left_over_``. Where people judged some
+        their content says; the others are in ``unused_indices_``. Where people judged some
         answers and a model others, people's calibrate alone.
 
         Parameters
@@ -383,7 +383,7 @@ class ConformalFilter(Settings):
 
         # What a scorer calls exact is a column as passed, and is not measured.
         rounding = 0.0
-        if not self.scorer_.exact or self.features_ is not None:
+        if not self.scorer_.batch_invariant or self.features_ is not None:
             rounding = measured_rounding(
                 self._confidence_alone, view.passed, confidence
             )
@@ -408,7 +408,7 @@ class ConformalFilter(Settings):
         guarantee = deepcopy(self._resolved())
         level = self._level(None)
         chosen, left_over = part.choose(guarantee, level, fewest)
-        self.left_over_: Any = part.rows[left_over]
+        self.unused_indices_: Any = part.rows[left_over]
 
         # A whole answer is released once, whatever groups it is in. So its question counts
         # once, too, chosen anew: one with answers in many groups would come more often.
@@ -416,8 +416,8 @@ class ConformalFilter(Settings):
         if part.groups is not None:
             answers, _ = part.choose(guarantee, level, fewest, in_groups=False)
             calibrating = np.union1d(chosen, answers)
-        self.answer_scores_: NDArray[np.float64] = np.sort(part.answers[answers])
-        self.largest_risks_: NDArray[np.float64] = np.sort(part.largest[answers])
+        self.whole_answer_scores_: NDArray[np.float64] = np.sort(part.answers[answers])
+        self.max_path_risks_: NDArray[np.float64] = np.sort(part.largest[answers])
         self._calibrated = part.hashes[calibrating].kept()
 
         if len(chosen) < len(part):
@@ -486,7 +486,7 @@ class ConformalFilter(Settings):
         part = door._labelled_part(batch, y, groups)
         probes = probes_of(batch, self._path_risks_alone)
         settings = part_settings(self)
-        return replace(part, made_as=settings, origin=door.origin_, probes=probes)
+        return replace(part, made_as=settings, origin=door.provenance_, probes=probes)
 
     def calibrate_parts(self, parts: Iterable[CalibrationPart]) -> Self:
         """Calibrate again, on problems that were scored in parts.
@@ -519,7 +519,7 @@ class ConformalFilter(Settings):
         refuse_part(part, self)
         with unchanged_on_error(self):
             if part.origin is not None:
-                compare_origin(self, part.origin, new=True)
+                compare_provenance(self, part.origin, new=True)
             return self._store(part, fewest=True)
 
     def _take_scorer(self, scorer, trained):
@@ -578,7 +578,9 @@ class ConformalFilter(Settings):
         labels = None
         if y is not None:
             labels, _ = flat_labels(y, batch, is_table, self._label_values)
-        compare_origin(self, origin_of(self, batch, labelled=y is not None), new=new)
+        compare_provenance(
+            self, provenance_of(self, batch, labelled=y is not None), new=new
+        )
         scored = self._scored(batch)
         return View(passed=batch, scored=scored, is_table=is_table, labels=labels)
 
@@ -617,7 +619,7 @@ class ConformalFilter(Settings):
             return risk
         return with_missing_verdicts(risk, batch)
 
-    def columns(self, X: Problems) -> GraphBatch:
+    def transform_features(self, X: Problems) -> GraphBatch:
         """The problems as the scorer sees them: with the columns of ``features``.
 
         Parameters
@@ -771,14 +773,14 @@ class ConformalFilter(Settings):
         margins = (self._margin(claims, view, self._level(alpha)) for alpha in alphas)
         return np.array([margin > 0 for margin in margins])
 
-    def chance(
+    def error_probability(
         self, X: Problems, masks: Any = None, *, alpha: Level = None
     ) -> NDArray[np.float64]:
         """The chance that a text holds something false, for each text: an estimate, no promise.
 
         The promise is about all answers together, and this is about one of them. It comes
         from the hazards of the scorer, and how far it can be trusted, an evaluation says
-        (`skdcf.evaluation.evaluate_chances`).
+        (`skdcf.evaluation.evaluate_error_probability`).
 
         Parameters
         ----------
@@ -807,7 +809,7 @@ class ConformalFilter(Settings):
         >>> from skdcf.datasets import make_reasoning_graphs
         >>> graphs, y = make_reasoning_graphs(400, "felm", random_state=0, return_X_y=True)
         >>> cf = CoherentConformalFilter(random_state=0).fit(graphs[:200], y[:200])
-        >>> chance = cf.chance(graphs[200:])
+        >>> chance = cf.error_probability(graphs[200:])
         >>> seen = [(row[mask] == 0).any() for row, mask in zip(y[200:], cf.predict(graphs[200:]))]
         >>> bool(abs(np.nanmean(chance) - np.mean(np.array(seen)[chance > 0])) < 0.1)
         True
@@ -817,7 +819,7 @@ class ConformalFilter(Settings):
     def first_claims(self, X: Problems, share: float = 0.0) -> NDArray[Any]:
         """Masks of the safest claims of each problem, whatever alpha keeps of it.
 
-        Nothing is promised of such a text; `chance` says how likely it is wrong.
+        Nothing is promised of such a text; `error_probability` says how likely it is wrong.
 
         Parameters
         ----------
@@ -1058,7 +1060,7 @@ class ConformalFilter(Settings):
         check_is_fitted(self, "nonconformity_scores_")
         self._refuse_changed()
         level = self._level(alpha)
-        promise = name_errors(self.calibration_.describe(level), self.origin_)
+        promise = name_errors(self.calibration_.describe(level), self.provenance_)
         if self.calibration_.keeps_nothing(level):
             return promise
         shown = self.calibration_.describe_shown(level)
@@ -1095,7 +1097,7 @@ class ConformalFilter(Settings):
         -----
         CalibrationWarning
             If the rank is 0.
-        SettingWarning
+        ParameterWarning
             If alpha is above 0.5.
         """
         check_is_fitted(self, "nonconformity_scores_")
@@ -1168,7 +1170,7 @@ class ConformalFilter(Settings):
             warn(
                 f"alpha = {level:g} allows a false claim in {level:.0%} of the problems: "
                 f"alpha is the share of errors. Was {1 - level:.3g} meant?",
-                SettingWarning,
+                ParameterWarning,
             )
         shortage = calibration.shortage(level)
         if shortage:

@@ -22,28 +22,28 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 
 from .._checks import warn
-from ..exceptions import GuaranteeWarning, LabelWarning, SettingWarning
-from ..features.columns import fit_columns, learns
+from ..exceptions import GuaranteeWarning, LabelWarning, ParameterWarning
+from ..features.columns import columns_require_fit, fit_columns
 from ..graphs.hashes import Hashes
 from ..graphs.problems import hashes_of
 from ..graphs.sources import read_sources
-from ..scorers import Scorer, Task
-from ..scorers.making import as_scorer, does_learn, without_training
-from ..training.preparing import hold_out, holdout_count, number_groups
-from ._door import View, admit, flat_labels
+from ..scorers import FitTask, Scorer
+from ..scorers.resolve import as_scorer, scorer_requires_fit, without_training
+from ..training.splitting import hold_out, holdout_count, number_groups
 from ._online import refuse_whole_answers
 from ._origin import (
-    compare_origin,
+    compare_provenance,
     note_judges,
-    origin_of,
+    provenance_of,
     refuse_learning_steps,
 )
 from ._people import divide, judged_by_people, without_verdicts_of_models
 from ._threads import few_threads
+from ._validation import View, admit, flat_labels
 
 # Share of the problems that a public prior may have seen; beyond it the prior is left out.
 MOST_ASIDE = 0.2
-# What ``metadata["drawn"]`` says where a filter chose what was judged.
+# What ``metadata["sampling"]`` says where a filter chose what was judged.
 NOT_BLIND = ("review", "audit")
 
 
@@ -113,7 +113,7 @@ class _Fit:
         level = level_in_force(filter)
         # An expected number of false claims may be 1 or more, for which nothing can train.
         alpha = level if level < 1 else filter.alpha
-        return Task(
+        return FitTask(
             # Smaller levels could only overflow in training.
             alpha=max(alpha, 1e-9),
             groups=None if no_groups else self.question_number[rows],
@@ -138,8 +138,8 @@ def fit_together(filters, X, y, groups):
     if is_table:
         refuse_learning_steps(first)
     labels, first._label_values = flat_labels(y, batch, is_table)
-    vars(first).pop("origin_", None)
-    compare_origin(first, origin_of(first, batch, labelled=True), new=True)
+    vars(first).pop("provenance_", None)
+    compare_provenance(first, provenance_of(first, batch, labelled=True), new=True)
     first._seed = int(check_random_state(first.random_state).randint(2**31 - 1))
 
     hashes = hashes_of(batch, groups)
@@ -163,10 +163,10 @@ def fit_together(filters, X, y, groups):
         fit.reviewed = reviewed
     with few_threads(batch):
         # Columns that learn, and with them the scorer, wait for the split.
-        if first.features is None or not learns(first.features):
+        if first.features is None or not columns_require_fit(first.features):
             _fit_columns(first, fit, _unlabelled(fit.view))
             fit = _drop_known_before_split(fit)
-            fit.learning = does_learn(fit.scorer)
+            fit.learning = scorer_requires_fit(fit.scorer)
         _warn_of_no_errors(fit)
         for filters_of_split, fit_of_split in _share_split(filters, fit):
             _take_over(filters_of_split, first)
@@ -218,7 +218,7 @@ def warn_of_known(known):
     warn(
         f"{int(known.sum())} of {len(known)} problems have questions that the public prior "
         "was learnt from: they neither train nor calibrate",
-        SettingWarning,
+        ParameterWarning,
     )
 
 
@@ -333,7 +333,7 @@ def _untrained(filter, fit, n_held):
         f"a level of {level:g} needs {needed} of these {n_questions} problems to "
         f"calibrate, so that nothing trains: {scorer!r} takes the place of {fit.scorer!r}. "
         "More labels let it train",
-        SettingWarning,
+        ParameterWarning,
     )
     return replace(fit, scorer=scorer, learning=False)
 
@@ -356,7 +356,7 @@ def _take_over(filters, first):
     shared = {name: vars(first)[name] for name in names if name in vars(first)}
     for filter in filters:
         vars(filter).update(shared)
-        filter.origin_ = dict(first.origin_)
+        filter.provenance_ = dict(first.provenance_)
 
 
 def _fit_columns(filter, fit, train):
@@ -386,7 +386,7 @@ def _fit_split(filters, fit):
     # What learns sees judged problems, with their labels.
     if fit.learning:
         training_rows = _judged(fit.view, training_rows)
-        if learns(first.features):
+        if columns_require_fit(first.features):
             training_rows, calibration_rows = _learn_columns(
                 first, fit, training_rows, calibration_rows
             )
@@ -428,7 +428,7 @@ def _fit_split(filters, fit):
         # Of what is held out no question is left over: their number suits the rank, was
         # asked for, or is that of the answers that people judged.
         filter._store(parts[id(scorer)], fewest=not split)
-        if scorer.priors and not does_learn(scorer):
+        if scorer.priors and not scorer_requires_fit(scorer):
             _warn_of_prior(filter, fit, calibration_rows)
 
 
@@ -500,7 +500,7 @@ def _warn_of_prior(filter, fit, calibration_rows):
     One that is blended in has warned when its scorer was fitted. Only problems that do not
     calibrate may tell how far they are.
     """
-    calibrating = np.setdiff1d(fit.places[calibration_rows], filter.left_over_)
+    calibrating = np.setdiff1d(fit.places[calibration_rows], filter.unused_indices_)
     not_calibrating = np.flatnonzero(~np.isin(fit.places, calibrating))
     for prior in filter.scorer_.priors:
         prior.warn_of(fit.view.take(not_calibrating).scored, fit.hashes.text)
@@ -552,7 +552,7 @@ def _refuse_unused(filter, scorer):
         if not scorer.uses_relaxation:
             raise ValueError(
                 f"{name} is set, but {scorer!r} would ignore it. Leave {name} at None, or "
-                'choose scorer="auto", "linear" or a model such as MLPScorer()'
+                'choose scorer="auto", "linear" or a model such as MLPModel()'
             )
         setting.validate()
 
@@ -585,7 +585,7 @@ def rows_that_count(batch, labels, *, to_train=False):
     if batch.metadata is None:
         return rows, np.zeros(len(sizes), dtype=bool)
     drawn = np.empty(len(sizes), dtype=object)
-    drawn[:] = [(row or {}).get("drawn") for row in batch.metadata]
+    drawn[:] = [(row or {}).get("sampling") for row in batch.metadata]
     reviewed = np.isin(drawn, NOT_BLIND)
     if reviewed.any() and (reviewed.all() or not to_train):
         raise ValueError(

@@ -21,15 +21,15 @@ from ..graphs.ragged import offsets_of, ranges
 from ..ops.hard import path_risk, segment_max
 from ..scorers import (
     ClassifierScorer,
-    ConformalScorer,
+    ConfTrScorer,
     FeatureScorer,
     FrequencyScorer,
     LinearForm,
-    LinearScorer,
-    MLPScorer,
+    LinearModel,
+    MLPModel,
 )
-from ._door import confidence_of, with_names
 from ._jitter import jittered
+from ._validation import confidence_of, with_names
 
 #: Claims of prefixes that are laid out at a time: an answer of 10,000 has 50 million.
 BLOCK = 2**19
@@ -117,8 +117,8 @@ def scores_claims_alone(filter: Any) -> bool:
     scorer = filter.scorer_
     if filter.features is not None:
         return False
-    if type(scorer) is ConformalScorer:
-        return type(scorer.model_) in (LinearScorer, MLPScorer)
+    if type(scorer) is ConfTrScorer:
+        return type(scorer.model_) in (LinearModel, MLPModel)
     if type(scorer) is FrequencyScorer:
         return scorer.beta_mix == 0
     return type(scorer) in (FeatureScorer, ClassifierScorer)

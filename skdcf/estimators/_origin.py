@@ -23,7 +23,7 @@ from sklearn.pipeline import Pipeline
 from .._checks import warn
 from .._version import __version__
 from ..exceptions import GuaranteeWarning, LabelWarning
-from ..features.columns import learns, reads_edges
+from ..features.columns import columns_require_fit, reads_edges
 from ..graphs.problems import hashes_of
 from ..graphs.sources import iterate_sources
 
@@ -50,12 +50,12 @@ _accepted: ContextVar[str | None] = ContextVar("accepted", default=None)
 
 
 @contextmanager
-def accept_origin(reason: str | None) -> Iterator[None]:
+def accept_provenance(reason: str | None) -> Iterator[None]:
     """Accept problems that were made otherwise than those that calibrated.
 
     Every fit, calibration and decision inside the block takes them, and so do the processes
     that are started there for filters. Whether edges, alternatives and contexts are there is
-    still compared. What was accepted to calibrate is kept in ``origin_``, with the reason,
+    still compared. What was accepted to calibrate is kept in ``provenance_``, with the reason,
     and printed with the promise.
 
     Parameters
@@ -75,14 +75,14 @@ def accept_origin(reason: str | None) -> Iterator[None]:
     >>> graphs, y = make_reasoning_graphs(200, random_state=0, return_X_y=True)
     >>> made = [g.replace(metadata={"extraction": "a" if i < 100 else "b"})
     ...         for i, g in enumerate(graphs)]
-    >>> with skdcf.accept_origin("b is a new name of a"):
+    >>> with skdcf.accept_provenance("b is a new name of a"):
     ...     cf = skdcf.HardCF(0, alpha=0.2).fit(made, y)
-    >>> cf.origin_["accepted"]
+    >>> cf.provenance_["accepted"]
     ['extraction: "b" beside "a" (b is a new name of a)']
     """
     if reason is not None and not (isinstance(reason, str) and reason.strip()):
         raise ValueError(
-            f"accept_origin is {reason!r}, but must be a text: the reason why problems "
+            f"accept_provenance is {reason!r}, but must be a text: the reason why problems "
             "that were made in another way may be used"
         )
     token = _accepted.set(reason)
@@ -121,7 +121,7 @@ def needs_edges(filter):
     return filter.edges == "given" or reads_edges(filter.features)
 
 
-def origin_of(filter, batch, labelled):
+def provenance_of(filter, batch, labelled):
     """List what is known of how problems were made, by name."""
     reads = needs_edges(filter)
     has_several = batch.sizes > 1  # since one claim needs no edges
@@ -178,19 +178,19 @@ def join_origins(origins):
     return {name: list(values) for name, values in joined.items()} or None
 
 
-def compare_origin(filter, origin, *, new=False):
+def compare_provenance(filter, origin, *, new=False):
     """ValueError or a warning where problems were made otherwise than those that calibrated.
 
     Parameters
     ----------
     filter : filter
-        Its ``origin_``, where it has one, is what is compared with.
+        Its ``provenance_``, where it has one, is what is compared with.
     origin : dict
-        From `origin_of`, or the ``origin_`` of a part.
+        From `provenance_of`, or the ``provenance_`` of a part.
     new : bool
-        Whether these problems are to calibrate, so that ``origin_`` becomes theirs.
+        Whether these problems are to calibrate, so that ``provenance_`` becomes theirs.
     """
-    calibrated = getattr(filter, "origin_", None) or {}
+    calibrated = getattr(filter, "provenance_", None) or {}
     reason = reason_in_force(filter)
     for name, text in PRESENT.items():
         _compare_presence(name, text, origin.get(name, []), calibrated.get(name))
@@ -210,7 +210,7 @@ def compare_origin(filter, origin, *, new=False):
         for name in ("share_with_edges", "judged", "judges"):
             kept[name] = origin.get(name, [])
         kept["n_alternatives"] = sorted(set(origin.get("n_alternatives", [])))
-        filter.origin_ = kept
+        filter.provenance_ = kept
 
 
 def _compare_presence(name, text, values, before):
@@ -291,7 +291,7 @@ def _compare_values(name, text, values, *, before, reason):
             f"{name} ({text}) is {now}, and was {then} for those that "
             "came before. The promise is about problems that are made alike: fit or "
             "calibrate again, or say why it may be overlooked, "
-            'with skdcf.accept_origin("reason"): ...'
+            'with skdcf.accept_provenance("reason"): ...'
         )
     unknown_now = None in values
     unknown_before = None in before
@@ -336,7 +336,7 @@ def note_judges(filters, batch, labels):
     share = len(models) / max(int(judged.sum()), 1)
     names = sorted(set(map(str, models)))
     for filter in filters:
-        filter.origin_ |= {"judged": [share], "judges": names}
+        filter.provenance_ |= {"judged": [share], "judges": names}
     if share > _FEW:
         warn(
             f"{share:.0%} of the labels that calibrate were given by a language model "
@@ -381,7 +381,7 @@ def refuse_learning_steps(filter):
         pipeline = frame.f_locals.get("self")
         if isinstance(pipeline, Pipeline) and pipeline.steps[-1][1] is filter:
             for name, step in pipeline.steps[:-1]:
-                if learns(step):
+                if columns_require_fit(step):
                     raise ValueError(
                         f"the step {name!r} of the Pipeline, {step!r}, learns from the "
                         "problems that calibrate, which voids the guarantee. Pass it as "

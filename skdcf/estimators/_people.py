@@ -33,7 +33,7 @@ def judged_by_people(batch: GraphBatch) -> NDArray[np.bool_] | None:
     by_people = np.zeros(len(batch), dtype=bool)
     by_model = np.zeros(len(batch), dtype=bool)
     for i, (row, size) in enumerate(zip(metadata, batch.sizes.tolist(), strict=True)):
-        drawn = (row or {}).get("drawn")
+        drawn = (row or {}).get("sampling")
         kinds = {source["kind"] for source in read_sources(row, size) if source}
         begun = drawn == "random" and "human" in kinds
         by_people[i] = begun or (drawn == "reached" and not size)

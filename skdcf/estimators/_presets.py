@@ -25,7 +25,7 @@ class CoherentConformalFilter(ConformalFilter):
     scorer : "auto", "linear", "neyman-pearson", model or any scorer, default="auto"
         "linear" is the method of the paper: a linear model, trained through a soft version
         of the procedure to keep as many true claims as possible. Other differentiable
-        models, such as `~skdcf.scorers.MLPScorer`, are trained in the same way.
+        models, such as `~skdcf.scorers.MLPModel`, are trained in the same way.
         "neyman-pearson" estimates how likely an error begins at each claim, and orders
         claims by what keeping them costs in risk (`~skdcf.scorers.NeymanPearsonScorer`).
         "auto" trains both and mixes their scores, each with a weight for what it keeps in
@@ -78,9 +78,9 @@ class CoherentConformalFilter(ConformalFilter):
         Number of iterations.
     nonconformity_scores_ : ndarray of shape (n_calibration,)
         Sorted; +inf for a problem without a false claim.
-    answer_scores_ : ndarray of shape (n_calibration,)
+    whole_answer_scores_ : ndarray of shape (n_calibration,)
         Largest path risk of each problem with a false claim, sorted; +inf for the others.
-    largest_risks_ : ndarray of shape (n_calibration,) or None
+    max_path_risks_ : ndarray of shape (n_calibration,) or None
         Largest path risk of each problem, sorted.
     threshold_ : float
         Conformal threshold at ``alpha``; NaN where ``guarantee`` gives problems
@@ -97,10 +97,10 @@ class CoherentConformalFilter(ConformalFilter):
         Where the features are named.
     features_ : transformer or None
         What ``features=`` became when it was fitted.
-    left_over_ : ndarray of int
+    unused_indices_ : ndarray of int
         Positions, among the problems as passed, of those that were free to calibrate and
         were not needed. After `calibrate_parts` a row (part, position in its call) for each.
-    origin_ : dict
+    provenance_ : dict
         How the calibration problems were made, and what their labels mean.
 
     References
@@ -212,9 +212,9 @@ class HardCF(ConformalFilter):
     ----------
     nonconformity_scores_ : ndarray of shape (n_calibration,)
         Sorted; +inf for a problem without a false claim.
-    answer_scores_ : ndarray of shape (n_calibration,)
+    whole_answer_scores_ : ndarray of shape (n_calibration,)
         Largest path risk of each problem with a false claim, sorted; +inf for the others.
-    largest_risks_ : ndarray of shape (n_calibration,) or None
+    max_path_risks_ : ndarray of shape (n_calibration,) or None
         Largest path risk of each problem, sorted.
     threshold_ : float
         Conformal threshold at ``alpha``; NaN where ``guarantee`` gives problems
@@ -231,10 +231,10 @@ class HardCF(ConformalFilter):
         Where the features are named.
     features_ : transformer or None
         What ``features=`` became when it was fitted.
-    left_over_ : ndarray of int
+    unused_indices_ : ndarray of int
         Positions, among the problems as passed, of those that were free to calibrate and
         were not needed. After `calibrate_parts` a row (part, position in its call) for each.
-    origin_ : dict
+    provenance_ : dict
         How the calibration problems were made, and what their labels mean.
 
     Notes
@@ -266,7 +266,7 @@ class HardCF(ConformalFilter):
 
 
 @settings
-class _Untrained(HardCF):
+class _Preset(HardCF):
     """A filter whose scorer is not trained through calibration."""
 
     relaxation: None = field(default=None, init=False)
@@ -275,7 +275,7 @@ class _Untrained(HardCF):
 
 
 @settings
-class IndependentFactuality(_Untrained):
+class IndependentFactuality(_Preset):
     """Conformal factuality without a graph: every claim stands for itself.
 
     Parameters
@@ -297,9 +297,10 @@ class IndependentFactuality(_Untrained):
 
     Attributes
     ----------
-    nonconformity_scores_, answer_scores_, largest_risks_, threshold_, calibration_
+    nonconformity_scores_, whole_answer_scores_, max_path_risks_, threshold_, calibration_
         As in `HardCF`.
-    n_calibration_, scorer_, n_features_in_, feature_names_in_, features_, left_over_, origin_
+    n_calibration_, scorer_, n_features_in_, feature_names_in_, features_, unused_indices_,
+    provenance_
         As in `HardCF`.
 
     References
@@ -321,7 +322,7 @@ class IndependentFactuality(_Untrained):
 
 
 @settings
-class SingleFeatureCF(_Untrained):
+class SingleFeatureCF(_Preset):
     """Coherent factuality on one feature, mixed with that of the claims below.
 
     Parameters
@@ -352,9 +353,10 @@ class SingleFeatureCF(_Untrained):
 
     Attributes
     ----------
-    nonconformity_scores_, answer_scores_, largest_risks_, threshold_, calibration_
+    nonconformity_scores_, whole_answer_scores_, max_path_risks_, threshold_, calibration_
         As in `HardCF`.
-    n_calibration_, scorer_, n_features_in_, feature_names_in_, features_, left_over_, origin_
+    n_calibration_, scorer_, n_features_in_, feature_names_in_, features_, unused_indices_,
+    provenance_
         As in `HardCF`.
 
     Examples
@@ -416,9 +418,10 @@ class BoostedIndependentFactuality(CoherentConformalFilter):
     ----------
     coef_, loss_curve_, n_iter_
         As in `CoherentConformalFilter`.
-    nonconformity_scores_, answer_scores_, largest_risks_, threshold_, calibration_
+    nonconformity_scores_, whole_answer_scores_, max_path_risks_, threshold_, calibration_
         As in `CoherentConformalFilter`.
-    n_calibration_, scorer_, n_features_in_, feature_names_in_, features_, left_over_, origin_
+    n_calibration_, scorer_, n_features_in_, feature_names_in_, features_, unused_indices_,
+    provenance_
         As in `CoherentConformalFilter`.
 
     References
@@ -440,7 +443,7 @@ class BoostedIndependentFactuality(CoherentConformalFilter):
 
 
 @settings
-class XGBoostCF(_Untrained):
+class XGBoostCF(_Preset):
     """Coherent factuality on boosted trees, trained to classify claims.
 
     Needs ``xgboost``.
@@ -469,14 +472,15 @@ class XGBoostCF(_Untrained):
         Number of trees.
     learning_rate : float, default=0.1
         Shrinkage of each tree.
-    label : {"coherent", "own"}, default="coherent"
+    target : {"coherent", "own"}, default="coherent"
         What the trees learn; see `~skdcf.scorers.ClassifierScorer`.
 
     Attributes
     ----------
-    nonconformity_scores_, answer_scores_, largest_risks_, threshold_, calibration_
+    nonconformity_scores_, whole_answer_scores_, max_path_risks_, threshold_, calibration_
         As in `HardCF`.
-    n_calibration_, scorer_, n_features_in_, feature_names_in_, features_, left_over_, origin_
+    n_calibration_, scorer_, n_features_in_, feature_names_in_, features_, unused_indices_,
+    provenance_
         As in `HardCF`.
 
     Examples
@@ -493,11 +497,11 @@ class XGBoostCF(_Untrained):
     max_depth: int = 3
     n_estimators: int = 100
     learning_rate: float = 0.1
-    label: Literal["own", "coherent"] = "coherent"
+    target: Literal["own", "coherent"] = "coherent"
 
     def _wanted_scorer(self, batch):
         xgboost = import_extra("xgboost", "xgboost")
         names = "max_depth", "n_estimators", "learning_rate"
         parameters = {name: getattr(self, name) for name in names}
         trees = xgboost.XGBClassifier(**parameters, n_jobs=1)
-        return ClassifierScorer(trees, label=self.label)
+        return ClassifierScorer(trees, target=self.target)

@@ -16,17 +16,17 @@ from ..guarantees import Calibration
 class Filter(Protocol):
     """All that other rooms ask of a fitted filter, such as `skdcf.HardCF`.
 
-    Its scorer is asked through `columns`, `confidence` and `chance`, but for what only some
-    scorers know.
+    Its scorer is asked through `transform_features`, `confidence` and `error_probability`,
+    but for what only some scorers know.
     """
 
     scorer_: Any
-    origin_: dict[str, Any]
+    provenance_: dict[str, Any]
     calibration_: Calibration
     n_calibration_: int
     nonconformity_scores_: NDArray[np.float64]
-    answer_scores_: NDArray[np.float64]
-    left_over_: Any
+    whole_answer_scores_: NDArray[np.float64]
+    unused_indices_: Any
 
     @property
     def alpha(self) -> float: ...
@@ -35,7 +35,7 @@ class Filter(Protocol):
     @property
     def ties(self) -> str: ...
     def check(self, X: Problems, y: Any = None) -> Any: ...
-    def columns(self, X: Problems) -> Any: ...
+    def transform_features(self, X: Problems) -> Any: ...
     def confidence(self, X: Problems) -> NDArray[Any]: ...
     def path_risk(self, X: Problems) -> NDArray[Any]: ...
     def predict(self, X: Problems, alpha: float | None = None) -> NDArray[Any]: ...
@@ -50,7 +50,7 @@ class Filter(Protocol):
         *,
         output: Literal["graphs", "text"] = "graphs",
     ) -> list[Any]: ...
-    def chance(
+    def error_probability(
         self, X: Problems, masks: Any = None, *, alpha: float | None = None
     ) -> NDArray[np.float64]: ...
     def first_claims(self, X: Problems, share: float = 0.0) -> NDArray[Any]: ...

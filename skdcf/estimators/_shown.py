@@ -20,7 +20,7 @@ from ._parts import choose_one_each
 
 
 def shown_masks(
-    filter: Any, X: Problems, alpha: float, groups: Groups, one_each: bool
+    filter: Any, X: Problems, alpha: float, groups: Groups, one_per_question: bool
 ) -> NDArray[Any]:
     """The masks of `skdcf.monitoring.release_claims`."""
     _refuse_unproven(filter)
@@ -49,7 +49,7 @@ def shown_masks(
     group_of = np.array(
         [list(calibrations).index(n) if n in calibrations else -1 for n in names], int
     )
-    rows = _one_answer_each(batch, hashes, group_of, one_each)
+    rows = _one_answer_each(batch, hashes, group_of, one_per_question)
 
     lowest = segment_min(claims.path_risk, batch.offsets)
     thresholds = np.full(len(batch), -np.inf)
@@ -102,11 +102,11 @@ def _refuse_calibrated(batch, hashes, calibrated):
         )
 
 
-def _one_answer_each(batch, hashes, group_of, one_each):
+def _one_answer_each(batch, hashes, group_of, one_per_question):
     """The problems that make up the batch: one answer to each question in each group."""
     order, _ = hashes.orders()
     rows = choose_one_each(hashes.question, order, group_of)
-    if len(rows) == len(batch) or one_each:
+    if len(rows) == len(batch) or one_per_question:
         return rows
     second = np.setdiff1d(np.arange(len(batch)), rows)[0]
     question = hashes.question[second]
@@ -114,7 +114,7 @@ def _one_answer_each(batch, hashes, group_of, one_each):
     raise ValueError(
         f"{batch.name_of(int(second))} is one of {n_answers} answers to the same question, "
         "and answers to one question are wrong together: pass one answer to each question, "
-        "or one_each=True, which shows the first of each in an order that no label knows"
+        "or one_per_question=True, which shows the first of each in an order that no label knows"
     )
 
 

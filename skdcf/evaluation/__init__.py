@@ -1,6 +1,6 @@
 """Filters compared on the same splits of the same problems, and searches that stay valid."""
 
-from ._chances import ChanceReport, evaluate_chances
+from ._chances import ChanceReport, evaluate_error_probability
 from ._report import ComparisonReport, DifferenceReport
 from ._search import CalibratedSearch, fit_levels
 from .compare import compare_filters
@@ -11,6 +11,6 @@ __all__ = [
     "ComparisonReport",
     "DifferenceReport",
     "compare_filters",
-    "evaluate_chances",
+    "evaluate_error_probability",
     "fit_levels",
 ]

@@ -189,7 +189,7 @@ def _per_question(values, questions):
     return np.bincount(code, values) / count
 
 
-def evaluate_chances(
+def evaluate_error_probability(
     filter: Filter,
     X: Problems,
     y: Labels,
@@ -204,7 +204,7 @@ def evaluate_chances(
     Parameters
     ----------
     filter : fitted filter
-        A filter with a scorer that has hazards, see `chance` of the filter.
+        A filter with a scorer that has hazards, see `error_probability` of the filter.
     X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
         Test problems, as in the filter's `fit`.
     y : sequence of 1-D arrays, one per problem
@@ -232,10 +232,10 @@ def evaluate_chances(
     --------
     >>> from skdcf import CoherentConformalFilter
     >>> from skdcf.datasets import make_reasoning_graphs
-    >>> from skdcf.evaluation import evaluate_chances
+    >>> from skdcf.evaluation import evaluate_error_probability
     >>> graphs, y = make_reasoning_graphs(600, "felm", random_state=0, return_X_y=True)
     >>> cf = CoherentConformalFilter(random_state=0).fit(graphs[:300], y[:300])
-    >>> report = evaluate_chances(cf, graphs[300:], y[300:], n_bins=4)
+    >>> report = evaluate_error_probability(cf, graphs[300:], y[300:], n_bins=4)
     >>> bool(abs(report.stated - report.observed).max() < 0.15)
     True
     """
@@ -247,7 +247,7 @@ def evaluate_chances(
             f"alpha is {alpha:g} and masks are passed as well: the masks say what is kept, "
             "so leave one of the two out"
         )
-    chance = filter.chance(batch, masks)
+    chance = filter.error_probability(batch, masks)
     labels, kept, offsets = flatten(batch.split(labels), masks)
     wrong = segment_sum(kept & (labels != 1), offsets) > 0
     return ChanceReport.from_predictions(

@@ -25,7 +25,7 @@ from ..exceptions import CalibrationWarning
 from ..graphs import Labels, Problems, question_groups
 from ..graphs.problems import pack_graphs
 from ..guarantees import NoFalseClaim
-from ..training.preparing import hold_out, holdout_count
+from ..training.splitting import hold_out, holdout_count
 
 GRIDS = ("param_grid", "param_distributions", "search_spaces")
 WRAPPERS = ("estimator", "search")

@@ -25,7 +25,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from .._checks import check_alphas, check_choice, warn
 from .._files import append_journal, open_journal
 from .._version import __version__
-from ..estimators import accept_origin, calibrated_masks, reason_in_force
+from ..estimators import accept_provenance, calibrated_masks, reason_in_force
 from ..exceptions import CalibrationWarning
 from ..graphs import GraphBatch, Labels, Problems, question_groups
 from ..guarantees import NoFalseClaim
@@ -242,12 +242,12 @@ def run_split(
 ) -> Any:
     """(number, {filter: {metric: one value per alpha, "seconds": time of fitting}}).
 
-    ``reason`` is that of the caller's `accept_origin`, which other processes do not know.
+    ``reason`` is that of the caller's `accept_provenance`, which other processes do not know.
     """
     batch, labels, questions = data
     of_parts = [(batch[p], labels[p], as_groups(questions[p])) for p in parts]
     results = {}
-    with warnings.catch_warnings(), accept_origin(reason):
+    with warnings.catch_warnings(), accept_provenance(reason):
         # The filters are about to be calibrated on other problems, and the caller was
         # told already where those are too few.
         warnings.simplefilter("ignore", CalibrationWarning)

@@ -39,7 +39,7 @@ class _ModelColumn(GraphTransformer):
     Copies that scikit-learn makes share what is kept, as they share the model.
     """
 
-    learns = False
+    requires_fit = False
     per_problem: ClassVar[bool] = False  # the model decides what a number depends on
 
     def __sklearn_clone__(self) -> Self:

@@ -511,7 +511,7 @@ class MetadataIndicators(GraphTransformer):
     keys: Sequence[str] | Mapping[str, Sequence[Any]] = ("model",)
 
     @property
-    def learns(self) -> bool:  # type: ignore[override]
+    def requires_fit(self) -> bool:  # type: ignore[override]
         """Whether the values are taken from the problems of `fit`."""
         return not isinstance(self.keys, Mapping)
 

@@ -37,7 +37,7 @@ class GraphTransformer(TransformerMixin, Settings, auto_wrap_output_keys=None):
 
     Attributes
     ----------
-    learns : bool or None
+    requires_fit : bool or None
         Whether `fit` learns from the problems. None says yes if the class defines a `fit`
         of its own. What a class says holds for its own `fit`, and not for that of a subclass.
     reads_edges : bool
@@ -49,7 +49,7 @@ class GraphTransformer(TransformerMixin, Settings, auto_wrap_output_keys=None):
         Columns of a claim that the claims after it can change.
     """
 
-    learns: bool | None = None
+    requires_fit: bool | None = None
     reads_edges: bool = True
     per_problem: ClassVar[bool] = True
     looks_ahead: ClassVar[frozenset[str]] = frozenset()
@@ -64,10 +64,10 @@ class GraphTransformer(TransformerMixin, Settings, auto_wrap_output_keys=None):
         Returns
         -------
         bool
-            What ``learns`` says; where it is None, whether the class has its own `fit`.
+            What ``requires_fit`` says; where it is None, whether the class has its own `fit`.
         """
         has_own_fit = type(self).fit is not GraphTransformer.fit
-        return has_own_fit if self.learns is None else self.learns
+        return has_own_fit if self.requires_fit is None else self.requires_fit
 
     def fit_transform(self, X: Graphs, y: Any = None) -> GraphBatch:
         """Fit, and transform the same problems; a Pipeline calls this.
@@ -254,7 +254,7 @@ class OptionalColumns(GraphTransformer):
     Subclasses name the columns and the ``field`` of the texts, and make the columns.
     """
 
-    learns = False
+    requires_fit = False
     columns: ClassVar[tuple[str, ...]]
     field: ClassVar[str] = ""
     _parameter_constraints = {"optional": ["boolean"]}

@@ -45,7 +45,7 @@ def list_steps(transformer: Any) -> list[Any]:
     return [] if transformer in (None, "passthrough") else [transformer]
 
 
-def learns(transformer: Any) -> bool:
+def columns_require_fit(transformer: Any) -> bool:
     """Whether a transformer learns from the problems that it is fitted to.
 
     Parameters
@@ -57,7 +57,7 @@ def learns(transformer: Any) -> bool:
     -------
     bool
         A Pipeline learns if one of its steps does. A transformer of this package says so
-        by ``learns``, any other by its tag ``requires_fit``.
+        by ``requires_fit``, any other by its tag ``requires_fit``.
     """
     return any(map(requires_fit, list_steps(transformer)))
 
@@ -206,7 +206,10 @@ def carry_columns(transformer: Any, batch: GraphBatch) -> GraphBatch:
 
 def _count_own(steps):
     """Count the steps at the beginning that are ours and learn nothing."""
-    return [*(_is_own(step) and not learns(step) for step in steps), False].index(False)
+    return [
+        *(_is_own(step) and not columns_require_fit(step) for step in steps),
+        False,
+    ].index(False)
 
 
 def _is_own(step):
@@ -395,7 +398,7 @@ class ClaimTransformer(GraphTransformer):
     transformer: BaseEstimator
 
     def does_learn(self) -> bool:
-        return learns(self.transformer)
+        return columns_require_fit(self.transformer)
 
     def fit(self, X: Graphs, y: Any = None) -> Self:
         """Fit a copy of the transformer to the claims.

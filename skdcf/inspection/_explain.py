@@ -503,9 +503,11 @@ def shap_values(
     filters = filter if isinstance(filter, Sequence) else [filter]
     values_of_each = []
     for fitted_filter in filters:
-        batch = fitted_filter.columns(X)
+        batch = fitted_filter.transform_features(X)
         background_batch = (
-            batch if background is None else fitted_filter.columns(background)
+            batch
+            if background is None
+            else fitted_filter.transform_features(background)
         )
         values_of_each.append(_shapley(fitted_filter.scorer_, batch, background_batch))
     values = np.concatenate(values_of_each)

@@ -454,7 +454,7 @@ def surrogate_agreement(
     from ..relaxation import GridRelaxation, PathRelaxation
 
     levels = check_alphas(alphas)
-    batch = filter.columns(X)
+    batch = filter.transform_features(X)
     true = filter.check(X, y)[1] == 1
     if true.all():
         raise ValueError("no claim is false: there are no scores to compare")

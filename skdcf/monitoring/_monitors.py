@@ -206,8 +206,8 @@ class ExchangeabilityTest(BettingMonitor):
             This object, without bets.
         """
         self.validate()
-        is_filter = getattr(path_risk, "largest_risks_", None) is not None
-        values = path_risk.largest_risks_ if is_filter else largest_of(path_risk)
+        is_filter = getattr(path_risk, "max_path_risks_", None) is not None
+        values = path_risk.max_path_risks_ if is_filter else largest_of(path_risk)
         for name in [name for name in vars(self) if name.endswith("_")]:
             delattr(self, name)
         if is_filter:

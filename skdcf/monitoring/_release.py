@@ -77,9 +77,9 @@ def release(filter: Filter, X: Problems, alpha: float) -> NDArray[np.bool_]:
     0.15
     """
     alpha = check_alpha(alpha)
-    check_is_fitted(filter, "answer_scores_")
+    check_is_fitted(filter, "whole_answer_scores_")
     batch = filter.check(X)
-    scores = filter.answer_scores_
+    scores = filter.whole_answer_scores_
     largest = largest_of(filter.path_risk(batch))
     # An answer's p-value is so many of n + 1: itself, and the calibration problems with
     # an error and no larger risk.
@@ -101,7 +101,7 @@ def release_claims(
     alpha: float,
     *,
     groups: ArrayLike | Literal[False] | None = None,
-    one_each: bool = False,
+    one_per_question: bool = False,
 ) -> NDArray[Any]:
     """Choose the claims to keep so that the texts that are shown can be trusted.
 
@@ -124,7 +124,7 @@ def release_claims(
         Largest expected share of the shown answers with a false claim.
     groups : array-like of shape (n_problems,), or False, optional
         The question that each problem answers, as in ``calibrate`` of the filter.
-    one_each : bool
+    one_per_question : bool
         Of several answers to a question take one, chosen by a hash, and keep nothing of
         the others.
 
@@ -167,4 +167,6 @@ def release_claims(
     """
     alpha = check_alpha(alpha)
     check_is_fitted(filter, "nonconformity_scores_")
-    return shown_masks(filter, X, alpha, groups=groups, one_each=one_each)
+    return shown_masks(
+        filter, X, alpha, groups=groups, one_per_question=one_per_question
+    )

@@ -22,7 +22,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._checks import warn, warn_of_versions
 from .._files import replaced
 from .._version import __version__
-from ..exceptions import SettingWarning
+from ..exceptions import ParameterWarning
 
 FORMAT = 1
 _ABOUT = "skdcf.json"
@@ -153,7 +153,7 @@ def load(path: str | os.PathLike[str], *, trusted: Iterable[str] = ()) -> Any:
     if closed:
         warn(
             f"{path} would open {', '.join(closed)}: taken out, so set it again",
-            SettingWarning,
+            ParameterWarning,
         )
     return loaded
 

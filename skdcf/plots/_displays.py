@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from .._checks import check_choice, import_extra, printable
 from .._parameters import settings
-from ..evaluation import ChanceReport, ComparisonReport, evaluate_chances
+from ..evaluation import ChanceReport, ComparisonReport, evaluate_error_probability
 from ..graphs import Labels
 from ..inspection import SeparationReport, permutation_importance, surrogate_agreement
 from ..metrics import FilterReport, evaluate_filter
@@ -393,14 +393,14 @@ class ChanceDisplay(Display):
         ax : matplotlib Axes, optional
             Where to draw; None is a new figure.
         **settings
-            Further parameters of `skdcf.evaluation.evaluate_chances`.
+            Further parameters of `skdcf.evaluation.evaluate_error_probability`.
 
         Returns
         -------
         ChanceDisplay
             An object of this class, drawn.
         """
-        report = evaluate_chances(estimator, X, y, masks, **settings)
+        report = evaluate_error_probability(estimator, X, y, masks, **settings)
         return cls.from_report(report, ax=ax)
 
     @classmethod

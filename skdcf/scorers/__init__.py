@@ -1,32 +1,32 @@
 """Scorers: from a claim's features to a confidence.
 
 `Scorer` is the one protocol, and every filter takes every scorer. Differentiable models,
-such as `LinearScorer`, become scorers through `ConformalScorer`, which trains them.
+such as `LinearModel`, become scorers through `ConfTrScorer`, which trains them.
 """
 
 from ._classifier import ClassifierScorer
 from ._hazards import NeymanPearsonScorer
 from ._mixture import MixtureScorer
 from ._mixture import Selection as Selection
-from ._models import ConformalScorer, LinearScorer, MLPScorer
+from ._models import ConfTrScorer, LinearModel, MLPModel
 from ._prior import PublicPrior
-from ._scorer import FeatureScorer, FrequencyScorer, LinearForm, Scorer, Task
-from ._tables import HazardTable as HazardTable
-from .making import FunctionScorer as FunctionScorer
+from ._scorer import FeatureScorer, FitTask, FrequencyScorer, LinearForm, Scorer
+from ._tree_tables import HazardTable as HazardTable
+from .resolve import FunctionScorer as FunctionScorer
 
 __all__ = [
     "ClassifierScorer",
-    "ConformalScorer",
+    "ConfTrScorer",
     "FeatureScorer",
+    "FitTask",
     "FrequencyScorer",
     "LinearForm",
-    "LinearScorer",
-    "MLPScorer",
+    "LinearModel",
+    "MLPModel",
     "MixtureScorer",
     "NeymanPearsonScorer",
     "PublicPrior",
     "Scorer",
-    "Task",
 ]
 
 # Classes that files of filters hold, and that nobody has to make.

@@ -15,10 +15,10 @@ from sklearn.frozen import FrozenEstimator
 from .._parameters import HasMethods, StrOptions, settings
 from ..graphs import GraphBatch
 from ..ops.hard import below_true_claims, coherent_labels
-from ..training.preparing import noise_columns
+from ..training.splitting import noise_columns
 from . import _scorer
-from ._scorer import LinearForm, Scorer, Task
-from ._tables import as_table
+from ._scorer import FitTask, LinearForm, Scorer
+from ._tree_tables import as_table
 
 # The methods that say how sure a classifier is.
 SURE = (
@@ -36,7 +36,7 @@ class ClassifierScorer(Scorer):
     estimator : classifier or pipeline, optional
         With ``decision_function`` or ``predict_proba``. None is logistic regression on
         standardised features.
-    label : {"own", "coherent", "hazard"}, default="hazard"
+    target : {"own", "coherent", "hazard"}, default="hazard"
         "hazard" learns the label of the claim from claims whose ancestors are all true:
         what stands below an error is left out. "own" learns the labels of all claims.
         "coherent" learns whether the claim and all its ancestors are true, which is what
@@ -67,22 +67,24 @@ class ClassifierScorer(Scorer):
 
     _parameter_constraints = {
         "estimator": [None, *(HasMethods(["fit", name]) for name in SURE)],
-        "label": [StrOptions({"own", "coherent", "hazard"})],
+        "target": [StrOptions({"own", "coherent", "hazard"})],
     }
 
     estimator: Any = None
     _: KW_ONLY
-    label: Literal["own", "coherent", "hazard"] = "hazard"
+    target: Literal["own", "coherent", "hazard"] = "hazard"
 
     @property
-    def learns(self) -> bool:  # type: ignore[override]
+    def requires_fit(self) -> bool:  # type: ignore[override]
         """Whether `fit` learns; not with a ``FrozenEstimator``, which the caller trained.
 
         All problems calibrate then, and must be new to that estimator.
         """
         return not isinstance(self.estimator, FrozenEstimator)
 
-    def fit(self, batch: GraphBatch, labels: NDArray, task: Task | None = None) -> Self:
+    def fit(
+        self, batch: GraphBatch, labels: NDArray, task: FitTask | None = None
+    ) -> Self:
         """Train the classifier on claims.
 
         Parameters
@@ -91,7 +93,7 @@ class ClassifierScorer(Scorer):
             The problems.
         labels : ndarray of shape (n_claims,)
             1 true, 0 false, -1 unknown. Claims whose label is unknown are left out.
-        task : Task, optional
+        task : FitTask, optional
             What the filter says about the fit.
 
         Returns
@@ -106,19 +108,19 @@ class ClassifierScorer(Scorer):
             trained before do not say which one is true.
         """
         self._noise = noise_columns(_scorer.need_features(batch))
-        target, judged = _targets(self.label, labels, batch)
+        target, judged = _targets(self.target, labels, batch)
         X = self._informative(batch)
         if not judged.all():
             X = X[judged]
             target = target[judged]
-        self.estimator_ = None if self.learns else self.estimator
+        self.estimator_ = None if self.requires_fit else self.estimator
         classes = np.ravel(getattr(self.estimator_, "classes_", [0, 1])).tolist()
         if classes not in ([0, 1], [-1, 1]):
             raise ValueError(
                 f"the classes of {self.estimator} are {classes}: it has to be trained with "
                 "1 for claims that are true and 0 for false ones"
             )
-        if self.learns and len(target) and target.min() != target.max():
+        if self.requires_fit and len(target) and target.min() != target.max():
             if self.estimator is None:
                 self.estimator_ = _fit_logistic(X, target)
             else:
@@ -201,16 +203,16 @@ def _is_linear(estimator):
     return estimator is None or linear
 
 
-def _targets(label, labels, batch):
-    """The label that a classifier learns for each claim, and where it is known."""
-    target = labels == 1
-    judged = labels >= 0
-    if label == "coherent":  # one known error above is enough to know
-        target = coherent_labels(labels, batch)
-        judged = target | ~coherent_labels(labels != 0, batch)
-    return target, judged & below_true_claims(
-        labels, batch
-    ) if label == "hazard" else judged
+def _targets(target, labels, batch):
+    """Return what a classifier learns for each claim, and whether that is known."""
+    positive = labels == 1
+    known = labels >= 0
+    if target == "coherent":  # one false ancestor is enough to know
+        positive = coherent_labels(labels, batch)
+        known = positive | ~coherent_labels(labels != 0, batch)
+    if target == "hazard":
+        known &= below_true_claims(labels, batch)
+    return positive, known
 
 
 def _fit_logistic(X, target):

@@ -18,11 +18,11 @@ from .._parameters import UNIT, settings
 from ..graphs import GraphBatch
 from ..ops.chance import chance_of_error, fit_frailty
 from ..ops.hard import below_true_claims
-from ..ops.price import log_price
-from ..training.preparing import Standardizer
+from ..ops.neyman_pearson import log_price
+from ..training.splitting import Standardizer
 from ._prior import PublicPrior, blend
-from ._scorer import Folded, Scorer, Task, folds, need_features
-from ._tables import as_table, design, join
+from ._scorer import FitTask, Folded, Scorer, folds, need_features
+from ._tree_tables import as_table, design, join
 
 N_FOLDS = 3  # folds for the own hazards that a public prior is weighed against
 MOST_KEPT = 1000  # largest number of claims for which a gain is checked
@@ -125,7 +125,7 @@ class NeymanPearsonScorer(Scorer):
 
     Parameters
     ----------
-    after_error : float, default=0.5
+    weight_after_error : float, default=0.5
         Weight, in [0, 1], of true claims beside a false one. They count among what is
         kept, but what is known of them hangs on the sum of all hazards above, which errs
         most where it is large: counted in full, they cost claims at low alpha.
@@ -158,7 +158,7 @@ class NeymanPearsonScorer(Scorer):
     true_after_error_ : float
         Share of true claims among those below a false one, in training.
     frailty_ : ndarray of shape (3,) or None
-        (theta, a, b) of `chance`: how much answers differ in ways that no feature tells,
+        (theta, a, b) of `error_probability`: how much answers differ in ways that no feature tells,
         and an intercept and a slope of the log odds. None where nothing was learnt out of
         fold, that is without ``public_prior`` and outside a mixture; the hazards then
         count as they stand.
@@ -187,13 +187,13 @@ class NeymanPearsonScorer(Scorer):
 
     _parameter_constraints = {
         "public_prior": [None, PublicPrior],
-        "after_error": [UNIT],
+        "weight_after_error": [UNIT],
         "random_state": ["random_state"],
     }
-    learns = True
+    requires_fit = True
 
     _: KW_ONLY
-    after_error: float = 0.5
+    weight_after_error: float = 0.5
     gain: Gain = 0.75
     public_prior: PublicPrior | None = None
     random_state: int | np.random.RandomState | None = 0
@@ -203,7 +203,9 @@ class NeymanPearsonScorer(Scorer):
         super().validate()
         check_gain(self.gain)
 
-    def fit(self, batch: GraphBatch, labels: NDArray, task: Task | None = None) -> Self:
+    def fit(
+        self, batch: GraphBatch, labels: NDArray, task: FitTask | None = None
+    ) -> Self:
         """Learn the hazards.
 
         Parameters
@@ -213,7 +215,7 @@ class NeymanPearsonScorer(Scorer):
         labels : ndarray of shape (n_claims,)
             1 true, 0 false, -1 unknown. Claims with an unknown label, or with one above
             them, are left out.
-        task : Task, optional
+        task : FitTask, optional
             What the filter says about the fit.
 
         Returns
@@ -226,7 +228,7 @@ class NeymanPearsonScorer(Scorer):
         ValueError
             If the problems have no features, or the public prior does not suit them.
         """
-        task = task or Task()
+        task = task or FitTask()
         if self.public_prior is not None:
             fold_of = folds(len(batch), task.groups, N_FOLDS, task.rng)
             return self.fit_folds(Folded(batch, fold_of), labels, [task])[0][0]
@@ -236,7 +238,7 @@ class NeymanPearsonScorer(Scorer):
         return self
 
     def fit_folds(
-        self, folded: Folded, labels: NDArray, tasks: list[Task]
+        self, folded: Folded, labels: NDArray, tasks: list[FitTask]
     ) -> tuple[list[Self], NDArray[np.float64]]:
         """Learn without each fold in turn; the hazards of all folds are the scorer's.
 
@@ -247,7 +249,7 @@ class NeymanPearsonScorer(Scorer):
             ``folded.fold_of``.
         labels : ndarray of shape (n_claims,)
             1 true, 0 false, -1 unknown.
-        tasks : list of Task
+        tasks : list of FitTask
             One for each level.
 
         Returns
@@ -355,7 +357,9 @@ class NeymanPearsonScorer(Scorer):
     def confidence(self, batch: GraphBatch) -> NDArray[np.float64]:
         return self._price(self.hazard(batch), batch)
 
-    def chance(self, batch: GraphBatch, kept: NDArray[np.bool_]) -> NDArray[np.float64]:
+    def error_probability(
+        self, batch: GraphBatch, kept: NDArray[np.bool_]
+    ) -> NDArray[np.float64]:
         """Chance that something false is kept, for each answer.
 
         Parameters
@@ -373,7 +377,7 @@ class NeymanPearsonScorer(Scorer):
         return chance_of_error(self.hazard(batch), kept, batch, self.frailty_)
 
     def _price(self, log_odds, batch):
-        q = self.after_error * self.true_after_error_
+        q = self.weight_after_error * self.true_after_error_
         return -log_price(log_odds, batch, q, worth_of(self.gain))
 
 

@@ -18,12 +18,12 @@ from ..ops.conformal import leave_one_out_alpha
 from ..ops.hard import nonconformity_scores, path_risk, segment_sum
 from ._classifier import ClassifierScorer
 from ._hazards import Gain, NeymanPearsonScorer, check_gain, worth_of
-from ._models import ConformalScorer, LinearScorer
+from ._models import ConfTrScorer, LinearModel
 from ._prior import PublicPrior, unasked
 from ._scorer import (
+    FitTask,
     Folded,
     Scorer,
-    Task,
     confidence_of_each,
     fit_folds,
     folds,
@@ -131,7 +131,7 @@ class MixtureScorer(Scorer):
         "public_prior": ["boolean", PublicPrior],
         "n_folds": [at_least(2, Integral)],
     }
-    learns = uses_alpha = True
+    requires_fit = uses_alpha = True
 
     members: dict[str, Scorer] | None = None
     _: KW_ONLY
@@ -160,10 +160,14 @@ class MixtureScorer(Scorer):
         """Whether some member trains through a relaxation."""
         return any(m.uses_relaxation for m in self._fresh_members().values())
 
-    def fit(self, batch: GraphBatch, labels: NDArray, task: Task | None = None) -> Self:
-        return self._fit_into([self], batch, labels, [task or Task()])[0]
+    def fit(
+        self, batch: GraphBatch, labels: NDArray, task: FitTask | None = None
+    ) -> Self:
+        return self._fit_into([self], batch, labels, [task or FitTask()])[0]
 
-    def fit_levels(self, batch: GraphBatch, labels: NDArray, tasks: list[Task]) -> list:
+    def fit_levels(
+        self, batch: GraphBatch, labels: NDArray, tasks: list[FitTask]
+    ) -> list:
         fresh = [clone(self) for _ in tasks]
         return self._fit_into(fresh, batch, labels, tasks)
 
@@ -270,8 +274,8 @@ class MixtureScorer(Scorer):
         if self.members is None:
             # From zeros, so that nothing but the folds is left to chance; a random start
             # has to lie elsewhere, since zeros tell no direction to learn in.
-            starts_at_random = training is not None and training.start == "random"
-            linear = ConformalScorer(LinearScorer(1.0 if starts_at_random else 0.0))
+            starts_at_random = training is not None and training.init == "random"
+            linear = ConfTrScorer(LinearModel(1.0 if starts_at_random else 0.0))
             neyman_pearson = NeymanPearsonScorer(
                 gain=self.gain, public_prior=public_prior
             )
@@ -306,8 +310,12 @@ class MixtureScorer(Scorer):
         """The priors of all members."""
         return tuple(prior for member in self._members() for prior in member.priors)
 
-    @available_if(lambda self: any(hasattr(m, "chance") for m in self._members()))
-    def chance(self, batch: GraphBatch, kept: NDArray[np.bool_]) -> NDArray[np.float64]:
+    @available_if(
+        lambda self: any(hasattr(m, "error_probability") for m in self._members())
+    )
+    def error_probability(
+        self, batch: GraphBatch, kept: NDArray[np.bool_]
+    ) -> NDArray[np.float64]:
         """What the first member that states chances says.
 
         Parameters
@@ -322,8 +330,8 @@ class MixtureScorer(Scorer):
         ndarray of shape (n_problems,)
             The chance of each problem that something false is among what is kept.
         """
-        member = next(m for m in self._members() if hasattr(m, "chance"))
-        return member.chance(batch, kept)
+        member = next(m for m in self._members() if hasattr(m, "error_probability"))
+        return member.error_probability(batch, kept)
 
     def confidence(self, batch: GraphBatch) -> NDArray[np.float64]:
         each = np.array([m.confidence(batch) for m in self.members_.values()])

@@ -5,7 +5,7 @@ array, or lists, tuples and dicts of arrays. ``model(params, X)`` turns rows of
 standardised features into confidences, without state and with operations that autograd
 follows (operators, or functions of ``autograd.numpy``). A constant added to all
 confidences changes nothing, so no intercept is needed, and one does no harm.
-`ConformalScorer` makes a scorer of a model.
+`ConfTrScorer` makes a scorer of a model.
 
 A third method is optional and saves time: ``vjp(params, X, gradient)`` takes the
 derivative of a loss in the confidences, shape (n_claims,), to that in the parameters.
@@ -25,14 +25,14 @@ from sklearn.exceptions import ConvergenceWarning
 from .._checks import warn
 from .._parameters import HasMethods, Settings, at_least, settings
 from ..graphs import GraphBatch
-from ._scorer import LinearForm, Scorer, Task, need_features
+from ._scorer import FitTask, LinearForm, Scorer, need_features
 
 
 @settings
-class LinearScorer(Settings):
+class LinearModel(Settings):
     """A model, not yet a scorer: a weighted sum of the standardised features.
 
-    `ConformalScorer` trains it, and is the scorer.
+    `ConfTrScorer` trains it, and is the scorer.
 
     Parameters
     ----------
@@ -43,8 +43,8 @@ class LinearScorer(Settings):
     Examples
     --------
     >>> import numpy as np
-    >>> from skdcf.scorers import LinearScorer
-    >>> LinearScorer()(np.array([0.5, -1.0]), np.array([[2.0, 1.0], [0.0, 1.0]]))
+    >>> from skdcf.scorers import LinearModel
+    >>> LinearModel()(np.array([0.5, -1.0]), np.array([[2.0, 1.0], [0.0, 1.0]]))
     array([ 0., -1.])
     """
 
@@ -96,10 +96,10 @@ class LinearScorer(Settings):
 
 
 @settings
-class MLPScorer(Settings):
+class MLPModel(Settings):
     """A model, not yet a scorer: a multi-layer perceptron with tanh units.
 
-    ``ConformalScorer(MLPScorer())`` trains it, and is the scorer.
+    ``ConfTrScorer(MLPModel())`` trains it, and is the scorer.
 
     Parameters
     ----------
@@ -109,8 +109,8 @@ class MLPScorer(Settings):
     Examples
     --------
     >>> import numpy as np
-    >>> from skdcf.scorers import MLPScorer
-    >>> model = MLPScorer((4, 2))
+    >>> from skdcf.scorers import MLPModel
+    >>> model = MLPModel((4, 2))
     >>> params = model.init(3, np.random.RandomState(0))
     >>> [(w.shape, b.shape) for w, b in params]
     [((3, 4), (4,)), ((4, 2), (2,)), ((2, 1), (1,))]
@@ -178,13 +178,13 @@ def _tanh(x):
 
 
 @settings
-class ConformalScorer(Scorer):
+class ConfTrScorer(Scorer):
     """A differentiable model, trained for what calibration does to its scores.
 
     Parameters
     ----------
     model : differentiable model or None, default=None
-        Such as `LinearScorer` (None) or `MLPScorer`.
+        Such as `LinearModel` (None) or `MLPModel`.
 
     Attributes
     ----------
@@ -210,19 +210,21 @@ class ConformalScorer(Scorer):
     --------
     >>> from skdcf import HardCF
     >>> from skdcf.datasets import make_reasoning_graphs
-    >>> from skdcf.scorers import ConformalScorer, MLPScorer
+    >>> from skdcf.scorers import ConfTrScorer, MLPModel
     >>> graphs, y = make_reasoning_graphs(200, random_state=0, return_X_y=True)
-    >>> cf = HardCF(ConformalScorer(MLPScorer((4,))), random_state=0).fit(graphs, y)
+    >>> cf = HardCF(ConfTrScorer(MLPModel((4,))), random_state=0).fit(graphs, y)
     >>> cf.scorer_.loss_curve_[-1] < cf.scorer_.loss_curve_[0]
     True
     """
 
     _parameter_constraints = {"model": [None, HasMethods(["init", "__call__"])]}
-    learns = uses_alpha = uses_relaxation = True
+    requires_fit = uses_alpha = uses_relaxation = True
 
     model: Any = None
 
-    def fit(self, batch: GraphBatch, labels: NDArray, task: Task | None = None) -> Self:
+    def fit(
+        self, batch: GraphBatch, labels: NDArray, task: FitTask | None = None
+    ) -> Self:
         """Train the model for ``task.alpha``.
 
         Parameters
@@ -231,7 +233,7 @@ class ConformalScorer(Scorer):
             The problems.
         labels : ndarray of shape (n_claims,)
             1 true, 0 false, -1 unknown.
-        task : Task, optional
+        task : FitTask, optional
             What the filter says about the fit.
 
         Returns
@@ -244,10 +246,12 @@ class ConformalScorer(Scorer):
         ConvergenceWarning
             If there was nothing to learn, or training ended early.
         """
-        results = self._train(batch, labels, tasks=[task or Task()])
+        results = self._train(batch, labels, tasks=[task or FitTask()])
         return self._adopt(results[0])
 
-    def fit_levels(self, batch: GraphBatch, labels: NDArray, tasks: list[Task]) -> list:
+    def fit_levels(
+        self, batch: GraphBatch, labels: NDArray, tasks: list[FitTask]
+    ) -> list:
         # All but alpha is read from the first task, its source of randomness too.
         results = self._train(batch, labels, tasks)
         return [clone(self)._adopt(training_result) for training_result in results]
@@ -273,7 +277,7 @@ class ConformalScorer(Scorer):
         )
 
     def _fresh_model(self):
-        return LinearScorer() if self.model is None else clone(self.model, safe=False)
+        return LinearModel() if self.model is None else clone(self.model, safe=False)
 
     def _adopt(self, result):
         # `train` used one copy of the model for all levels. Each scorer has its own.
@@ -290,12 +294,12 @@ class ConformalScorer(Scorer):
     def coef_(self) -> NDArray[np.float64]:
         """Weights of a linear model, per unit of the features as passed."""
         # A subclass may compute something else.
-        if type(self.model_) is not LinearScorer:
-            raise AttributeError("coef_: the model is not a plain LinearScorer")
+        if type(self.model_) is not LinearModel:
+            raise AttributeError("coef_: the model is not a plain LinearModel")
         return self.standardizer_.raw_weights(self.params_) / self.scale_
 
     def linear_form(self, batch: GraphBatch) -> LinearForm | None:
-        if type(self.model_) is not LinearScorer:
+        if type(self.model_) is not LinearModel:
             return None
         weights = self.coef_
         # For a constant column the scale is infinite, and so are the bounds; its weight is 0.

@@ -17,14 +17,14 @@ from scipy.special import expit
 
 from .._checks import warn
 from .._parameters import settings
-from ..exceptions import GuaranteeWarning, SettingWarning
+from ..exceptions import GuaranteeWarning, ParameterWarning
 from ..graphs import GraphBatch
 from ..graphs.hashes import question_hashes
 from ..ops.chance import chance_of_error
-from ..ops.price import log_price
-from ..training.preparing import Standardizer
-from ._scorer import Scorer, Task
-from ._tables import HazardTable, design
+from ..ops.neyman_pearson import log_price
+from ..training.splitting import Standardizer
+from ._scorer import FitTask, Scorer
+from ._tree_tables import HazardTable, design
 
 FORMAT = "skdcf public prior 3"  # also raised when a column changes its meaning
 BLOCK = 128  # claims at once, whose places in all trees stay in the cache
@@ -100,14 +100,17 @@ class PublicPrior(Scorer):
     True
     """
 
-    learns = False
+    requires_fit = False
     _parameter_constraints = {"file": [None, str, os.PathLike]}
     _opens, _ships = ("file",), "agreement"
 
     file: str | os.PathLike | None = None
 
     def fit(
-        self, batch: GraphBatch, labels: NDArray | None = None, task: Task | None = None
+        self,
+        batch: GraphBatch,
+        labels: NDArray | None = None,
+        task: FitTask | None = None,
     ) -> Self:
         """Read the file, and check that it may be used for these problems.
 
@@ -117,7 +120,7 @@ class PublicPrior(Scorer):
             The problems.
         labels : object, optional
             Not looked at.
-        task : Task, optional
+        task : FitTask, optional
             What the filter says about the fit.
 
         Returns
@@ -269,7 +272,7 @@ class PublicPrior(Scorer):
         """
         _warn_of_unasked(questions)
         if len(apart) >= TELL and (reason := self.reason_against(apart)):
-            warn(f"the public prior may keep few claims: {reason}", SettingWarning)
+            warn(f"the public prior may keep few claims: {reason}", ParameterWarning)
 
     def hazard(self, batch: GraphBatch) -> NDArray[np.float64]:
         """Log odds that a claim is false, given that all its ancestors are true.
@@ -327,7 +330,9 @@ class PublicPrior(Scorer):
         q = 0.5 * self.true_after_error_
         return -log_price(self.hazard(batch), batch, q)
 
-    def chance(self, batch: GraphBatch, kept: NDArray[np.bool_]) -> NDArray[np.float64]:
+    def error_probability(
+        self, batch: GraphBatch, kept: NDArray[np.bool_]
+    ) -> NDArray[np.float64]:
         """Chance that something false is kept, for each answer.
 
         Parameters

@@ -83,7 +83,7 @@ class LinearForm:
 
 
 @dataclass(frozen=True)
-class Task:
+class FitTask:
     """The task that a filter gives its scorer in a fit.
 
     Parameters
@@ -113,7 +113,7 @@ class Task:
     verbose: int = 0
     questions: np.ndarray | None = None
 
-    def on(self, rows: NDArray[np.bool_]) -> Task:
+    def on(self, rows: NDArray[np.bool_]) -> FitTask:
         """The task for some of the problems, silent, with a copy of the randomness.
 
         Parameters
@@ -123,7 +123,7 @@ class Task:
 
         Returns
         -------
-        Task
+        FitTask
             The task of these problems.
         """
         groups = None if self.groups is None else self.groups[rows]
@@ -141,7 +141,7 @@ class Scorer(Settings, metaclass=ABCMeta):
 
     Attributes
     ----------
-    learns : bool or None
+    requires_fit : bool or None
         Whether `fit` learns from the problems. None says yes if the class defines `fit`
         or `fit_levels`: also a `fit` that looks at no label follows the problems that it is
         given. A filter then holds the problems that it calibrates on out of `fit`. False
@@ -177,8 +177,8 @@ class Scorer(Settings, metaclass=ABCMeta):
     199
     """
 
-    learns: bool | None = None
-    exact = False
+    requires_fit: bool | None = None
+    batch_invariant = False
     uses_alpha = False
     uses_relaxation = False
     resolution = 1e-10
@@ -194,7 +194,9 @@ class Scorer(Settings, metaclass=ABCMeta):
         """
         return None
 
-    def fit(self, batch: GraphBatch, labels: NDArray, task: Task | None = None) -> Self:
+    def fit(
+        self, batch: GraphBatch, labels: NDArray, task: FitTask | None = None
+    ) -> Self:
         """Learn, or check that the scorer fits the problems.
 
         Parameters
@@ -203,7 +205,7 @@ class Scorer(Settings, metaclass=ABCMeta):
             Training problems.
         labels : ndarray of int, shape (n_claims,)
             1 true, 0 false, -1 unknown.
-        task : Task, optional
+        task : FitTask, optional
             What the filter says about the fit.
 
         Returns
@@ -213,7 +215,9 @@ class Scorer(Settings, metaclass=ABCMeta):
         """
         return self
 
-    def fit_levels(self, batch: GraphBatch, labels: NDArray, tasks: list[Task]) -> list:
+    def fit_levels(
+        self, batch: GraphBatch, labels: NDArray, tasks: list[FitTask]
+    ) -> list:
         """One fitted scorer per task; the tasks differ in alpha alone.
 
         Parameters
@@ -222,7 +226,7 @@ class Scorer(Settings, metaclass=ABCMeta):
             The problems.
         labels : ndarray of shape (n_claims,)
             1 true, 0 false, -1 unknown.
-        tasks : list of Task
+        tasks : list of FitTask
             One for each level.
 
         Returns
@@ -292,10 +296,10 @@ def probed_form(decide, n_features):
     return LinearForm.unbounded(confidences[1:] - confidences[0], confidences[0])
 
 
-def does_learn(scorer: Scorer) -> bool:
+def scorer_requires_fit(scorer: Scorer) -> bool:
     """Whether `fit` of a scorer learns from the problems that it is given."""
-    if scorer.learns is not None:
-        return scorer.learns
+    if scorer.requires_fit is not None:
+        return scorer.requires_fit
     cls = type(scorer)
     return any(getattr(cls, name) is not getattr(Scorer, name) for name in FITTING)
 
@@ -398,8 +402,8 @@ class FeatureScorer(Scorer):
     array([3., 5.])
     """
 
-    learns = False
-    exact = True
+    requires_fit = False
+    batch_invariant = True
 
     feature: str | int
 

@@ -4,7 +4,7 @@ The settings load no autograd, so that a filter that holds some predicts without
 """
 
 from ._settings import LBFGS, Adam, SoftTraining
-from .preparing import Standardizer as Standardizer
+from .splitting import Standardizer as Standardizer
 
 __all__ = ["LBFGS", "Adam", "SoftTraining"]
 

@@ -15,7 +15,7 @@ from scipy.optimize import minimize
 
 from .. import _parameters as allowed
 from .._parameters import HasMethods, Settings, settings
-from .preparing import holdout_count
+from .splitting import holdout_count
 
 
 @settings
@@ -190,7 +190,7 @@ class SoftTraining(Settings):
         None is ``LBFGS()``.
     loss : {"log-retention", "retention"}, default="log-retention"
         What is minimised: minus the logarithm of the soft retention, or minus it.
-    start : {"coherent", "random"}, default="coherent"
+    init : {"coherent", "random"}, default="coherent"
         "coherent" starts from logistic regression of "this claim and all its ancestors
         are true"; "random" from small random numbers.
     shrinkage : float, default=100.0
@@ -212,7 +212,7 @@ class SoftTraining(Settings):
     _parameter_constraints = {
         "optimizer": [None, HasMethods(["minimize", "validate", "n_validation"])],
         "loss": [allowed.StrOptions({"log-retention", "retention"})],
-        "start": [allowed.StrOptions({"coherent", "random"})],
+        "init": [allowed.StrOptions({"coherent", "random"})],
         "shrinkage": [allowed.at_least(0)],
         "unit_variance": ["boolean"],
     }
@@ -220,7 +220,7 @@ class SoftTraining(Settings):
     optimizer: LBFGS | Adam | None = None
     _: KW_ONLY
     loss: Literal["log-retention", "retention"] = "log-retention"
-    start: Literal["coherent", "random"] = "coherent"
+    init: Literal["coherent", "random"] = "coherent"
     shrinkage: float = 100.0
     unit_variance: bool = True
 
@@ -232,7 +232,7 @@ class SoftTraining(Settings):
         -------
         SoftTraining
         """
-        plain: dict[str, Any] = {"loss": "retention", "start": "random"}
+        plain: dict[str, Any] = {"loss": "retention", "init": "random"}
         return cls(Adam(), **plain, shrinkage=0.0, unit_variance=False)
 
     def validate(self) -> None:
@@ -240,10 +240,10 @@ class SoftTraining(Settings):
         super().validate()
         if self.optimizer is not None:
             self.optimizer.validate()
-        if self.start == "random" and self.shrinkage:
+        if self.init == "random" and self.shrinkage:
             raise ValueError(
                 f"shrinkage is {self.shrinkage!r}, but it pulls towards a coherent start "
-                'and this one is random: set shrinkage=0, or start="coherent"'
+                'and this one is random: set shrinkage=0, or init="coherent"'
             )
 
 

@@ -31,7 +31,7 @@ from .._checks import check_alpha
 from ..graphs import GraphBatch
 from ..ops.hard import coherent_labels
 from ._settings import LBFGS, lbfgs
-from .preparing import Standardizer, hold_out, pick
+from .splitting import Standardizer, hold_out, pick
 
 
 @dataclass
@@ -92,7 +92,7 @@ def train(
     Parameters
     ----------
     model : differentiable model
-        As `skdcf.scorers.LinearScorer`.
+        As `skdcf.scorers.LinearModel`.
     relaxation : PathRelaxation or GridRelaxation
     training : SoftTraining
     batch : GraphBatch
@@ -123,11 +123,11 @@ def train(
     >>> from skdcf.datasets import make_reasoning_graphs
     >>> from skdcf.graphs import pack_labels
     >>> from skdcf.relaxation import PathRelaxation
-    >>> from skdcf.scorers import LinearScorer
+    >>> from skdcf.scorers import LinearModel
     >>> from skdcf.training import SoftTraining
     >>> from skdcf.training.loop import train
     >>> graphs, y = make_reasoning_graphs(100, random_state=0, return_X_y=True)
-    >>> setting = LinearScorer(), PathRelaxation(), SoftTraining()
+    >>> setting = LinearModel(), PathRelaxation(), SoftTraining()
     >>> rng = np.random.RandomState(0)
     >>> [out] = train(*setting, graphs, pack_labels(y, graphs), [0.1], rng=rng)
     >>> out.params.shape, out.converged, out.loss_curve[-1] < out.loss_curve[0]
@@ -165,7 +165,7 @@ class _Run:
         self.standardizer = Standardizer.fit(batch.features)
         self.X = self.standardizer(batch.features)
         x, self.unflatten = flatten_params(self.model.init(self.X.shape[1], self.rng))
-        if self.training.start == "coherent":
+        if self.training.init == "coherent":
             x = start_coherent(
                 self.model, self.X, batch, labels=labels, x=x, unflatten=self.unflatten
             )
@@ -314,7 +314,7 @@ def fit_logistic(
 ) -> NDArray[Any]:
     """Find parameters that minimise ``|params|^2 / 2 + C sum of log losses``.
 
-    With `LinearScorer` this is logistic regression; the intercept is free.
+    With `LinearModel` this is logistic regression; the intercept is free.
 
     Parameters
     ----------

@@ -36,7 +36,7 @@ from skdcf.monitoring import (
 from skdcf.persistence import CalibratedThreshold, load_threshold, save_threshold
 from skdcf.plots import ReasoningGraphDisplay, ReportDisplay
 from skdcf.relaxation import GridRelaxation
-from skdcf.scorers import ClassifierScorer, LinearScorer, NeymanPearsonScorer
+from skdcf.scorers import ClassifierScorer, LinearModel, NeymanPearsonScorer
 from skdcf.training import LBFGS, SoftTraining
 
 Masks = NDArray[np.object_]
@@ -52,7 +52,7 @@ def make_filters() -> dict[str, BaseEstimator]:
     training = SoftTraining(optimizer=LBFGS(max_iter=5))
     return {
         "trained": CoherentConformalFilter(
-            LinearScorer(),
+            LinearModel(),
             relaxation=GridRelaxation(),
             training=training,
             random_state=0,

@@ -113,7 +113,7 @@ def _with_people(judged, options):
                 metadata = dict(set_label_sources(graph, sources).metadata or {})
             if kind == "human":
                 is_reached = all_begun and not graph.n_claims
-                metadata.setdefault("drawn", "reached" if is_reached else "random")
+                metadata.setdefault("sampling", "reached" if is_reached else "random")
             marked.append(graph.replace(metadata=metadata))
     return Bunch(
         graphs=GraphBatch.from_graphs(marked), labels=[*judged.labels, *people.labels]
@@ -143,14 +143,18 @@ def _save(filter, data, options):
     files.inform(f"promise: {filter.describe()}")
     files.inform(*_levels_to_choose(filter, data))
     files.inform(*_checks_to_spend(filter, data))
-    left = f" ({len(filter.left_over_)} left over)" if len(filter.left_over_) else ""
+    left = (
+        f" ({len(filter.unused_indices_)} left over)"
+        if len(filter.unused_indices_)
+        else ""
+    )
     files.inform(
         f"{n} answers calibrated{left}; they allow levels from alpha = {low:.3g} on"
     )
     selection = getattr(filter.scorer_, "selection_", None)
     if selection and selection.prior:
         files.inform(*_describe_prior(selection, options.verbose))
-    for reason in filter.origin_.get("accepted", ()):
+    for reason in filter.provenance_.get("accepted", ()):
         files.inform(f"problems made otherwise were accepted: {reason}")
     if keeps_nothing:
         files.inform(
@@ -251,7 +255,7 @@ def filter_problems(options):
         f"{counts['kept']} of {counts['claims']} claims kept in {counts['problems']} "
         f"problems; in {counts['empty']} of them nothing is left"
     )
-    if not hasattr(filter.scorer_, "chance"):
+    if not hasattr(filter.scorer_, "error_probability"):
         files.inform(
             "no chance is stated of single texts: the scorer orders claims, and does not say "
             "how likely an error is"
@@ -278,7 +282,7 @@ class Line:
         What is kept.
     levels : ndarray of float, shape (n_claims,)
         The smallest alpha at which each claim is kept.
-    chance : float or None
+    error_probability : float or None
         How likely something false is kept; None where that is not known, or nothing is.
     is_promised : bool
         Whether the text is one that the filter keeps.
@@ -291,7 +295,7 @@ class Line:
     names: dict[str, str]
     mask: Any = None
     levels: Any = None
-    chance: float | None = None
+    error_probability: float | None = None
     is_promised: bool = True
     checked: list[int] | None = None
 
@@ -344,8 +348,8 @@ def decided(filter, rows, graphs, *, masks, counts):
     """Yield each `Line` with its mask, its chance and the levels of its claims."""
     levels = filter.predict_alpha(graphs)
     chances = np.full(len(masks), np.nan)
-    if hasattr(filter.scorer_, "chance"):
-        chances = filter.chance(graphs, masks)
+    if hasattr(filter.scorer_, "error_probability"):
+        chances = filter.error_probability(graphs, masks)
 
     for i, row in enumerate(rows):
         n = int(masks[i].sum())
@@ -354,14 +358,18 @@ def decided(filter, rows, graphs, *, masks, counts):
             row,
             mask=masks[i],
             levels=levels[i],
-            chance=None if np.isnan(chances[i]) else round(float(chances[i]), 4),
+            error_probability=None
+            if np.isnan(chances[i])
+            else round(float(chances[i]), 4),
         )
 
 
 def _shown(filter, rows, alpha, options, counts):
     """Yield each `Line`, decided such that the texts that are shown can be trusted."""
     graphs = GraphBatch.from_graphs([row.problem.graph for row in rows])
-    masks = release_claims(filter, graphs, alpha, one_each=options.one_each)
+    masks = release_claims(
+        filter, graphs, alpha, one_per_question=options.one_per_question
+    )
     n_shown = sum(bool(mask.any()) for mask in masks)
     files.inform(
         f"{n_shown} of {len(rows)} answers are shown. Of the shown texts of a batch like this "
@@ -405,7 +413,7 @@ def marked_text(row, mark_checked=False):
     text = kept_text(graph, row.mask)
     if row.is_promised:
         return text
-    return f"[nothing is promised; {row.chance:.0%} chance of something false] {text}"
+    return f"[nothing is promised; {row.error_probability:.0%} chance of something false] {text}"
 
 
 def format_row(row, about, options, *, mark_checked=False):
@@ -415,8 +423,8 @@ def format_row(row, about, options, *, mark_checked=False):
     # A text that the filter would not keep must not carry its level.
     if not row.is_promised:
         result = {"promise": "none", "note": _NOT_PROMISED}
-    if row.chance is not None:
-        result["chance"] = row.chance
+    if row.error_probability is not None:
+        result["error_probability"] = row.error_probability
     if row.checked is not None:
         result["checked"] = row.checked
     text = None
@@ -678,8 +686,8 @@ def evaluate(options):
     chances = None
     if options.picture:
         refuse_without_hazards(model.scorer_)
-    if hasattr(model.scorer_, "chance"):
-        chances = evaluation.evaluate_chances(model, graphs, labels)
+    if hasattr(model.scorer_, "error_probability"):
+        chances = evaluation.evaluate_error_probability(model, graphs, labels)
     if options.json:
         files.show(asdict(report) | {"chances": chances and asdict(chances)}, True)
     else:

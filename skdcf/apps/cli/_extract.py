@@ -91,7 +91,7 @@ def answer(options):
             "flags",
             "text_promise",
             "complete",
-            "chance",
+            "error_probability",
         )
         row = {name: getattr(filtered, name) for name in names}
         print(json.dumps(plain(row | {"claims": filtered.original.claims})))
@@ -102,10 +102,10 @@ def answer(options):
     for text, reason in filtered.dropped:
         inform(f"dropped: {printable(text)}: {reason}")
     inform(f"alpha = {filtered.alpha:g}; the promise covers: {filtered.text_promise}")
-    if filtered.chance is not None:
+    if filtered.error_probability is not None:
         inform(
-            f"{filtered.chance:.0%} chance of something false in this text, an estimate and "
-            "no promise"
+            f"{filtered.error_probability:.0%} chance of something false in this text, an "
+            "estimate and no promise"
         )
     inform(*filtered.flags)
 

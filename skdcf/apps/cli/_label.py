@@ -20,14 +20,14 @@ import numpy as np
 from ... import GraphBatch, datasets, load
 from ..._checks import printable
 from ..._files import write_text
-from ...metrics import audit_bound
+from ...metrics import error_rate_upper_bound
 from .. import labelling
 from ..labelling.sources import WORDS, get_label_sources, set_label_sources
 from ._commands import decided, format_row, iterate_rows, marked_text
 from ._files import check_folder, inform, read_problems, write_lines
 
 _SHOWN = 20  # disagreements
-_CERTAINTY = 0.95
+_CONFIDENCE_LEVEL = 0.95
 _DRAWN_BY_DEFAULT = 50
 #: Options of labelling, by the names that they have here.
 _LABELLING = {
@@ -151,7 +151,7 @@ def _review(options):
         decisions = decided(filter, rows, graphs, masks=unchecked, counts=Counter())
         lines = [
             replace(
-                _judged(row, store, i, meaning=meaning, drawn="review"),
+                _judged(row, store, i, meaning=meaning, sampling="review"),
                 mask=masks[i],
                 checked=checked,
             )
@@ -211,23 +211,26 @@ def _audit(options):
             counts=Counter(),
         )
         lines = [
-            _judged(row, store, i, meaning=meaning, drawn="audit")
+            _judged(row, store, i, meaning=meaning, sampling="audit")
             for i, row in enumerate(decisions)
         ]
         _write_rows(options, lines, _level(filter, options))
     verdicts = order.verdicts(store)
     n_open = verdicts.count("open")
     n_wrong = verdicts.count("wrong") + n_open
-    bound = audit_bound(n_wrong, len(drawn), certainty=_CERTAINTY)
+    bound = error_rate_upper_bound(
+        n_wrong, len(drawn), confidence_level=_CONFIDENCE_LEVEL
+    )
     if n_open:
         inform(
             f"{n_open} of the {len(drawn)} texts are not judged yet, and count as wrong: the "
             "next start goes on there"
         )
     print(
-        f"with {_CERTAINTY:.0%} certainty at most {bound:.1%} of the {n_shown} texts of which "
-        f"something is kept hold something false: {n_wrong} of {len(drawn)} that were drawn "
-        f"blindly. That is at most {bound * n_shown / len(rows):.1%} of all {len(rows)} answers"
+        f"with {_CONFIDENCE_LEVEL:.0%} confidence, at most {bound:.1%} of the {n_shown} texts "
+        f"of which something is kept hold something false: {n_wrong} of {len(drawn)} that were "
+        f"drawn blindly. That is at most {bound * n_shown / len(rows):.1%} of all "
+        f"{len(rows)} answers"
     )
     inform(f"saved in {journal}")
 
@@ -249,7 +252,9 @@ def _level(filter, options):
 
 def _meaning_of_filter(options, filter, graphs):
     """Find what a label means, which is what it meant at calibration if that is known."""
-    meanings = {meaning for meaning in filter.origin_.get("label_meaning", ())} - {None}
+    meanings = {meaning for meaning in filter.provenance_.get("label_meaning", ())} - {
+        None
+    }
     if len(meanings) != 1:
         return _meaning(options, graphs)
     [meaning] = meanings
@@ -261,7 +266,7 @@ def _meaning_of_filter(options, filter, graphs):
     return meaning
 
 
-def _judged(row, store, i, *, meaning, drawn):
+def _judged(row, store, i, *, meaning, sampling):
     """The line of an answer with its verdicts as labels, marked as what may not calibrate."""
     graph = row.problem.graph
     labels = row.problem.labels
@@ -276,7 +281,7 @@ def _judged(row, store, i, *, meaning, drawn):
         labels[v] = WORDS[word]
         by = next(by for by in names if said[by][v] == word)
         sources[v] = store.sources(i, by)[v]
-    metadata = {**(row.problem.metadata or {}), "drawn": drawn}
+    metadata = {**(row.problem.metadata or {}), "sampling": sampling}
     metadata |= {"label_meaning": meaning}
     marked = set_label_sources(graph.replace(metadata=metadata), sources)
     problem = row.problem._replace(
@@ -374,11 +379,11 @@ def _drawn(store, by, options):
     return ["reached" if i in reached else "random" for i in range(len(store.graphs))]
 
 
-def _with_metadata(graph, meaning, drawn):
-    metadata = {k: v for k, v in (graph.metadata or {}).items() if k != "drawn"}
+def _with_metadata(graph, meaning, sampling):
+    metadata = {k: v for k, v in (graph.metadata or {}).items() if k != "sampling"}
     metadata["label_meaning"] = meaning
-    if drawn is not None:
-        metadata["drawn"] = drawn
+    if sampling is not None:
+        metadata["sampling"] = sampling
     return graph.replace(metadata=metadata)
 
 
@@ -386,7 +391,7 @@ def _write(options, store, by, *, meaning, problems):
     out = store.export(by)
     marks = zip(out.graphs, _drawn(store, by, options), strict=True)
     graphs = GraphBatch.from_graphs(
-        [_with_metadata(g, meaning, drawn) for g, drawn in marks]
+        [_with_metadata(g, meaning, sampling) for g, sampling in marks]
     )
     if options.output:
         datasets.write_jsonl(

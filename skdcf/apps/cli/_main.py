@@ -60,7 +60,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             module, _, name = options.run.partition(":")
             with _interrupted_later():
                 run = getattr(import_module(f".{module}", __package__), name)
-            with _accepted(getattr(options, "accept_origin", None)):
+            with _accepted(getattr(options, "accept_provenance", None)):
                 return run(options) or OK
     except KeyboardInterrupt:
         print(
@@ -138,10 +138,10 @@ def _accepted(reason):
     if reason is None:
         yield
         return
-    from ...estimators import accept_origin
+    from ...estimators import accept_provenance
 
     print(f"skdcf: problems made otherwise are accepted: {reason}", file=sys.stderr)
-    with accept_origin(reason):
+    with accept_provenance(reason):
         yield
 
 

@@ -21,7 +21,7 @@ from .sources import WORDS, LabelSource, LabelStore, set_label_sources
 _CHECKED = {"true": 1, "false": 0, "unsure": -1}
 
 #: The metadata key that says how an answer came to be judged, and its value for reviews.
-DRAWN, REVIEW = "drawn", "review"
+DRAWN, REVIEW = "sampling", "review"
 
 
 class Check(NamedTuple):

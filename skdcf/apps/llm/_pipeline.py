@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..._checks import check_alpha
 from ..._parameters import HasMethods, Settings
-from ...estimators import Filter, compare_origin, origin_of, reason_in_force
+from ...estimators import Filter, compare_provenance, provenance_of, reason_in_force
 from ...graphs import GraphBatch, Labels, ReasoningGraph
 from ...graphs.per_problem import LabelList
 from ...graphs.sources import UNSURE
@@ -268,10 +268,10 @@ async def _at_once(function, *arguments):
 def check_writer(pipeline: ConformalFactualityPipeline, answer: str | None) -> str:
     """ValueError where the model would write an answer, and others wrote those that calibrated.
 
-    Unless a reason is in force, as in ``with skdcf.accept_origin(reason): ...``. Where an
+    Unless a reason is in force, as in ``with skdcf.accept_provenance(reason): ...``. Where an
     answer is there, the doubt that is left about who wrote it, or an empty text.
     """
-    calibrated = pipeline.filter_.origin_.get("written_by") or [None]
+    calibrated = pipeline.filter_.provenance_.get("written_by") or [None]
     if answer is not None:
         return "" if any(calibrated) else _UNKNOWN_WRITERS
     writer = pipeline.extractor._written(Answer("", None), "").metadata["written_by"]
@@ -284,7 +284,7 @@ def check_writer(pipeline: ConformalFactualityPipeline, answer: str | None) -> s
         f"by {_in_words(writer)}. The promise is about answers that are written alike: "
         "give the answer, calibrate on answers that the model wrote (skdcf extract "
         "--write), or say why it may be overlooked, with "
-        'skdcf.accept_origin("reason"): ...'
+        'skdcf.accept_provenance("reason"): ...'
     )
 
 
@@ -330,7 +330,7 @@ class FilteredAnswer:
         The smallest alpha at which each of them is kept; +inf where none is.
     alpha : float
         The level: a false claim is kept in at most this share of problems.
-    chance : float or None
+    error_probability : float or None
         How likely something false is in the text: an estimate, no promise. None where
         nothing is kept, or the filter's scorer does not say it.
     dropped : tuple of (str, str)
@@ -355,7 +355,7 @@ class FilteredAnswer:
     kept: NDArray[np.bool_]
     claim_alpha: NDArray[np.float64]
     alpha: float
-    chance: float | None = None
+    error_probability: float | None = None
     dropped: tuple[tuple[str, str], ...] = ()
     flags: tuple[str, ...] = ()
     text_promise: str = "claims"
@@ -476,7 +476,7 @@ class ConformalFactualityPipeline(Settings):
             If the filter does not know what extracted the claims, or a step used a prompt
             or a function that is not in this package.
         """
-        origin = getattr(filter, "origin_", None) or {}
+        origin = getattr(filter, "provenance_", None) or {}
         extractions = [text for text in origin.get("extraction", ()) if text]
         if len(extractions) != 1:
             raise ValueError(
@@ -538,7 +538,7 @@ class ConformalFactualityPipeline(Settings):
             raise ValueError(
                 f"{len(differing)} of {len(graphs)} problems were extracted with other steps, "
                 f"{differing[0]}, than new ones will be, {extraction}: the promise may not hold. "
-                'If it does, say why: with skdcf.accept_origin("reason"): ...'
+                'If it does, say why: with skdcf.accept_provenance("reason"): ...'
             )
         expected = self.extractor.feature_names()
         if expected and all(graph.features is None for graph in graphs):
@@ -630,9 +630,9 @@ class ConformalFactualityPipeline(Settings):
         """How claims will be extracted; ValueError, before any call, where that differs."""
         filter = self.filter_
         extraction = self.extractor.describe()
-        if not hasattr(filter, "origin_"):
+        if not hasattr(filter, "provenance_"):
             return extraction
-        for value in map(_read_json, filter.origin_.get("extraction", ())):
+        for value in map(_read_json, filter.provenance_.get("extraction", ())):
             # Where log odds are missing, they may be missing again.
             if with_log_odds(value, True) == extraction:
                 extraction = value
@@ -651,7 +651,7 @@ class ConformalFactualityPipeline(Settings):
         batch = GraphBatch.from_graphs(expected)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # warnings come when the claims are there
-            compare_origin(filter, origin_of(filter, batch, labelled=False))
+            compare_provenance(filter, provenance_of(filter, batch, labelled=False))
         return extraction
 
     async def _answering(self, items, alpha, run, call):
@@ -685,10 +685,10 @@ class ConformalFactualityPipeline(Settings):
     def _decide(self, batch, alpha):
         """What is kept of each answer, and how likely something false is in it, if known."""
         shown = explain(self.filter_, batch, alpha=alpha)
-        if not hasattr(getattr(self.filter_, "scorer_", None), "chance"):
+        if not hasattr(getattr(self.filter_, "scorer_", None), "error_probability"):
             return shown, [None] * len(shown)
         masks = [explanation.kept for explanation in shown]
-        chances = self.filter_.chance(batch, masks).tolist()
+        chances = self.filter_.error_probability(batch, masks).tolist()
         return shown, [None if np.isnan(chance) else chance for chance in chances]
 
     async def _ask(self, chat, item):
@@ -729,7 +729,7 @@ class ConformalFactualityPipeline(Settings):
         chat.usage += asked.usage
         fields = {"text": merged.text, "graph": kept, "original": graph, "kept": mask}
         fields |= {"alpha": shown.alpha, "claim_alpha": shown.smallest_alpha}
-        fields |= {"chance": chance}
+        fields |= {"error_probability": chance}
         fields |= {
             "dropped": dropped,
             "flags": flags,

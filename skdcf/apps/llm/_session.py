@@ -26,7 +26,7 @@ from typing import Any
 from tqdm.auto import tqdm
 
 from ..._checks import warn
-from ...exceptions import SettingWarning
+from ...exceptions import ParameterWarning
 from ._calls import Call, CallError, EndpointError, UnreadableError
 from ._decoding import mend_backslashes, texts_in
 from ._patience import Slots
@@ -144,7 +144,7 @@ class Engine:
         """Warn of something that holds for all calls."""
         if text not in self._warned:
             self._warned.add(text)
-            warn(text, SettingWarning)
+            warn(text, ParameterWarning)
 
     def submit(self, work):
         """Start work in the loop, and return a future of `concurrent.futures`."""

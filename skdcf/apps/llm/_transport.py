@@ -21,7 +21,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from ..._checks import import_extra, is_loopback, warn
-from ...exceptions import SettingWarning
+from ...exceptions import ParameterWarning
 from . import _calls as calls
 from ._calls import CallError, EndpointError, PassingError
 from ._patience import LONGEST_WAIT, RateLimit, read_wait
@@ -190,7 +190,7 @@ class Endpoint:
                 self.warned_of.add(name)
                 warn(
                     f"the endpoint does not accept {name!r}; later calls leave it out",
-                    SettingWarning,
+                    ParameterWarning,
                 )
             _fall_back(begin, name, len(ways[name]) - len(left[name]), message.lower())
 
@@ -222,7 +222,7 @@ class Endpoint:
                 f"calls are in flight at once from now on, and no longer {most}. A server "
                 "that works on one call at a time needs a longer timeout, or a smaller "
                 "in_flight",
-                SettingWarning,
+                ParameterWarning,
             )
         await self.slots.give_way()
 

@@ -113,7 +113,7 @@ def create_app(
     ``answer``, a ``context`` and so on: a model writes what is missing, extracts the claims
     and judges them as it did for calibration.
 
-    ``POST /v1/labels`` takes ``id``, ``labels`` and ``drawn``, which is ``"random"`` where
+    ``POST /v1/labels`` takes ``id``, ``labels`` and ``sampling``, which is ``"random"`` where
     the answer was chosen blindly. ``GET /health``, ``GET /ready`` and
     ``GET /metrics`` are for those who run it; with a token the first two say no more than yes.
     ``GET /openapi.json`` describes all of them for programs that make clients.
@@ -378,7 +378,7 @@ class Service:
             "claims": list(graph.claims or ()),
             "abstained": answer.abstained,
             "complete": answer.complete,
-            "chance": answer.chance,
+            "error_probability": answer.error_probability,
             "dropped": dropped,
             "flags": doubts,
             "usage": {name: getattr(answer.usage, name) for name in _SPENT},
@@ -462,10 +462,10 @@ class Service:
     async def _label(self, request: Any) -> dict[str, Any]:
         """Take the labels of an answer."""
         record = read_object(await self._bodies.read(request))
-        name, labels, drawn = (record.get(key) for key in ("id", "labels", "drawn"))
+        name, labels, drawn = (record.get(key) for key in ("id", "labels", "sampling"))
         if not isinstance(name, str) or drawn not in (None, "random", "reached"):
             raise ValueError(
-                '"id" must be a text, and "drawn" is "random", or "reached" for an answer '
+                '"id" must be a text, and "sampling" is "random", or "reached" for an answer '
                 "without claims, or left out"
             )
         if not isinstance(labels, list) or not all(v in (-1, 0, 1) for v in labels):

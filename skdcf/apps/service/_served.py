@@ -87,7 +87,7 @@ class Served:
         # The way from a question to this filter, where models are asked.
         self.pipeline: Any = None
         self.claims = Counter(kept=0, dropped=0)
-        origin = getattr(filter, "origin_", None) or {}
+        origin = getattr(filter, "provenance_", None) or {}
         self._knows_extraction = None not in (origin.get("extraction") or [None])
         self._knows_writer = None not in (origin.get("written_by") or [None])
         self._pace = 1.0  # seconds for each of the last answers
@@ -275,7 +275,7 @@ class Served:
             "filter": self.digest,
             "n_calibration": self.filter.n_calibration_,
             "calibrated": self.calibrated,
-            "origin": getattr(self.filter, "origin_", None),
+            "origin": getattr(self.filter, "provenance_", None),
         }
 
     def numbers(self) -> dict[str, float]:
@@ -388,5 +388,5 @@ def check_size(n_claims: int) -> None:
 def _digest_of(filter: Any) -> str:
     """A name by which a filter is known again, with its calibration."""
     description = f"{filter!r} {filter.n_calibration_} {filter.threshold()!r}"
-    scores = np.asarray(filter.largest_risks_, dtype=np.float64).tobytes()
+    scores = np.asarray(filter.max_path_risks_, dtype=np.float64).tobytes()
     return hashlib.sha256(description.encode() + scores).hexdigest()[:16]

@@ -18,7 +18,7 @@ from ..graphs import GraphBatch
 from ._classifier import SURE, ClassifierScorer
 from ._hazards import NeymanPearsonScorer
 from ._mixture import MixtureScorer, Selection
-from ._models import ConformalScorer
+from ._models import ConfTrScorer
 from ._prior import PublicPrior
 from ._scorer import (
     FREQUENCY,
@@ -26,7 +26,7 @@ from ._scorer import (
     FrequencyScorer,
     Scorer,
 )
-from ._scorer import does_learn as does_learn
+from ._scorer import scorer_requires_fit as scorer_requires_fit
 
 SUPPORT = "context_trigrams"  # the best single column, of `ContextFeatures`
 
@@ -56,7 +56,7 @@ class FunctionScorer(Scorer):
     FunctionScorer(function=<function <lambda> at ...>)
     """
 
-    learns = False
+    requires_fit = False
 
     function: Callable[[GraphBatch], ArrayLike]
 
@@ -79,7 +79,7 @@ class FunctionScorer(Scorer):
             If the function is a method of a scorer that was trained before.
         """
         owner = getattr(self.function, "__self__", None)
-        if isinstance(owner, Scorer) and does_learn(owner):
+        if isinstance(owner, Scorer) and scorer_requires_fit(owner):
             warn(
                 f"the function is a method of a fitted {type(owner).__name__}: the "
                 "guarantee needs problems here that it was not trained on. Pass the "
@@ -95,7 +95,7 @@ class FunctionScorer(Scorer):
 
 NAMED: dict[str, Callable[[], Scorer]] = {
     "auto": MixtureScorer,
-    "linear": ConformalScorer,
+    "linear": ConfTrScorer,
     "neyman-pearson": lambda: NeymanPearsonScorer(random_state=None),
 }
 
@@ -139,7 +139,7 @@ def as_scorer(scorer: Any, batch: GraphBatch) -> Scorer:
     scorer : None, str, int, Scorer, differentiable model, classifier or callable
         None is the frequency where a feature is called "frequency-score", else logistic
         regression. "auto", "linear" and "neyman-pearson" are `MixtureScorer`,
-        `ConformalScorer` and `NeymanPearsonScorer`; another str, or an int, is a
+        `ConfTrScorer` and `NeymanPearsonScorer`; another str, or an int, is a
         feature. A differentiable model is trained through soft calibration, a classifier
         on claims; a callable is a function of a GraphBatch. A fitted scorer or
         classifier is fitted afresh: what it was trained on is not known here.
@@ -196,7 +196,7 @@ def _kind_of(scorer):
     if isinstance(scorer, Scorer):
         return clone
     if callable(scorer) and callable(getattr(scorer, "init", None)):
-        return ConformalScorer
+        return ConfTrScorer
     if hasattr(scorer, "fit"):
         return ClassifierScorer if any(hasattr(scorer, n) for n in SURE) else None
     return FunctionScorer if callable(scorer) else None

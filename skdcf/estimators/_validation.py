@@ -9,7 +9,7 @@ from scipy.stats import rankdata
 from sklearn.utils.validation import column_or_1d, validate_data
 
 from .._checks import warn
-from ..exceptions import GuaranteeWarning, SettingWarning
+from ..exceptions import GuaranteeWarning, ParameterWarning
 from ..features.columns import carry_columns
 from ..graphs import GraphBatch, pack_labels
 from ..graphs.labels import LABELS, read_column
@@ -307,5 +307,5 @@ def warn_of_direction(confidence, labels):
             "the score ranks backwards: of a true and a false claim that calibrate it trusts "
             f"the false one more in {1 - share:.0%} of the pairs. Is it a risk? Larger has to "
             "mean more trusted: pass its negative. The promise holds, but little is kept",
-            SettingWarning,
+            ParameterWarning,
         )

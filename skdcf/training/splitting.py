@@ -92,7 +92,7 @@ class Standardizer:
     Examples
     --------
     >>> import numpy as np
-    >>> from skdcf.training.preparing import Standardizer
+    >>> from skdcf.training.splitting import Standardizer
     >>> Standardizer.fit(np.array([[1.0], [3.0]]))(np.array([[4.0], [9.0]]))
     array([[2.],
            [3.]])

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logit
 
-from ..training.preparing import Standardizer
+from ..training.splitting import Standardizer
 
 BLOCK = 512  # claims at once, whose places in all trees stay in the cache
 
@@ -135,7 +135,7 @@ class HazardTable:
         ----------
         X : ndarray of shape (n_claims, n_columns)
             Standardised features.
-        chance : float
+        error_probability : float
             Overall chance of an error, for forests with a doubt.
 
         Returns

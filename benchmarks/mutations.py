@@ -34,15 +34,15 @@ TESTS = {
     "ops/conformal.py": "hard oracle exact_levels guarantee guarantees few_problems recorded",
     "guarantees/_calibration.py": "exact_levels guarantee guarantees group_report overlap "
     "few_problems",
-    "guarantees/_guarantees.py": "exact_levels guarantee guarantees attack_groups "
+    "guarantees/_guarantees.py": "exact_levels guarantee guarantees groups "
     "few_problems settings",
     "estimators/_chance.py": "error_probability",
-    "estimators/_validation.py": "conformal_filter unknown filter_origin",
-    "estimators/_filter.py": "questions unknown filter_origin few_problems online recorded",
-    "estimators/_fit.py": "holdout few_problems unknown questions filter_origin net",
+    "estimators/_validation.py": "conformal_filter unknown provenance",
+    "estimators/_filter.py": "questions unknown provenance few_problems online recorded",
+    "estimators/_fit.py": "holdout few_problems unknown questions provenance net",
     "estimators/_jitter.py": "online attacks rounding",
     "estimators/_online.py": "online explain",
-    "estimators/_origin.py": "questions unknown attack_groups filter_origin net",
+    "estimators/_origin.py": "questions unknown groups provenance net",
     "estimators/_parts.py": "parts questions partitions net",
     "estimators/_people.py": "people",
     "estimators/_presets.py": "settings estimators",
@@ -53,8 +53,8 @@ TESTS = {
 
 #: Tests of other files that what passed meets as well.
 OTHERS = (
-    "net attack_groups attack_labels attacks guarantees recorded filter_columns "
-    "filter_origin questions parts online settings monitoring conformal_filter rounding "
+    "net groups hostile_labels attacks guarantees recorded filter_columns "
+    "provenance questions parts online settings monitoring conformal_filter rounding "
     "partitions properties estimators bad_input"
 )
 
@@ -190,8 +190,8 @@ def copy_of_tree(folder):
 
 def outcome(folder, names, ends=ENDS):
     """Whether a test fails ("noticed"), none does ("passed"), or they never end."""
-    tests = [f"tests/test_{test}.py" for test in names.split()]
-    there = [test for test in tests if (folder / test).exists()]
+    found = {path.stem: path for path in sorted((folder / "tests").rglob("test_*.py"))}
+    there = [found[f"test_{test}"] for test in names.split() if f"test_{test}" in found]
     command = [sys.executable, "-m", "pytest", "-q", "-x", "-m", "not long"]
     command += ["-p", "no:cacheprovider", *there]
     environment = os.environ | {

@@ -76,23 +76,23 @@ OF_THE_ROOM = {
     "test_ancestors.py": "bounds between small and large problems, set to be crossed",
     "test_attacks.py": "the margin is taken away, so that the test is seen to fail",
     "test_drawing.py": "places on the canvas, and the few functions behind all pages",
-    "test_features_agreement.py": "what is read of one text; columns are means of many",
-    "test_features_arithmetic.py": "what is read of one text; columns are counts of many",
-    "test_features_text.py": "the size of blocks; one operation against its definition",
+    "test_agreement.py": "what is read of one text; columns are means of many",
+    "test_arithmetic.py": "what is read of one text; columns are counts of many",
+    "test_text.py": "the size of blocks; one operation against its definition",
     "test_folds.py": "one hazard in place of four, so that it is computed by hand",
     "test_hostile_files.py": "files that somebody forges who knows the format",
-    "test_llm_client.py": "pauses of a hundredth of a second",
-    "test_llm_faults.py": "pauses; sentences and log odds of replies made by hand",
-    "test_llm_limits.py": "clocks that run a hundred times as fast",
-    "test_llm_replies.py": "backslashes of a reply, and the texts of the prompts",
-    "test_llm_steps.py": "any text at all as a reply; versions against files of prompts",
+    "test_client.py": "pauses of a hundredth of a second",
+    "test_faults.py": "pauses; sentences and log odds of replies made by hand",
+    "test_limits.py": "clocks that run a hundred times as fast",
+    "test_replies.py": "backslashes of a reply, and the texts of the prompts",
+    "test_steps.py": "any text at all as a reply; versions against files of prompts",
     "test_persistence.py": "files that somebody forges who knows the format",
     "test_plots.py": "the colours that drawings in two formats share",
-    "test_price.py": "the bound between small and large problems",
+    "test_neyman_pearson_price.py": "the bound between small and large problems",
     "test_prior.py": "weights of a blend against another minimiser",
     "test_service_runs.py": "bounds that are soon reached, and a step that takes long",
     "test_rounding.py": "the size of the noise, which masks do not show",
-    "test_tables.py": "a forest that regresses, which is a part of the default alone",
+    "test_tree_tables.py": "a forest that regresses, which is a part of the default alone",
     "ways_to_answer.py": "clocks that run a hundred times as fast",
 }
 
@@ -355,7 +355,7 @@ def test_tests_go_through_the_public_face():
     """Who needs something of a room's own says why, and who does not is not listed."""
     needing = {
         path.name
-        for path in Path(__file__).parent.glob("*.py")
+        for path in Path(__file__).parent.rglob("*.py")
         for name, _ in imports(path)
         if name.startswith("skdcf.")
         and any(p.startswith("_") and not p.startswith("__") for p in name.split("."))

@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import textwrap
+from pathlib import Path
 
 import joblib
 import numpy as np
@@ -222,7 +223,7 @@ def test_dask_with_a_killed_worker(path, tmp_path):
     script = tmp_path / "with_dask.py"
     script.write_text(textwrap.dedent(DASK))
     command = [sys.executable, script, path, saved, tmp_path / "mark"]
-    root = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    root = str(Path(__file__).resolve().parents[2])
     run = subprocess.run(
         command,
         capture_output=True,

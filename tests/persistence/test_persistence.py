@@ -151,9 +151,8 @@ def test_same_predictions_from_public_names(name, tmp_path):
             assert module.split(".")[0] in foreign, (module, found)
 
 
-def test_documented_modules_are_public():
-    here = os.path.dirname(__file__)
-    with open(os.path.join(here, "..", "docs", "api.rst"), encoding="utf-8") as file:
+def test_documented_modules_are_public(checkout):
+    with open(checkout / "docs" / "api.rst", encoding="utf-8") as file:
         listed = [line.strip() for line in file if line.startswith("   skdcf")]
     assert set(listed) <= set(public_modules())
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-CHECKOUT = Path(__file__).resolve().parent.parent
+CHECKOUT = Path(__file__).resolve().parents[2]
 FOLDERS = ("skdcf", "examples", "benchmarks", "docs", ".ci")
 FILES = sorted(path for folder in FOLDERS for path in (CHECKOUT / folder).rglob("*.py"))
 

@@ -501,7 +501,7 @@ def test_nothing_to_learn_beside_it():
 
 def test_the_script_makes_the_file(data_home, monkeypatch):
     """From one source, to keep it short; benchmarks/make_prior.py --check takes all."""
-    place = Path(__file__).parents[1] / "benchmarks"
+    place = Path(__file__).parents[2] / "benchmarks"
     monkeypatch.syspath_prepend(str(place))
     monkeypatch.setenv("SKDCF_DATA", str(data_home))
     import make_prior
@@ -527,7 +527,7 @@ class Says:
 
 
 def test_a_source_weighs_what_it_tells_of_others(monkeypatch):
-    monkeypatch.syspath_prepend(str(Path(__file__).parents[1] / "benchmarks"))
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[2] / "benchmarks"))
     from make_prior import transfer
 
     X = np.array([[0.0], [1.0], [2.0], [3.0], [4.0]])

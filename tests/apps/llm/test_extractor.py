@@ -38,7 +38,7 @@ from skdcf.apps.llm import (
 from skdcf.edges import chain_edges, no_edges
 from skdcf.features import reasoning_features
 
-TESTS = Path(__file__).parent
+TESTS = Path(__file__).parents[2]
 
 
 def make_answers(n, seed=0):

@@ -21,21 +21,28 @@ def from_runs(
     """Take over recorded runs of agents, whose steps are claims.
 
     Every assistant message is one step: its content and its calls. Several calls in one
-    message are one step, because they are decided on together. A step without content
-    and calls reads "(no content)"; an image or another part that is no text reads as its
-    type in brackets. A call without an answer is allowed, since a run may end there; an
-    answer to a call that was not made before it is an error. Arguments that are no JSON
-    object are kept as text, and no data flows through them.
+    message are one step, because they are decided on together. Thoughts are left out, and a
+    message of thoughts alone is no step. A call without an answer is allowed, since a run may
+    end there; an answer to a call that was not made before it is an error. Arguments that
+    are not a JSON object are kept as text, and no data flows through them.
+
+    A message is read completely or refused. An assistant message with neither text nor calls,
+    a part without text, or a list or an object under a key that no tool is known to use
+    raises an error that names the keys. An image or a file in the question reads as its type
+    in brackets.
 
     Parameters
     ----------
     runs : list of dict
-        Each with ``messages``: a list of chat messages (``role``, ``content``,
-        ``tool_calls``, ``tool_call_id``), of LangChain's messages as dictionaries, or of
-        items as OpenAI's Agents SDK lists them, of which the calls of one response are one
-        step with the text before them. In their place a run may have ``spans``, those of
-        OpenTelemetry with messages in ``gen_ai.*`` attributes.
-        And with ``task``, a text or a whole number that says which task it is: runs of one
+        Each with ``messages``, a list of dictionaries as one of these tools writes them:
+        chats or Responses of OpenAI and items of its Agents SDK (hosted calls such as
+        ``web_search_call``, too), Anthropic, Gemini, Bedrock, LangChain (also as
+        ``messages_to_dict`` and ``dumpd`` write them), pydantic-ai, Inspect, or the AI SDK
+        of Vercel. The calls of one response are one step with the text before them. Instead
+        of messages a run may have ``spans``, those of OpenTelemetry with messages in
+        ``gen_ai.*`` attributes, as a list or as a whole OTLP file (``resourceSpans``). The
+        run is that of the agent that calls all others.
+    And with ``task``, a text or a whole number that says which task it is: runs of one
         task are held together in every split. It may have an ``id``, and ``labels``: a dict
         from the position of a step's (first) message to 1 (not wrong), 0 (wrong) or -1
         (unknown); steps that it leaves out are unknown.
@@ -62,8 +69,9 @@ def from_runs(
     Raises
     ------
     ValueError
-        If a run has no task, or no step; if a message has no known role; if an answer
-        comes before its call; or if a label belongs to no step. With ``edges="data"`` also
+        If a run has no task, or no step; if a message has no known role, or something in it
+        is not read; if an answer comes before its call; if spans are those of several agents,
+        or miss a call; or if a label belongs to no step. With ``edges="data"`` also
         if a run has more than 2,000 steps, and with ``alternatives=True`` if a task has one
         run alone.
 

@@ -1,80 +1,171 @@
-"""Messages of an agent's run, in the forms in which logs have them, as those of a chat.
+"""Messages of an agent's run, whatever tool wrote them, in one form.
 
-Messages of OpenAI's chats stay as they are. Those of LangChain have a type in place of a
-role, and calls that are parsed. OpenAI's Responses, which its Agents SDK keeps, have an item
-for each call. In spans of OpenTelemetry (``gen_ai.*``) a message consists of parts.
+Tools differ in three ways: how a message is wrapped, where its text and its calls are, and
+what its parts are called. Each part is told by its type: a text, a call, the answer to a
+call, or a thought, which is left out. What is none of these is an error that names the keys,
+because a step that was not read must not be judged by what is left of it.
+
+Known are the chats and the Responses of OpenAI (and the items of its Agents SDK), Anthropic,
+Gemini and Bedrock, LangChain (also as ``messages_to_dict`` and ``dumpd`` write it),
+pydantic-ai, Inspect, the AI SDK of Vercel, and spans of OpenTelemetry.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
-_ROLES = {"human": "user", "ai": "assistant"}
-_OF_SPAN = ("gen_ai.input.messages", "gen_ai.output.messages")
+from .spans import messages_of_spans
+
+_ROLES = {
+    "human": "user",
+    "ai": "assistant",
+    "model": "assistant",
+    "function": "tool",
+    "request": "user",
+    "response": "assistant",
+}
+_KNOWN_ROLES = ("system", "developer", "user", "assistant", "tool")
+
+#: Types of parts and of items, in lower case with underscores.
+_CALL = re.compile(r"(^|_)(call|tool_use|approval_request)$")
+_ANSWER = re.compile(
+    r"(^|_)(call_output|call_response|tool_result|tool_return|function_response|"
+    r"call_result|approval_response)$"
+)
+_THOUGHT = re.compile(
+    r"(^|_)(thinking|reasoning|reasoning_text|reasoning_content|thought|compaction|"
+    r"mcp_list_tools|step_start)$"
+)
+_MEDIUM = re.compile(
+    r"(^|_)(image|audio|video|file|document|media|binary|blob|uri|resource)(_|$)"
+)
+_INSTRUCTION = ("system_prompt", "instruction")  # parts of a request of pydantic-ai
+
+_IDS = ("call_id", "tool_call_id", "tool_use_id", "approval_request_id", "id")
+_NAMES = ("name", "tool_name", "function")
+_ARGUMENTS = ("arguments", "args", "input", "parameters")
+_ANSWERS = ("content", "output", "response", "result")
+_RESULTS = ("output", "outputs", "result", "results")
+#: Keys of a call that say nothing of what it does.
+_NOT_ARGUMENTS = {*_IDS, *_NAMES, *_RESULTS, "type", "part_kind", "custom", "status"}
+_NOT_ARGUMENTS |= {"state", "error", "index", "container_id", "environment", "metadata"}
+_NOT_ARGUMENTS |= {"server_label", "tool_kind", "provider_name", "provider_details"}
+_NOT_ARGUMENTS |= {"signature", "thought_signature", "created_by", "caller"}
+_NOT_ARGUMENTS |= {"cache_control", "role"}
+
+_CONTENTS = ("content", "parts", "text", "refusal", "audio")
+_CALLS = ("tool_calls", "invalid_tool_calls", "function_call")
+_LANGCHAIN = "additional_kwargs"  # where LangChain keeps what it has no field for
+_KNOWN_KEYS = {*_CONTENTS, *_CALLS, _LANGCHAIN, "type", "role", "kind", "transcript"}
+#: Words in the names of keys that describe a message and hold nothing of its step.
+_ABOUT = re.compile(
+    r"(^|_)(metadata|meta|usage|reasoning|thinking|thoughts?|logprobs|annotations|citations|"
+    r"provider|cache|timings?|tokens|cost|extras)(_|$)"
+)
+#: Words in the names of keys whose texts may be part of a step, unless they are ids.
+_SPEAKS = re.compile(
+    r"(^|_)(calls?|tools?|functions?|actions?|commands?|contents?|text|refusal|inputs?|"
+    r"outputs?|args|arguments|code|query|body)(?!.*_ids?$)(_|$)"
+)
 
 
-def chat_messages(run: Mapping[str, Any]) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The messages of a run as those of a chat.
+class Call(NamedTuple):
+    """A call of a tool.
+
+    Parameters
+    ----------
+    id : str or int
+        Of the call, its name where the tool gives it none.
+    name : str
+    arguments : str, dict or list
+        As they were written, or as a tool has parsed them.
+    """
+
+    id: str | int
+    name: str
+    arguments: Any
+
+
+class Message(NamedTuple):
+    """A message of a run.
+
+    Parameters
+    ----------
+    role : {"system", "developer", "user", "assistant", "tool"}
+    text : str
+    calls : list of Call
+    answers : str, int or None
+        The id of the call that a message of the role "tool" answers.
+    """
+
+    role: str
+    text: str
+    calls: list[Call]
+    answers: str | int | None = None
+
+
+class UnreadError(Exception):
+    """A message, or a part of one, of which something is not read."""
+
+
+def chat_messages(run: Mapping[str, Any]) -> Iterator[tuple[int, Message]]:
+    """The messages of a run in one form.
 
     Parameters
     ----------
     run : dict
-        With ``messages``, or with ``spans``, of which the one with most messages tells
-        the whole run.
+        With ``messages``, or with ``spans``, or a whole file of OpenTelemetry
+        (``resourceSpans``).
 
     Yields
     ------
     position : int
-        Of the message in the run, of several items that are one message that of the first.
-    message : dict
-        With ``role``, ``content``, ``tool_calls`` and ``tool_call_id``.
-    """
-    messages = _messages_of_spans(run["spans"]) if "spans" in run else run["messages"]
-    if not isinstance(messages, list | tuple):
-        raise ValueError(
-            f"messages is a {type(messages).__name__}, but must be a list of messages"
-        )
-    response: list[tuple[int, dict[str, Any]]] = []
-    for position, message in enumerate(messages):
-        with naming(position):
-            kind = message.get("type")
-            if kind == "reasoning":
-                continue
+        Of the message in the run. If several items are one message, that of the first.
+    message : Message
 
-            # Calls that follow each other were decided on together, with the text before them.
-            if kind == "function_call":
-                if not response:
-                    response = [(position, {"role": "assistant", "tool_calls": []})]
-                call = {"id": message["call_id"], "function": message}
-                response[0][1].setdefault("tool_calls", []).append(call)
+    Raises
+    ------
+    ValueError
+        If a message is not as a known tool writes it, or if not all of it can be read.
+    """
+    # The calls of one response are items of their own, which follow each other and the text.
+    response: list[tuple[int, _Found]] = []
+    for position, item in enumerate(_items_of(run)):
+        with naming(position):
+            message = _unwrapped(item)
+            kind = "" if "role" in message else _snake(message.get("type") or "")
+            if _THOUGHT.search(kind):
                 continue
-            yield from response
+            if _CALL.search(kind):
+                if not response:
+                    response = [(position, _Found())]
+                response[0][1].add_part(message, "assistant")
+                continue
+            yield from _finished(response)
             response = []
 
-            if kind == "message" and message.get("role") == "assistant":
-                response = [(position, dict(message))]
-            elif kind == "function_call_output":
-                name, content = message["call_id"], message["output"]
-                yield (
-                    position,
-                    {"role": "tool", "tool_call_id": name, "content": content},
-                )
-            elif "parts" in message:
-                for part in _of_parts(message["role"], message["parts"]):
-                    yield position, part
+            found = _Found()
+            if _ANSWER.search(kind):
+                found.add_part(message, "tool")
+                yield from found.messages(position, "tool")
+                continue
+            role = _role_of(position, message)
+            found.add_message(message, role)
+            if role == "assistant" and message.get("type") == "message":
+                response = [(position, found)]
             else:
-                role = message.get("role") or _ROLES.get(str(kind), kind)
-                calls = [*map(_as_function, message.get("tool_calls") or ())]
-                yield position, {**message, "role": role, "tool_calls": calls}
-    yield from response
+                yield from found.messages(position, role)
+    yield from _finished(response)
 
 
 @contextmanager
 def naming(position: int) -> Iterator[None]:
-    """Name the message whose shape is another one than that of any known form.
+    """Name the message that is not as a known tool writes it.
 
     Parameters
     ----------
@@ -83,6 +174,10 @@ def naming(position: int) -> Iterator[None]:
     """
     try:
         yield
+    except UnreadError as error:
+        raise ValueError(
+            f"message {position} is not as any known log has it: {error}"
+        ) from error
     except (LookupError, TypeError, AttributeError) as error:
         raise ValueError(
             f"message {position} is not as any known log has it: a message is an object with "
@@ -91,49 +186,311 @@ def naming(position: int) -> Iterator[None]:
         ) from error
 
 
-def _as_function(call):
-    """A call with the name and the arguments where a chat has them."""
-    if "function" in call:
-        return call
-    function = {"name": call["name"], "arguments": call["args"]}
-    return {"id": call.get("id"), "function": function}
-
-
-def _of_parts(role, parts):
-    """A message of parts: what it says and calls, and what tools answered."""
-    content = []
-    calls = []
-    for part in parts:
-        if part["type"] == "tool_call_response":
-            answer = part.get("response", part.get("result"))
-            text = answer if isinstance(answer, str) else json.dumps(answer)
-            yield {"role": "tool", "tool_call_id": part.get("id"), "content": text}
-        elif part["type"] == "tool_call":
-            calls.append({"id": part.get("id"), "function": part})
-        elif part["type"] != "reasoning":
-            content.append({"type": part["type"], "text": part.get("content")})
-    if role != "tool":
-        yield {"role": role, "content": content, "tool_calls": calls}
-
-
-def _messages_of_spans(spans):
-    """The messages of the span that has the most; of several such spans, the last."""
-    longest = []
-    for span in spans:
-        attributes = span.get("attributes") or {}
-        if isinstance(attributes, list):  # which is how OTLP writes them
-            attributes = {
-                entry["key"]: entry["value"].get("stringValue") for entry in attributes
-            }
-        messages = []
-        for name in _OF_SPAN:
-            value = attributes.get(name) or []
-            messages += json.loads(value) if isinstance(value, str) else value
-        if len(messages) >= len(longest):
-            longest = messages
-    if not longest:
+def _items_of(run):
+    """The list of messages, or of items, as it was written."""
+    if "spans" in run or "resourceSpans" in run:
+        return messages_of_spans(run.get("spans", [run]))
+    if "messages" not in run:
         raise ValueError(
-            f"no span has the attributes {_OF_SPAN[0]} and {_OF_SPAN[1]}: the content of "
-            "messages has to be captured where the spans are made"
+            f'a run needs "messages" or "spans", but its keys are {sorted(map(str, run))}'
         )
-    return longest
+    messages = run["messages"]
+    if not isinstance(messages, list | tuple):
+        raise ValueError(
+            f"messages is a {type(messages).__name__}, but must be a list of messages"
+        )
+    return messages
+
+
+def _unwrapped(item):
+    """The message inside what LangChain's ``messages_to_dict`` and ``dumpd`` put around it."""
+    if not isinstance(item, Mapping):
+        raise UnreadError(
+            f"it is a {type(item).__name__}, but must be an object with a role and a content"
+        )
+    if item.get("type") == "constructor" and isinstance(item.get("kwargs"), Mapping):
+        return {"type": item["id"][-1], **item["kwargs"]}
+    if "role" not in item and isinstance(item.get("data"), Mapping):
+        outside = {key: value for key, value in item.items() if key != "data"}
+        return outside | item["data"]
+    return item
+
+
+def _role_of(position, message):
+    """The role of a message, which some tools give as its type or its kind."""
+    given = message.get("role") or message.get("type") or message.get("kind")
+    role = re.sub(r"message(chunk)?$", "", str(given).lower())
+    role = _ROLES.get(role, role)
+    if role not in _KNOWN_ROLES:
+        raise ValueError(
+            f"message {position} has the role {given!r}, but must have one of "
+            "'system', 'developer', 'user', 'assistant' and 'tool'"
+            + ("" if "role" in message else f"; {_keys_of(message)}")
+        )
+    return role
+
+
+@dataclass
+class _Found:
+    """What is read of one message: texts, calls, and answers to calls by their ids."""
+
+    texts: list[str] = field(default_factory=list)
+    calls: list[Call] = field(default_factory=list)
+    answers: list[tuple[Any, str]] = field(default_factory=list)
+    thinks: bool = False
+
+    def messages(self, position, role):
+        """Yield the message, and each answer to a call as a message of its own."""
+        text = "\n".join(filter(None, self.texts))
+        if role == "assistant":
+            is_there = bool(text.strip() or self.calls)
+        else:
+            is_there = role != "tool" and bool(self.texts or not self.answers)
+        if is_there:
+            yield position, Message(role, text, self.calls)
+        for id, answer in self.answers:
+            yield position, Message("tool", answer, [], id)
+
+    def add_message(self, message, role):
+        """Read a whole message; UnreadError if something of it is not read."""
+        if role == "tool" and not _holds_answers(message):
+            self.answers.append((_id_of(message), _answer_of(message)))
+            return
+        if role != "assistant" and not any(key in message for key in _CONTENTS):
+            raise UnreadError(f"it has no content; {_keys_of(message)}")
+        beside = message.get(_LANGCHAIN) or {}
+        for source in (message, beside):
+            for key in _CONTENTS:
+                if source.get(key) is not None:
+                    self._add_content(source[key], role)
+            for key in _CALLS:
+                self._add_calls(_calls_under(key, source))
+        if role == "assistant":
+            self._refuse_empty(message)
+            _refuse_unread(message, "the agent's message")
+
+    def add_part(self, part, role):
+        """Read a part of a message; UnreadError if it is neither text, call nor answer."""
+        if isinstance(part, str):
+            part = {"type": "text", "text": part}
+        if not isinstance(part, Mapping):
+            raise UnreadError(f"a part of it is {part!r:.40}, but must be an object")
+        kind = _kind_of(part)
+        body = _body_of(part, kind)
+        if _CALL.search(kind):
+            call = _call_of(body, kind)
+            self.calls.append(call)
+            if kind != "image_generation_call":
+                results = [body[key] for key in _RESULTS if body.get(key) is not None]
+                self.answers += [(call.id, _observed(result)) for result in results]
+        elif _ANSWER.search(kind) or (kind == "retry_prompt" and body.get("tool_name")):
+            self.answers.append((_id_of(body), _answer_of(body)))
+        elif _THOUGHT.search(kind) or part.get("thought") is True:
+            self.thinks = True
+        elif kind not in _INSTRUCTION:
+            self.texts.append(_text_of(part, kind, role))
+            if role == "assistant":
+                _refuse_unread(part, "a part of it")
+
+    def _add_content(self, content, role):
+        """Read what stands under one of the keys of contents."""
+        found = _Found()
+        for part in [content] if isinstance(content, str | Mapping) else content:
+            found.add_part(part, role)
+        # Some tools write the same text as a text and as a part.
+        self.texts += [text for text in found.texts if text not in self.texts]
+        self._add_calls(found.calls)
+        self.answers += found.answers
+        self.thinks |= found.thinks
+
+    def _add_calls(self, calls):
+        """Add calls but for those that another key of the message holds already."""
+        before = [(call.id, call.name, _parsed(call.arguments)) for call in self.calls]
+        self.calls += [
+            call
+            for call in calls
+            if (call.id, call.name, _parsed(call.arguments)) not in before
+        ]
+
+    def _refuse_empty(self, message):
+        """UnreadError if nothing of a step is read."""
+        said = "".join(self.texts).strip() or self.calls
+        if not (said or self.answers or self.thinks):
+            raise UnreadError(
+                "it is the agent's, but has neither text nor calls that are read; "
+                f"{_keys_of(message)}"
+            )
+
+
+def _refuse_unread(holder, what):
+    """UnreadError if a key that is not known may hold a part of a step."""
+    for key, value in holder.items():
+        name = _snake(key)
+        is_text = isinstance(value, str) and bool(_SPEAKS.search(name))
+        holds = is_text or isinstance(value, Mapping | list | tuple)
+        if value and holds and key not in _KNOWN_KEYS and not _ABOUT.search(name):
+            raise UnreadError(
+                f'{what} holds "{key}", which is not read: leave it out if it is no part of '
+                f"the step; {_keys_of(holder)}"
+            )
+
+
+def _calls_under(key, message):
+    """The calls that a message has under one of the keys of calls."""
+    calls = message.get(key) or ()
+    if isinstance(calls, str):
+        raise UnreadError(f'"{key}" is a text, but must be a list of calls')
+    return [
+        _call_of(call) for call in ([calls] if isinstance(calls, Mapping) else calls)
+    ]
+
+
+def _holds_answers(message):
+    """Whether the parts of a message of a tool name the calls that they answer."""
+    parts = message.get("parts") or message.get("content")
+    return isinstance(parts, list) and any(
+        isinstance(part, Mapping) and _ANSWER.search(_kind_of(part)) for part in parts
+    )
+
+
+def _finished(response):
+    """Yield the message whose items were collected, if there is one."""
+    for position, found in response:
+        yield from found.messages(position, "assistant")
+
+
+# --- parts --------------------------------------------------------------------
+
+
+def _snake(name):
+    """A name as in toolCallId or tool-call-id in the form tool_call_id."""
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", str(name)).replace("-", "_").lower()
+
+
+def _kind_of(part):
+    """The type of a part; of some tools it is the name of its one key."""
+    kind = part.get("type") or part.get("part_kind") or part.get("kind")
+    if isinstance(kind, str):
+        return _snake(kind)
+    keys = {_snake(key) for key, value in part.items() if value is not None}
+    keys -= {"thought_signature", "thought"}
+    return keys.pop() if len(keys) == 1 else ""
+
+
+def _body_of(part, kind):
+    """A part with names in one form, and with what it holds under its own type."""
+    body = {_snake(key): value for key, value in part.items()}
+    inner = body.get(kind)
+    if isinstance(inner, Mapping):
+        body |= {_snake(key): value for key, value in inner.items()}
+    return body
+
+
+def _text_of(part, kind, role):
+    """The text of a part; of an image or a file that the agent was given its type."""
+    keys = (
+        "text",
+        "refusal",
+        "transcript",
+        *(["content"] if kind != "content" else []),
+    )
+    for key in keys:
+        value = part.get(key)
+        if isinstance(value, Mapping):
+            value = value.get("value")
+        if isinstance(value, str):
+            return value
+        if isinstance(value, list) and value:
+            found = _Found()
+            for item in value:
+                found.add_part(item, role)
+            if not (found.calls or found.answers):
+                return "\n".join(found.texts)
+    if role == "assistant" or not _MEDIUM.search(kind):
+        raise UnreadError(f"a part of it has no text; {_keys_of(part)}")
+    return f"[{kind}]"
+
+
+def _call_of(call, kind=""):
+    """A call, whichever key holds its name and its arguments."""
+    if not isinstance(call, Mapping):
+        raise UnreadError(f"a call of it is {call!r:.40}, but must be an object")
+    body = _body_of(call, str(call.get("type")))
+    if isinstance(body.get("function"), Mapping):
+        body |= body.pop("function")
+    names = [body[key] for key in _NAMES if isinstance(body.get(key), str)]
+    hosted = _CALL.sub("", kind)
+    if not names and hosted in ("", "function", "tool", "custom_tool"):
+        raise UnreadError(f"a call of it has no name; {_keys_of(call)}")
+    id = _id_of(body)
+    if id in (None, body.get("name")) and call.get("type") == "function_call":
+        raise UnreadError(f"a call of it has no call_id; {_keys_of(call)}")
+    given = [body[key] for key in _ARGUMENTS if body.get(key) is not None]
+    others = {
+        key: value
+        for key, value in body.items()
+        if key not in {*_NOT_ARGUMENTS, *_ARGUMENTS, kind} and value
+    }
+    name = names[0] if names else hosted
+    arguments = given[0] if given else others or ""
+    return Call(name if id is None else id, name, arguments)
+
+
+def _id_of(body):
+    """The id of the call that is made or answered, else its name."""
+    for key in (*_IDS, "name"):
+        if (id := body.get(key)) is not None:
+            if not isinstance(id, str | int):
+                raise UnreadError(
+                    f"{key} is {id!r:.40}, but must be a text or a number"
+                )
+            return id
+    return None
+
+
+def _answer_of(body):
+    """What a tool answered, as text."""
+    present = [key for key in _ANSWERS if key in body]
+    given = [body[key] for key in present if body[key] not in (None, "")]
+    if given or present:
+        return _observed(given[0] if given else "")
+    rest = {key: value for key, value in body.items() if key not in _NOT_ARGUMENTS}
+    if not rest:
+        raise UnreadError(f"an answer to a call has no content; {_keys_of(body)}")
+    return _observed(rest)
+
+
+def _observed(answer):
+    """The text of an answer; objects are read as JSON, and media by their type."""
+    if isinstance(answer, str):
+        return answer
+    if isinstance(answer, list | tuple) and any(isinstance(x, Mapping) for x in answer):
+        texts = []
+        for part in answer:
+            found = _Found()
+            try:
+                found.add_part(part, "tool")
+            except UnreadError:
+                found.texts = []
+            texts.append("\n".join(found.texts) or _written(part))
+        return "\n".join(texts)
+    return _written(answer)
+
+
+def _written(value):
+    return json.dumps(value, ensure_ascii=False, default=str)
+
+
+def _parsed(arguments):
+    """Arguments as values, where they are JSON."""
+    try:
+        return json.loads(arguments) if isinstance(arguments, str) else arguments
+    except (ValueError, RecursionError):
+        return arguments
+
+
+def _keys_of(value):
+    """The sentence with the type and the keys of what was not read."""
+    kind = value.get("type") or value.get("part_kind") or value.get("kind")
+    of_type = f"its type is {kind!r} and " if kind else ""
+    return f"{of_type}its keys are {[str(key) for key in value]}"

@@ -18,7 +18,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from .fetch import other_answers
-from .messages import chat_messages, naming
+from .messages import chat_messages
 from .records import BROKEN
 
 #: Columns of a step, each computed from the messages up to it.
@@ -27,8 +27,6 @@ _COLUMNS = (
     "log_length",
     "n_calls",
 )
-#: What stands for a step without content and calls, and for what is no text.
-_NO_CONTENT = "(no content)"
 #: Shorter arguments occur in observations by chance.
 _SHORTEST_ARGUMENT = 3
 _MOST_STEPS = 2000  # steps, each of which is compared with all before it
@@ -94,8 +92,7 @@ def read_run(
         )
     steps = _Steps()
     for position, message in chat_messages(run):
-        with naming(position):
-            steps.read(position, message)
+        steps.read(position, message)
     if not steps.texts:
         raise ValueError("no message has the role 'assistant': the run has no step")
 
@@ -150,8 +147,7 @@ def read_beginning(run: Mapping[str, Any]) -> dict[str, Any]:
     """
     steps = _Steps()
     for position, message in chat_messages(run):
-        with naming(position):
-            steps.read(position, message)
+        steps.read(position, message)
     if steps.texts:
         raise ValueError(
             f"message {steps.positions[0]} is a step, but a run is opened with what stands "
@@ -213,49 +209,41 @@ class _Steps:
         self.caller = {}
 
     def read(self, position, message):
-        role = message.get("role")
-        text = _text_of(message.get("content"))
-        if role == "assistant":
-            self._add_step(position, text, message.get("tool_calls") or ())
-        elif role == "tool":
-            self._add_answer(position, text, message.get("tool_call_id"))
-        elif role in ("user", "system", "developer"):
-            if role == "user" and self.question is None:
-                self.question = text
-        else:
-            raise ValueError(
-                f"message {position} has the role {role!r}, but must have one of "
-                "'system', 'developer', 'user', 'assistant' and 'tool'"
-            )
+        if message.role == "assistant":
+            self._add_step(position, message)
+        elif message.role == "tool":
+            self._add_answer(position, message)
+        elif message.role == "user" and self.question is None:
+            self.question = message.text
 
-    def _add_answer(self, position, text, name):
+    def _add_answer(self, position, message):
+        name = message.answers
         if name not in self.caller:
             raise ValueError(
                 f"message {position} answers the call {name!r}, which no message before "
                 "it makes"
             )
-        self.observed[self.caller[name]] += "\n" + text
+        self.observed[self.caller[name]] += "\n" + message.text
 
-    def _add_step(self, position, text, calls):
-        lines = [text] if text.strip() else []
+    def _add_step(self, position, message):
+        lines = [message.text] if message.text.strip() else []
         arguments = []
-        for call in calls:
-            function = call["function"]
-            written, values = _arguments_of(function.get("arguments"))
+        for call in message.calls:
+            written, values = _arguments_of(call.arguments)
             arguments += values
-            lines.append(f"{function['name']}({written})")
-            self.caller[call.get("id")] = len(self.texts)
+            lines.append(f"{call.name}({written})")
+            self.caller[call.id] = len(self.texts)
 
-        step = "\n".join(lines) or _NO_CONTENT
+        step = "\n".join(lines)
         row = {
             "position": len(self.texts),
             "log_length": math.log1p(len(step)),
-            "n_calls": len(calls),
+            "n_calls": len(message.calls),
         }
         self.texts.append(step)
         self.rows.append([float(row[name]) for name in _COLUMNS])
         self.positions.append(position)
-        self.arguments.append(None if not calls else arguments)
+        self.arguments.append(None if not message.calls else arguments)
         self.observed.append("")
 
     def data_flow(self):
@@ -277,26 +265,11 @@ class _Steps:
         return pairs
 
 
-def _text_of(content):
-    """The text of a message; other items, such as images, read as their type."""
-    if content is None:
-        return ""
-    if isinstance(content, str):
-        return content
-    texts = []
-    for item in content:
-        if item.get("text") is not None:
-            texts.append(item["text"])
-        else:
-            texts.append(f"[{item['type']}]")
-    return "\n".join(texts)
-
-
 def _arguments_of(arguments):
     """Arguments as they are written, and the values in a JSON object."""
-    if isinstance(arguments, Mapping):  # some frameworks have parsed them already
-        return json.dumps(arguments, ensure_ascii=False), _leaves(arguments)
-    written = "" if arguments is None else str(arguments)
+    written = arguments
+    if not isinstance(arguments, str):  # some frameworks have parsed them already
+        written = json.dumps(arguments, ensure_ascii=False)
     try:
         parsed = json.loads(written or "{}")
     except (ValueError, RecursionError):

@@ -18,7 +18,7 @@ from . import _files as files
 
 _RULES = {None: no_edges, "none": no_edges, "chain": chain_edges}
 #: Keys of a run, of which none belongs to the problem that is made of it.
-_OF_RUN = ("messages", "spans", "task", "labels")
+_OF_RUN = ("messages", "spans", "resourceSpans", "task", "labels")
 
 
 def split(options):

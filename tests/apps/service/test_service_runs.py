@@ -325,6 +325,50 @@ def test_what_is_wrong_with_messages(tmp_path):
     assert ask(app, "/v1/runs/steps", run=name, claim=1, messages=second)[0] == 200
 
 
+def shortness(batch):
+    """Confidence in short steps."""
+    return -batch.features[:, batch.feature_names.index("log_length")]
+
+
+LONG = {"guests": [f"guest {k}" for k in range(60)]}
+ONCE = [{"id": "z", "name": "book", "args": LONG}]
+BLOCK = {"type": "tool_use", "id": "z", "name": "book", "input": LONG}
+WRITTEN = {"name": "book", "arguments": json.dumps(LONG)}
+#: The same long call as the tools write it, and as no tool does.
+LONG_CALLS = [
+    {
+        "role": "assistant",
+        "content": "",
+        "tool_calls": [{"id": "z", "function": WRITTEN}],
+    },
+    {"role": "assistant", "content": [BLOCK]},
+    {"type": "ai", "data": {"content": "", "tool_calls": ONCE}},
+    {"role": "assistant", "content": None, "function_call": WRITTEN},
+    {"type": "ai", "content": "", "tool_calls": [], "invalid_tool_calls": ONCE},
+    {"role": "assistant", "text": f"book({json.dumps(LONG)})"},
+    {"role": "assistant", "content": None, "payload": LONG},
+    {"role": "assistant", "content": "I book.", "bookings": [LONG]},
+    {"role": "assistant", "content": [{"type": "booking", "booking": LONG}]},
+    {"type": "ai", "kwargs": {"content": "", "tool_calls": ONCE}},
+]
+
+
+@pytest.mark.parametrize("number", range(len(LONG_CALLS)))
+def test_a_long_call_is_approved_in_no_form(tmp_path, number):
+    """A filter that refuses it in the form of its logs may not approve what it cannot read."""
+    rng = np.random.default_rng(0)
+    data = from_runs([recorded(task, rng) for task in range(200)])
+    cf = skdcf.HardCF(shortness, online=True, alpha=0.2)
+    cf.fit(data.graphs, data.labels)
+    app = create_app(cf, folder=tmp_path)
+    name = ask(app, "/v1/runs", messages=[{"role": "user", "content": "Book."}])[1][
+        "run"
+    ]
+    sent = {"run": name, "claim": 0, "messages": [LONG_CALLS[number]]}
+    status, reply = ask(app, "/v1/runs/steps", **sent)
+    assert (status, reply.get("keep")) == (200, False) if number < 6 else status == 400
+
+
 def test_steps_come_one_after_the_other(app, monkeypatch):
     graph = RUNS[200]
     name = opened(app, graph)

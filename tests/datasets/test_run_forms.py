@@ -1,0 +1,542 @@
+"""Runs as many tools write them: read completely, or refused with the keys that were seen."""
+
+import json
+
+import pytest
+
+from skdcf.adapters import from_runs
+from skdcf.apps.cli import main
+
+ASKED = "Who mended the lamp in room 4?"
+USER = {"role": "user", "content": ASKED}
+ORDER = {"room": 4, "item": "lamp"}
+TEXT = json.dumps(ORDER)
+FOUND = {"by": "Inga Okoro", "day": 3}
+
+
+def read(*messages, **more):
+    return from_runs([{"task": 0, "messages": list(messages)}], **more).graphs[0]
+
+
+def says(**more):
+    return {"role": "assistant", "content": None, **more}
+
+
+#: A question, a text with a call, its answer, and the last text, in the form of each tool.
+FORMS = {
+    "LangChain, messages_to_dict": [
+        {"type": "human", "data": {"content": ASKED, "type": "human"}},
+        {"type": "ai", "data": {
+            "content": "I look.", "type": "ai", "invalid_tool_calls": [],
+            "tool_calls": [{"id": "t", "name": "log", "args": ORDER}]}},
+        {"type": "tool", "data": {
+            "content": json.dumps(FOUND), "tool_call_id": "t", "type": "tool"}},
+        {"type": "ai", "data": {"content": "Inga Okoro.", "type": "ai"}},
+    ],
+    "LangChain, dumpd": [
+        {"lc": 1, "type": "constructor",
+         "id": ["langchain", "schema", "messages", "HumanMessage"],
+         "kwargs": {"content": ASKED, "type": "human"}},
+        {"lc": 1, "type": "constructor",
+         "id": ["langchain", "schema", "messages", "AIMessageChunk"],
+         "kwargs": {"content": "I look.", "type": "AIMessageChunk",
+                    "tool_calls": [{"id": "t", "name": "log", "args": ORDER}]}},
+        {"lc": 1, "type": "constructor",
+         "id": ["langchain", "schema", "messages", "ToolMessage"],
+         "kwargs": {"content": json.dumps(FOUND), "tool_call_id": "t"}},
+        {"lc": 1, "type": "constructor",
+         "id": ["langchain", "schema", "messages", "AIMessage"],
+         "kwargs": {"content": "Inga Okoro."}},
+    ],
+    "LangChain with Anthropic's blocks beside its calls": [
+        {"type": "human", "content": ASKED},
+        {"type": "ai", "content": [
+            {"type": "thinking", "thinking": "hm", "signature": "x"},
+            {"type": "text", "text": "I look.", "index": 0},
+            {"type": "tool_use", "id": "t", "name": "log", "input": ORDER}],
+         "tool_calls": [{"id": "t", "name": "log", "args": ORDER}],
+         "additional_kwargs": {}, "response_metadata": {"usage": {"input_tokens": 3}}},
+        {"type": "tool", "content": json.dumps(FOUND), "tool_call_id": "t"},
+        {"type": "ai", "content": "Inga Okoro."},
+    ],
+    "LangChain, a call that was not parsed": [
+        {"type": "human", "content": ASKED},
+        {"type": "ai", "content": "I look.", "tool_calls": [], "invalid_tool_calls": [
+            {"id": "t", "name": "log", "args": TEXT, "error": "bad", "type": "x"}]},
+        {"type": "tool", "content": json.dumps(FOUND), "tool_call_id": "t"},
+        {"type": "ai", "content": "Inga Okoro."},
+    ],
+    "LangChain, the call among additional_kwargs": [
+        {"type": "human", "content": ASKED},
+        {"type": "ai", "content": "I look.", "additional_kwargs": {
+            "function_call": {"name": "log", "arguments": TEXT}}},
+        {"type": "function", "name": "log", "content": json.dumps(FOUND)},
+        {"type": "ai", "content": "Inga Okoro."},
+    ],
+    "OpenAI, function_call": [
+        USER,
+        says(content="I look.", function_call={"name": "log", "arguments": TEXT}),
+        {"role": "function", "name": "log", "content": json.dumps(FOUND)},
+        says(content="Inga Okoro."),
+    ],
+    "OpenAI, spoken": [
+        USER,
+        says(audio={"id": "x", "transcript": "I look.", "data": "UklG"}, tool_calls=[
+            {"id": "t", "type": "function",
+             "function": {"name": "log", "arguments": TEXT}}]),
+        {"role": "tool", "tool_call_id": "t", "content": FOUND},
+        says(text="Inga Okoro."),
+    ],
+    "Anthropic": [
+        USER,
+        says(content=[{"type": "redacted_thinking", "data": "x"},
+                      {"type": "text", "text": "I look."},
+                      {"type": "tool_use", "id": "t", "name": "log", "input": ORDER}],
+             stop_reason="tool_use", usage={"output_tokens": 9}),
+        {"role": "user", "content": [
+            {"type": "tool_result", "tool_use_id": "t",
+             "content": [{"type": "text", "text": json.dumps(FOUND)}]}]},
+        says(content=[{"type": "text", "text": "Inga Okoro."}]),
+    ],
+    "Anthropic, a tool of the server": [
+        USER,
+        says(content=[
+            {"type": "text", "text": "I look."},
+            {"type": "server_tool_use", "id": "t", "name": "log", "input": ORDER},
+            {"type": "web_search_tool_result", "tool_use_id": "t", "content": [
+                {"type": "web_search_result", "title": "Inga Okoro", "url": "u"}]}]),
+        says(content=[{"type": "text", "text": "Inga Okoro."}]),
+    ],
+    "Inspect": [
+        {"id": "1", "source": "input", **USER},
+        {"id": "2", "content": "I look.", "source": "generate", "role": "assistant",
+         "tool_calls": [{"id": "t", "function": "log", "arguments": ORDER, "view": None,
+                         "parse_error": None, "type": "function"}], "model": "m/m"},
+        {"id": "3", "role": "tool", "tool_call_id": "t", "function": "log",
+         "content": [{"type": "text", "text": json.dumps(FOUND)}], "error": None},
+        {"id": "4", "role": "assistant", "content": [
+            {"type": "reasoning", "reasoning": "hm", "signature": None},
+            {"type": "text", "text": "Inga Okoro."}], "tool_calls": None},
+    ],
+    "pydantic-ai": [
+        {"kind": "request", "instructions": None, "parts": [
+            {"part_kind": "system-prompt", "content": "Be short."},
+            {"part_kind": "user-prompt", "content": [ASKED]}]},
+        {"kind": "response", "usage": {"input_tokens": 3}, "model_name": "m", "parts": [
+            {"part_kind": "thinking", "content": "hm"},
+            {"part_kind": "text", "content": "I look."},
+            {"part_kind": "tool-call", "tool_name": "log", "args": TEXT,
+             "tool_call_id": "t"}]},
+        {"kind": "request", "parts": [
+            {"part_kind": "tool-return", "tool_name": "log", "content": FOUND,
+             "tool_call_id": "t"}]},
+        {"kind": "response", "parts": [{"part_kind": "text", "content": "Inga Okoro."}]},
+    ],
+    "Gemini": [
+        {"role": "user", "parts": [{"text": ASKED}]},
+        {"role": "model", "parts": [
+            {"text": "hm", "thought": True}, {"text": "I look."},
+            {"functionCall": {"name": "log", "args": ORDER}, "thoughtSignature": "x"}]},
+        {"role": "user", "parts": [
+            {"functionResponse": {"name": "log", "response": FOUND}}]},
+        {"role": "model", "parts": [{"text": "Inga Okoro."}]},
+    ],
+    "Bedrock": [
+        {"role": "user", "content": [{"text": ASKED}]},
+        {"role": "assistant", "content": [
+            {"reasoningContent": {"reasoningText": {"text": "hm"}}}, {"text": "I look."},
+            {"toolUse": {"toolUseId": "t", "name": "log", "input": ORDER}}]},
+        {"role": "user", "content": [
+            {"toolResult": {"toolUseId": "t", "content": [{"json": FOUND}]}}]},
+        {"role": "assistant", "content": [{"text": "Inga Okoro."}]},
+    ],
+    "Vercel": [
+        {"role": "user", "content": [{"type": "text", "text": ASKED}]},
+        {"role": "assistant", "content": [
+            {"type": "text", "text": "I look."},
+            {"type": "tool-call", "toolCallId": "t", "toolName": "log", "input": ORDER}]},
+        {"role": "tool", "content": [
+            {"type": "tool-result", "toolCallId": "t", "toolName": "log",
+             "output": {"type": "json", "value": FOUND}}]},
+        {"role": "assistant", "content": [{"type": "text", "text": "Inga Okoro."}]},
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_the_same_run_in_the_form_of_each_tool(form):
+    graph = read(*FORMS[form], edges="data")
+    assert graph.problem == ASKED
+    assert graph.claims == (f"I look.\nlog({TEXT})", "Inga Okoro.")
+    assert graph.features[:, graph.feature_names.index("n_calls")].tolist() == [1, 0]
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_what_a_tool_answers_is_read(form):
+    """An argument that stands in an answer makes an edge, and only then."""
+    more = [
+        says(tool_calls=[{"id": "u", "function": {"name": "thank", "arguments": text}}])
+        for text in (
+            json.dumps({"who": "Inga Okoro"}),
+            json.dumps({"who": "Ada Byron"}),
+        )
+    ]
+    answered = [*FORMS[form][:-1], more[0]]
+    assert read(*answered, edges="data").edges.tolist() == [[0, 1]]
+    assert read(*FORMS[form][:-1], more[1], edges="data").edges.tolist() == []
+
+
+REFUSED = {
+    "OpenAI": says(refusal="I cannot do that."),
+    "LangChain": {"type": "ai", "content": "", "additional_kwargs": {
+        "refusal": "I cannot do that."}},
+    "a part": says(content=[{"type": "refusal", "refusal": "I cannot do that."}]),
+    "Responses": {"type": "message", "role": "assistant", "content": [
+        {"type": "refusal", "refusal": "I cannot do that."}]},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("form", REFUSED)
+def test_a_refusal_is_what_the_agent_says(form):
+    assert read(USER, REFUSED[form]).claims == ("I cannot do that.",)
+
+
+#: Items of OpenAI's Responses that are calls, and what the step reads.
+HOSTED = [
+    ({"type": "web_search_call", "status": "completed",
+      "action": {"type": "search", "query": "lamps"}},
+     'web_search({"action": {"type": "search", "query": "lamps"}})'),
+    ({"type": "file_search_call", "queries": ["lamps"], "results": [{"text": "x y z"}]},
+     'file_search({"queries": ["lamps"]})'),
+    ({"type": "code_interpreter_call", "code": "1 + 1", "container_id": "c",
+      "outputs": [{"type": "logs", "logs": "2"}]},
+     'code_interpreter({"code": "1 + 1"})'),
+    ({"type": "computer_call", "call_id": "k", "action": {"type": "wait"}},
+     'computer({"action": {"type": "wait"}})'),
+    ({"type": "image_generation_call", "result": "aGk="}, "image_generation()"),
+    ({"type": "local_shell_call", "call_id": "k", "action": {"command": ["ls"]}},
+     'local_shell({"action": {"command": ["ls"]}})'),
+    ({"type": "shell_call", "call_id": "k", "action": {"commands": ["ls"]}},
+     'shell({"action": {"commands": ["ls"]}})'),
+    ({"type": "apply_patch_call", "call_id": "k", "operation": {"path": "a.py"}},
+     'apply_patch({"operation": {"path": "a.py"}})'),
+    ({"type": "mcp_call", "name": "log", "arguments": TEXT, "server_label": "s",
+      "output": "done"}, f"log({TEXT})"),
+    ({"type": "custom_tool_call", "call_id": "k", "name": "sql", "input": "select 1"},
+     "sql(select 1)"),
+    ({"type": "mcp_approval_request", "name": "log", "arguments": TEXT,
+      "server_label": "s"}, f"log({TEXT})"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("item", "step"), HOSTED)
+def test_hosted_calls_are_steps(item, step):
+    message = {"type": "message", "role": "assistant", "content": "Done."}
+    graph = read(USER, {"id": "i"} | item, message)
+    assert graph.claims == (step, "Done.")
+    assert graph.metadata["messages"] == [1, 2]
+    if "call_id" in item:
+        output = {"type": f"{item['type']}_output", "call_id": "k", "output": FOUND}
+        after = {"type": "function_call", "call_id": "l", "name": "f", "arguments":
+                 '{"who": "Inga Okoro"}'}  # fmt: skip
+        graph = read(USER, {"id": "i"} | item, output, after, edges="data")
+        assert graph.edges.tolist() == [[0, 1]]
+
+
+def test_what_a_hosted_call_returned_is_its_observation():
+    first = {
+        "type": "mcp_call",
+        "id": "i",
+        "name": "a",
+        "arguments": "{}",
+        "output": "Okoro",
+    }
+    then = {"type": "mcp_call", "id": "j", "name": "b", "arguments": '{"who": "Okoro"}'}
+    between = {"type": "message", "role": "assistant", "content": "Next."}
+    graph = read(USER, first, between, then, edges="data")
+    assert graph.claims == ("a({})", 'Next.\nb({"who": "Okoro"})')
+    assert graph.edges.tolist() == [[0, 1]]
+
+
+@pytest.mark.parametrize(
+    ("call", "step"),
+    [
+        ({"type": "custom", "custom": {"name": "sql", "input": "drop"}}, "sql(drop)"),
+        ({"type": "mcp", "mcp": {"name": "sql", "input": "drop"}}, "sql(drop)"),
+        ({"function": "sql", "arguments": {"x": 1}}, 'sql({"x": 1})'),
+        ({"name": "sql", "args": {"x": 1}}, 'sql({"x": 1})'),
+        ({"tool_name": "sql", "statement": "drop"}, 'sql({"statement": "drop"})'),
+        ({"function": {"name": "sql", "payload": "drop"}}, 'sql({"payload": "drop"})'),
+    ],
+)
+def test_calls_of_other_types_and_with_other_keys(call, step):
+    assert read(USER, says(tool_calls=[{"id": "a", **call}])).claims == (step,)
+
+
+def test_two_calls_with_one_id_are_two_calls():
+    one, two = (
+        {"id": "a", "function": {"name": "pay", "arguments": json.dumps({"sum": n})}}
+        for n in (1, 2)
+    )
+    assert read(USER, says(tool_calls=[one, two])).claims == (
+        'pay({"sum": 1})\npay({"sum": 2})',
+    )
+    block = {"type": "tool_use", "id": "a", "name": "pay", "input": {"sum": 2}}
+    assert read(USER, says(content=[block], tool_calls=[one])).claims == (
+        'pay({"sum": 2})\npay({"sum": 1})',
+    )
+
+
+def test_thoughts_alone_are_no_step():
+    thought = says(content=[{"type": "thinking", "thinking": "hm"}])
+    assert read(USER, thought, says(content="Done.")).claims == ("Done.",)
+
+
+#: What no reader knows, and the key that the error has to name.
+UNREAD = [
+    (says(), "content"),
+    (says(content=""), "content"),
+    (says(content=[]), "content"),
+    ({"role": "assistant", "content": None, "payload": {"pay": 1}}, "payload"),
+    ({"role": "assistant", "body": "I pay."}, "body"),
+    ({"type": "ai", "value": {"content": "I pay."}}, "value"),
+    (says(content=[{"type": "widget", "code": "pay()"}]), "widget.*code"),
+    (says(content=[{"type": "text", "txt": "pay()"}]), "txt"),
+    (says(content=[{"type": "image", "data": "x"}]), "image.*data"),
+    (says(content="I look.", actions=[{"name": "pay"}]), "actions"),
+    (says(content="I look.", steps_taken=[{"name": "pay"}]), "steps_taken"),
+    (says(content="I look.", toolRequests=[{"name": "pay"}]), "toolRequests"),
+    (says(content="I look.", tool_code="pay()"), "tool_code"),
+    (says(tool_calls=[{"id": "a", "payload": {"name": "pay"}}]), "payload"),
+    (says(tool_calls="pay()"), "tool_calls"),
+    ({"type": "weird_item", "id": "x", "stuff": 1}, "weird_item.*stuff"),
+    (
+        {"kind": "response", "parts": [{"part_kind": "file", "content": {}}]},
+        "part_kind",
+    ),
+    ({"thinking": "hm", "action": {"pay": 1}}, "action"),
+    (
+        {"type": "ai", "tool_uses": [{"name": "pay"}], "data": {"content": "Hi."}},
+        "tool_uses",
+    ),
+    (says(content=[{"thinking": "hm", "move": "pay()"}]), "move"),
+    (says(content=[{"thinking": "hm", "text": "Hi.", "move": ["pay"]}]), "move"),
+    (says(content=[{"text": "Hi.", "functionCall": {"name": "pay"}}]), "functionCall"),
+    (says(content=[{"type": "text", "text": "Hi.", "then": {"name": "pay"}}]), "then"),
+    ({"role": "user", "payload": "Pay."}, "payload"),
+    ({"role": "tool", "tool_call_id": "t"}, "tool_call_id"),
+]
+
+
+@pytest.mark.parametrize(("message", "key"), UNREAD)
+def test_what_is_not_read_is_refused_by_its_keys(message, key):
+    with pytest.raises(ValueError, match=rf"message 1 .*{key}"):
+        read(USER, message, says(content="Done."))
+
+
+@pytest.mark.parametrize("message", [m for m, _ in UNREAD[:8]])
+def test_the_command_writes_no_file_of_what_is_not_read(tmp_path, capsys, message):
+    source, new = tmp_path / "log.jsonl", tmp_path / "new.jsonl"
+    source.write_text(json.dumps({"task": 1, "messages": [USER, message]}) + "\n")
+    assert main(["split", "--runs", str(source), "-o", str(new)]) == 2
+    assert "message 1" in capsys.readouterr().err
+    assert not new.exists()
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"usage": {"tokens": 3}, "reasoning_content": "hm", "logprobs": [1.0]},
+        {"model": "m", "stop_reason": "end", "name": "payer", "id": "call_output_3"},
+        {
+            "n_calls": 2,
+            "output_tokens": 5,
+            "tools": [],
+            "actions": None,
+            "content": "Hi.",
+        },
+        {"response_metadata": {"model": "m"}, "provider_specific_fields": {"a": 1}},
+        {
+            "content": [
+                {
+                    "type": "text",
+                    "text": "Hi.",
+                    "annotations": [{"url": "u"}],
+                    "cache_control": {"type": "x"},
+                    "id": "m",
+                    "index": 0,
+                }
+            ]
+        },
+    ],
+)
+def test_what_only_describes_a_message_is_left_out(more):
+    assert read(USER, says(content="Hi.") | more).claims == ("Hi.",)
+
+
+def test_a_run_without_messages_names_its_keys():
+    with pytest.raises(ValueError, match=r"messages.*trajectory"):
+        from_runs([{"task": 1, "trajectory": [USER]}])
+
+
+# ------------------------------------------------------------------------ spans
+
+
+def part(role, text, **more):
+    return {"role": role, "parts": [{"type": "text", "content": text, **more}]}
+
+
+def span(id, parent=None, operation="chat", name="", input=(), output=(), **more):
+    attributes = {"gen_ai.operation.name": operation, **more}
+    if input or output:
+        attributes["gen_ai.input.messages"] = json.dumps(input)
+        attributes["gen_ai.output.messages"] = json.dumps(output)
+    name = name or operation
+    return {"name": name, "span_id": id, "parent_id": parent, "attributes": attributes}
+
+
+def otlp(value):
+    """A value as OTLP writes it."""
+    if isinstance(value, bool):
+        return {"boolValue": value}
+    if isinstance(value, int):
+        return {"intValue": str(value)}
+    if isinstance(value, dict):
+        return {"kvlistValue": {"values": [entry(k, v) for k, v in value.items()]}}
+    if isinstance(value, list):
+        return {"arrayValue": {"values": [otlp(item) for item in value]}}
+    return {} if value is None else {"stringValue": value}
+
+
+def entry(key, value):
+    return {"key": key, "value": otlp(value)}
+
+
+SHORT = [part("user", ASKED)]
+CALL = {"role": "assistant", "parts": [
+    {"type": "thinking", "content": "hm"},
+    {"type": "tool_call", "id": "t", "name": "log", "arguments": ORDER}]}  # fmt: skip
+ANSWER = {"role": "tool", "parts": [
+    {"type": "tool_call_response", "id": "t", "response": FOUND}]}  # fmt: skip
+LAST = [part("assistant", "Inga Okoro.")]
+STEPS = (f"log({TEXT})", "Inga Okoro.")
+TOOL = {"gen_ai.tool.name": "log", "gen_ai.tool.call.id": "t"}
+
+
+def claims_of(spans, **more):
+    return (
+        from_runs([{"task": 1, "spans": spans, **more}], edges="data").graphs[0].claims
+    )
+
+
+def test_the_run_is_that_of_the_agent_that_calls_the_others():
+    """Below its tool runs an agent with twice as many messages."""
+    below = [
+        part("user", "Read it."),
+        *[part("assistant", f"page {k}") for k in range(9)],
+    ]
+    spans = [
+        span("a", name="invoke_agent porter", operation="invoke_agent"),
+        span("b", "a", input=SHORT, output=[CALL]),
+        span("c", "a", "execute_tool", **TOOL),
+        span("d", "c", "invoke_agent", input=below, output=LAST),
+        span("e", "d", input=below, output=LAST),
+        span("f", "a", input=[*SHORT, CALL, ANSWER], output=LAST),
+    ]
+    assert claims_of(spans) == STEPS
+    assert claims_of(spans[::-1]) == STEPS
+    without_agents = [s | {"parent_id": None} for s in (spans[1], spans[5])]
+    tool = [spans[2] | {"parent_id": None}]
+    assert claims_of([*without_agents, *tool]) == STEPS
+    # The model of an agent that was called as a tool, without a span of the agent.
+    called = span("g", "c", input=below, output=LAST)
+    assert claims_of([*without_agents, *tool, called]) == STEPS
+
+
+def test_several_agents_of_which_none_calls_the_others_are_named():
+    both = [
+        span(
+            "a",
+            operation="invoke_agent",
+            name="invoke_agent porter",
+            input=SHORT,
+            output=LAST,
+        ),
+        span(
+            "b",
+            operation="invoke_agent",
+            name="invoke_agent cook",
+            input=SHORT,
+            output=LAST,
+        ),
+    ]
+    with pytest.raises(ValueError, match=r"porter.*cook"):
+        claims_of(both)
+    other = [part("user", "Something else?")]
+    chats = [span("a", input=SHORT, output=LAST), span("b", input=other, output=LAST)]
+    with pytest.raises(ValueError, match="several runs"):
+        claims_of(chats)
+
+
+def test_a_tool_that_ran_without_a_call_is_named():
+    spans = [
+        span("a", operation="invoke_agent", input=SHORT, output=LAST),
+        span("c", "a", "execute_tool", **TOOL),
+    ]
+    with pytest.raises(ValueError, match=r"'log'.*'t'"):
+        claims_of(spans)
+    nameless = span("c", "a", "execute_tool", **{"gen_ai.tool.name": "log"})
+    with pytest.raises(ValueError, match="'log'"):
+        claims_of([spans[0], nameless])
+
+
+@pytest.mark.parametrize("structured", [False, True])
+@pytest.mark.parametrize("kind", ["file", "list of files", "the run itself", "scopes"])
+def test_whole_files_of_otlp(structured, kind):
+    messages = {
+        "gen_ai.input.messages": [*SHORT, CALL, ANSWER],
+        "gen_ai.output.messages": LAST,
+    }
+    if not structured:
+        messages = {key: json.dumps(value) for key, value in messages.items()}
+    attributes = [entry(k, v) for k, v in messages.items()]
+    attributes += [entry("gen_ai.usage.input_tokens", 3), entry("streams", True)]
+    one = {"traceId": "x", "spanId": "a", "name": "chat", "attributes": attributes}
+    scopes = [{"scope": {}, "spans": [one]}]
+    file = {"resourceSpans": [{"resource": {}, "scopeSpans": scopes}]}
+    run = {
+        "file": {"spans": file},
+        "list of files": {"spans": [file]},
+        "scopes": {"spans": {"scopeSpans": scopes}},
+        "the run itself": file,
+    }[kind]
+    assert from_runs([{"task": 1, **run}], edges="data").graphs[0].claims == STEPS
+
+
+def test_messages_in_an_event_of_a_span():
+    attributes = {"gen_ai.input.messages": SHORT, "gen_ai.output.messages": LAST}
+    events = [
+        {"name": "gen_ai.client.inference.operation.details", "attributes": attributes}
+    ]
+    assert claims_of([{"name": "chat", "events": events}]) == ("Inga Okoro.",)
+
+
+@pytest.mark.parametrize(
+    ("key", "tool"),
+    [
+        ("langfuse.observation.input", "Langfuse"),
+        ("llm.input_messages.0.message.content", "OpenInference"),
+        ("gen_ai.prompt.0.content", "OpenLLMetry"),
+        ("traceloop.entity.input", "OpenLLMetry"),
+        ("my.own.key", "captured"),
+    ],
+)
+def test_spans_in_other_forms_are_named(key, tool):
+    with pytest.raises(ValueError, match=rf"{key}.*{tool}"):
+        claims_of([{"name": "x", "attributes": {key: "Pay."}}])
+
+
+@pytest.mark.parametrize("spans", [3, "spans", [3], None])
+def test_spans_are_objects(spans):
+    with pytest.raises(ValueError, match="spans"):
+        claims_of(spans)

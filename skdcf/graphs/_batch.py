@@ -144,7 +144,7 @@ class GraphBatch(Structure, Sequence[ReasoningGraph]):
         alternatives, context : sequence, length n_graphs, optional
             A sequence of str for each problem, or None where it is not known.
         feature_names : sequence of str, optional
-            One name per column.
+            One name per column; those of a pandas, polars or pyarrow table by default.
         ids, metadata : sequence, length n_graphs, optional
             A name for each problem, for messages and files.
 
@@ -173,7 +173,7 @@ class GraphBatch(Structure, Sequence[ReasoningGraph]):
             context=_inputs.check_fields("context", context, names),
             metadata=_inputs.check_fields("metadata", metadata, names),
             ids=names.ids,
-            feature_names=_inputs.check_names(feature_names, table),
+            feature_names=_inputs.check_names(feature_names, features, table),
             **_edge_fields(edges, edges_known, names),
         )
 
@@ -187,7 +187,7 @@ class GraphBatch(Structure, Sequence[ReasoningGraph]):
         features : array-like of shape (n_claims, n_features) or None
             The new table, or None for none.
         feature_names : sequence of str, optional
-            One name per column.
+            One name per column; those of a pandas, polars or pyarrow table by default.
 
         Returns
         -------
@@ -195,7 +195,7 @@ class GraphBatch(Structure, Sequence[ReasoningGraph]):
             Edges and texts are those of this batch.
         """
         table = _inputs.check_features(features, self.n_claims, self)
-        names = _inputs.check_names(feature_names, table)
+        names = _inputs.check_names(feature_names, features, table)
         new = {"features": table, "feature_names": names, "tables": None}
         return self._trusted(**self.__dict__ | new)
 

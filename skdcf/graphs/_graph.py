@@ -48,7 +48,7 @@ class ReasoningGraph:
         Texts that the answer has to be supported by, such as a passage; None where they
         are not known, and an empty list where there are none.
     feature_names : sequence of str, optional
-        Name of each feature column.
+        Name of each feature column; those of a pandas, polars or pyarrow table by default.
     id : str or int, optional
         A name for messages and files.
     metadata : dict, optional
@@ -126,7 +126,7 @@ class ReasoningGraph:
             features=table,
             edges=_inputs.check_edges(edges, np.array([0, n_claims]), names)[0],
             claims=texts,
-            feature_names=_inputs.check_names(feature_names, table, where),
+            feature_names=_inputs.check_names(feature_names, features, table, where),
             id=id,
             edges_known=edges is not None,
             n_claims=n_claims,
@@ -200,6 +200,8 @@ class ReasoningGraph:
         values = {name: getattr(self, name) for name in _FIELDS}
         if not self.edges_known:
             values["edges"] = None
+        if _inputs.column_names(changes.get("features")) is not None:
+            del values["feature_names"]  # the new table brings its own
         return ReasoningGraph(**values | changes)
 
     def ancestors(self, v: int) -> NDArray[np.int64]:

@@ -76,17 +76,51 @@ def _as_float(value):
     return float(value)
 
 
-def check_names(names, features, where=""):
-    """Feature names as a tuple, one distinct name per column, or ValueError."""
+def column_names(features, where=""):
+    """Return the column names of a pandas, polars or pyarrow table, or None without names.
+
+    As in scikit-learn, columns that are all named by something else than a str, such as
+    their numbers, have no names.
+    """
+    # The `columns` of pyarrow are values.
+    names = getattr(features, "column_names", getattr(features, "columns", None))
     if names is None:
         return None
-    names = tuple(map(str, in_order(names, "feature_names", where)))
+    names = list(names)
+    others = [name for name in names if not isinstance(name, str)]
+    if len(others) == len(names):
+        return None
+    if others:
+        raise ValueError(
+            f"{where}the column {show(others[0])} of the features has a name that is not a "
+            "str, and others have a str: name them all alike"
+        )
+    return names
+
+
+def check_names(feature_names, features, table, where=""):
+    """Feature names as a tuple, one distinct name per column, or ValueError.
+
+    They are ``feature_names``, or else the column names of the ``features`` that were
+    passed and have become ``table``.
+    """
+    names = column_names(features, where)
+    if feature_names is not None:
+        own_names = names
+        names = [*map(str, in_order(feature_names, "feature_names", where))]
+        if own_names not in (None, names):
+            raise ValueError(
+                f"{where}feature_names are {names}, but the columns of the features are "
+                f"named {own_names}: leave feature_names out, or rename the columns"
+            )
+    if names is None:
+        return None
     if len(set(names)) < len(names):
         twice = sorted({n for n in names if names.count(n) > 1})
         raise ValueError(f"{where}feature names occur more than once: {twice}")
-    if features is not None and (width := features.shape[1]) != len(names):
+    if table is not None and (width := table.shape[1]) != len(names):
         raise ValueError(f"{where}{len(names)} feature names but {width} features")
-    return names
+    return tuple(names)
 
 
 def in_order(values, name, where=""):

@@ -371,9 +371,9 @@ def test_the_share_of_wrong_texts_by_draws_of_its_law(alpha, share_false):
     if not rank:
         assert cf.calibration_.false_among_shown(alpha) is None
         return
-    n_false = int(np.isfinite(cf.nonconformity_scores_[:rank]).sum())
+    rank = min(rank, 1 + int((cf.nonconformity_scores_ < cf.threshold(alpha)).sum()))
     n_shown = round(n * cf.calibration_.shown(alpha))
-    wrong = rng.beta(n_false, n + 1 - n_false, size=10**6)
+    wrong = rng.beta(rank, n + 1 - rank, size=10**6)
     shown = rng.beta(n_shown + 0.5, n - n_shown + 0.5, size=10**6)
     expected = np.minimum(np.quantile(wrong / shown, [0.05, 0.95]), 1)
     bounds = cf.calibration_.false_among_shown(alpha)[1:]

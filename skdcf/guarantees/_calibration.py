@@ -247,9 +247,10 @@ class Calibration(metaclass=ABCMeta):
         return float(np.mean(self.lowest < threshold))
 
     def false_among_shown(self, level: float) -> tuple[float, float, float] | None:
-        """Share of the shown texts that will hold something false, and its interval.
+        """Return the share of the shown texts that will hold something false, with an interval.
 
-        It is that of new answers, on average over calibrations: k / ((n + 1) share).
+        It is that of new answers, on average over calibrations: k / ((n + 1) share), where
+        k is the smaller of the rank and 1 + #{scores below the threshold}.
 
         Parameters
         ----------
@@ -351,13 +352,12 @@ class OneThreshold(Calibration):
         if not share > 0 or not rank:
             return None
         assert self.scores is not None
-        n_false = int(np.isfinite(self.scores[:rank]).sum())
+        # Of tied scores fewer lie below the threshold than its rank says.
+        n_below = int(np.searchsorted(self.scores, self.threshold(level)))
+        rank = min(rank, 1 + n_below)
         rate = rank / ((self.n + 1) * share)
-        # Everything is kept then, and all errors of calibration are known.
-        if n_false < rank:
-            rate = n_false / (self.n * share)
         low, high = _interval_among_shown(
-            rank=n_false, n=self.n, n_shown=round(share * self.n)
+            rank=rank, n=self.n, n_shown=round(share * self.n)
         )
         return min(rate, 1.0), low, high
 
@@ -368,13 +368,14 @@ class OneThreshold(Calibration):
 
 @lru_cache
 def _interval_among_shown(rank, n, n_shown):
-    """The interval of the share of false texts among shown ones, in nine of ten calibrations.
+    """Return the interval of the share of false texts among shown ones.
 
-    The share of all answers that are wrong follows Beta(k, n + 1 - k), that of those shown
-    about Beta(shown + 1/2, not shown + 1/2); the quotient is taken over a grid of both.
+    The share of all answers that are wrong follows Beta(rank, n + 1 - rank), that of those
+    shown about Beta(shown + 1/2, not shown + 1/2). The quotient is taken over a grid of
+    both, and nine of ten calibrations lie within.
     """
     chance = (np.arange(400) + 0.5) / 400
-    wrong = betaincinv(max(rank, 0.5), n + 1 - rank, chance)
+    wrong = betaincinv(rank, n + 1 - rank, chance)
     shown = betaincinv(n_shown + 0.5, n - n_shown + 0.5, chance)
     low, high = np.quantile(np.divide.outer(wrong, shown), [0.05, 0.95])
     return float(min(low, 1.0)), float(min(high, 1.0))

@@ -88,6 +88,11 @@ class Guarantee(Settings, metaclass=ABCMeta):
     def validate(self) -> None:
         """Raise ValueError unless all parameters are as declared, and of use."""
         super().validate()
+        if hasattr(self, "steps"):
+            raise ValueError(
+                f"{type(self).__name__} defines steps(), which no filter calls: name the "
+                "method jumps()"
+            )
         if self.by is None and self.unseen != "error":
             raise ValueError(
                 f"unseen is {self.unseen!r}, but only groups can be unseen: set by as well"

@@ -24,7 +24,7 @@ def release(filter: Filter, X: Problems, alpha: float) -> NDArray[np.bool_]:
     Parameters
     ----------
     filter : fitted filter
-        Any; its own alpha plays no part, nor does what it would keep.
+        Any without ``weight``; its own alpha plays no part, nor does what it would keep.
     X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
         The answers to choose from, all at once.
     alpha : float in (0, 1)
@@ -38,7 +38,7 @@ def release(filter: Filter, X: Problems, alpha: float) -> NDArray[np.bool_]:
     Raises
     ------
     ValueError
-        On bad problems or alpha.
+        On bad problems or alpha, or if the guarantee of the filter has a ``weight``.
 
     Notes
     -----
@@ -78,6 +78,13 @@ def release(filter: Filter, X: Problems, alpha: float) -> NDArray[np.bool_]:
     """
     alpha = check_alpha(alpha)
     check_is_fitted(filter, "whole_answer_scores_")
+    guarantee = filter.calibration_.guarantee
+    if guarantee.weight is not None:
+        raise ValueError(
+            f"release ignores weights, and this filter has {guarantee!r}: it would release "
+            "too much under the shift that the weights describe. Leave weight at None and "
+            "calibrate again on answers like the new ones"
+        )
     batch = filter.check(X)
     scores = filter.whole_answer_scores_
     largest = largest_of(filter.path_risk(batch))
@@ -107,8 +114,10 @@ def release_claims(
 
     A reader meets the answers of which something is kept. Of these, in this batch, the
     expected share with a false claim is at most ``alpha``; a batch in which nothing is
-    shown counts as 0. `predict` promises less to that reader: it counts an answer of which
-    nothing is kept as a success.
+    shown counts as 0. Over many batches, the share of all shown texts with a false claim is
+    about ``alpha`` divided by the share of the batches that show something: with small
+    batches it may be far above ``alpha``. `predict` promises less to that reader: it counts
+    an answer of which nothing is kept as a success.
 
     Parameters
     ----------

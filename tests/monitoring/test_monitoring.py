@@ -474,6 +474,13 @@ def test_release_of_unknown_empty_and_bad():
         release(cf, GRAPHS, 1)
 
 
+def test_release_refuses_weights_since_it_would_ignore_them():
+    guarantee = NoFalseClaim(weight=lambda batch: 1.0 + (batch.sizes > 5))
+    cf = HardCF("frequency-score", guarantee=guarantee).fit(GRAPHS[:200], Y[:200])
+    with pytest.raises(ValueError, match="weight"):
+        release(cf, GRAPHS[200:], 0.1)
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("decimals", [6, 1], ids=["continuous", "tied"])
 @pytest.mark.parametrize("share", [0.1, 0.6])

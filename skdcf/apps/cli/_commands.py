@@ -371,19 +371,14 @@ def _shown(filter, rows, alpha, options, counts):
         filter, graphs, alpha, one_per_question=options.one_per_question
     )
     n_shown = sum(bool(mask.any()) for mask in masks)
+    percent = f"{100 * alpha:g} %"
     files.inform(
-        f"{n_shown} of {len(rows)} answers are shown. Of the shown texts of a batch like this "
-        f"at most {alpha:g} are expected to hold a false claim; a batch with nothing shown "
-        "counts as none"
+        f"{n_shown} of {len(rows)} answers are shown",
+        f"guarantee: per batch, at most {percent} of the shown texts are expected to hold a "
+        f"false claim; over many such batches, about {percent} divided by the share of "
+        "batches that show something",
     )
     guarantee = filter.calibration_.guarantee
-    pooled = filter.calibration_.false_among_shown(alpha * n_shown / len(rows))
-    if pooled and guarantee.by is None:
-        share, low, high = pooled
-        files.inform(
-            f"all false texts over all shown texts of many batches: about {share:.0%} "
-            f"({low:.0%} to {high:.0%} for nine of ten calibrations)"
-        )
     if guarantee.by is not None:
         groups = Counter(map(str, read_groups(guarantee.by, graphs)[0]))
         sizes = ", ".join(f"{printable(name)}: {n}" for name, n in groups.items())

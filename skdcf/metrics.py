@@ -783,7 +783,8 @@ def leave_one_out(
         jumps = part.jumps[chosen]
         mask[:, order] = guarantee.leave_one_out(jumps, claims) <= levels[:, None]
     calibration = guarantee.calibrate(jumps, claims)
-    fewer = guarantee.calibrate_one(jumps[np.arange(1, len(chosen))], None)
+    others = np.arange(1, len(chosen))
+    fewer = guarantee.calibrate_one(jumps[others], claims.take(others))
     return report_of(
         guarantee,
         (levels, kept, labels, batch.offsets, questions),

@@ -426,8 +426,6 @@ class ConformalFilter(Settings):
             part = part.below_copies()
         claims = part.path_risks()
         calibration = guarantee.calibrate(part.jumps, claims)
-        if part.lowest is not None:
-            calibration.keep_lowest(part.lowest, claims)
         self._warn(calibration, level)
         # They are sorted, where the calibration has no others.
         scores = calibration.scores

@@ -131,7 +131,11 @@ class CalibrationPart:
         """
         no_claims = np.zeros(len(self) + 1, dtype=np.int64)
         return PathRisks(
-            np.empty(0), offsets=no_claims, weights=self.weights, groups=self.groups
+            np.empty(0),
+            offsets=no_claims,
+            weights=self.weights,
+            groups=self.groups,
+            smallest=self.lowest,
         )
 
     def choose(

@@ -6,7 +6,7 @@ Groups of problems have thresholds of their own, whether they overlap or not.
 from abc import ABCMeta, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -39,6 +39,8 @@ class PathRisks:
         Group of each problem, or the frozenset of its groups.
     names : callable, optional
         ``names(i)`` is how messages name problem i.
+    smallest : ndarray of shape (n_problems,), optional
+        Smallest path risk of each problem where the claims are not at hand.
     """
 
     path_risk: np.ndarray
@@ -46,6 +48,14 @@ class PathRisks:
     weights: np.ndarray | None = None
     groups: list[Any] | None = None
     names: Callable[[int], str] = field(default_factory=lambda: "problem {}".format)
+    smallest: np.ndarray | None = None
+
+    @cached_property
+    def lowest(self) -> NDArray[Any]:
+        """Smallest path risk of each problem, +inf without claims, shape (n_problems,)."""
+        if self.smallest is not None:
+            return self.smallest
+        return segment_min(self.path_risk, self.offsets)
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -83,6 +93,7 @@ class PathRisks:
             offsets_of(np.diff(self.offsets)[problems]),
             None if self.weights is None else self.weights[problems],
             names=lambda i: self.names(problems[i]),
+            smallest=self.lowest[problems],
         )
 
 
@@ -97,15 +108,14 @@ class Calibration(metaclass=ABCMeta):
         What they were calibrated for.
     scores : ndarray of shape (n,) or None
         Their nonconformity scores, sorted, where these are all that is known of them.
-    lowest : ndarray of shape (n,) or None
-        The smallest path risk of each: an answer is shown at thresholds above it. None
-        where they were not kept.
+    lowest : ndarray of shape (n,)
+        Their smallest path risks. An answer is shown at thresholds above its own.
     """
 
     n: int
     guarantee: Any
+    lowest: np.ndarray
     scores: np.ndarray | None = None
-    lowest: np.ndarray | None = None
 
     @abstractmethod
     def levels(self, risks: PathRisks, keep_equal: bool = False) -> np.ndarray:
@@ -215,18 +225,6 @@ class Calibration(metaclass=ABCMeta):
         """
         return self.shortage(level) is not None
 
-    def keep_lowest(self, lowest: NDArray[Any], risks: PathRisks) -> None:
-        """Keep what tells how many answers are shown.
-
-        Parameters
-        ----------
-        lowest : ndarray of shape (n,)
-            The smallest path risk of each calibration problem.
-        risks : PathRisks
-            Their weights and groups.
-        """
-        self.lowest = np.sort(lowest)
-
     def shown(self, level: float) -> float:
         """Share of the calibrating answers of which something is kept at a level.
 
@@ -242,7 +240,7 @@ class Calibration(metaclass=ABCMeta):
             weight, as among the new ones.
         """
         threshold = self.threshold(level)
-        if self.lowest is None or np.isnan(threshold):
+        if np.isnan(threshold):
             return np.nan
         return float(np.mean(self.lowest < threshold))
 
@@ -318,12 +316,15 @@ class OneThreshold(Calibration):
     ----------
     scores : ndarray of shape (n_problems,)
         Nonconformity score of each calibration problem.
+    lowest : ndarray of shape (n_problems,)
+        Their smallest path risks.
     guarantee : NoFalseClaim
         What the scores are those of.
     """
 
-    def __init__(self, scores: np.ndarray, guarantee: Any) -> None:
+    def __init__(self, scores: np.ndarray, lowest: np.ndarray, guarantee: Any) -> None:
         self.scores = np.sort(scores)
+        self.lowest = lowest
         self.n = len(scores)
         self.guarantee = guarantee
         self.delta = guarantee.delta
@@ -388,13 +389,15 @@ class Controlled(Calibration):
     ----------
     jumps : Jumps
         Of the calibration problems.
-    weights : ndarray of shape (n_problems,) or None
-        Likelihood ratio of each problem; None where all weigh the same.
+    risks : PathRisks
+        Weights and smallest path risks of the same problems.
     guarantee : Guarantee
         What the jumps are those of.
     """
 
-    def __init__(self, jumps: Jumps, weights: Any, guarantee: Any) -> None:
+    def __init__(self, jumps: Jumps, risks: PathRisks, guarantee: Any) -> None:
+        weights = self.weights = risks.weights
+        self.lowest = risks.lowest
         self.position, self.sums = conformal.staircase(jumps, weights)
         self.n = jumps.n
         self.guarantee = guarantee
@@ -437,13 +440,9 @@ class Controlled(Calibration):
             return np.nan
         return float(self._order_statistic(largest, np.ones(1), level)[0])
 
-    def keep_lowest(self, lowest: NDArray[Any], risks: PathRisks) -> None:
-        self.lowest = lowest
-        self.weights = risks.weights
-
     def shown(self, level: Any) -> float:
         largest = self.guarantee.largest_loss(np.empty(0), np.zeros(1, dtype=np.int64))
-        if not self.weighted or np.ndim(largest) or self.lowest is None:
+        if not self.weighted or np.ndim(largest):
             return super().shown(level)
         if not self.weight:
             return 0.0
@@ -500,21 +499,14 @@ class PerGroup(Calibration):
         self.n = jumps.n
         self.guarantee = guarantee
         self.names = list(places)
-        self.parts = []
-        for rows in places.values():
-            weights = None if risks.weights is None else risks.weights[rows]
-            self.parts.append(guarantee.calibrate_one(jumps[rows], weights))
-        self.pooled = guarantee.calibrate_one(jumps, risks.weights)
-
-    def keep_lowest(self, lowest: NDArray[Any], risks: PathRisks) -> None:
-        self.lowest = lowest
-        places = rows_of_groups(risks.groups)
-        for part, rows in zip(self.parts, places.values(), strict=True):
-            part.keep_lowest(lowest[rows], risks.take(rows))
+        self.lowest = risks.lowest
+        self.parts = [
+            guarantee.calibrate_one(jumps[rows], risks.take(rows))
+            for rows in places.values()
+        ]
+        self.pooled = guarantee.calibrate_one(jumps, risks)
 
     def shown(self, level: Any) -> float:
-        if self.lowest is None:
-            return np.nan
         return float(self._mean([part.shown(level) for part in self.parts]))
 
     def false_among_shown(self, level: Any) -> Any:
@@ -627,15 +619,13 @@ class Overlapping(Calibration):
         self.n = jumps.n
         self.guarantee = guarantee
         self.indicators = np.array([self._indicate(group) for group in groups])
+        self.lowest = risks.lowest  # in the order of the indicators
 
     def _indicate(self, groups):
         return np.array([name in groups for name in self.names], dtype=bool)
 
-    def keep_lowest(self, lowest: NDArray[Any], risks: PathRisks) -> None:
-        self.lowest = lowest  # groups in the order of the indicators
-
     def shown(self, level: Any) -> float:
-        if self.lowest is None or not self.n:
+        if not self.n:
             return np.nan
         sets, set_of = np.unique(self.indicators, axis=0, return_inverse=True)
         thresholds = [

@@ -268,27 +268,27 @@ class Guarantee(Settings, metaclass=ABCMeta):
             What is known afterwards.
         """
         if risks.groups is None:
-            return self.calibrate_one(jumps, risks.weights)
+            return self.calibrate_one(jumps, risks)
         if any(isinstance(group, frozenset) for group in risks.groups):
             return self._overlapping(jumps, risks)
         return kinds.PerGroup(self, jumps, risks)
 
-    def calibrate_one(self, jumps: Jumps, weights: NDArray[Any] | None) -> Calibration:
-        """The calibration of problems that are all of one group.
+    def calibrate_one(self, jumps: Jumps, risks: PathRisks) -> Calibration:
+        """Calibrate on problems that are all of one group.
 
         Parameters
         ----------
         jumps : Jumps
-            Where, and by how much, the loss of each calibration problem grows.
-        weights : ndarray of shape (n_problems,) or None
-            Likelihood ratio of each problem; None where all weigh the same.
+            Positions and sizes of the jumps in each calibration problem's loss.
+        risks : PathRisks
+            Weights and smallest path risks of the same problems.
 
         Returns
         -------
         Calibration
-            What is known afterwards.
+            Thresholds and levels for new problems of that group.
         """
-        return kinds.Controlled(jumps, weights, self)
+        return kinds.Controlled(jumps, risks, self)
 
     def _overlapping(self, jumps, risks):
         raise ValueError(
@@ -590,10 +590,10 @@ class NoFalseClaim(Guarantee):
             out[risks.rows(rows)] = self.leave_one_out(jumps[rows], part)
         return out
 
-    def calibrate_one(self, jumps: Jumps, weights: NDArray[Any] | None) -> Calibration:
-        if weights is not None:
-            return super().calibrate_one(jumps, weights)
-        return kinds.OneThreshold(jumps.position, self)
+    def calibrate_one(self, jumps: Jumps, risks: PathRisks) -> Calibration:
+        if risks.weights is not None:
+            return super().calibrate_one(jumps, risks)
+        return kinds.OneThreshold(jumps.position, risks.lowest, self)
 
     def _overlapping(self, jumps, risks):
         if self.delta is not None or risks.weights is not None:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, Never, Self, TypeAlias, overload
 import numpy as np
 from numpy.random import RandomState
 from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import ClassifierTags
 from sklearn.utils.validation import check_is_fitted
 
 from .._checks import check_alpha, check_choice, check_weights, reduced, warn
@@ -1192,6 +1193,8 @@ class ConformalFilter(Settings):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()  # type: ignore[misc]  # of BaseEstimator
         tags.target_tags.required = True
+        # The type is not "classifier", whose checks use the labels {-1, 1}.
+        tags.classifier_tags = ClassifierTags(multi_class=False)
         return tags
 
 

@@ -208,6 +208,7 @@ class GraphTransformer(TransformerMixin, Settings, auto_wrap_output_keys=None):
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.requires_fit = self.does_learn()
+        tags.input_tags.two_d_array = False  # X holds graphs
         return tags
 
     def __sklearn_is_fitted__(self) -> bool:

@@ -395,11 +395,11 @@ class RandomOrder(Order):
 
     Parameters
     ----------
-    seed : int, default=0
+    seed : int or str, default=0
         Another seed, another order.
     """
 
-    seed: int = 0
+    seed: int | str = 0
     done = "Every claim is judged."
     one_false_ends = False
 

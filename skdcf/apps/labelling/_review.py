@@ -69,7 +69,8 @@ class ReviewOrder:
     -----
     "True" has to mean what it meant for the labels that calibrated. An error that is
     noticed in what the filter kept may be told as well: it goes out with all that builds on
-    it. Texts that are shown only because of checks are true.
+    it. Only `ExpectedFalse("share")` does not keep its guarantee then, and `describe` says
+    what holds instead. Texts that are shown only because of checks are true.
 
     Verdicts of a review must not calibrate a filter, since their claims were chosen by risk:
     `reviewed` marks them, ``calibrate`` refuses them, and in ``fit`` they train.
@@ -96,9 +97,8 @@ class ReviewOrder:
     def __init__(self, filter: Any, X: Problems, alpha: float | None = None) -> None:
         decision = decide(filter, as_batch(X), alpha)
         self._problems = as_batch(X)
-        self._promise = filter.calibration_.describe(
-            filter.calibration_.guarantee.level(alpha, filter.alpha)
-        )
+        self._calibration = filter.calibration_
+        self._level = self._calibration.guarantee.level(alpha, filter.alpha)
         self._batch = decision.batch
         self._path_risk = decision.path_risk
         self._kept_by_filter = decision.kept.copy()
@@ -195,18 +195,25 @@ class ReviewOrder:
         """
         if not 0 <= error_rate < 1:
             raise ValueError(f"error_rate is {error_rate!r}, but must be in [0, 1)")
-        outside = ~self._kept_by_filter & ~np.isnan(self._verdict)
-        checks = f"{self._promise}; {self.n_checks} claims were checked by a person"
+        guarantee = self._calibration.guarantee
+        promise = self._calibration.describe(self._level)
+        if (self._kept_by_filter & ~self._kept).any():
+            promise = guarantee.describe_after_removal(self._level)
+        checks = f"{promise}; {self.n_checks} claims were checked by a person"
         if not error_rate:
             return f"{checks}, and what was found true is kept as well"
-        # Of the false claims that are asked about, a share 1 - error_rate is found.
-        n_false = (self._verdict[outside] == 0).sum() / (1 - error_rate)
+        # Of the false claims that are asked about, a share 1 - error_rate is found. Nobody
+        # knows which of the unsure ones are false, so all of them count.
+        outside = ~self._kept_by_filter & ~np.isnan(self._verdict)
+        n_false = (self._verdict[outside] != 1).sum() / (1 - error_rate)
         loss = error_rate * n_false / max(len(self._batch), 1)
+        error = "the mean loss"
+        if guarantee.is_probability:
+            error = "the probability that the guarantee fails"
         return (
             f"{checks}, who calls a false claim true with a chance of at most "
-            f"{error_rate:g}. That adds at most {loss:.3g} to the probability that something "
-            f"false is kept: {error_rate:g} times the false claims that were asked about, per "
-            "answer"
+            f"{error_rate:g}. That adds about {loss:.3g} to {error}: {error_rate:g} times "
+            "the checked claims that are false, counting the unsure ones, per answer"
         )
 
     @property
@@ -410,14 +417,41 @@ class AuditOrder(Order):
     Parameters
     ----------
     masks : sequence of ndarray of bool
-        What a filter keeps of each answer that was drawn.
+        What a filter keeps of each answer, in the order of the draw.
+    looks : sequence of int, optional
+        Numbers of texts after which the bound is read, in increasing order; None is one
+        look at all texts.
     """
 
     done = "Every text that was drawn is judged."
     one_false_ends = True
 
-    def __init__(self, masks: Sequence[NDArray[np.bool_]]) -> None:
+    def __init__(
+        self,
+        masks: Sequence[NDArray[np.bool_]],
+        looks: Sequence[int] | None = None,
+    ) -> None:
         self._masks = [mask.tolist() for mask in masks]
+        self._looks = list(looks or [len(masks)])
+
+    def look(self, store: LabelStore) -> tuple[int, int, int]:
+        """Return the numbers of the last look whose texts are all judged, or of the first.
+
+        Parameters
+        ----------
+        store : LabelStore
+            What was said so far.
+
+        Returns
+        -------
+        n_texts, n_wrong, n_open : int
+            Texts of the look, those that are wrong, and those that are not judged yet.
+        """
+        verdicts = self.verdicts(store)
+        complete = [n for n in self._looks if "open" not in verdicts[:n]]
+        n_texts = complete[-1] if complete else self._looks[0]
+        counted = verdicts[:n_texts]
+        return n_texts, counted.count("wrong"), counted.count("open")
 
     def verdicts(self, store: LabelStore) -> list[str]:
         """Say of each text whether it is right.
@@ -452,10 +486,12 @@ class AuditOrder(Order):
         Returns
         -------
         list of (problem, claims)
-            First those that nobody else begins with.
+            Those of the next look, first those that nobody else begins with.
         """
         asked = []
-        of_texts = zip(self.verdicts(store), self._words(store), strict=True)
+        verdicts = self.verdicts(store)
+        n = next((n for n in self._looks if "open" in verdicts[:n]), len(verdicts))
+        of_texts = zip(verdicts[:n], self._words(store)[:n], strict=True)
         for i, (verdict, words) in enumerate(of_texts):
             if verdict == "open":
                 asked.append((i, tuple(v for v, word in words.items() if word is None)))

@@ -235,6 +235,8 @@ class LabelStore:
     ----------
     events : list of dict
         All judgements in their order.
+    plan : dict or None
+        How an audit is done, with the sizes of its ``looks``.
 
     Raises
     ------
@@ -284,6 +286,8 @@ class LabelStore:
         #: The last event of each kind, person, problem and claim.
         self._last: dict[tuple[str, str, str, int | None], dict[str, Any]] = {}
         self.events: list[dict[str, Any]] = []
+        #: How an audit was planned; None before that.
+        self.plan: dict[str, Any] | None = None
         self._end = read_journal(self.path, self._apply)
 
     @property
@@ -303,6 +307,10 @@ class LabelStore:
             raise ValueError(
                 f"it is a judgement for {purpose!r}, and not for {self.purpose!r}"
             )
+        if "looks" in event:
+            self.plan = self.plan or event
+            self.events.append(event)
+            return
         kinds = ("edges", "edges_known", "note")
         kind = next((k for k in kinds if k in event), "label")
         claim = None if kind in ("edges", "edges_known") else event["claim"]
@@ -389,6 +397,20 @@ class LabelStore:
         graph = self._graph(problem).replace(edges=_pairs(edges))
         event = {"problem": self.digest(problem), "edges": graph.edges.tolist()}
         self._save(event, by)
+
+    def settle_plan(self, looks: Sequence[int], *, by: str, **draw: Any) -> None:
+        """Save how an audit is done, before its first verdict.
+
+        Parameters
+        ----------
+        looks : sequence of int
+            Numbers of texts after which the bound is read.
+        by : str
+            Who plans it.
+        **draw
+            What decides which texts are drawn.
+        """
+        self._save({"looks": list(looks), **draw}, by)
 
     def state_edges_known(self, known: bool, *, by: str) -> None:
         """Save whether it is known now of every claim what it builds on.

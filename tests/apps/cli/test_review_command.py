@@ -460,9 +460,8 @@ def test_the_draw_of_an_audit_is_blind_and_the_same_at_each_start(
         out,
     ]
     drawn = {}
-    for seed, n in ((0, 10), (0, 10), (0, 20), (1, 10)):
-        journal = tmp_path / f"j{seed}{n}"
-        more = ["--seed", seed, "-n", n, "--journal", journal]
+    for name, n in (("a", 10), ("a", 10), ("b", 10), ("c", 20)):
+        more = ["-n", n, "--journal", tmp_path / name]
         assert run(*command, *more) == 0
         said = capsys.readouterr()
         assert (
@@ -470,8 +469,72 @@ def test_the_draw_of_an_audit_is_blind_and_the_same_at_each_start(
         )
         assert "at most 100.0%" in said.out
         ids = [line["id"] for line in lines_of(out)]
-        assert drawn.setdefault((seed, n), ids) == ids
-    assert drawn[0, 20][:10] == drawn[0, 10] and set(drawn[0, 10]) != set(drawn[1, 10])
+        assert drawn.setdefault(name, ids) == ids
+    # A new audit draws new answers.
+    assert set(drawn["a"]) != set(drawn["b"]) and drawn["c"][:10] != drawn["a"]
+
+
+def test_the_looks_of_an_audit_are_settled_before_its_first_verdict(
+    folder, filter, truth, tmp_path, capsys
+):
+    graphs = read_jsonl(folder / "new.jsonl").graphs
+    masks = filter.predict(graphs)
+    n_shown = sum(bool(mask.any()) for mask in masks)
+    journal, out = tmp_path / "j", tmp_path / "out"
+    command = ["label", folder / "new.jsonl", "--no-page", "-o", out]
+    command += ["--audit", folder / "m", "--journal", journal]
+
+    def bound_of(n_wrong, n):
+        return (
+            f"{error_rate_upper_bound(n_wrong, n, confidence_level=1 - 0.05 / 3):.1%}"
+        )
+
+    assert run(*command, "-n", "5,10,20") == 0
+    said = capsys.readouterr()
+    assert "look 1 of 3" in said.err and f"at most {bound_of(5, 5)}" in said.out
+    ids = [line["id"] for line in lines_of(out)]
+    assert len(ids) == 20
+    places = [next(i for i, g in enumerate(graphs) if g.id == name) for name in ids]
+    store = LabelStore([graphs[i] for i in places], journal, purpose="audit")
+    order = AuditOrder([masks[i] for i in places], [5, 10, 20])
+    for n in (5, 10, 20):
+        asked = order(store, "ann")
+        assert {problem for problem, _ in asked} == set(range(n)) - set(
+            range({5: 0, 10: 5, 20: 10}[n])
+        )
+        for problem, claims in asked:
+            for v in claims:
+                store.label(problem, v, "false" if problem == 7 else "true", by="ann")
+        assert order.look(store) == (n, int(n > 7), 0)
+        assert run(*command) == 0  # the journal knows the sizes
+        said = capsys.readouterr()
+        assert f"at most {bound_of(int(n > 7), n)} of the {n_shown} texts" in said.out
+        assert f"look {[5, 10, 20].index(n) + 1} of 3" in said.err
+    for more in ("20", "5,10,30", "50"):
+        assert run(*command, "-n", more) == 2
+        said = capsys.readouterr().err
+        assert f"-n is {more}" in said and "5,10,20" in said
+    assert run(*command, "--seed", 1) == 2
+    assert run(*command, "--alpha", 0.3) == 2
+    assert run(*command, "-n", "5,10,20") == 0
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("settled", [True, False])
+def test_looks_that_were_settled_err_as_seldom_as_is_said(settled):
+    """5 % of the audits are wrong that look four times, and .18 if each look is a new -n."""
+    rng = np.random.default_rng(0)
+    sizes = [50, 100, 150, 200]
+    level = 1 - 0.05 / len(sizes) if settled else 0.95
+    wrong = 0
+    for _ in range(2000):
+        verdicts = np.cumsum(rng.random(200) < 0.1)
+        bounds = [
+            error_rate_upper_bound(int(verdicts[n - 1]), n, confidence_level=level)
+            for n in sizes
+        ]
+        wrong += min(bounds) < 0.1
+    assert (wrong / 2000 <= 0.05 + 3 * 0.005) == settled
 
 
 def test_unsure_counts_as_wrong_in_an_audit_and_a_false_claim_ends_its_text(
@@ -504,6 +567,8 @@ def test_unsure_counts_as_wrong_in_an_audit_and_a_false_claim_ends_its_text(
         (["--review", "m", "--error-rate", 1], "--error-rate is 1.0, but must be"),
         (["--review", "m", "--meaning", "supported"], "mean 'true', not --meaning"),
         (["--audit", "m", "-n", 0], "-n is 0"),
+        (["--audit", "m", "-n", "50,20"], "-n is 50,20"),
+        (["--audit", "m", "-n", "many"], "-n is many"),
         (["--review", "m", "-o", "none/x"], "there is no folder"),
     ],
 )

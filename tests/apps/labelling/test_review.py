@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from skdcf import CoherentConformalFilter, HardCF
+from skdcf import CoherentConformalFilter, GraphBatch, HardCF
 from skdcf.apps.labelling import ReviewOrder, review_curve
 from skdcf.datasets import make_reasoning_graphs, make_word_problems
 from skdcf.exceptions import LabelWarning
 from skdcf.features import reasoning_features
+from skdcf.guarantees import ExpectedFalse, NoFalseClaim
 from skdcf.scorers import ClassifierScorer
 
 
@@ -132,12 +133,87 @@ def test_mistakes_of_the_reviewer_cost_no_more_than_is_printed(reviewed):
         new_errors.append(int((holds_false(review.masks(), y) & ~before).sum()))
         bounds.append(0.1 * n_false_asked)
         share = float(
-            review.describe(error_rate=0.1).split("adds at most ")[1].split(" ")[0]
+            review.describe(error_rate=0.1).split("adds about ")[1].split(" ")[0]
         )
         assert share * len(graphs) == pytest.approx(0.1 * n_false_asked, rel=0.35)
     error = np.std(new_errors, ddof=1) / np.sqrt(30)
     assert np.mean(new_errors) <= np.mean(bounds) + 3 * error
     assert np.mean(new_errors) > 0
+
+
+def test_unsure_counts_with_the_false_where_mistakes_are_estimated(reviewed):
+    """A reviewer who calls half of the false claims unsure makes as many mistakes."""
+    cf, graphs, y = reviewed
+    stated = []
+    for word_of_false in ("false", "unsure"):
+        review = ReviewOrder(cf, graphs)
+        for _ in range(200):
+            check = review.next()
+            truth = y[check.problem][check.claim] == 1
+            review.told(check.problem, check.claim, "true" if truth else word_of_false)
+        stated.append(review.describe(error_rate=0.1).split("adds about ")[1])
+    assert float(stated[0].split(" ")[0]) > 0
+    assert stated[0] == stated[1]
+
+
+def independent_claims(n, seed):
+    """Answers of ten claims, nothing of which builds on anything."""
+    rng = np.random.default_rng(seed)
+    risk = rng.random(10 * n)
+    y = (rng.random(10 * n) >= 0.6 * risk**2).astype(int)
+    offsets = np.arange(0, 10 * n + 1, 10)
+    batch = GraphBatch.from_arrays(-risk[:, None], offsets, np.empty((0, 2), int))
+    return batch, np.split(y, n)
+
+
+@pytest.mark.parametrize(
+    ("guarantee", "holds"),
+    [
+        (ExpectedFalse("share", 0.12), False),
+        (ExpectedFalse("count", 0.5), True),
+        (NoFalseClaim(max_false=2), True),
+    ],
+    ids=str,
+)
+def test_a_review_that_removes_claims_states_what_holds_then(guarantee, holds):
+    batch, y = independent_claims(100, 0)
+    cf = HardCF(0, alpha=0.3, guarantee=guarantee).fit(batch, y)
+    graphs, _ = independent_claims(50, 1)
+    level = guarantee.level(None, cf.alpha)
+    stated = cf.calibration_.describe(level)
+    review = ReviewOrder(cf, graphs)
+    assert review.describe().startswith(stated)
+    check = review.next()
+    review.told(check.problem, check.claim, "true")
+    assert review.describe().startswith(
+        stated
+    )  # true claims in addition change nothing
+    i, mask = next((i, m) for i, m in enumerate(review.masks()) if m.any())
+    claim = int(np.flatnonzero(mask)[0])
+    review.told(i, claim, "false")
+    assert review.describe().startswith(stated) == holds
+    if not holds:
+        assert "kept before the review" in review.describe()
+        assert f"{level:g}" in review.describe()
+    review.told(i, claim, "true")
+    assert review.describe().startswith(stated)
+
+
+@pytest.mark.long
+def test_what_is_stated_after_removal_holds_for_a_review_that_removes_what_it_can():
+    """The reviewer removes true claims, too: the share of the rest breaks the bound."""
+    shares, of_kept_before = [], []
+    for seed in range(60):
+        cf = HardCF(0, guarantee=ExpectedFalse("share", 0.12))
+        cf.fit(*independent_claims(100, [seed, 0]))
+        graphs, truth = independent_claims(200, [seed, 1])
+        for row, mask in zip(truth, cf.predict(graphs), strict=True):
+            n_false = int((row[mask] == 0).sum())
+            left = mask & ((row == 0) | (np.cumsum(mask) % 4 == 0))
+            shares.append(n_false / max(left.sum(), 1))
+            of_kept_before.append(n_false / max(mask.sum(), 1))
+    assert np.mean(of_kept_before) <= 0.12 + 0.01
+    assert np.mean(shares) > 0.2
 
 
 def test_the_curve_is_what_a_person_would_get(reviewed):

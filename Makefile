@@ -25,7 +25,7 @@ unexport PYTHONDONTWRITEBYTECODE
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
 
-demo: $(VENV)/with-plot
+demo: $(VENV)/with-apps
 	$(BIN)/python -m skdcf demo $(DEMO_ARGS)
 
 test: $(VENV)/with-test

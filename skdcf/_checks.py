@@ -27,8 +27,17 @@ def import_extra(module: str, extra: str) -> Any:
         if error.name is None or error.name.partition(".")[0] != package:
             raise  # the package is there, and something that it needs is not
         raise ModuleNotFoundError(
-            f'{package} is not installed: pip install "skdcf[{extra}]"', name=package
+            missing_package(package, extra), name=package
         ) from error
+
+
+def missing_package(package: str, extra: str) -> str:
+    """Return the sentence that says how to install a package that only an extra brings."""
+    pip = f"{sys.executable or 'python'} -m pip"
+    return (
+        f"{package} is not installed. In the clone of skdcf, run: "
+        f'{pip} install ".[{extra}]"'
+    )
 
 
 def check_choice(name, value, choices):

@@ -1,5 +1,7 @@
 """What only an extra installs: where it is missing, a sentence says how to get it."""
 
+import re
+import subprocess
 import sys
 from configparser import ConfigParser
 
@@ -7,6 +9,8 @@ import pytest
 
 from skdcf import HardCF, XGBoostCF, plots
 from skdcf.adapters import to_frame
+from skdcf.apps.cli import main
+from skdcf.apps.cli._main import _PACKAGES
 from skdcf.datasets import make_reasoning_graphs
 from skdcf.metrics import evaluate_filter
 
@@ -43,11 +47,78 @@ def test_a_missing_extra_ends_in_one_sentence(monkeypatch, package, extra, call)
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(ModuleNotFoundError) as caught:
         call(cf)
-    sentence = f'{package} is not installed: pip install "skdcf[{extra}]"'
-    assert str(caught.value) == sentence and caught.value.name == package
+    said = str(caught.value)
+    assert said.startswith(package) and f'pip install ".[{extra}]"' in said
+    assert caught.value.name == package
 
 
-def test_each_extra_that_a_sentence_names_exists(checkout):
+@pytest.fixture
+def extras(checkout):
+    """The packages of each extra as they are imported, without the core's own."""
     setup = ConfigParser()
-    setup.read(checkout / "setup.cfg")
-    assert {extra for _, extra, _ in CALLS} <= set(setup["options.extras_require"])
+    setup.read(checkout / "setup.cfg", encoding="utf-8")
+    required = set(distributions(setup["options"]["install_requires"]))
+    packages = {}
+    for extra, lines in setup["options.extras_require"].items():
+        names = set(distributions(lines)) - required
+        packages[extra] = {
+            name.replace("-", "_").removesuffix("_cpu") for name in names
+        }
+    return packages
+
+
+def distributions(lines):
+    return [re.match(r"[\w-]+", line)[0] for line in lines.splitlines() if line.strip()]
+
+
+def test_each_extra_that_a_sentence_names_exists(extras):
+    assert {extra for _, extra, _ in CALLS} <= extras.keys()
+
+
+def test_the_command_asks_for_what_its_extra_brings(extras):
+    """All but what only makes the server faster."""
+    brought = extras["apps"] | extras["plot"] | extras["frame"]
+    faster = {"httptools", "uvloop"}
+    assert set(_PACKAGES.split()) == brought - faster - {"skdcf"}
+
+
+@pytest.mark.parametrize("package", _PACKAGES.split())
+def test_without_its_extra_the_command_says_in_one_line_what_to_install(
+    monkeypatch, capsys, package
+):
+    monkeypatch.setitem(sys.modules, package, None)
+    assert main(["filter", "filter.skops", "new.jsonl"]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert package in line and 'pip install ".[apps]"' in line
+
+
+BARE = """
+import importlib, pkgutil, sys
+import sklearn.base  # which brings narwhals in newer versions
+
+
+class NotInstalled:
+    def find_spec(name, path=None, target=None):
+        if name.partition(".")[0] in missing:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+
+missing = set(sys.argv[1:]) - sys.modules.keys()
+sys.meta_path.insert(0, NotInstalled)
+import skdcf
+for module in pkgutil.walk_packages(skdcf.__path__, "skdcf."):
+    if not module.name.startswith(("skdcf.apps", "skdcf.__main__")):
+        importlib.import_module(module.name)
+from skdcf.datasets import make_reasoning_graphs
+X, y = make_reasoning_graphs(120, random_state=0, return_X_y=True)
+dcf = skdcf.CoherentConformalFilter(random_state=0).fit(X[:100], y[:100])
+print(len(dcf.predict(X[100:])))
+"""
+
+
+def test_a_bare_installation_never_imports_an_extra(extras):
+    missing = set().union(*extras.values()) - {"skdcf", "setuptools"}
+    assert {"openai", "matplotlib", "pandas", "xgboost", "torch"} <= missing
+    program = [sys.executable, "-c", BARE, *sorted(missing)]
+    done = subprocess.run(program, capture_output=True, text=True)
+    assert done.stdout == "20\n", done.stderr

@@ -72,6 +72,7 @@ HEAVY = {
 # Tests go through the public face. What these import of a room's own shows nowhere
 # else, for the reason given.
 OF_THE_ROOM = {
+    "test_extras.py": "the packages that the command looks for",
     "test_messages.py": "the words of a door stand in a table of the package",
     "test_ancestors.py": "bounds between small and large problems, set to be crossed",
     "test_attacks.py": "the margin is taken away, so that the test is seen to fail",

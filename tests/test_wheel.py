@@ -57,13 +57,22 @@ def wheel(checkout, tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def installed(wheel, tmp_path_factory):
+def bare(wheel, tmp_path_factory):
     """The programs of an environment with the wheel and what it requires, no extras."""
-    folder = tmp_path_factory.mktemp("environment")
+    return install(wheel, tmp_path_factory.mktemp("bare"))
+
+
+@pytest.fixture(scope="module")
+def with_apps(wheel, tmp_path_factory):
+    """The programs of an environment with the wheel and the extra ``apps``."""
+    return install(f"skdcf[apps] @ {wheel.as_uri()}", tmp_path_factory.mktemp("apps"))
+
+
+def install(what, folder):
     venv.create(folder)
     programs = folder / ("Scripts" if sys.platform == "win32" else "bin")
     pip = (sys.executable, "-m", "pip", "--python", programs / "python")
-    run(*pip, "install", "--quiet", "--no-compile", wheel, cwd=folder)
+    run(*pip, "install", "--quiet", "--no-compile", what, cwd=folder)
     return programs
 
 
@@ -93,22 +102,30 @@ def test_source_distribution_holds_what_its_tests_read(checkout, tmp_path):
 
 
 @pytest.mark.wheel
-def test_wheel_filters_without_extras(installed, tmp_path):
-    *counts, data, rest = run(
-        installed / "python", "-c", PROGRAM, cwd=tmp_path
-    ).splitlines()
+def test_wheel_filters_without_extras(bare, tmp_path):
+    printed = run(bare / "python", "-c", PROGRAM, cwd=tmp_path)
+    *counts, data, rest = printed.splitlines()
     assert counts == ["20", "20"]
     assert data == "True object"
     matplotlib, where = rest.split(" ", 1)
     assert matplotlib == "None"
-    assert Path(where).is_relative_to(installed.parent)
+    assert Path(where).is_relative_to(bare.parent)
 
 
 @pytest.mark.wheel
-def test_wheel_brings_the_command(installed, tmp_path):
-    assert "evaluate" in run(installed / "skdcf", "--help", cwd=tmp_path)
+def test_command_without_its_extra_says_what_to_install(bare, tmp_path):
+    command = [bare / "skdcf", "filter", "filter.skops", "new.jsonl"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 2 and done.stdout == ""
+    (line,) = done.stderr.splitlines()
+    assert 'pip install ".[apps]"' in line
+
+
+@pytest.mark.wheel
+def test_wheel_brings_the_command(with_apps, tmp_path):
+    assert "evaluate" in run(with_apps / "skdcf", "--help", cwd=tmp_path)
     few = ("demo", "--n-problems", "100", "--output", "pictures")
-    assert "report.html" in run(installed / "skdcf", *few, cwd=tmp_path)
+    assert "report.html" in run(with_apps / "skdcf", *few, cwd=tmp_path)
 
 
 MADE = """
@@ -131,12 +148,12 @@ for name, n, seed in (("labelled", 120, 0), ("test", 60, 1), ("new", 20, 2)):
 
 
 @pytest.mark.wheel
-def test_wheel_goes_from_json_lines_to_a_report(installed, tmp_path):
-    """With ``parents``, compressed, with keys of one's own, and without any extra."""
-    run(installed / "python", "-c", MADE, cwd=tmp_path)
+def test_wheel_goes_from_json_lines_to_a_report(with_apps, tmp_path):
+    """With ``parents``, compressed, and with keys of one's own."""
+    run(with_apps / "python", "-c", MADE, cwd=tmp_path)
 
     def skdcf(*words):
-        return run(installed / "skdcf", *words, cwd=tmp_path)
+        return run(with_apps / "skdcf", *words, cwd=tmp_path)
 
     assert "labelled.jsonl.gz: 120 problems" in skdcf("check", "labelled.jsonl.gz")
     skdcf("fit", "labelled.jsonl.gz", "-o", "filter.skops", "--alpha", "0.1")

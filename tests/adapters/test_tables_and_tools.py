@@ -730,7 +730,7 @@ def test_frame_infinite_features(library):
 
 def test_frames_without_narwhals(monkeypatch):
     monkeypatch.setitem(sys.modules, "narwhals", None)
-    with pytest.raises(ImportError, match=r"pip install \"skdcf\[frame\]\""):
+    with pytest.raises(ImportError, match=r'pip install "\.\[frame\]"'):
         to_frame([ReasoningGraph([[1.0]], [])])
 
 

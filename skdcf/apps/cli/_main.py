@@ -15,6 +15,7 @@ import warnings
 from collections.abc import Sequence
 from contextlib import contextmanager, suppress
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 
 from ..._version import __version__
@@ -25,15 +26,8 @@ OK, FAILED, BAD, INTERRUPTED = 0, 1, 2, 130
 _EPILOG = """Files are JSON Lines, one problem per line; "-" is standard input or output.
 Every command explains itself: skdcf COMMAND --help"""
 _TYPES = {"float": float, "int": int}
-#: Each extra that only some commands need, and the packages that it brings.
-_EXTRAS = (
-    "plot matplotlib",
-    "llm openai pydantic",
-    "frame narwhals pandas",
-    "serve starlette uvicorn",
-    "xgboost",
-    "dask distributed",
-)
+#: What the extra ``apps`` brings (tests/test_extras.py compares this with setup.cfg).
+_PACKAGES = "matplotlib narwhals openai pandas pydantic starlette uvicorn"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -49,11 +43,18 @@ def main(argv: Sequence[str] | None = None) -> int:
     int
         0 if all went well; 1 if `check` found broken lines, `fit` and `calibrate` too
         few labels to keep anything, or `answer` no model that could be reached; 2 if
-        something was wrong with the command line or the data; 130 after an interruption.
+        something was wrong with the command line or the data, or if the extra ``apps``
+        is not installed; 130 after an interruption.
     """
     # As in files: a pipe on Windows has letters of one region only.
     with suppress(AttributeError):  # somebody put another stream in its place
         sys.stdout.reconfigure(encoding="utf-8")  # type: ignore[union-attr]
+    missing = [name for name in _PACKAGES.split() if find_spec(name) is None]
+    if missing:
+        from ..._checks import missing_package
+
+        print(f"skdcf: {missing_package(missing[0], 'apps')}", file=sys.stderr)
+        return BAD
     try:
         options = make_parser().parse_args(argv)
         with _short_warnings():
@@ -176,12 +177,4 @@ def _sentence(error):
     """Say what is wrong, without the number that an operating system gives it."""
     if isinstance(error, OSError) and error.strerror:
         return f"{error.filename}: {error.strerror}" if error.filename else error
-    cause = error
-    while cause is not None:
-        missing = (getattr(cause, "name", None) or "").partition(".")[0]
-        extras = [names.split()[0] for names in _EXTRAS if missing in names.split()]
-        if isinstance(cause, ModuleNotFoundError) and extras:
-            pip = f"{sys.executable or 'python'} -m pip"
-            return f'{missing} is missing: {pip} install "skdcf[{extras[0]}]"'
-        cause = cause.__cause__
     return reworded(error, "program")

@@ -1,7 +1,7 @@
 """From raw answers to reasoning graphs and back to text, with a language model.
 
 Models are reached through `ChatClient`: any endpoint that speaks the chat-completions
-protocol (hosted, vLLM, Ollama, llama.cpp), or any function. The extra ``llm`` is
+protocol (hosted, vLLM, Ollama, llama.cpp), or any function. The extra ``apps`` is
 for endpoints. Keys are read from the environment when calls are made, and stored nowhere.
 """
 

@@ -106,7 +106,7 @@ class Endpoint:
         self._secrets = re.compile("|".join(sorted(long, key=len)[::-1]) or "(?!)")
         if self._client is not None:
             return
-        openai = import_extra("openai", "llm")
+        openai = import_extra("openai", "apps")
         self._client = openai.DefaultAsyncHttpxClient(
             follow_redirects=False, timeout=None
         )

@@ -99,7 +99,7 @@ def create_app(
     Raises
     ------
     ImportError
-        Without the extra ``serve``.
+        Without the extra ``apps``.
     ValueError
         If the token is empty, or holds characters that no header can; if there is no
         filter, or one that does not know what extracted its claims beside a client; or if
@@ -168,8 +168,8 @@ class Service:
         folder: str | os.PathLike[str] | None,
         answers: Answers | None = None,
     ) -> None:
-        requests = import_extra("starlette.requests", "serve")
-        responses = import_extra("starlette.responses", "serve")
+        requests = import_extra("starlette.requests", "apps")
+        responses = import_extra("starlette.responses", "apps")
         self._request = requests.Request
         self._response = responses.Response
         self._gone = requests.ClientDisconnect

@@ -539,18 +539,6 @@ def test_ctrl_c_while_modules_are_imported(files):
         assert "interrupted" in said or process.returncode == 0
 
 
-def test_what_is_missing_is_named_with_the_command_that_installs_it(
-    files, monkeypatch, capsys
-):
-    def missing(*_):
-        raise ModuleNotFoundError("No module named 'openai'", name="openai")
-
-    monkeypatch.setattr("skdcf.apps.cli._files.read_problems", missing)
-    assert run("features", files / "new.jsonl", "-o", "-") == 2
-    said = capsys.readouterr().err
-    assert f'is missing: {sys.executable} -m pip install "skdcf[llm]"' in said
-
-
 @pytest.mark.long
 def test_own_keys_other_names_and_compressed_files(files, tmp_path, capsys):
     rows = [json.loads(line) for line in (files / "old.jsonl").read_text().splitlines()]

@@ -570,7 +570,7 @@ def test_what_is_cached_needs_neither_key_nor_client(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "openai", None)
     assert decompose(None, ["x"], client) == [["a"]]
     client.close()
-    with pytest.raises(ImportError, match=r"pip install \"skdcf\[llm\]\""):
+    with pytest.raises(ImportError, match=r'pip install "\.\[apps\]"'):
         decompose(None, ["y"], client)
 
 

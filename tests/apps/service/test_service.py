@@ -433,7 +433,7 @@ def test_paths_and_methods_that_there_are_none(fitted):
 def test_without_starlette_the_extra_is_named(fitted, monkeypatch):
     for name in ("starlette", "starlette.requests"):
         monkeypatch.setitem(sys.modules, name, None)
-    with pytest.raises(ImportError, match=r'pip install "skdcf\[serve\]"'):
+    with pytest.raises(ImportError, match=r'pip install "\.\[apps\]"'):
         create_app(fitted)
 
 

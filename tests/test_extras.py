@@ -93,18 +93,18 @@ def test_without_its_extra_the_command_says_in_one_line_what_to_install(
 
 
 BARE = """
-import importlib, pkgutil, sys
-import sklearn.base  # which brings narwhals in newer versions
+import builtins, importlib, pkgutil, sys
+missing, import_module = set(sys.argv[1:]), builtins.__import__
 
 
-class NotInstalled:
-    def find_spec(name, path=None, target=None):
-        if name.partition(".")[0] in missing:
-            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+def import_for(name, globals=None, *rest):  # scikit-learn imports some itself
+    ours = (globals or {}).get("__name__", "").partition(".")[0] == "skdcf"
+    if ours and name.partition(".")[0] in missing:
+        raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+    return import_module(name, globals, *rest)
 
 
-missing = set(sys.argv[1:]) - sys.modules.keys()
-sys.meta_path.insert(0, NotInstalled)
+builtins.__import__ = import_for
 import skdcf
 for module in pkgutil.walk_packages(skdcf.__path__, "skdcf."):
     if not module.name.startswith(("skdcf.apps", "skdcf.__main__")):

@@ -4,7 +4,6 @@ There is one test per rule. Its message names the files that break it.
 """
 
 import ast
-import configparser
 import re
 import subprocess
 import sys
@@ -482,12 +481,3 @@ def test_every_warning_has_a_category_of_its_own():
         or ", UserWarning)" in path.read_text(encoding="utf-8")
     ]
     assert bare == ["_checks.py"]
-
-
-def test_every_extra_that_the_makefile_asks_for_exists(checkout):
-    settings = configparser.ConfigParser()
-    settings.read(checkout / "setup.cfg", encoding="utf-8")
-    extras = set(settings["options.extras_require"])
-    makefile = (checkout / "Makefile").read_text(encoding="utf-8")
-    asked = re.findall(r"with-([a-z,]+)", makefile)
-    assert asked and {name for names in asked for name in names.split(",")} <= extras

@@ -17,8 +17,12 @@ class Recorded(DeepEvalBaseLLM):
         self.replies = {
             "Truths": {"truths": []},
             "Claims": {"claims": list(claims)},
+            # What passages neither support nor contradict is "borderline".
             "Verdicts": {
-                "verdicts": [{"verdict": "yes" if label else "no"} for label in labels]
+                "verdicts": [
+                    {"verdict": "yes" if label else ("no", "borderline")[v % 2]}
+                    for v, label in enumerate(labels)
+                ]
             },
         }
         super().__init__("recorded")
@@ -51,17 +55,20 @@ for graph, labels in zip(JUDGED.graphs[:60], JUDGED.labels[:60], strict=True):
     metric.measure(case, _show_indicator=False)
 
     # A claim and its verdict stand at the same place of two lists.
-    pairs = zip(metric.claims, metric.verdicts, strict=True)
-    results.append([{"claim": text, **judged.model_dump()} for text, judged in pairs])
+    results.append({"claims": metric.claims, "verdicts": metric.verdicts})
 
 data = from_verdicts(
     results,
-    values={"idk": -1},
     edges=lambda claims, problem: (),
     problems=JUDGED.graphs[:60].problems,
     context=JUDGED.graphs[:60].context,
     metadata=[{"label_meaning": "supported"}] * 60,
 )
+words = {verdict.verdict for result in results for verdict in result["verdicts"]}
+assert words == {"yes", "no", "borderline"}
+assert [row.tolist() for row in data.labels] == [
+    row.tolist() for row in JUDGED.labels[:60]
+]
 cf = new_filter().fit(data.graphs, data.labels).calibrate(by_people, JUDGED.labels[60:])
 covered = coverage_score(TEST.labels, cf.predict(TEST.graphs))
 print(f"{len(results)} answers read, {covered:.2f} keep nothing false")

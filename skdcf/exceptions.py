@@ -14,7 +14,7 @@ class UnknownKeyWarning(UserWarning):
 
 
 class LabelWarning(UserWarning):
-    """Labels that calibrate are a model's, or missing in too many problems."""
+    """Labels contradict each other, are a model's, or are missing in too many problems."""
 
 
 class SearchWarning(UserWarning):

@@ -6,7 +6,8 @@ scores point: a feature that is used alone must be higher for more confident cla
 
 from ._frame import from_frame, to_frame
 from ._runs import from_runs
-from ._tools import from_lm_polygraph, from_uqlm, from_verdicts
+from ._tools import from_lm_polygraph, from_uqlm
+from ._verdicts import from_verdicts
 
 __all__ = [
     "from_frame",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
@@ -15,10 +16,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import Bunch
 
-from .._checks import check_choice, check_number, import_extra, is_missing
+from .._checks import check_choice, check_number, import_extra, is_missing, warn
 from ..datasets.records import build_dataset, plain, spread
 from ..edges import no_edges
+from ..exceptions import ParameterWarning
 from ..graphs import GraphBatch, ReasoningGraph, as_batch, pack_labels
+from ._argilla import is_argilla, read_argilla
 
 #: Annotations of a rule for edges, of labels, and of ways to fill missing scores.
 EdgeRule = Callable[[Sequence[str], str | None], Iterable[tuple[int, int]]]
@@ -34,9 +37,17 @@ id problem problem_id claim claim_id claim_idx parents deps index level_0 group
 _NOT_FEATURES = {"unnamed: 0", *_TAKEN.split()}
 
 
+# What people said or were shown, which is not known of new problems.
+_OF_PEOPLE = re.compile(
+    r"(^|[^a-z])(human|annotators?|gold|reviewers?|raters?|suggestions?)([^a-z]|$)"
+)
+_MOST = 0.5  # a text column of which a larger share are numbers was meant as numbers
+
+
 def may_be_feature(name):
     """Tell whether numbers of that name become features without being asked for."""
-    return str(name).lower() not in _NOT_FEATURES
+    name = str(name).lower()
+    return name not in _NOT_FEATURES and not _OF_PEOPLE.search(name)
 
 
 # Names of the columns that are looked for unless the caller names others.
@@ -134,7 +145,10 @@ def from_frame(
         of any case: label, labels, gold, gold_label, annotation, manual_annotation,
         correct, is_correct, truth, ground_truth, verdict, optimal-score, removed,
         original_response, id, problem, problem_id, claim, claim_id, claim_idx, parents, deps,
-        verdicts, is_true, index, level_0, group, unnamed: 0.
+        verdicts, is_true, index, level_0, group, unnamed: 0. Columns of what people say or
+        are shown (human, annotator, gold, reviewer, rater or suggestion in the name) are left
+        out with a warning. A text column of which most cells are numbers is
+        left out with a warning, too.
     edges : callable, optional
         ``edges(claims, question)``, as in `skdcf.edges`, instead of ``parents``.
     missing : {"raise", "mean", "median"} or float
@@ -154,8 +168,8 @@ def from_frame(
         in JSON, and a context also as one text; ``group`` is equal where answers belong to
         one question; ``metadata`` is a dict, also in JSON. ``parents`` holds positions, as
         in "0 2" or [0, 2], or nothing where there are none, or "?" where they are not
-        known; ``label`` is 1 (true), 0 (false) or -1 (nobody judged the claim). Elsewhere
-        nothing (None, NaN, NA, null) means that it is not known.
+        known; ``label`` is 1 (true), 0 (false) or -1 or nothing (nobody judged the claim).
+        Elsewhere nothing (None, NaN, NA, null) means that it is not known.
 
     Returns
     -------
@@ -179,6 +193,10 @@ def from_frame(
     are not known: ``graphs`` shows ``n_edges=unknown``. Where claims stand alone, say so by
     ``edges=no_edges`` (of `skdcf.edges`).
 
+    A table of Argilla (``dataset.records.to_list(flatten=True)``) is known by its columns
+    ``<question>.responses`` and ``<question>.responses.status``. Its submitted responses are
+    the labels: 1 or 0 where they agree, 0 where they do not, and -1 where there are none.
+
     Examples
     --------
     >>> import pandas as pd
@@ -192,6 +210,9 @@ def from_frame(
     if not (edges is None or callable(edges)):
         raise ValueError(f"edges is {edges!r}, but must be a function of skdcf.edges")
     frame = _eager(frame)
+    verdicts = None
+    if is_argilla(frame):
+        columns, verdicts = read_argilla(frame, columns)
     _check_named(frame, columns)
     features = _feature_names(frame, features, columns)
     rows_of = _rows_of_problems(frame, columns["problem"], columns["claim"])
@@ -200,6 +221,8 @@ def from_frame(
         for key, name in columns.items()
         if name in frame.columns and key not in ("problem", "claim")
     }
+    if verdicts is not None:
+        cells["label"] = verdicts
     table = np.array([_floats(frame, name) for name in features], dtype=float)
     table = table.reshape(len(features), len(frame)).T
     table = fill_missing(table, features, missing, "row {}".format)
@@ -295,8 +318,23 @@ def _feature_names(frame, features, named):
     nw = _narwhals()
     if features is None:
         numeric = frame.select(nw.selectors.numeric() | nw.selectors.boolean()).columns
-        numeric = filter(may_be_feature, numeric)
-        return [name for name in numeric if name not in named.values()]
+        free = [name for name in frame.columns if name not in named.values()]
+        numeric = [name for name in numeric if name in free]
+        of_people = [
+            name
+            for name in numeric
+            if str(name).lower() not in _NOT_FEATURES and not may_be_feature(name)
+        ]
+        if of_people:
+            warn(
+                f"the columns {of_people} seem to hold what people say or are shown, and are no "
+                "features: pass features= with their names if they are known of new problems",
+                ParameterWarning,
+            )
+        for name in free:
+            if name not in numeric and may_be_feature(name):
+                _warn_of_numbers(name, _values(frame[name]))
+        return [name for name in numeric if may_be_feature(name)]
     if isinstance(features, str):
         raise ValueError(f"features is {features!r}: pass a list of names")
     if absent := [name for name in features if name not in frame.columns]:
@@ -304,6 +342,30 @@ def _feature_names(frame, features, named):
     if (label := named["label"]) in features:
         raise ValueError(f"{label!r} holds the labels and cannot be a feature as well")
     return features
+
+
+def _warn_of_numbers(name, values):
+    """Warn of a text column of which most cells are numbers: it is not a feature."""
+    cells = [(row, value) for row, value in enumerate(values) if value is not None]
+    others = [(row, value) for row, value in cells if not _is_written_number(value)]
+    n_numbers = len(cells) - len(others)
+    if n_numbers > _MOST * len(cells):
+        which = f"; row {others[0][0]} has {others[0][1]!r:.40}" if others else ""
+        warn(
+            f"the column {name!r} holds texts and is not a feature, although {n_numbers} of its "
+            f"{len(cells)} cells are numbers{which}. Make it a column of numbers to use it",
+            ParameterWarning,
+        )
+
+
+def _is_written_number(cell):
+    """Whether a cell holds a number, or a text that is one, with a point or a comma."""
+    if not isinstance(cell, str):
+        return is_number(cell)
+    with suppress(ValueError):
+        float(cell.replace(",", "."))
+        return True
+    return False
 
 
 def _of_problems(batch):

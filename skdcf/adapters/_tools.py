@@ -1,4 +1,4 @@
-"""Take over what LM-Polygraph, UQLM and fact checkers say about claims."""
+"""Take over the claims and scores of LM-Polygraph and UQLM."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from sklearn.utils import Bunch
 
 from .._checks import check_list, is_missing
 from ..datasets.records import build_dataset, spread
-from ..graphs.labels import LABEL_WORDS
 from . import _frame
 from ._frame import EdgeRule, Labels, Missing
 
@@ -40,18 +39,20 @@ class Given(TypedDict, total=False):
     metadata: Sequence[Mapping[str, Any] | None] | None
 
 
-def make_problems(texts, columns, given, name, missing="raise") -> Bunch:
+def make_problems(texts, columns, given, name, missing="raise", numbers=None) -> Bunch:
     """Make the result of an adapter from texts per problem and flat columns of scores.
 
     ``given`` holds the lists of `Given` and ``labels``; problems are called ``name/0``,
-    ``name/1``, ...
+    ``name/1``, ..., or by other ``numbers``.
     """
     names = list(columns or ())
     places = _places(texts)
     table = np.array([columns[name] for name in names], dtype=float)
     table = table.reshape(len(names), len(places)).T
     table = _frame.fill_missing(table, names, missing, places.__getitem__)
-    records: dict[str, dict[Any, Any]] = {f"{name}/{i}": {} for i in range(len(texts))}
+    records: dict[str, dict[Any, Any]] = {
+        f"{name}/{i}": {} for i in (range(len(texts)) if numbers is None else numbers)
+    }
     for key, values in given.items():
         noun = "problems" if key == "problems" else f"lists of {key}"
         check_parallel(noun, values, len(texts))
@@ -263,13 +264,13 @@ def from_uqlm(
 
     Parameters
     ----------
-    result : UQResult, dict or list of lists of dict
-        What ``LongTextUQ``, ``LongTextQA`` or ``LongTextGraph`` return, its ``data``,
-        or ``data["claims_data"]``: per response its claims, each with its text under
-        ``claim`` or ``sentence`` and its scores. Graph scorers also list claims of the
-        resampled responses, with ``original_response`` false: these are no part of the
-        answer and are left out. Where ``original_response`` is None, NaN or absent,
-        the claim is part of the answer.
+    result : UQResult, data frame, dict or list of lists of dict
+        What ``LongTextUQ``, ``LongTextQA`` or ``LongTextGraph`` return, its ``to_df()`` (also
+        as a dict or as records), its ``data``, or ``data["claims_data"]``: per response its
+        claims, each with its text under ``claim`` or ``sentence`` and its scores. Graph
+        scorers also list claims of the resampled responses, with ``original_response`` false:
+        these are no part of the answer and are left out. Where ``original_response`` is None,
+        NaN or absent, the claim is part of the answer.
     scorers : list of str, optional
         Scores to use. None takes every key that holds a number in some claim, but for
         the names that `from_frame` does not take for features either, such as
@@ -321,7 +322,7 @@ def from_uqlm(
     'Tell me about Paris.'
     """
     claims_data, prompts, sampled = _lists(result)
-    rows = [_check_dicts(c, f"problem {i}") for i, c in enumerate(claims_data)]
+    rows = [check_dicts(c, f"problem {i}") for i, c in enumerate(claims_data)]
     answers = [list(filter(_in_answer, claims)) for claims in rows]
     every = [claim for claims in answers for claim in claims]
     names = _number_keys(every) if scorers is None else list(scorers)
@@ -329,7 +330,9 @@ def from_uqlm(
         raise ValueError("no claim has a score: is this claims_data of UQLM?")
     if unknown := [key for key in names if not any(key in claim for claim in every)]:
         raise ValueError(f"no claim has {unknown}; there are {_number_keys(every)}")
-    texts = [[_value(c, ("claim", "sentence"), "a claim") for c in a] for a in answers]
+    texts = [
+        [value_of(c, ("claim", "sentence"), "a claim") for c in a] for a in answers
+    ]
     columns = {}
     for key in names:
         scores = [[claim.get(key) for claim in claims] for claims in answers]
@@ -342,14 +345,21 @@ def from_uqlm(
 def _lists(result):
     """Claims, prompts and samples out of what UQLM returns, or out of a part of it."""
     table = getattr(result, "data", result)
-    if isinstance(table, dict):
+    if hasattr(table, "columns"):  # which UQResult.to_df() gives
+        table = {name: table[name].to_list() for name in table.columns}
+    if _is_rows(table):  # the records of that table
+        table = {name: [row.get(name) for row in table] for name in table[0]}
+    if isinstance(table, Mapping):
         table = table.get("data", table)  # which UQResult.to_dict() gives
         if "claims_data" not in table:
             raise ValueError(
                 f"the result holds no 'claims_data', only {list(table)}: claims are "
                 "scored by LongTextUQ, LongTextQA and LongTextGraph of UQLM"
             )
-        return tuple(map(table.get, ("claims_data", "prompts", "sampled_responses")))
+        prompts = table.get("prompts", table.get("prompt"))
+        lists = table["claims_data"], prompts, table.get("sampled_responses")
+        # The JSON of a table has a dict from the number of the row for each column.
+        return tuple(list(x.values()) if isinstance(x, Mapping) else x for x in lists)
     if hasattr(result, "__len__") and not isinstance(result, str):
         return list(result), None, None
     raise ValueError(
@@ -358,7 +368,13 @@ def _lists(result):
     )
 
 
-def _check_dicts(claims, where):
+def _is_rows(table):
+    """Whether a list holds one object with claims for each response."""
+    is_list = isinstance(table, list | tuple) and len(table) > 0
+    return is_list and all(isinstance(x, Mapping) and "claims_data" in x for x in table)
+
+
+def check_dicts(claims, where):
     """The claims of one problem, or ValueError unless each is a dictionary."""
     if not isinstance(claims, (list, tuple)):
         kind = type(claims).__name__
@@ -380,128 +396,7 @@ def _number_keys(claims):
     return list(filter(_frame.may_be_feature, keys))
 
 
-#: Where results hold their claims, and claims their parts; the first one found is read.
-_LISTS = ("statements", "claim_level_factuality", "detail", "claims")
-_TEXTS = ("claim", "statement")
-_VERDICTS = ("verdict", "factuality", "label")
-_REASONS = ("reason", "reasoning")
-_QUESTIONS = ("prompt", "question", "user_input")
-_CONTEXTS = ("retrieved_contexts", "contexts", "context")
-
-
-@spread(Given)
-def from_verdicts(
-    results: Any, *, values: Mapping[Any, int] | None = None, **given: Unpack[Given]
-) -> Bunch:
-    """Take over claims that a fact checker judged, with its reasons.
-
-    A **verdict becomes a label**, as good as the checker, and no feature: what is to be
-    filtered by must be known without it. Reasons go into ``metadata``.
-
-    Parameters
-    ----------
-    results : list, dict or object
-        One entry per answer: the list of its judged claims, or what holds that list.
-        Read are the outputs of RAGAS (faithfulness: ``statements`` with ``statement``,
-        ``reason``, ``verdict``), FacTool (``detailed_information``, or its entries, with
-        ``claim_level_factuality``), OpenFactCheck (``detail``), Factcheck-GPT (its log,
-        a data frame), and lists of dicts with ``claim`` and ``verdict`` of any origin.
-    values : dict, optional
-        What further verdicts mean: 1 true, 0 false, -1 unknown. Known are true and 1,
-        false and 0, what is missing, and words such as "supported", "refuted" and "not
-        enough evidence". **The number -1 is not**: it says "refuted" where OpenFactCheck
-        decides by stance, with 0 for "irrelevant", so there pass ``{-1: 0, 0: -1}``.
-    edges : callable or list, optional
-        ``edges(claims, problem)`` as in `skdcf.edges`, or one list of pairs per answer.
-        None: they are not known.
-    problems : list of str, optional
-        The questions. None takes those that the results hold.
-    alternatives : list of lists of str, optional
-        Texts of other answers to each question.
-    context : list of str or list of str, optional
-        The passages that each answer has to be supported by. None takes those that the
-        results hold (``retrieved_contexts``, ``contexts``).
-    groups : list of str or int, optional
-        The question of each answer, where one was answered more than once.
-    metadata : list of dict, optional
-        What else belongs to each answer, such as ``{"label_meaning": "supported"}`` where
-        verdicts say whether passages support a claim.
-
-    Returns
-    -------
-    Bunch
-        ``graphs`` (GraphBatch with texts and without features), ``labels`` (list of int
-        arrays: 1 true, 0 false, -1 unknown), ``groups`` (array or None), ``metadata``
-        (list of dict with ``reasons``, one or None per claim), ``dropped`` (empty).
-
-    Raises
-    ------
-    ValueError
-        On a verdict of unknown meaning, or where no claims are found.
-
-    Examples
-    --------
-    >>> from skdcf.adapters import from_verdicts
-    >>> ragas = {"statements": [
-    ...     {"statement": "Ada was born in 1815.", "reason": "as stated", "verdict": 1},
-    ...     {"statement": "She flew to Mars.", "reason": "not stated", "verdict": 0}]}
-    >>> data = from_verdicts([ragas], problems=["Who was Ada?"])
-    >>> data.labels[0].tolist(), data.metadata
-    ([1, 0], [{'reasons': ['as stated', 'not stated']}])
-    """
-    results = _plain(results)
-    if isinstance(results, dict):
-        results = results.get("detailed_information", [results])
-    results = [_plain(verdicts) for verdicts in check_list("results", results)]
-    check_parallel("lists of metadata", given.get("metadata"), len(results))
-    meaning = LABEL_WORDS | {_key(verdict): k for verdict, k in (values or {}).items()}
-    columns: dict[str, Any] = {
-        key: [_value(r, keys) if isinstance(r, dict) else None for r in results]
-        for key, keys in (("problems", _QUESTIONS), ("context", _CONTEXTS))
-    }
-    columns |= {key: value for key, value in given.items() if value is not None}
-    texts = []
-    labels = []
-    metadata = []
-    metadata_rows = columns.get("metadata") or [None] * len(results)
-    for i, (verdicts, own_metadata) in enumerate(
-        zip(results, metadata_rows, strict=True)
-    ):
-        rows = _rows(verdicts, i)
-        where = f"problem {i}, claim {{}}".format
-        texts.append([_value(row, _TEXTS, where(v)) for v, row in enumerate(rows)])
-        labels.append([_label(row, meaning, where(v)) for v, row in enumerate(rows)])
-        reasons = [_value(row, _REASONS) for row in rows]
-        metadata.append({"reasons": reasons} | dict(own_metadata or {}))
-    columns |= {"labels": labels, "metadata": metadata}
-    return make_problems(texts, None, columns, "verdicts")
-
-
-def _plain(result):
-    """Models of pydantic as dictionaries, data frames as lists of them."""
-    if hasattr(result, "model_dump"):
-        return result.model_dump()
-    return result.to_dict("records") if hasattr(result, "columns") else result
-
-
-def _rows(result, i):
-    """The judged claims of one answer."""
-    if isinstance(result, dict):
-        rows = check_list(f"problem {i}", _value(result, _LISTS, f"problem {i}"))
-        # FacTool has None for a claim that it failed to judge, and its text elsewhere.
-        texts = check_list(f"problem {i}, claims", result.get("claims") or rows)
-        result = [_unjudged(texts, v) if r is None else r for v, r in enumerate(rows)]
-    rows = [_plain(row) for row in check_list(f"problem {i}", result)]
-    return _check_dicts(rows, f"problem {i}")
-
-
-def _unjudged(texts, v):
-    """The claim that FacTool has no verdict for."""
-    has_verdict = v < len(texts) and isinstance(texts[v], dict)
-    return texts[v] | {"verdict": None} if has_verdict else None
-
-
-def _value(row, keys, where=None):
+def value_of(row, keys, where=None):
     """The value of the first key that is there; without ``where`` there may be none."""
     for key in keys:
         if key in row:
@@ -509,20 +404,3 @@ def _value(row, keys, where=None):
     if where is not None:
         raise ValueError(f"{where} has none of {list(keys)}, only {list(row)}")
     return None
-
-
-def _label(row, meaning, where):
-    verdict = _value(row, _VERDICTS, where)
-    if _key(verdict) not in meaning:
-        raise ValueError(
-            f"{where}: the verdict is {verdict!r}; say what it means, as in "
-            f"values={{{verdict!r}: 0}}: 1 is true, 0 false, -1 unknown"
-        )
-    return meaning[_key(verdict)]
-
-
-def _key(verdict):
-    """Write each verdict in one way, since 1, 1.0 and "1" are the same."""
-    if is_missing(verdict):
-        return ""
-    return f"{verdict:g}" if _frame.is_number(verdict) else str(verdict).strip().lower()

@@ -58,6 +58,7 @@ USUAL = {
     "retrieved_contexts": "context",
     "user_input": "problem",
 }
+_LINKS = {"links", "link", "dependencies", "depends_on", "deps", "relations", "arcs"}
 _WORDS_OF_PASSAGE = 8  # words on average; claims and keywords are shorter
 #: Two names of one thing, of which a line has one.
 _SAME = {"question": "problem", "parents": "edges"}
@@ -253,6 +254,8 @@ def read_problem(
     own_keys = [key for key in record if key not in schemas_of_keys()]
     record = {k: v for k, v in record.items() if v is not None or k in own_keys}
     _check_keys(record, own_keys, own, set() if warned is None else warned)
+    if isinstance(record.get("labels"), list):
+        record["labels"] = [-1 if _is_blank(y) else y for y in record["labels"]]
     check_values(record)
     labels, mask = (record.pop(key, None) for key in ("labels", "mask"))
     metadata = _merge(record, {key: record.pop(key) for key in own_keys})
@@ -322,6 +325,15 @@ def plain(value: Any, tuples: Any = tuple) -> Any:
     return value.tolist() if isinstance(value, np.ndarray | np.generic) else value
 
 
+def _is_blank(label):
+    """Whether a cell for a label was left empty: nobody judged the claim."""
+    return (
+        label is None
+        or (isinstance(label, str) and not label.strip())
+        or label != label
+    )
+
+
 def _renamed(record, rename):
     """The record with the keys of the format."""
     out: dict[str, Any] = {}
@@ -348,7 +360,10 @@ def _check_keys(record, own_keys, own, warned):
     """ValueError that names all keys of a line that are not as they should be."""
     checks = [partial(_check_near, key, record, warned) for key in own_keys]
     checks += [
-        partial(_refuse_passages, key, record) for key in own_keys if key not in own
+        partial(refuse, key, record)
+        for key in own_keys
+        if key not in own
+        for refuse in (_refuse_passages, _refuse_links)
     ]
     checks.append(partial(_check_content, record, own_keys))
     faults = []
@@ -391,6 +406,24 @@ def _refuse_passages(key, record):
         "on average, and the problem has no context. If the answer has to be supported by "
         f'them, read them as "context" (--map {key_shown}=context); if they are something '
         f"else, say that the key is your own (--own {key_shown})"
+    )
+
+
+def _refuse_links(key, record):
+    """ValueError where pairs under another name may be the edges, and none are given."""
+    if record.get("edges") is not None or record.get("parents") is not None:
+        return
+    pairs = record[key]
+    if key.lower() not in _LINKS or not isinstance(pairs, list) or not pairs:
+        return
+    if not all(
+        isinstance(x, dict) or (isinstance(x, list) and len(x) == 2) for x in pairs
+    ):
+        return
+    raise ValueError(
+        f'the key "{key}" is not read as edges, and the line has none: give pairs [parent, '
+        f'child] as "edges" (--map {key}=edges), or say that the key is your own '
+        f"(--own {key})"
     )
 
 

@@ -26,6 +26,13 @@ _FIELDS = ("features", "edges", *_LISTS, "problem", "id", "metadata")
 _OF_GRAPH = _FIELDS[3:]  # these belong to the graph as a whole
 
 
+#: Said of the JSON that networkx.node_link_data gives.
+_NODE_LINK = (
+    ". This is node-link data: ReasoningGraph.from_networkx(networkx.node_link_graph(data)) "
+    "reads it"
+)
+
+
 class ReasoningGraph:
     """The claims of one answer with their dependency graph.
 
@@ -295,6 +302,7 @@ class ReasoningGraph:
         if unknown := set(data) - {*_FIELDS}:
             raise ValueError(
                 f"unknown keys {sorted(map(str, unknown))}; known are {list(_FIELDS)}"
+                + (_NODE_LINK if "nodes" in unknown else "")
             )
         features = data.pop("features", None)
         if features is None and data.get("claims") is None:

@@ -16,16 +16,18 @@ _NUMBERS = "biuf"  # numpy's letters for booleans, integers and floats
 LABELS = (0, 1)  # the labels of false and true
 #: Words that people and programs use for labels. Of no other word is the meaning guessed.
 WORDS = {
-    1: "1 true t yes y correct right ok valid accurate supported support entailed "
-    "entailment factual",
-    0: "0 false f no n incorrect wrong invalid inaccurate unsupported refuted refute "
-    "contradicted contradiction hallucinated hallucination non-factual nonfactual "
+    1: "1 1.0 true t yes y correct right ok valid accurate supported support supports "
+    "entailed entails entailment factual grounded",
+    0: "0 0.0 false f no n incorrect wrong invalid inaccurate unsupported refuted refute "
+    "refutes contradicted contradicts contradiction hallucinated hallucination non-factual "
+    "nonfactual ungrounded "
     # Somebody looked, and could not call it true.
-    "unsure uncertain neutral",
+    "unsure uncertain neutral borderline idk unverifiable",
     -1: "none unknown irrelevant",
 }
 LABEL_WORDS = {word: label for label, words in WORDS.items() for word in words.split()}
-LABEL_WORDS |= {"": -1, "not enough evidence": 0, "not supported": 0, "not factual": 0}
+LABEL_WORDS |= {"": -1, "not enough evidence": 0, "not enough info": 0}
+LABEL_WORDS |= {"not supported": 0, "not factual": 0, "not grounded": 0}
 
 
 #: Labels: one array per problem, or one flat array.
@@ -149,6 +151,21 @@ def labels_from_first_error(n_claims: int, first_error: int | None) -> NDArray[A
     return np.sign(first - np.arange(n_claims, dtype=np.int64))
 
 
+def word_key(word: Any) -> str:
+    """A word for a label as `LABEL_WORDS` has it: lower case, with single spaces.
+
+    Parameters
+    ----------
+    word : str
+        Underscores count as spaces.
+
+    Returns
+    -------
+    str
+    """
+    return " ".join(str(word).replace("_", " ").split()).casefold()
+
+
 def read_words(words: Iterable[str]) -> NDArray[np.int8]:
     """Labels that are words, such as "supported" and "hallucinated", by their meaning.
 
@@ -174,7 +191,7 @@ def read_words(words: Iterable[str]) -> NDArray[np.int8]:
     >>> read_words(["Supported", "hallucinated", "unknown"])
     array([ 1,  0, -1], dtype=int8)
     """
-    keys = [" ".join(str(word).split()).casefold() for word in words]
+    keys = [word_key(word) for word in words]
     if unknown := [key for key in dict.fromkeys(keys) if key not in LABEL_WORDS]:
         raise ValueError(
             f"the labels hold {show(unknown[0])}, and whether that means true or false is "

@@ -297,7 +297,6 @@ BROKEN = {
     "nothing": ({"problem": "?"}, "neither claims nor features"),
     "labels": ({**GOOD, "labels": [1]}, "1 labels, but 2 claims"),
     "label": ({**GOOD, "labels": [1, 2]}, r"must be a list of 1 .* labels\[1\] is 2"),
-    "label null": ({**GOOD, "labels": [1, None]}, r"and -1 .* labels\[1\] is None"),
     "label text": ({**GOOD, "labels": ["1", 0]}, r"labels\[0\] is '1'"),
     "mask": ({**GOOD, "mask": [True, 1]}, r"true and false, but mask\[1\] is 1"),
     "text": ({**GOOD, "claims": ["a", 3]}, r"a list of texts, but claims\[1\] is 3"),
@@ -475,7 +474,7 @@ def test_numpy_scalars_are_written_as_plain_values(tmp_path):
 
 def test_schema_refuses_what_the_reader_refuses():
     check(GOOD, jsonl_schema())
-    names = "label, label null, version, group, metadata, nothing, mask, triple, text"
+    names = "label, version, group, metadata, nothing, mask, triple, text"
     names += ", quoted, true feature, null feature, no rows, flat, negative, parents"
     for name in names.split(", "):
         with pytest.raises(AssertionError):

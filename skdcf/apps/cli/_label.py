@@ -402,7 +402,7 @@ def _import(store, path, by):
     if path.endswith(".csv"):
         judgements = labelling.exchange.read_csv(path, store.graphs)
     else:
-        tasks = json.loads(Path(path).read_text("utf-8"))
+        tasks = json.loads(Path(path).read_bytes())
         judgements = labelling.from_label_studio(tasks, store.graphs)
     for name, words in judgements.items():
         name = by if name == "imported" else name

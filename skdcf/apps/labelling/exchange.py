@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
+import io
 import os
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
+from ..._checks import warn
 from ..._files import replaced
+from ...exceptions import LabelWarning
 from ...graphs import as_batch
 from .sources import WORDS, get_label_sources
 
@@ -28,6 +34,8 @@ LABEL_STUDIO_CONFIG = """<View>
   </Choices>
 </View>"""
 
+#: What spreadsheets take for the beginning of a formula.
+_FORMULA = tuple("=+-@\t\r")
 _VERDICT = {"from_name": "verdict", "to_name": "claim", "type": "choices"}
 
 
@@ -91,12 +99,14 @@ def from_label_studio(tasks: Iterable[Mapping[str, Any]], graphs: Any) -> dict:
     dict of str to list of lists
         For each annotator, per problem and claim "true", "false", "unsure", "unknown" or
         None.
-        Annotators have the address or the number that Label Studio gives them.
+        Annotators have the address or the number that Label Studio gives them. Of two
+        annotations of one claim by one annotator the later counts.
 
     Raises
     ------
     ValueError
-        If a task belongs to no claim of these problems, or holds no such verdict, or two
+        If a task belongs to no claim of these problems, if no task holds a verdict, if one
+        annotator judged a claim twice differently and no date tells which is later, or if two
         problems have one id.
 
     Examples
@@ -108,20 +118,64 @@ def from_label_studio(tasks: Iterable[Mapping[str, Any]], graphs: Any) -> dict:
     >>> from_label_studio(tasks, [graph])
     {'imported': [['true', None]]}
     """
+    tasks = list(tasks)
     rows = []
+    found: Counter[str] = Counter(tasks=len(tasks))
     for task in tasks:
         if not isinstance(task, Mapping) or not isinstance(task.get("data"), Mapping):
             raise ValueError('a task has no "data": export as "JSON", not "JSON-MIN"')
+        found["drafts"] += len(task.get("drafts") or ())
         for annotation in task.get("annotations") or ():
             if annotation.get("was_cancelled"):
+                found["skipped annotations"] += 1
                 continue
+            found["annotations"] += 1
             who = annotation.get("completed_by")
             who = who.get("email") if isinstance(who, Mapping) else who
-            for choice in annotation.get("result") or ():
-                if choice.get("from_name") == "verdict":
-                    word = (choice.get("value") or {}).get("choices") or [None]
-                    rows.append({**task["data"], "label": word[0], "annotator": who})
-    return _matched(rows, graphs)
+            when = annotation.get("updated_at") or annotation.get("created_at")
+            if word := _chosen(annotation, found):
+                said = {"label": word, "annotator": who, "when": when}
+                rows.append({**task["data"], **said})
+    n_silent = found["annotations"] - len(rows)
+    if rows and n_silent:
+        warn(
+            f'{n_silent} of {found["annotations"]} annotations hold no choice of "verdict" and '
+            f"are left out; found: {_counted(found)}",
+            LabelWarning,
+        )
+    matched = _matched(rows, graphs)
+    if not rows:
+        raise ValueError(
+            f'no task holds a choice of the control "verdict"; found: {_counted(found)}. '
+            "Submit drafts, and name the control as in LABEL_STUDIO_CONFIG"
+        )
+    return matched
+
+
+def _chosen(annotation, found):
+    """The verdict in an annotation of Label Studio; of two different ones "unsure"."""
+    words = set()
+    for choice in annotation.get("result") or ():
+        name = choice.get("from_name")
+        if name == "verdict":
+            words |= {*((choice.get("value") or {}).get("choices") or ())}
+        else:
+            found[f'results of the control "{name}"'] += 1
+    if not annotation.get("result"):
+        found["empty results"] += 1
+    if len(words) > 1:
+        warn(
+            f"an annotation chose {sorted(map(str, words))} for one claim, which is read as "
+            "unsure",
+            LabelWarning,
+        )
+        return "unsure"
+    return words.pop() if words else None
+
+
+def _counted(found):
+    """What an export holds, in words."""
+    return ", ".join(f"{n} {what}" for what, n in found.items() if n)
 
 
 def write_csv(
@@ -139,7 +193,13 @@ def write_csv(
     words : sequence of sequences, one per problem, optional
         Per claim "true", "false", "unsure", "unknown" or None.
     """
-    rows = [row for _, row in _rows(graphs, words)]
+    rows = [
+        {
+            key: _as_cell(cell) if isinstance(cell, str) else cell
+            for key, cell in row.items()
+        }
+        for _, row in _rows(graphs, words)
+    ]
     with replaced(path, encoding="utf-8-sig", newline="") as file:
         table = csv.DictWriter(file, list(rows[0]) if rows else ["problem_id"])
         table.writeheader()
@@ -152,9 +212,9 @@ def read_csv(path: str | os.PathLike[str], graphs: Any) -> dict[str, Words]:
     Parameters
     ----------
     path : path-like
-        Needed are the columns problem_id, claim_number and label; an empty label says
-        nothing. Labels are true, false, unsure (looked at, and not called true) or unknown
-        (not looked at).
+        In UTF-8 or UTF-16, with commas or tabs. Needed are the columns problem_id,
+        claim_number and label; an empty label says nothing. Labels are true, false, unsure
+        (looked at, and not called true) or unknown (not looked at).
     graphs : sequence of ReasoningGraph, or GraphBatch
 
     Returns
@@ -165,20 +225,52 @@ def read_csv(path: str | os.PathLike[str], graphs: Any) -> dict[str, Words]:
     Raises
     ------
     ValueError
-        If a column is missing, or a row belongs to no claim of these problems, or holds no
-        such label, or two problems have one id.
+        If the file is in another encoding, if a column is missing, if no row has a label, if
+        a row belongs to no claim of these problems or holds no such label, if one annotator
+        gave a claim two labels and no date tells which is later, or if two problems have one
+        id.
     """
-    with open(path, encoding="utf-8-sig", newline="") as file:
-        table = csv.DictReader(file)
-        if missing := {"problem_id", "claim_number", "label"} - {
-            *(table.fieldnames or ())
-        }:
-            raise ValueError(
-                f"{path} has the columns {table.fieldnames or []}, without "
-                f"{sorted(missing)}: separate columns by commas, and keep their names"
-            )
-        rows = [row for row in table if row["label"]]
-    return _matched(rows, graphs)
+    text = _decoded(path)
+    head = text.partition("\n")[0]
+    delimiter = max(",\t", key=head.count)
+    table = csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter)
+    if missing := {"problem_id", "claim_number", "label"} - {*(table.fieldnames or ())}:
+        raise ValueError(
+            f"{path} has the columns {table.fieldnames or []}, without {sorted(missing)}: "
+            "separate columns by commas or tabs, and keep their names"
+        )
+    every = [{key: _as_text(cell) for key, cell in row.items()} for row in table]
+    rows = [row for row in every if (row["label"] or "").strip()]
+    matched = _matched(rows, graphs)
+    if not rows:
+        raise ValueError(f'{path}: none of its {len(every)} rows has a "label"')
+    return matched
+
+
+def _decoded(path):
+    """The text of a table in the encoding that its first bytes tell, else in UTF-8."""
+    content = Path(path).read_bytes()
+    is_utf16 = content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    try:
+        return content.decode("utf-16" if is_utf16 else "utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content[: error.start].count(b"\n") + 1
+        raise ValueError(
+            f"{path}, line {line}: the byte {content[error.start]:#x} is not "
+            f"{'UTF-16' if is_utf16 else 'UTF-8'}; the table may be in Windows-1252 (cp1252). "
+            'Save it as "CSV UTF-8"'
+        ) from None
+
+
+def _as_cell(text):
+    """A text that no spreadsheet takes for a formula."""
+    return f"'{text}" if text.lstrip("'")[:1] in _FORMULA else text
+
+
+def _as_text(cell):
+    """A text as it was before `_as_cell`."""
+    is_text = isinstance(cell, str) and cell.startswith("'")
+    return cell[1:] if is_text and cell.lstrip("'")[:1] in _FORMULA else cell
 
 
 def _rows(graphs, words):
@@ -214,7 +306,8 @@ def _names(batch):
 def _matched(rows, graphs):
     """Words by annotator, of rows that name a problem, a claim and a label."""
     batch = as_batch(graphs)
-    matched = {}
+    matched: dict[str, Words] = {}
+    said: dict[tuple[str, int, int], list[tuple[datetime | None, str]]] = {}
     places = {}
     for i, (name, graph) in enumerate(zip(_names(batch), batch, strict=True)):
         for v, text in enumerate(graph.claims or ()):
@@ -234,6 +327,34 @@ def _matched(rows, graphs):
                 f"{[w for w in WORDS if w]}"
             )
         by = str(row.get("annotator") or "imported")
+        said.setdefault((by, i, v), []).append((_time_of(row.get("when")), word))
+    for (by, i, v), words_said in said.items():
         words = matched.setdefault(by, [[None] * n for n in batch.sizes.tolist()])
-        words[i][v] = word
+        words[i][v] = _latest(words_said, f"claim {v + 1} of {batch.name_of(i)}", by)
     return matched
+
+
+def _latest(said, claim, by):
+    """The last word of what one person said about a claim."""
+    if len({word for _, word in said}) == 1:
+        return said[0][1]
+    times = [time for time, _ in said]
+    latest = None if None in times else max(times)
+    last = {word for time, word in said if time == latest}
+    words = [word for _, word in said]
+    if latest is None or len(last) > 1:
+        raise ValueError(
+            f"{by} judged {claim} several times, {words}, and no dates tell which is the "
+            "last: leave one of them"
+        )
+    warn(f"{by} judged {claim} several times, {words}: the latest counts", LabelWarning)
+    return last.pop()
+
+
+def _time_of(when):
+    """A time in ISO 8601, in UTC unless it says otherwise; None if there is none."""
+    try:
+        time = datetime.fromisoformat(str(when or ""))
+    except ValueError:
+        return None
+    return time if time.tzinfo else time.replace(tzinfo=UTC)

@@ -272,7 +272,7 @@ def test_a_table_goes_out_and_comes_back(tmp_path):
     write_csv(tmp_path / "t.csv", graphs)
     with open(tmp_path / "t.csv", encoding="utf-8-sig", newline="") as file:
         rows = list(csv.DictReader(file))
-    assert [row["claim"] for row in rows] == ["a, b\nc", 'say "x"', "=1+1"]
+    assert [row["claim"] for row in rows] == ["a, b\nc", 'say "x"', "'=1+1"]
     rows[0]["label"], rows[2]["label"], rows[2]["annotator"] = "True", "unsure", "bob"
     with open(tmp_path / "t.csv", "w", encoding="utf-8", newline="") as file:
         table = csv.DictWriter(file, rows[0])

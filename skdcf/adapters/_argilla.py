@@ -1,0 +1,116 @@
+"""Tables of Argilla: submitted responses are labels, drafts and suggestions are not."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+
+from .._checks import is_missing
+from ..graphs.labels import LABEL_WORDS, word_key
+
+_RESPONSES = ".responses"
+_STATUS = ".responses.status"
+_NESTED = {"fields", "responses", "suggestions"}  # columns of records that are not flat
+
+
+def is_argilla(frame: Any) -> bool:
+    """Whether a table is an export of Argilla.
+
+    Parameters
+    ----------
+    frame : narwhals.DataFrame
+
+    Returns
+    -------
+    bool
+    """
+    names = set(frame.columns)
+    return names >= _NESTED or any(str(name).endswith(_STATUS) for name in names)
+
+
+def read_argilla(frame: Any, columns: dict[str, str | None]) -> Any:
+    """The columns to read, and the labels that people submitted.
+
+    Parameters
+    ----------
+    frame : narwhals.DataFrame
+    columns : dict of str to (str or None)
+        As `skdcf.adapters.from_frame` was given them. ``label`` is the name of the question
+        if there are several.
+
+    Returns
+    -------
+    columns : dict of str to (str or None)
+        Without the column of the labels. A column "claim" that holds texts is the text.
+    labels : ndarray of object, shape (n_claims,)
+        1 or 0 where all submitted responses agree, 0 where they do not, None where there
+        are none.
+
+    Raises
+    ------
+    ValueError
+        If responses have no status, if it is not clear which question the labels are of, or
+        if the meaning of a response is not known.
+    """
+    names = [str(name) for name in frame.columns]
+    if names and set(names) >= _NESTED:
+        raise ValueError(
+            "the records of Argilla are nested, so their responses have no status, and drafts "
+            "cannot be told from what was submitted: export them by "
+            "dataset.records.to_list(flatten=True)"
+        )
+    questions = [name.removesuffix(_STATUS) for name in names if name.endswith(_STATUS)]
+    chosen = str(columns.get("label")).removesuffix(_RESPONSES)
+    if chosen not in questions:
+        if len(questions) > 1 or columns.get("label") != "label":
+            raise ValueError(
+                f"label is {columns.get('label')!r}, but must be one of the questions "
+                f"{questions} of Argilla"
+            )
+        chosen = questions[0]
+
+    columns = columns | {"label": None}
+    if columns.get("claim") == "claim" and "claim" in names:
+        texts = frame["claim"].to_list()
+        if all(isinstance(text, str) for text in texts):
+            columns["claim"] = None
+            if "text" not in names and columns.get("text") == "text":
+                columns["text"] = "claim"
+    said = frame[f"{chosen}{_RESPONSES}"].to_list()
+    states = frame[f"{chosen}{_STATUS}"].to_list()
+    labels = [
+        _label(row, *pair) for row, pair in enumerate(zip(said, states, strict=True))
+    ]
+    return columns, np.array(labels, dtype=object)
+
+
+def _label(row, responses, states):
+    """What the submitted responses to one record say."""
+    responses, states = _as_list(responses), _as_list(states)
+    if len(responses) != len(states):
+        raise ValueError(
+            f"row {row}: {len(responses)} responses but {len(states)} states"
+        )
+    words = [
+        response
+        for response, state in zip(responses, states, strict=True)
+        if word_key(state) == "submitted"
+    ]
+    if unknown := [word for word in words if word_key(word) not in LABEL_WORDS]:
+        raise ValueError(
+            f"row {row}: the response is {unknown[0]!r}, and whether that means true or false "
+            "is not known: rename the labels of the question"
+        )
+    labels = {LABEL_WORDS[word_key(word)] for word in words}
+    return labels.pop() if len(labels) == 1 else 0 if labels else None
+
+
+def _as_list(cell):
+    """A list, which may have become a text on its way through a file."""
+    if isinstance(cell, str):
+        cell = json.loads(cell.replace("'", '"'))
+    if cell is None or (np.ndim(cell) == 0 and is_missing(cell)):
+        return []
+    return list(cell)

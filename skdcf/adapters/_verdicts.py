@@ -1,0 +1,281 @@
+"""Take over claims that a fact checker or a person judged, with the reasons."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, Literal, Unpack
+
+from sklearn.utils import Bunch
+
+from .._checks import check_choice, check_list, is_missing, printable, warn
+from ..datasets.records import spread
+from ..exceptions import LabelWarning
+from ..graphs.labels import LABEL_WORDS, word_key
+from . import _frame
+from ._tools import Given, check_dicts, check_parallel, make_problems, value_of
+
+#: Where results hold their answers, answers their claims, and claims their parts. The first
+#: key that is there is read, but of the verdicts all have to agree.
+_ANSWERS = ("detailed_information", "decisions")
+_LISTS = ("statements", "claim_level_factuality", "detail", "claims")
+_PARALLEL = ("ys", "verdicts", "labels")  # verdicts in a list of their own
+_TEXTS = ("claim", "statement", "atom", "text", "content", "triplet")
+_VERDICTS: tuple[str, ...] = (
+    *("verdict", "factuality", "is_supported", "label", "human_label", "annotation"),
+    *("gold", "gold_label", "ground_truth", "is_true", "is_correct"),
+)
+#: Other keys with what a person says, where it is a known word or number.
+_OF_PEOPLE = re.compile(
+    r"(^|[^a-z])(human|gold|manual|expert|annotation|annotated|reviewed|corrected)([^a-z]|$)"
+)
+_REASONS = ("reason", "reasoning")
+_QUESTIONS = ("prompt", "question", "user_input")
+_CONTEXTS = ("retrieved_contexts", "contexts", "context")
+
+
+@spread(Given)
+def from_verdicts(
+    results: Any,
+    *,
+    values: Mapping[Any, int] | None = None,
+    on_invalid: Literal["raise", "drop"] = "raise",
+    **given: Unpack[Given],
+) -> Bunch:
+    """Take over claims that a fact checker judged, with its reasons.
+
+    A **verdict becomes a label**, as good as the checker, and no feature: what is to be
+    filtered by must be known without it. Reasons go into ``metadata``.
+
+    Parameters
+    ----------
+    results : list, dict or object
+        One entry per answer: the list of its judged claims, or what holds that list.
+        Read are the outputs of RAGAS (faithfulness: ``statements`` with ``statement``,
+        ``reason``, ``verdict``), FacTool (``detailed_information``, or its entries, with
+        ``claim_level_factuality``), OpenFactCheck (``detail``), Factcheck-GPT (its log,
+        a data frame), FActScore (``decisions``, or its entries, with ``atom`` and
+        ``is_supported``), RefChecker (``claims`` with ``ys``), DeepEval (``claims`` with
+        ``verdicts``), and lists of dicts with ``claim`` and ``verdict`` of any origin.
+        Where several keys hold a verdict, such as a model's and a person's, they have to
+        agree. A claim that is listed twice with different verdicts is unsure, 0.
+    values : dict, optional
+        What further verdicts mean: 1 true, 0 false, -1 unknown. Known are true and 1,
+        false and 0, what is missing, and words such as "supported", "refuted" and "not
+        enough evidence". **The number -1 is not**: it says "refuted" where OpenFactCheck
+        decides by stance, with 0 for "irrelevant", so there pass ``{-1: 0, 0: -1}``.
+        Words for what somebody examined and could not call true, such as "borderline" and
+        "idk" of DeepEval, are 0.
+    on_invalid : {"raise", "drop"}
+        Stop at the first answer that cannot be read, or leave such answers out and list
+        them in ``dropped``. A checker that failed on an answer leaves None in its place.
+    edges : callable or list, optional
+        ``edges(claims, problem)`` as in `skdcf.edges`, or one list of pairs per answer.
+        None: they are not known.
+    problems : list of str, optional
+        The questions. None takes those that the results hold.
+    alternatives : list of lists of str, optional
+        Texts of other answers to each question.
+    context : list of str or list of str, optional
+        The passages that each answer has to be supported by. None takes those that the
+        results hold (``retrieved_contexts``, ``contexts``).
+    groups : list of str or int, optional
+        The question of each answer, where one was answered more than once.
+    metadata : list of dict, optional
+        What else belongs to each answer, such as ``{"label_meaning": "supported"}`` where
+        verdicts say whether passages support a claim.
+
+    Returns
+    -------
+    Bunch
+        ``graphs`` (GraphBatch with texts and without features), ``labels`` (list of int
+        arrays: 1 true, 0 false, -1 unknown), ``groups`` (array or None), ``metadata``
+        (list of dict with ``reasons``, one or None per claim), ``dropped`` (list of
+        (position, reason)).
+
+    Raises
+    ------
+    ValueError
+        On a verdict of unknown meaning, if two verdicts on one claim differ, or if no claims
+        are found.
+
+    Examples
+    --------
+    >>> from skdcf.adapters import from_verdicts
+    >>> ragas = {"statements": [
+    ...     {"statement": "Ada was born in 1815.", "reason": "as stated", "verdict": 1},
+    ...     {"statement": "She flew to Mars.", "reason": "not stated", "verdict": 0}]}
+    >>> data = from_verdicts([ragas], problems=["Who was Ada?"])
+    >>> data.labels[0].tolist(), data.metadata
+    ([1, 0], [{'reasons': ['as stated', 'not stated']}])
+    """
+    check_choice("on_invalid", on_invalid, ("raise", "drop"))
+    results = _plain(results)
+    if isinstance(results, dict):
+        results = next((results[key] for key in _ANSWERS if key in results), [results])
+    results = [_plain(verdicts) for verdicts in check_list("results", results)]
+    for key in ("edges", "problems", "alternatives", "context", "groups", "metadata"):
+        check_parallel(
+            key if key == "problems" else f"lists of {key}",
+            given.get(key),
+            len(results),
+        )
+    meaning = LABEL_WORDS | {_key(verdict): k for verdict, k in (values or {}).items()}
+
+    read: list[tuple[list[str], list[Any], list[Any]]] = []
+    names: list[int] = []
+    dropped: list[tuple[int, str]] = []
+    for i, result in enumerate(results):
+        try:
+            read.append(_judged(result, i, meaning))
+            names.append(i)
+        except ValueError as error:
+            if on_invalid == "raise":
+                raise
+            dropped.append((i, str(error)))
+    if dropped and not read:
+        raise ValueError(
+            f"no answer is left: {len(dropped)} were dropped, the first: {dropped[0][1]}"
+        )
+
+    held = [results[i] for i in names]
+    columns: dict[str, Any] = {
+        key: [value_of(r, keys) if isinstance(r, dict) else None for r in held]
+        for key, keys in (("problems", _QUESTIONS), ("context", _CONTEXTS))
+    }
+    for i, result in enumerate(held):  # what RefChecker calls a reference are passages
+        if (
+            isinstance(result, dict)
+            and "ys" in result
+            and columns["context"][i] is None
+        ):
+            columns["context"][i] = result.get("reference")
+    lists: dict[str, Any] = {k: v for k, v in given.items() if v is not None}
+    columns |= {
+        key: values if callable(values) else [values[i] for i in names]
+        for key, values in lists.items()
+    }
+    texts = [claims for claims, _, _ in read]
+    columns["labels"] = [labels for _, labels, _ in read]
+    metadata = columns.get("metadata") or [None] * len(read)
+    columns["metadata"] = [
+        {"reasons": reasons} | dict(own or {})
+        for (_, _, reasons), own in zip(read, metadata, strict=True)
+    ]
+    data = make_problems(texts, None, columns, "verdicts", numbers=names)
+    data.dropped = dropped
+    return data
+
+
+def _judged(result, i, meaning):
+    """Texts, labels and reasons of the claims of one answer."""
+    if result is None:
+        raise ValueError(
+            f"problem {i} is None: the checker failed on it. Check it again, or leave out "
+            'what failed by on_invalid="drop"'
+        )
+    rows = _rows(result, i)
+    where = f"problem {i}, claim {{}}".format
+    texts = [_text(row, where(v)) for v, row in enumerate(rows)]
+    labels = [_label(row, meaning, where(v)) for v, row in enumerate(rows)]
+    said: dict[str, set[int]] = {}
+    for text, label in zip(texts, labels, strict=True):
+        said.setdefault(text, set()).add(label)
+    both = [text for text, found in said.items() if {0, 1} <= found]
+    if both:
+        warn(
+            f"problem {i}: the claim {printable(both[0])!r} is listed twice with different "
+            "verdicts, which is read as unsure (0)",
+            LabelWarning,
+        )
+    labels = [
+        "unsure" if text in both else label
+        for text, label in zip(texts, labels, strict=True)
+    ]
+    return texts, labels, [value_of(row, _REASONS) for row in rows]
+
+
+def _plain(result):
+    """Models of pydantic as dictionaries, data frames as lists of them."""
+    if hasattr(result, "model_dump"):
+        return result.model_dump()
+    return result.to_dict("records") if hasattr(result, "columns") else result
+
+
+def _rows(result, i):
+    """The judged claims of one answer."""
+    if isinstance(result, dict):
+        rows = check_list(f"problem {i}", value_of(result, _LISTS, f"problem {i}"))
+        if any(key in result for key in _PARALLEL):
+            rows = _joined(rows, result, i)
+        # FacTool has None for a claim that it failed to judge, and its text elsewhere.
+        texts = check_list(f"problem {i}, claims", result.get("claims") or rows)
+        result = [_unjudged(texts, v) if r is None else r for v, r in enumerate(rows)]
+    rows = [_plain(row) for row in check_list(f"problem {i}", result)]
+    return check_dicts(rows, f"problem {i}")
+
+
+def _joined(claims, result, i):
+    """Claims with their verdicts, which stand at the same places of another list."""
+    key = next(key for key in _PARALLEL if key in result)
+    verdicts = check_list(f"problem {i}, {key}", result[key])
+    if len(verdicts) != len(claims):
+        raise ValueError(f"problem {i}: {len(verdicts)} {key} but {len(claims)} claims")
+    rows = []
+    for claim, verdict in zip(claims, map(_plain, verdicts), strict=True):
+        row = claim if isinstance(claim, Mapping) else {"claim": claim}
+        own = verdict if isinstance(verdict, Mapping) else {"verdict": _agreed(verdict)}
+        rows.append({**row, **own})
+    return rows
+
+
+def _agreed(verdict):
+    """One word for what RefChecker says about a claim and each of several passages."""
+    if not isinstance(verdict, list | tuple):
+        return verdict
+    words = {str(word) for word in verdict}
+    told = words - {"Neutral"}  # a passage that does not tell leaves it to the others
+    return told.pop() if len(told) == 1 else "unsure" if told else "Neutral"
+
+
+def _unjudged(texts, v):
+    """The claim that FacTool has no verdict for."""
+    has_verdict = v < len(texts) and isinstance(texts[v], dict)
+    return texts[v] | {"verdict": None} if has_verdict else None
+
+
+def _text(row, where):
+    """The text of a claim; the parts of a triplet are joined."""
+    text = value_of(row, _TEXTS, where)
+    return " ".join(map(str, text)) if isinstance(text, list | tuple) else text
+
+
+def _label(row, meaning, where):
+    """What all verdicts on a claim say; ValueError if they differ, or one is not known."""
+    verdicts = {key: row[key] for key in _VERDICTS if key in row}
+    if not verdicts:
+        value_of(row, _VERDICTS, where)
+    for key, verdict in row.items():
+        if _OF_PEOPLE.search(str(key).lower()) and _key(verdict) in meaning:
+            verdicts[key] = verdict
+    for verdict in verdicts.values():
+        if _key(verdict) not in meaning:
+            raise ValueError(
+                f"{where}: the verdict is {verdict!r}; say what it means, as in "
+                f"values={{{verdict!r}: 0}}: 1 is true, 0 false, -1 unknown"
+            )
+    given = {key: verdict for key, verdict in verdicts.items() if _key(verdict) != ""}
+    labels = {meaning[_key(verdict)] for verdict in given.values()}
+    if len(labels) > 1:
+        raise ValueError(
+            f"{where}: the verdicts {given} differ, and which of them counts is not known: "
+            "leave one key in each claim"
+        )
+    return labels.pop() if labels else meaning[""]
+
+
+def _key(verdict):
+    """Write each verdict in one way, since 1, 1.0 and "1" are the same."""
+    if is_missing(verdict):
+        return ""
+    return f"{verdict:g}" if _frame.is_number(verdict) else word_key(verdict)

@@ -1,0 +1,308 @@
+"""Exports of fact checkers, of UQLM and of Argilla, and tables that say too much."""
+
+import json
+
+import numpy as np
+import pytest
+
+from skdcf import ReasoningGraph
+from skdcf.adapters import from_frame, from_runs, from_uqlm, from_verdicts
+from skdcf.datasets import read_jsonl
+from skdcf.exceptions import LabelWarning, ParameterWarning
+from skdcf.graphs.labels import read_words
+
+pd = pytest.importorskip("pandas")
+
+
+def labels_of(rows, **options):
+    return [y.tolist() for y in from_verdicts(rows, **options).labels]
+
+
+# --------------------------------------------------------- several verdicts on one claim
+
+
+@pytest.mark.parametrize(
+    "claim",
+    [
+        {"verdict": "supported", "human_label": 0},
+        {"factuality": True, "label": "false"},
+        {"verdict": 1, "human": "no"},
+        {"is_supported": True, "annotation": "Refuted"},
+        {"label": 1, "gold_verdict": 0},
+        {"verdict": "yes", "label": "irrelevant"},
+    ],
+)
+def test_verdicts_that_differ_are_refused_whichever_comes_first(claim):
+    for keys in (list(claim), list(claim)[::-1]):
+        row = {"claim": "Ada flew."} | {key: claim[key] for key in keys}
+        with pytest.raises(ValueError, match=rf"problem 0, claim 0.*{keys[0]}.*{keys[1]}|"
+                           rf"problem 0, claim 0.*{keys[1]}.*{keys[0]}"):  # fmt: skip
+            from_verdicts([[row]])
+
+
+@pytest.mark.parametrize(
+    ("claim", "label"),
+    [
+        ({"verdict": "supported", "human_label": 1}, 1),
+        ({"verdict": None, "label": 0}, 0),
+        ({"verdict": "no", "human_label": ""}, 0),
+        ({"verdict": "no", "human_score": 0.7}, 0),
+        ({"verdict": "no", "annotator": 1}, 0),
+        ({"human_label": 0}, 0),
+    ],
+)
+def test_verdicts_that_agree_or_are_missing(claim, label):
+    assert labels_of([[{"claim": "Ada flew."} | claim]]) == [[label]]
+
+
+def test_a_claim_that_is_listed_twice_with_two_verdicts_is_unsure():
+    rows = [
+        {"claim": "Ada flew.", "verdict": "yes"},
+        {"claim": "Ada flew.", "verdict": "no"},
+    ]
+    other = [{"claim": "Ada lived.", "verdict": "yes"}] * 2
+    with pytest.warns(LabelWarning, match=r"Ada flew"):
+        assert labels_of([[*rows, *other]]) == [[0, 0, 1, 1]]
+
+
+@pytest.mark.parametrize(
+    ("word", "label"),
+    [("borderline", 0), ("idk", 0), ("1.0", 1), ("0.0", 0), ("SUPPORTS", 1),
+     ("REFUTES", 0), ("grounded", 1), ("NOT_ENOUGH_INFO", 0), ("not_supported", 0)],
+)  # fmt: skip
+def test_words_of_other_tools(word, label):
+    assert labels_of([[{"claim": "a", "verdict": word}]]) == [[label]]
+    assert read_words([word]).tolist() == [label]
+
+
+# ------------------------------------------------------------------ readers of exports
+
+
+def test_factscore():
+    """What its get_score returns, with None where the model abstained."""
+    facts = [{"atom": "Ada lived.", "is_supported": True},
+             {"atom": "Ada flew.", "is_supported": np.False_}]  # fmt: skip
+    result = {"score": 0.5, "respond_ratio": 0.5, "decisions": [facts, None, facts[:1]]}
+    data = from_verdicts(result, on_invalid="drop", problems=["a", "b", "c"])
+    assert [y.tolist() for y in data.labels] == [[1, 0], [1]]
+    assert [graph.id for graph in data.graphs] == ["verdicts/0", "verdicts/2"]
+    assert [graph.problem for graph in data.graphs] == ["a", "c"]
+    assert [place for place, _ in data.dropped] == [1]
+    with pytest.raises(ValueError, match=r"problem 1 .*on_invalid"):
+        from_verdicts(result)
+
+
+def test_refchecker():
+    line = {
+        "response": "...", "question": "Who was Ada?", "reference": ["One.", "Two."],
+        "claims": [["Ada", "was born in", "1815"], ["Ada", "flew to", "Mars"], "She lived."],
+        "ys": ["Entailment", "Contradiction", "Neutral"], "Y": "Contradiction",
+    }  # fmt: skip
+    data = from_verdicts([line])
+    assert data.graphs[0].claims == (
+        "Ada was born in 1815",
+        "Ada flew to Mars",
+        "She lived.",
+    )
+    assert data.labels[0].tolist() == [1, 0, 0]
+    assert data.graphs[0].problem == "Who was Ada?"
+    assert data.graphs[0].context == ("One.", "Two.")
+    several = [
+        ["Neutral", "Entailment"],
+        ["Entailment", "Contradiction"],
+        ["Neutral"] * 2,
+    ]
+    assert labels_of([line | {"ys": several}]) == [[1, 0, 0]]
+    with pytest.raises(ValueError, match=r"2 ys but 3 claims"):
+        from_verdicts([line | {"ys": ["Neutral"] * 2}])
+
+
+def test_the_two_lists_of_deepeval():
+    result = {"claims": ["a", "b", "c"], "verdicts": [
+        {"verdict": "yes", "reason": None}, {"verdict": "borderline", "reason": "r"},
+        {"verdict": "no"}]}  # fmt: skip
+    data = from_verdicts([result])
+    assert data.labels[0].tolist() == [1, 0, 0]
+    assert data.metadata[0]["reasons"] == [None, "r", None]
+
+
+def test_answers_on_which_a_checker_failed_are_left_out_and_listed():
+    good = {"statements": [{"statement": "a", "verdict": 1}]}
+    failed = [None, {}, {"statements": None}, {"error": "timeout"}]
+    rows = [good, *failed, good]
+    data = from_verdicts(rows, on_invalid="drop", groups=list("abcdef"), edges=[[]] * 6)
+    assert [place for place, _ in data.dropped] == [1, 2, 3, 4]
+    assert data.groups.tolist() == ["a", "f"]
+    with pytest.raises(ValueError, match="on_invalid"):
+        from_verdicts(rows, on_invalid="skip")
+    with pytest.raises(ValueError, match="no answer is left"):
+        from_verdicts(failed, on_invalid="drop")
+
+
+@pytest.mark.parametrize(
+    "kind", ["frame", "polars", "dict", "records", "json", "prompts"]
+)
+def test_uqlm_keeps_the_question(kind):
+    table = {
+        "prompt": ["Who was Ada?", "Who was Bob?"],
+        "response": ["x", "y"],
+        "sampled_responses": [["s", "t"], ["u", "v"]],
+        "claims_data": [
+            [{"claim": "Ada lived.", "removed": False, "entailment": 0.9}],
+            [{"claim": "Bob lived.", "removed": False, "entailment": 0.4}],
+        ],
+    }
+    frame = pd.DataFrame(table)
+    result = {
+        "frame": frame,
+        "dict": frame.to_dict("list"),
+        "records": frame.to_dict("records"),
+        "json": json.loads(frame.to_json()),
+        "prompts": {"prompts": table["prompt"], **table},
+    }.get(kind)
+    if kind == "polars":
+        result = pytest.importorskip("polars").DataFrame(table)
+    data = from_uqlm(result)
+    assert data.graphs.problems.tolist() == table["prompt"]
+    assert data.graphs[1].alternatives == ("u", "v")
+    assert data.graphs.features.ravel().tolist() == [0.9, 0.4]
+
+
+# ------------------------------------------------------------------------------ Argilla
+
+
+def argilla(*responses, **more):
+    """Records as `to_list(flatten=True)` gives them; each response is (word, status)."""
+    return pd.DataFrame([
+        {"id": f"r{v}", "claim": f"claim {v}", "problem": "p", "score": 0.5,
+         "verdict.responses": [word for word, _ in said],
+         "verdict.responses.status": [status for _, status in said],
+         "verdict.suggestion": "true", "verdict.suggestion.score": 0.9, **more}
+        for v, said in enumerate(responses)
+    ])  # fmt: skip
+
+
+SAID = [
+    [("true", "submitted"), ("false", "draft")],
+    [("true", "discarded")],
+    [("true", "submitted"), ("false", "submitted")],
+    [("false", "submitted"), ("false", "submitted"), ("true", "discarded")],
+    [],
+]
+
+
+def test_submitted_responses_of_argilla_are_labels():
+    with pytest.warns(ParameterWarning, match=r"verdict\.suggestion\.score"):
+        data = from_frame(argilla(*SAID))
+    assert data.labels[0].tolist() == [1, -1, 0, 0, -1]
+    assert data.graphs[0].claims == tuple(f"claim {v}" for v in range(5))
+    assert data.graphs.feature_names == ("score",)
+    named = ["verdict.suggestion.score"]
+    asked = from_frame(argilla(*SAID), label="verdict", features=named)
+    assert asked.labels[0].tolist() == [1, -1, 0, 0, -1]
+    assert asked.graphs.feature_names == tuple(named)
+
+
+@pytest.mark.filterwarnings("ignore::skdcf.exceptions.ParameterWarning")
+def test_argilla_says_what_is_missing():
+    two = argilla(*SAID)
+    two["ease.responses"] = [["hard"]] * 5
+    two["ease.responses.status"] = [["submitted"]] * 5
+    with pytest.raises(ValueError, match=r"label.*verdict.*ease"):
+        from_frame(two)
+    assert from_frame(two, label="verdict").labels[0].tolist() == [1, -1, 0, 0, -1]
+    with pytest.raises(ValueError, match="'hard'"):
+        from_frame(two, label="ease.responses")
+    nested = pd.DataFrame([{
+        "id": "a", "fields": {"claim": "x"}, "metadata": {}, "suggestions": {},
+        "responses": {"verdict": [{"value": "true", "user_id": "u"}]}, "status": "pending",
+    }])  # fmt: skip
+    with pytest.raises(ValueError, match=r"status.*flatten=True"):
+        from_frame(nested)
+
+
+# ------------------------------------------------------------------------------- tables
+
+
+def table(**columns):
+    return pd.DataFrame({"problem": list("ppqq"), "parents": "", **columns})
+
+
+@pytest.mark.parametrize("blank", [None, float("nan"), "", " "])
+def test_a_blank_label_is_unknown_at_every_reader(tmp_path, blank):
+    frame = table(score=[0.9, 0.2, 0.5, 0.1], label=[1, blank, 0, blank])
+    assert [y.tolist() for y in from_frame(frame).labels] == [[1, -1], [0, -1]]
+    assert labels_of([[{"claim": "a", "verdict": blank}]]) == [[-1]]
+    if blank == blank:  # in lists, NaN is no label
+        claims = [[{"claim": "a", "score": 0.5}, {"claim": "b", "score": 0.5}]]
+        assert from_uqlm(claims, labels=[[1, blank]]).labels[0].tolist() == [1, -1]
+        messages = [{"role": "assistant", "content": "a"}]
+        run = {"task": 1, "messages": messages, "labels": {0: blank}}
+        assert from_runs([run]).labels[0].tolist() == [-1]
+        path = tmp_path / "lines.jsonl"
+        line = {"claims": ["a", "b"], "edges": [], "labels": [blank, 1]}
+        path.write_text(json.dumps(line) + "\n")
+        assert read_jsonl(path).labels[0].tolist() == [-1, 1]
+
+
+@pytest.mark.parametrize(
+    ("cells", "shown"),
+    [
+        (["0.9", "0.2", "n/a", "0.1"], r"3 of its 4.*'n/a'"),
+        ([0.9, 0.2, "low", 0.1], r"3 of its 4.*'low'"),
+        (["0,9", "0,2", "0,5", None], "3 of its 3"),
+    ],
+)
+def test_numbers_in_a_text_column_are_told_of(cells, shown):
+    frame = table(score=cells, other=[1.0, 2.0, 3.0, 4.0])
+    with pytest.warns(ParameterWarning, match=rf"score.*{shown}"):
+        data = from_frame(frame)
+    assert data.graphs.feature_names == ("other",)
+
+
+@pytest.mark.parametrize(
+    "name", ["human_score", "suggestion.score", "Annotator 2", "gold-3"]
+)
+def test_what_people_say_is_no_feature_unless_asked_for(name):
+    frame = table(**{name: [1.0, 0.0, 1.0, 1.0], "score": [0.9, 0.2, 0.5, 0.1]})
+    with pytest.warns(ParameterWarning, match=name):
+        assert from_frame(frame).graphs.feature_names == ("score",)
+    assert from_frame(frame, features=[name]).graphs.feature_names == (name,)
+
+
+def test_words_within_words_are_features(recwarn):
+    frame = table(humanity=[1.0] * 4, goldilocks=[1.0] * 4, word=list("abcd"))
+    assert from_frame(frame).graphs.feature_names == ("humanity", "goldilocks")
+    assert not recwarn.list
+
+
+# ----------------------------------------------------------------- edges of other tools
+
+
+def test_node_link_data_names_the_reader():
+    import networkx as nx
+
+    data = nx.node_link_data(nx.DiGraph([("a", "b")]), edges="links")
+    with pytest.raises(ValueError, match="from_networkx"):
+        ReasoningGraph.from_dict(data)
+    with pytest.raises(ValueError, match="from_networkx"):
+        ReasoningGraph.from_dict(nx.node_link_data(nx.DiGraph([(0, 1)]), edges="edges"))
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("links", [[0, 1]]),
+        ("links", [{"source": 0, "target": 1}]),
+        ("depends_on", [[0, 1]]),
+    ],
+)
+def test_other_names_for_edges_are_refused(tmp_path, key, value):
+    path = tmp_path / "lines.jsonl"
+    path.write_text(json.dumps({"claims": ["a", "b"], key: value}) + "\n")
+    with pytest.raises(ValueError, match=rf'"{key}".*edges'):
+        read_jsonl(path)
+    assert read_jsonl(path, own=[key]).metadata[0][key] == value
+    known = {"claims": ["a", "b"], "edges": [[0, 1]], key: value}
+    path.write_text(json.dumps(known) + "\n")
+    assert read_jsonl(path).graphs[0].edges.tolist() == [[0, 1]]

@@ -1,0 +1,180 @@
+"""Exports of Label Studio and sheets as people make them: read as they mean it, or refused."""
+
+import codecs
+import csv
+import json
+
+import pytest
+
+from skdcf import ReasoningGraph
+from skdcf.apps.cli import main
+from skdcf.apps.labelling import from_label_studio, to_label_studio
+from skdcf.apps.labelling.exchange import read_csv, write_csv
+from skdcf.datasets import write_jsonl
+from skdcf.exceptions import LabelWarning
+
+GRAPHS = [
+    ReasoningGraph(None, [(0, 1)], claims=["7 is prime", "so it is odd"], id="one"),
+    ReasoningGraph(None, (), claims=["9 is prime"], id="two"),
+]
+WORDS = [["true", "true"], ["false"]]
+
+
+def annotation(*choices, control="verdict", by=1, **more):
+    results = [
+        {"from_name": control, "to_name": "claim", "value": {"choices": [choice]}}
+        for choice in choices
+    ]
+    return {"completed_by": by, "result": results, **more}
+
+
+def tasks_with(*annotations, drafts=()):
+    """The tasks, of which the first has these annotations."""
+    tasks = to_label_studio(GRAPHS)
+    tasks[0] |= {"annotations": list(annotations), "drafts": list(drafts)}
+    return tasks
+
+
+EMPTY = {
+    "a control of another name": (
+        tasks_with(annotation("true", control="choice")), "choice"),
+    "a control with a number": (
+        tasks_with(annotation("false", control="verdict_2")), "verdict_2"),
+    "drafts alone": (tasks_with(drafts=[annotation("true")]), "1 drafts"),
+    "empty results": (tasks_with(annotation()), "empty results"),
+    "skipped": (
+        tasks_with(annotation("true", was_cancelled=True)), "skipped annotations"),
+    "nothing": (tasks_with(), "3 tasks"),
+    "no task": ([], "found"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", EMPTY)
+def test_an_import_in_which_nothing_is_found_is_an_error(tmp_path, capsys, kind):
+    tasks, found = EMPTY[kind]
+    with pytest.raises(ValueError, match=rf"verdict.*{found}"):
+        from_label_studio(tasks, GRAPHS)
+    file = write_jsonl(tmp_path / "claims.jsonl", GRAPHS)
+    export = tmp_path / "export.json"
+    export.write_text(json.dumps(tasks))
+    command = ["label", file, "--no-page", "--import", export]
+    assert main([str(word) for word in command]) == 2
+    assert found in capsys.readouterr().err
+
+
+def test_other_controls_beside_the_verdict_are_told_of():
+    tasks = tasks_with(annotation("true"))
+    tasks[1]["annotations"] = [annotation("hard", control="difficulty")]
+    with pytest.warns(LabelWarning, match=r"1 of 2 annotations.*difficulty"):
+        assert from_label_studio(tasks, GRAPHS) == {"1": [["true", None], [None]]}
+
+
+def test_two_choices_are_unsure_in_one_result_and_in_two():
+    for chosen in (
+        annotation("true", "false"),
+        {"completed_by": 1, "result": [
+            {"from_name": "verdict", "value": {"choices": ["true", "false"]}}]},
+    ):  # fmt: skip
+        with pytest.warns(LabelWarning, match="unsure"):
+            words = from_label_studio(tasks_with(chosen), GRAPHS)
+        assert words == {"1": [["unsure", None], [None]]}
+    assert from_label_studio(tasks_with(annotation("true", "true")), GRAPHS) == {
+        "1": [["true", None], [None]]
+    }
+
+
+@pytest.mark.parametrize("key", ["created_at", "updated_at"])
+@pytest.mark.parametrize("order", [1, -1])
+def test_the_later_of_two_annotations_counts(key, order):
+    early = annotation("true", **{key: "2026-03-01T10:00:00.5Z"})
+    late = annotation("false", **{key: "2026-03-01T12:30:00+01:00"})
+    other = annotation("true", by=2, **{key: "2026-03-05T00:00:00Z"})
+    tasks = tasks_with(*[early, late, other][::order])
+    with pytest.warns(LabelWarning, match="'true', 'false'|'false', 'true'"):
+        words = from_label_studio(tasks, GRAPHS)
+    assert words == {"1": [["false", None], [None]], "2": [["true", None], [None]]}
+
+
+def test_two_annotations_without_dates_are_refused_if_they_differ():
+    day = {"created_at": "2026-03-01T10:00:00Z"}
+    for one, two in (({}, {}), (day, {}), (day, day)):
+        both = annotation("true", **one), annotation("false", **two)
+        with pytest.raises(ValueError, match=r"claim 1 of .*one.*'true', 'false'"):
+            from_label_studio(tasks_with(*both), GRAPHS)
+        assert from_label_studio(tasks_with(both[0], both[0]), GRAPHS) == {
+            "1": [["true", None], [None]]
+        }
+
+
+# ----------------------------------------------------------------------- sheets
+
+
+def sheet(path, encoding, delimiter=",", note="naïve", labels=("true", " ", "false")):
+    rows = [["problem_id", "claim_number", "label", "note"]]
+    places = [("one", 1), ("one", 2), ("two", 1)]
+    rows += [[*place, label, note] for place, label in zip(places, labels, strict=True)]
+    text = "\r\n".join(delimiter.join(map(str, row)) for row in rows) + "\r\n"
+    path.write_bytes(text.encode(encoding))
+    return path
+
+
+@pytest.mark.parametrize("delimiter", [",", "\t"])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
+def test_sheets_in_the_encodings_that_their_first_bytes_tell(
+    tmp_path, encoding, delimiter
+):
+    path = sheet(tmp_path / "s.csv", encoding, delimiter)
+    assert read_csv(path, GRAPHS) == {"imported": [["true", None], ["false"]]}
+    big = sheet(tmp_path / "big.csv", "utf-16-be")
+    big.write_bytes(codecs.BOM_UTF16_BE + big.read_bytes())
+    assert read_csv(big, GRAPHS) == {"imported": [["true", None], ["false"]]}
+
+
+@pytest.mark.parametrize("encoding", ["cp1252", "latin-1", "cp850"])
+def test_other_sheets_are_refused_with_what_to_do(tmp_path, encoding):
+    path = sheet(tmp_path / "sheet.csv", encoding)
+    with pytest.raises(ValueError, match=r"sheet\.csv, line 2: .*UTF-8.*Save it"):
+        read_csv(path, GRAPHS)
+    cut = tmp_path / "cut.csv"
+    cut.write_bytes(sheet(tmp_path / "whole.csv", "utf-16").read_bytes()[:-1])
+    with pytest.raises(ValueError, match=r"cut\.csv.*UTF-16"):
+        read_csv(cut, GRAPHS)
+
+
+def test_a_sheet_without_a_label_is_an_error(tmp_path):
+    path = sheet(tmp_path / "sheet.csv", "utf-8", labels=("", " ", "\t"))
+    with pytest.raises(ValueError, match=r"sheet\.csv.*3 rows.*label"):
+        read_csv(path, GRAPHS)
+
+
+CLAIMS = [
+    "=1+1",
+    "+5 is positive",
+    "-3 is negative",
+    "@home",
+    "'=quoted",
+    "'plain",
+    "\t=x",
+]
+
+
+def test_no_claim_is_written_as_a_formula_and_all_come_back(tmp_path):
+    graphs = [ReasoningGraph(None, (), claims=CLAIMS, id="=id", problem="-q")]
+    path = tmp_path / "t.csv"
+    write_csv(path, graphs, [["true"] * len(CLAIMS)])
+    with open(path, encoding="utf-8-sig", newline="") as file:
+        cells = [cell for row in csv.reader(file) for cell in row]
+    assert not [cell for cell in cells if cell[:1] in tuple("=+-@\t\r")]
+    assert read_csv(path, graphs) == {"imported": [["true"] * len(CLAIMS)]}
+
+
+def test_a_sheet_in_which_one_person_says_two_things(tmp_path):
+    path = tmp_path / "t.csv"
+    head = "problem_id,claim_number,label,annotator,when\n"
+    rows = "one,1,true,ann,2026-01-02\none,1,false,ann,2026-01-01\n"
+    path.write_text(head + rows)
+    with pytest.warns(LabelWarning, match="ann"):
+        assert read_csv(path, GRAPHS) == {"ann": [["true", None], [None]]}
+    path.write_text(head + rows.replace("2026-01-02", ""))
+    with pytest.raises(ValueError, match="ann"):
+        read_csv(path, GRAPHS)

@@ -61,6 +61,7 @@ def positive(kind=Real):
 #: A fraction between 0 and 1, both excluded; a number from 0 to 1; whole numbers from 1 on.
 SHARE = Number(RealNotInt, 0, 1, closed="neither")
 UNIT = Number(Real, 0, 1, closed="both")
+SHARE_OR_ALL = Number(Real, 0, 1, closed="right")
 COUNT = positive(Integral)
 
 

@@ -23,7 +23,7 @@ from ._checks import (
     check_weights,
 )
 from ._html import Table
-from .estimators import Filter
+from .estimators import Filter, passing_answers
 from .graphs import Labels, Problems, question_groups
 from .graphs.problems import as_set, read_groups
 from .graphs.ragged import flatten, offsets_of
@@ -318,7 +318,8 @@ class FilterReport(Table):
     coverage : ndarray of shape (n_alphas,)
         Share of the problems in which no false claim is kept, or for which what the
         filter's guarantee says holds; 1 - mean loss where it bounds a mean. A mean over
-        questions, like all that follows.
+        questions, like all that follows. If the guarantee has ``show``, it is that of the
+        answers that pass.
     coverage_interval : ndarray of shape (n_alphas, 2)
         95 % interval of the coverage, over questions: Clopper-Pearson's, or Student's
         where a mean is bounded.
@@ -349,6 +350,8 @@ class FilterReport(Table):
         is reported of these is too good.
     groups : dict of FilterReport
         By the name of the group; empty without ``by``.
+    passing : float
+        Share of the answers that pass; 1 unless the guarantee has ``show``.
     """
 
     alpha: np.ndarray
@@ -369,6 +372,7 @@ class FilterReport(Table):
     n_calibration: int
     seen: tuple[int, int] = (0, 0)
     groups: dict[Any, FilterReport] = field(default_factory=dict)
+    passing: float = 1.0
 
     @classmethod
     def from_predictions(
@@ -494,6 +498,8 @@ class FilterReport(Table):
             answers += f" ({self.n_questions} questions)"
         if self.n_calibration:
             answers += f", {self.n_calibration} for calibration"
+        if self.passing < 1:
+            answers += f"; {self.passing:.1%} pass, and coverage is that of these"
         return answers + self.warning
 
     def _tables(self):
@@ -523,6 +529,7 @@ def report_of(
     seen=None,
     threshold=None,
     n_calibration=0,
+    passing=None,
 ):
     """Count what is kept, and report on all problems and on each group.
 
@@ -544,6 +551,9 @@ def report_of(
         Thresholds of the filter; NaN in the report where there are none.
     n_calibration : int, default=0
         Number of problems that calibrated the filter.
+    passing : ndarray of bool, shape (n_problems,), optional
+        Problems that pass, of which the guarantee speaks; by default all of them. Nothing
+        is lost of the others.
     """
     alphas, kept, labels, offsets, questions = counted
     true = labels == 1
@@ -569,22 +579,28 @@ def report_of(
     any_false = (segment_sum(~true, offsets) > 0).astype(float)
     threshold = np.full(len(alphas), np.nan) if threshold is None else threshold
     seen = np.zeros((2, n), bool) if seen is None else seen
+    passing = np.ones(n) if passing is None else np.asarray(passing, float)
 
     def report(rows, laws, groups):
         each = _per_question(counts[..., rows], questions[rows])
         loss, retention, false_kept, shown, false_shown = each.mean(axis=-1)
         m = each.shape[-1]
+        passes = _per_question(passing[rows], questions[rows])
         rate = false_shown / np.where(shown > 0, shown, np.nan)
         # A quotient of two means, of which each question enters both.
         rest = each[4] - rate[:, None] * each[3]
-        probability = guarantee.is_probability
-        intervals = [mean_interval(row, probability, len(rows)) for row in each[0]]
+        intervals = [
+            _interval_of_passing(row, passes, guarantee.is_probability, len(rows))
+            for row in each[0]
+        ]
         errors = [_mean_error(values) for values in (each[1], each[3], rest)]
         return FilterReport(
             alpha=alphas,
-            coverage=1 - loss,
+            coverage=1 - loss / (passes.mean() or np.nan),
             coverage_interval=np.array(intervals),
-            coverage_band=np.array([band_of_law(law, 0.95, m) for law in laws]),
+            coverage_band=np.array(
+                [band_of_law(law, 0.95, round(passes.sum())) for law in laws]
+            ),
             retention=retention,
             retention_error=errors[0],
             false_kept=false_kept,
@@ -599,10 +615,29 @@ def report_of(
             groups=groups,
             threshold=threshold,
             n_calibration=n_calibration,
+            passing=float(passes.mean()),
         )
 
     groups = {name: report(rows, unknown, {}) for name, rows in (groups or {}).items()}
     return report(np.arange(n), unknown if laws is None else laws, groups)
+
+
+def _interval_of_passing(losses, passes, probability, n_problems):
+    """Interval of 1 - mean loss of the answers that pass, as in `mean_interval`.
+
+    ``passes`` is the share of the answers to each question that pass. If it is neither 0
+    nor 1 for some, the mean is a ratio of two sums, of which each question enters both.
+    """
+    if not passes.any():
+        return np.nan, np.nan
+    if np.isin(passes, (0, 1)).all():
+        among = losses[passes == 1]
+        return mean_interval(among, probability, round(n_problems * passes.mean()))
+    rate = losses.sum() / passes.sum()
+    low, high = mean_interval(
+        rate + (losses - rate * passes) / passes.mean(), False, n_problems
+    )
+    return max(low, 0.0), min(high, 1.0)
 
 
 def _mean_error(values):
@@ -683,14 +718,16 @@ def evaluate_filter(
     batch, labels = filter.check(X, y)
     questions = question_groups(batch, groups)
     calibration = filter.calibration_
+    guarantee = calibration.guarantee
     return report_of(
-        calibration.guarantee,
+        guarantee,
         (alphas, filter.masks(batch, alphas), labels, batch.offsets, questions),
         None if by is None else _rows_by_group(read_groups(by, batch)[0]),
         laws=[calibration.coverage_law(a) for a in alphas],
         seen=np.array(filter.seen(batch, groups)),
         threshold=np.array([calibration.threshold(a) for a in alphas]),
         n_calibration=filter.n_calibration_,
+        passing=None if guarantee.show == 1 else passing_answers(filter, batch),
     )
 
 
@@ -769,6 +806,12 @@ def leave_one_out(
     if len(np.unique(questions)) < 2:
         raise ValueError("leave-one-out evaluation needs at least two questions")
     guarantee = filter.calibration_.guarantee
+    if guarantee.show != 1 and len(np.unique(questions)) < len(batch):
+        raise ValueError(
+            f"show is {guarantee.show!r}, and leave-one-out evaluation then needs one "
+            f"answer to each question, but there are {len(batch)} answers to "
+            f"{len(np.unique(questions))} questions: use evaluate_filter or compare_filters"
+        )
     part = filter.calibration_part(batch, labels, groups)
     if len(part) < len(batch):  # without those that could not calibrate
         labels = np.concatenate([batch.split(labels)[i] for i in part.rows])

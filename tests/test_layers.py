@@ -109,8 +109,8 @@ TAKEN = {
     "datasets.runs": "answers_of_other_runs read_beginning read_run",
     "estimators": (
         "CoherentConformalFilter Filter PROMISED SingleFeatureCF accept_provenance at_level "
-        "calibrated_masks compare_provenance count_as_trained decide largest_risks provenance_of "
-        "reason_in_force reason_sent_with refuse_without_hazards shown_masks"
+        "calibrated_masks compare_provenance count_as_trained decide largest_risks passing_answers "
+        "provenance_of reason_in_force reason_sent_with refuse_without_hazards shown_masks"
     ),
     "evaluation.compare": "seeded",
     "exceptions": "SearchWarning ParameterWarning",
@@ -132,7 +132,7 @@ TAKEN = {
         "flatten offsets_of pass_all ranges reduce_segments segment_ids sort_small"
     ),
     "graphs.sources": "KINDS SOURCES UNSURE iterate_sources read_sources unsure_claims",
-    "guarantees": "OneThreshold PathRisks PerGroup refuse_dependence",
+    "guarantees": "Overlapping PathRisks PerGroup refuse_dependence",
     "apps.labelling": "exchange",
     "apps.labelling.sources": "LabelSource WORDS get_label_sources set_label_sources",
     "apps.llm": (
@@ -144,8 +144,8 @@ TAKEN = {
     "ops.chance": "chance_of_error fit_frailty",
     "ops.conformal": (
         "Jumps claim_alpha conformal_rank conformal_threshold count_jumps "
-        "count_up_to fewest_of_rank leave_one_out_alpha problems_needed "
-        "share_jumps shown_rank staircase whole_count"
+        "count_up_to fewest_of_rank leave_one_out_alpha passing_count passing_cut "
+        "problems_needed share_jumps shown_rank staircase whole_count"
     ),
     "ops.graph_metrics": "METRICS PAPER_METRICS check_size compute_metrics",
     "ops.hard": (

@@ -20,4 +20,5 @@ from ._presets import IndependentFactuality as IndependentFactuality
 from ._presets import SingleFeatureCF as SingleFeatureCF
 from ._presets import XGBoostCF as XGBoostCF
 from ._protocol import Filter as Filter
+from ._shown import passing_answers as passing_answers
 from ._shown import shown_masks as shown_masks

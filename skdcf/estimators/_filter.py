@@ -400,6 +400,7 @@ class ConformalFilter(Settings):
             hashes=hashes,
             largest=largest,
             lowest=lowest,
+            lowest_lowered=lowered(lowest, resolution, rounding),
             rows=rows,
         )
 

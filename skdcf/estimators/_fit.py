@@ -526,7 +526,7 @@ def refuse_without_theory(filter):
         return
     guarantee.validate()
     if filter.online:
-        refuse_whole_answers(guarantee)
+        refuse_whole_answers(guarantee, filter.edges)
     if filter.ties == "include":
         raise ValueError(
             f'ties="include" makes guarantee={guarantee!r} an empty promise where '

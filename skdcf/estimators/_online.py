@@ -171,8 +171,14 @@ def jittered_so_far(
     return out
 
 
-def refuse_whole_answers(guarantee):
-    """ValueError for groups, weights and losses that are functions of whole answers."""
+def refuse_whole_answers(guarantee, edges):
+    """Raise ValueError for groups, weights, losses and cuts that need the whole answer."""
+    if guarantee.show != 1 and edges is not chain_edges:
+        raise ValueError(
+            f"show is {guarantee.show!r}, but whether an answer passes is known only at its "
+            "end unless its claims form a chain: with online=True set "
+            "edges=skdcf.edges.chain_edges, or show=1"
+        )
     entries = (("by", entry) for entry in guarantee.entries)
     for name, value in (("weight", guarantee.weight), *entries):
         if callable(value):

@@ -19,7 +19,7 @@ from ._rounding import below_copies, nearly_equal
 
 #: Names of what is compared, in the order of ``made_as``.
 MADE_AS = ("edges", "online", "ties", "guarantee", "scorer", "random_state")
-LEVELS = ("delta", "bound", "unseen")  # settings that scores do not depend on
+LEVELS = ("delta", "bound", "unseen", "show")  # settings that scores do not depend on
 MANY = 10_000  # problems; from here on all calibrate where each stands alone
 N_PROBES = 8  # problems of a part, by whose path risks scorers are compared
 
@@ -83,6 +83,7 @@ class CalibrationPart:
     probes: tuple[Any, ...] = ()
     largest: NDArray[np.float64] | None = None
     lowest: NDArray[np.float64] | None = None
+    lowest_lowered: NDArray[np.float64] | None = None
     rows: NDArray[np.int64] | None = None
 
     @property
@@ -103,7 +104,10 @@ class CalibrationPart:
         """The part for some of the problems."""
         rows = np.arange(len(self))[rows]
         groups = self.groups and [self.groups[i] for i in rows]
-        names = ("jumps", "answers", "weights", "hashes", "largest", "lowest", "rows")
+        names = (
+            *("jumps", "answers", "weights", "hashes", "rows"),
+            *("largest", "lowest", "lowest_lowered"),
+        )
         cut: dict[str, Any] = {}
         for name in names:
             values = getattr(self, name)
@@ -116,10 +120,12 @@ class CalibrationPart:
         Returns
         -------
         CalibrationPart
-            The part with lower scores.
+            The part with lower scores, and lower smallest path risks to cut at.
         """
-        position = below_copies(self.jumps.position)
-        return replace(self, jumps=replace(self.jumps, position=position))
+        jumps = replace(self.jumps, position=below_copies(self.jumps.position))
+        lowest = self.lowest_lowered
+        lowest = None if lowest is None else below_copies(lowest)
+        return replace(self, jumps=jumps, lowest_lowered=lowest)
 
     def path_risks(self) -> PathRisks:
         """Weights and groups, as a guarantee takes them.
@@ -136,6 +142,7 @@ class CalibrationPart:
             weights=self.weights,
             groups=self.groups,
             smallest=self.lowest,
+            smallest_lowered=self.lowest_lowered,
         )
 
     def choose(
@@ -239,6 +246,7 @@ class CalibrationPart:
             probes=tuple(probe for part in parts for probe in part.probes),
             largest=_joined([part.largest for part in parts]),
             lowest=_joined([part.lowest for part in parts]),
+            lowest_lowered=_joined([part.lowest_lowered for part in parts]),
             rows=np.concatenate([_numbered(i, part) for i, part in enumerate(parts)]),
         )
 

@@ -11,12 +11,30 @@ from .._checks import warn
 from ..exceptions import CalibrationWarning
 from ..graphs.problems import Groups, Problems, as_one, hashes_of
 from ..graphs.ragged import segment_ids
-from ..guarantees import NoFalseClaim, OneThreshold, PerGroup, problems_needed
+from ..guarantees import NoFalseClaim, Overlapping, PerGroup, problems_needed
 from ..ops.conformal import shown_rank
 from ..ops.hard import segment_min
 from ._fit import known_to_priors
 from ._origin import refuse_trained
 from ._parts import choose_one_each
+
+
+def passing_answers(filter: Any, X: Problems) -> NDArray[np.bool_]:
+    """Tell which answers pass; nothing is kept of the others.
+
+    Parameters
+    ----------
+    filter : fitted filter
+        Its guarantee has ``show``.
+    X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
+        The answers.
+
+    Returns
+    -------
+    ndarray of bool, shape (n_problems,)
+    """
+    claims, _ = filter._claims(X)
+    return filter.calibration_.passes(claims)
 
 
 def shown_masks(
@@ -52,8 +70,11 @@ def shown_masks(
     rows = _one_answer_each(batch, hashes, group_of, one_per_question)
 
     lowest = segment_min(claims.path_risk, batch.offsets)
+    rows = rows[filter.calibration_.passes(claims)[rows]]
     thresholds = np.full(len(batch), -np.inf)
     for number, calibration in enumerate(calibrations.values()):
+        # If some answers do not pass, the others are the batch.
+        calibration = getattr(calibration, "among", calibration)
         members = rows[group_of[rows] == number]
         rank = shown_rank(calibration.scores, lowest[members], alpha)
         if rank:
@@ -84,7 +105,7 @@ def _refuse_unproven(filter):
             "the promise about shown texts is not known with weight or delta, and this "
             f"filter has {guarantee!r}: leave both at None and calibrate again"
         )
-    if not isinstance(filter.calibration_, (OneThreshold, PerGroup)):
+    if isinstance(filter.calibration_, Overlapping):
         raise ValueError(
             f"by={guarantee.by!r} gives groups that overlap, for which no promise about "
             "shown texts is known: let each problem be in one group"

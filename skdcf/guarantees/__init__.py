@@ -12,6 +12,7 @@ from ._calibration import PathRisks as PathRisks
 from ._calibration import PerGroup as PerGroup
 from ._guarantees import ExpectedFalse, Guarantee, NoFalseClaim, problems_needed
 from ._guarantees import refuse_dependence as refuse_dependence
+from ._passing import Passing as Passing
 
 __all__ = [
     "Calibration",
@@ -26,6 +27,7 @@ __saved__: list[str] = [
     "Controlled",
     "OneThreshold",
     "Overlapping",
+    "Passing",
     "PathRisks",
     "PerGroup",
 ]

@@ -41,6 +41,8 @@ class PathRisks:
         ``names(i)`` is how messages name problem i.
     smallest : ndarray of shape (n_problems,), optional
         Smallest path risk of each problem where the claims are not at hand.
+    smallest_lowered : ndarray of shape (n_problems,), optional
+        The same, lowered for rounding as nonconformity scores are.
     """
 
     path_risk: np.ndarray
@@ -49,6 +51,7 @@ class PathRisks:
     groups: list[Any] | None = None
     names: Callable[[int], str] = field(default_factory=lambda: "problem {}".format)
     smallest: np.ndarray | None = None
+    smallest_lowered: np.ndarray | None = None
 
     @cached_property
     def lowest(self) -> NDArray[Any]:
@@ -56,6 +59,13 @@ class PathRisks:
         if self.smallest is not None:
             return self.smallest
         return segment_min(self.path_risk, self.offsets)
+
+    @property
+    def lowered(self) -> NDArray[Any]:
+        """Smallest path risk of each problem, lowered for rounding, shape (n_problems,)."""
+        if self.smallest_lowered is None:
+            return self.lowest
+        return self.smallest_lowered
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -94,6 +104,7 @@ class PathRisks:
             None if self.weights is None else self.weights[problems],
             names=lambda i: self.names(problems[i]),
             smallest=self.lowest[problems],
+            smallest_lowered=self.lowered[problems],
         )
 
 
@@ -150,6 +161,21 @@ class Calibration(metaclass=ABCMeta):
         ndarray of shape (n_problems,), or a float where all problems have the same
             The threshold of each problem, or of all.
         """
+
+    def passes(self, risks: PathRisks) -> NDArray[np.bool_]:
+        """Tell which problems pass; nothing is kept of the others.
+
+        Parameters
+        ----------
+        risks : PathRisks
+            Path risks of the problems, with their groups.
+
+        Returns
+        -------
+        ndarray of bool, shape (n_problems,)
+            True for every problem if the guarantee has ``show=1``.
+        """
+        return np.ones(len(risks), dtype=bool)
 
     @abstractmethod
     def shortage(self, level: float) -> str | None:
@@ -501,10 +527,10 @@ class PerGroup(Calibration):
         self.names = list(places)
         self.lowest = risks.lowest
         self.parts = [
-            guarantee.calibrate_one(jumps[rows], risks.take(rows))
+            guarantee.calibrate_group(jumps[rows], risks.take(rows))
             for rows in places.values()
         ]
-        self.pooled = guarantee.calibrate_one(jumps, risks)
+        self.pooled = guarantee.calibrate_group(jumps, risks)
 
     def shown(self, level: Any) -> float:
         return float(self._mean([part.shown(level) for part in self.parts]))
@@ -541,6 +567,13 @@ class PerGroup(Calibration):
         for part, rows in self._divided(risks):
             if part is not None:
                 out[rows] = part.thresholds(risks.take(rows), level)
+        return out
+
+    def passes(self, risks: PathRisks) -> NDArray[np.bool_]:
+        out = np.zeros(len(risks), dtype=bool)
+        for part, rows in self._divided(risks):
+            if part is not None:
+                out[rows] = part.passes(risks.take(rows))
         return out
 
     def shortage(self, level: Any) -> Any:

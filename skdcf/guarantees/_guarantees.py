@@ -20,7 +20,15 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from .._checks import check_alpha, check_number
-from .._parameters import SHARE, Settings, StrOptions, at_least, positive, settings
+from .._parameters import (
+    SHARE,
+    SHARE_OR_ALL,
+    Settings,
+    StrOptions,
+    at_least,
+    positive,
+    settings,
+)
 from ..graphs import GraphBatch
 from ..graphs.problems import as_set, read_groups, read_weights
 from ..graphs.ragged import segment_ids
@@ -29,6 +37,7 @@ from ..ops.conformal import Jumps
 from ..ops.hard import allowing_scores, segment_sum
 from . import _calibration as kinds
 from ._calibration import Calibration, PathRisks, rows_of_groups
+from ._passing import Passing
 
 
 @settings
@@ -49,11 +58,16 @@ class Guarantee(Settings, metaclass=ABCMeta):
         Likelihood ratio of a problem in use, as in `NoFalseClaim`.
     unseen : {"error", "pool", "empty"}, default="error"
         What happens to problems of a group that calibration has not seen.
+    show : float in (0, 1], default=1
+        Share of the answers that may pass, as in `NoFalseClaim`.
 
     Attributes
     ----------
     is_probability : bool
         Whether losses are 0 or 1, so that the level is a probability.
+    allows_show : bool
+        Whether ``show`` may be below 1. A class of your own says so if its loss never falls
+        when the threshold rises, and is at most `largest_loss`.
 
     Examples
     --------
@@ -78,16 +92,21 @@ class Guarantee(Settings, metaclass=ABCMeta):
         "by": [None, str, list, tuple, callable],
         "weight": [None, callable],
         "unseen": [StrOptions({"error", "pool", "empty"})],
+        "show": [SHARE_OR_ALL],
     }
     _: KW_ONLY
     by: str | Callable[..., Any] | Sequence[Any] | None = None
     weight: Callable[..., Any] | None = None
     unseen: Literal["error", "pool", "empty"] = "error"
+    show: float | Literal["auto"] = 1
     is_probability = True
+    allows_show = False
 
     def validate(self) -> None:
         """Raise ValueError unless all parameters are as declared, and of use."""
         super().validate()
+        if self.show != 1:
+            self._check_show()
         if hasattr(self, "steps"):
             raise ValueError(
                 f"{type(self).__name__} defines steps(), which no filter calls: name the "
@@ -97,6 +116,24 @@ class Guarantee(Settings, metaclass=ABCMeta):
             raise ValueError(
                 f"unseen is {self.unseen!r}, but only groups can be unseen: set by as well"
             )
+
+    def _check_show(self):
+        """Raise ValueError if nothing is proven with a share below 1."""
+        if not self.allows_show:
+            raise ValueError(
+                f"show is {self.show!r}, but {type(self).__name__} does not say whether "
+                "it may be below 1: set the class attribute allows_show = True if its loss "
+                "never falls when the threshold rises"
+            )
+        if self.weight is not None:
+            raise ValueError(
+                f"show is {self.show!r} and weight is set, but no guarantee is known for "
+                "both: use show=1, or leave weight at None"
+            )
+
+    def _share(self):
+        """The share to count with; before it is chosen, "auto" counts as a quarter."""
+        return 0.25 if self.show == "auto" else self.show
 
     @abstractmethod
     def scores(
@@ -268,10 +305,29 @@ class Guarantee(Settings, metaclass=ABCMeta):
             What is known afterwards.
         """
         if risks.groups is None:
-            return self.calibrate_one(jumps, risks)
+            return self.calibrate_group(jumps, risks)
         if any(isinstance(group, frozenset) for group in risks.groups):
             return self._overlapping(jumps, risks)
         return kinds.PerGroup(self, jumps, risks)
+
+    def calibrate_group(self, jumps: Jumps, risks: PathRisks) -> Calibration:
+        """Calibrate on problems of one group, among those that pass if ``show`` is below 1.
+
+        Parameters
+        ----------
+        jumps : Jumps
+            Positions and sizes of the jumps in each calibration problem's loss.
+        risks : PathRisks
+            Weights and smallest path risks of the same problems.
+
+        Returns
+        -------
+        Calibration
+            Thresholds and levels for new problems of that group.
+        """
+        if self.show == 1:
+            return self.calibrate_one(jumps, risks)
+        return Passing(self, jumps, risks)
 
     def calibrate_one(self, jumps: Jumps, risks: PathRisks) -> Calibration:
         """Calibrate on problems that are all of one group.
@@ -379,6 +435,21 @@ class Guarantee(Settings, metaclass=ABCMeta):
             return ", for answers of the kind that the weights stand for"
         return ", for new answers that are drawn like those that calibrated"
 
+    def describe_passing(self, level: float) -> str:
+        """Describe the guarantee for the answers that pass, as the end of a sentence.
+
+        Parameters
+        ----------
+        level : float
+            The level that is asked for.
+
+        Returns
+        -------
+        str
+            What holds of them.
+        """
+        return self.describe(level)
+
     def needed(self, n: int, level: float) -> str:
         """Say how many calibration problems are needed where n are too few.
 
@@ -404,7 +475,8 @@ class Guarantee(Settings, metaclass=ABCMeta):
 
     def _asked(self, n, level):
         """The level for which n problems are too few, and the least for which they suffice."""
-        return f"alpha = {level:g}", f"alpha >= {1 / (n + 1):.4g}"
+        passing = conformal.passing_count(n, self._share())
+        return f"alpha = {level:g}", f"alpha >= {1 / (passing + 1):.4g}"
 
     def problems_needed(self, level: float) -> int:
         """The number of calibration problems in each group without which nothing is kept.
@@ -419,7 +491,7 @@ class Guarantee(Settings, metaclass=ABCMeta):
         int
             The smallest number of problems.
         """
-        return conformal.problems_needed(level)
+        return conformal.problems_needed(level, share=self._share())
 
     def fewest(self, n: int, level: float) -> int:
         """The smallest number of calibration problems that does as well as n.
@@ -455,7 +527,7 @@ class Guarantee(Settings, metaclass=ABCMeta):
         int
             How many problems to hold out.
         """
-        count = conformal.whole_count(n, level)
+        count = conformal.whole_count(n, level, self._share())
         needed = self.problems_needed(level)
         return count if needed > 0.6 * n else max(count, needed)
 
@@ -537,6 +609,11 @@ class NoFalseClaim(Guarantee):
         What is done with problems of a group that calibration has not seen: an error,
         the threshold of all problems together (nothing is promised for the group), or
         keep nothing.
+    show : float in (0, 1], default=1
+        Share of the answers that may pass: an answer passes if its smallest path risk is
+        below that of this share of the calibration answers. Nothing is kept of the
+        others, and the guarantee holds for each answer *given that it passes*. With 1
+        every answer passes, and the guarantee is over all answers, empty ones included.
 
     References
     ----------
@@ -545,6 +622,8 @@ class NoFalseClaim(Guarantee):
     Covariate Shift. NeurIPS 2019.
     I. Gibbs, J. Cherian, E. Candès. Conformal prediction with conditional guarantees.
     JRSS-B 2025.
+    Y. Jin, Z. Ren. Confidence on the focal: conformal prediction with selection-conditional
+    coverage. arXiv:2403.03868.
 
     Examples
     --------
@@ -567,6 +646,7 @@ class NoFalseClaim(Guarantee):
 
     max_false: int = 0
     delta: float | None = None
+    allows_show = True
 
     def validate(self) -> None:
         super().validate()
@@ -591,10 +671,28 @@ class NoFalseClaim(Guarantee):
             return super().leave_one_out(jumps, risks)
         if risks.groups is not None:
             return self._within_groups(jumps, risks)
+        if self.show != 1:
+            return self._among_passing(jumps, risks)
         problem = segment_ids(risks.offsets)
         return conformal.leave_one_out_alpha(
             jumps.position, risks.path_risk, problem, self.delta
         )
+
+    def _among_passing(self, jumps, risks):
+        """Levels of the claims of answers that pass when all other answers calibrate.
+
+        An answer passes if fewer than k0 of the others have a smallest path risk at or
+        below its own, k0 = ceil(show n). The others that pass then calibrate.
+        """
+        n = len(risks)
+        rank = conformal.passing_count(n - 1, self._share()) + 1
+        at_or_below = np.searchsorted(np.sort(risks.lowest), risks.lowest, "right") - 1
+        passing = np.flatnonzero((at_or_below < rank) | (rank == n))
+        out = np.full(len(risks.path_risk), np.inf)
+        among = clone(self).set_params(show=1)
+        part = risks.take(passing)
+        out[risks.rows(passing)] = among.leave_one_out(jumps[passing], part)
+        return out
 
     def _within_groups(self, jumps, risks):
         if any(isinstance(group, frozenset) for group in risks.groups):
@@ -616,6 +714,12 @@ class NoFalseClaim(Guarantee):
                 f"by={self.by!r} gives groups that overlap, where neither delta nor weight "
                 "is known to hold: let each problem be in one group, or leave both at None"
             )
+        if self.show != 1:
+            raise ValueError(
+                f"show is {self.show!r} and by={self.by!r} gives groups that overlap, but "
+                "no guarantee is known for both: use show=1, or let each problem be in one "
+                "group"
+            )
         return kinds.Overlapping(self, jumps, risks)
 
     def describe(self, level: float) -> str:
@@ -630,25 +734,36 @@ class NoFalseClaim(Guarantee):
         # Each group has its own luck: in many groups it is rarely good in all of them.
         return f"{sure}, {what}, in each group by {self.by!r}, {share} of that group"
 
+    def describe_passing(self, level: float) -> str:
+        most = "a false claim"
+        if self.max_false:
+            most = f"more than {self.max_false} false claims"
+        sentence = f"at most {level:.4g} contain {most}"
+        if self.delta is not None:
+            sentence += f", for {1 - self.delta:g} of all calibration sets"
+        return f"{sentence}{self.scope}"
+
     def _asked(self, n, level):
         if self.delta is None:
             return super()._asked(n, level)
-        least = 1 - self.delta ** (1 / n) if n else 1.0
+        passing = conformal.passing_count(n, self._share())
+        least = 1 - self.delta ** (1 / passing) if passing else 1.0
         return f"alpha = {level:g} and delta = {self.delta:g}", f"alpha >= {least:.4g}"
 
     def fewest(self, n: int, level: float) -> int:
         if self.weight is not None:
             return n
-        return conformal.fewest_of_rank(n, level, self.delta)
+        return conformal.fewest_of_rank(n, level, self.delta, self._share())
 
     def problems_needed(self, level: float) -> int:
-        return conformal.problems_needed(level, self.delta)
+        return conformal.problems_needed(level, self.delta, self._share())
 
 
 def problems_needed(
     alpha: float,
     delta: float | None = None,
     by: Mapping[Any, float] | Iterable[Any] | None = None,
+    show: float = 1,
 ) -> int:
     """The number of calibration questions from which on anything can be kept.
 
@@ -663,6 +778,9 @@ def problems_needed(
     by : mapping from group to share, or iterable with a group per problem, optional
         How questions are distributed over the groups that the promise is made in. The
         result is then what it takes until the smallest group has enough, on average.
+    show : float in (0, 1], default=1
+        Share of the answers that may pass, as in `NoFalseClaim`. Ties between the smallest
+        path risks of answers make more necessary.
 
     Returns
     -------
@@ -679,12 +797,14 @@ def problems_needed(
     >>> from skdcf.guarantees import problems_needed
     >>> problems_needed(0.1), problems_needed(0.1, delta=0.05)
     (9, 29)
-    >>> problems_needed(0.1, by={"short": 0.9, "long": 0.1})
-    90
+    >>> problems_needed(0.1, by={"short": 0.9, "long": 0.1}), problems_needed(0.1, show=0.5)
+    (90, 18)
     """
+    if not 0 < show <= 1:
+        raise ValueError(f"show is {show!r}, but must be above 0 and at most 1")
     if delta is not None and not 0 < delta < 1:
         raise ValueError(f"delta is {delta!r}, but must be between 0 and 1")
-    needed = conformal.problems_needed(check_alpha(alpha), delta)
+    needed = conformal.problems_needed(check_alpha(alpha), delta, show)
     return needed if by is None else ceil(needed / _smallest_share(by) - 1e-9)
 
 
@@ -728,6 +848,9 @@ class ExpectedFalse(Guarantee):
         Likelihood ratio of each problem, as in `NoFalseClaim`.
     unseen : {"error", "pool", "empty"}, default="error"
         What is done with groups that did not calibrate, as in `NoFalseClaim`.
+    show : float in (0, 1], default=1
+        Share of the answers that may pass, as in `NoFalseClaim`. Below 1 the expectation is
+        that of an answer that passes.
 
     Notes
     -----
@@ -759,6 +882,7 @@ class ExpectedFalse(Guarantee):
 
     of: Literal["share", "count"] = "share"
     bound: float | None = None
+    allows_show = True
 
     def describe(self, level: float) -> str:
         sentence = f"the mean {self.of} of false claims among those kept"
@@ -810,7 +934,8 @@ class ExpectedFalse(Guarantee):
         return f"a bound of {level:g}", f"a bound of {1 / (n + 1):.4g}"
 
     def problems_needed(self, level: float) -> int:
-        return conformal.problems_needed(level) if level < 1 else 0
+        share = self._share()
+        return conformal.problems_needed(level, share=share) if level < 1 else 0
 
     def calibration_count(self, n: int, level: float) -> int:
         # One claim too many in each answer may be allowed, and then no rank is to be met.

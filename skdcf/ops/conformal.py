@@ -19,8 +19,9 @@ Ramdas, NeurIPS 2019).
 
 from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import lru_cache
-from math import floor, inf
+from math import ceil, floor, inf
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -112,13 +113,60 @@ def conformal_rank(n: int, alpha: float, delta: float | None = None) -> int:
     return k
 
 
+def passing_count(n: int, share: float) -> int:
+    """Compute how many of n calibration problems pass a cut at a share, without ties.
+
+    The cut is the k0-th smallest of their smallest path risks, k0 = ceil(share (n + 1)).
+    The share is the decimal number that the user wrote: ceil(0.07 * 100) would be 8.
+
+    Parameters
+    ----------
+    n : int
+        Number of calibration problems.
+    share : float in (0, 1]
+        Share of the new problems that may pass.
+
+    Returns
+    -------
+    int
+        k0 - 1; all n if the share is 1.
+
+    Examples
+    --------
+    >>> from skdcf.ops.conformal import passing_count
+    >>> passing_count(99, 0.07), passing_count(50, 0.6), passing_count(50, 1)
+    (6, 30, 50)
+    """
+    return ceil(Fraction(repr(float(share))) * (n + 1)) - 1
+
+
+def passing_cut(lowest: NDArray[Any], share: float) -> float:
+    """Find the cut below which a share of the problems passes; +inf if all of them do.
+
+    Parameters
+    ----------
+    lowest : ndarray of shape (n,)
+        Smallest path risk of each calibration problem.
+    share : float in (0, 1]
+        Share of the new problems that may pass.
+
+    Returns
+    -------
+    float
+        The k0-th smallest of ``lowest``, k0 = ceil(share (n + 1)); +inf if k0 > n.
+    """
+    k = passing_count(len(lowest), share)
+    return float(np.partition(lowest, k)[k]) if k < len(lowest) else inf
+
+
 @lru_cache  # as a comparison asks for few levels, and for each in every split
-def problems_needed(alpha, delta=None):
+def problems_needed(alpha, delta=None, share=1):
     """Compute the smallest number of calibration problems that can keep anything."""
-    return bisect_left(range(MOST), -alpha, key=lambda n: -claim_level(0, n, delta))
+    needed = bisect_left(range(MOST), -alpha, key=lambda n: -claim_level(0, n, delta))
+    return floor(needed / Fraction(repr(float(share))))
 
 
-def whole_count(n: int, alpha: float) -> int:
+def whole_count(n: int, alpha: float, share: float = 1) -> int:
     """Number of problems held out of n for calibration, such that none is wasted.
 
     With n_cal problems the rank is floor(alpha (n_cal + 1)), and what the floor cuts off
@@ -130,28 +178,34 @@ def whole_count(n: int, alpha: float) -> int:
     ----------
     n : int
     alpha : float
+    share : float in (0, 1]
+        Share of the problems that may pass; the rank is that among those that do.
 
     Returns
     -------
     int
         About 0.3 n where n is too small for that: more than 0.6 n would be needed.
     """
-    if alpha * n < 1:  # as two ranks would take more problems than there are
+    if alpha * share * n < 1:  # as two ranks would take more problems than there are
         return max(1, round(0.3 * n))
-    count = _fewest(max(2, round(0.4 * alpha * n)), n, alpha)
+    count = _fewest(max(2, round(0.4 * alpha * share * n)), n, alpha, share=share)
     return count if count <= 0.6 * n else max(1, round(0.3 * n))
 
 
 @lru_cache
-def fewest_of_rank(n, alpha, delta=None):
+def fewest_of_rank(n, alpha, delta=None, share=1):
     """Compute the smallest number of problems with the rank of n; n where that is 0."""
-    k = conformal_rank(n, alpha, delta)
-    return _fewest(k, n, alpha, delta) if k else n
+    k = conformal_rank(passing_count(n, share), alpha, delta)
+    return _fewest(k, n, alpha, delta, share) if k else n
 
 
-def _fewest(k, n, alpha, delta=None):
+def _fewest(k, n, alpha, delta=None, share=1):
     """Compute the smallest number of problems with the rank k; n if that is too few."""
-    return bisect_left(range(n), k, key=lambda m: conformal_rank(m, alpha, delta))
+
+    def rank(m):
+        return conformal_rank(passing_count(m, share), alpha, delta)
+
+    return bisect_left(range(n), k, key=rank)
 
 
 def conformal_threshold(

@@ -1,0 +1,111 @@
+"""A guarantee for each answer that passes: calibration among the answers below a cut.
+
+==========  =========================================================================
+low_i       smallest path risk of calibration answer i
+v           the cut: the k0-th smallest low_i, k0 = ceil(c (n + 1)); +inf if k0 > n
+B           {i : low_i < v}, the calibration answers that pass
+c           the share of the answers that may pass, ``show``
+==========  =========================================================================
+
+A new answer passes if low < v. Given that it does, it is exchangeable with the answers in
+B: A = {j : #{l != j : low_l <= low_j} < k0} is a symmetric function of the n + 1 answers,
+contains the new answer if and only if it passes, and then consists of B and the new answer.
+So calibration with B alone holds for each answer that passes. The cut depends on the
+calibration answers only, so each answer can be decided by itself.
+
+This is selection-conditional coverage (Y. Jin and Z. Ren, arXiv:2403.03868) with the taxonomy
+of V. Vovk (ACML 2012). `skdcf.monitoring.release_claims` controls the texts shown of a batch
+(U. Gazin, R. Heller, A. Marandon and E. Roquain, arXiv:2403.12295).
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..graphs.ragged import segment_ids
+from ..ops.conformal import Jumps, passing_cut
+from ._calibration import Calibration, PathRisks
+
+
+class Passing(Calibration):
+    """One calibration among the answers that pass.
+
+    Parameters
+    ----------
+    guarantee : Guarantee
+        Its ``show`` is the share of the answers that may pass.
+    jumps : Jumps
+        Positions and sizes of the jumps in each calibration problem's loss.
+    risks : PathRisks
+        Smallest path risks of the same problems, and the same lowered for rounding.
+
+    Attributes
+    ----------
+    cut : float
+        An answer passes if its smallest path risk is below the cut.
+    among : Calibration
+        That of the calibration problems that pass.
+    """
+
+    def __init__(self, guarantee: Any, jumps: Jumps, risks: PathRisks) -> None:
+        self.guarantee = guarantee
+        self.n = jumps.n
+        self.lowest = risks.lowest
+        self.cut = passing_cut(risks.lowered, guarantee.show)
+        passing = np.flatnonzero(self.passes(risks))
+        self.among = guarantee.calibrate_one(jumps[passing], risks.take(passing))
+
+    def passes(self, risks: PathRisks) -> NDArray[np.bool_]:
+        return (risks.lowest < self.cut) | np.isposinf(self.cut)
+
+    def levels(self, risks: PathRisks, keep_equal: bool = False) -> NDArray[Any]:
+        levels = self.among.levels(risks, keep_equal)
+        passes = self.passes(risks)[segment_ids(risks.offsets)]
+        return np.where(passes, levels, np.inf)
+
+    def thresholds(self, risks: PathRisks, level: float) -> NDArray[Any]:
+        thresholds = self.among.thresholds(risks, level)
+        return np.where(self.passes(risks), thresholds, -np.inf)
+
+    def threshold(self, level: float) -> float:
+        return self.among.threshold(level)
+
+    def shortage(self, level: float) -> str | None:
+        if not self.among.shortage(level):
+            return None
+        needed = self.guarantee.problems_needed(level)
+        if self.n < needed:
+            return self.guarantee.needed(self.n, level)
+        return (
+            f"only {self.among.n} of {self.n} calibration answers pass with "
+            f"show={self.guarantee.show:g}, since many smallest path risks are equal, so "
+            'nothing can be kept. Use a finer scorer, or ties="jitter"'
+        )
+
+    def _promise(self, level):
+        # If the cut is +inf, all n pass; otherwise the new answer is one of |B| + 1.
+        share = 1.0 if np.isposinf(self.cut) else (self.among.n + 1) / (self.n + 1)
+        among = self.guarantee.describe_passing(level)
+        return f"of the answers that pass (about {share:.0%}), {among}"
+
+    def shown(self, level: float) -> float:
+        shown = self.among.shown(level)
+        return shown * self.among.n / self.n if self.among.n else 0.0
+
+    def false_among_shown(self, level: float) -> tuple[float, float, float] | None:
+        return self.among.false_among_shown(level)
+
+    def describe_shown(self, level: float) -> str:
+        shown = self.among.shown(level)
+        if np.isnan(shown) or not self.guarantee.is_probability:
+            return ""
+        if not shown:
+            return "Of the answers that pass, none shows anything at this level"
+        return (
+            f"About {shown:.0%} of those that pass show something, so of the texts that are "
+            f"shown at most about {min(level / shown, 1):.1%} do"
+        )
+
+    def coverage_law(self, level: float) -> tuple[int, int] | None:
+        return self.among.coverage_law(level)

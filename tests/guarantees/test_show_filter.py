@@ -1,0 +1,230 @@
+"""Filters with a share of answers that may pass, at every entry point."""
+
+import numpy as np
+import pytest
+
+import skdcf
+from skdcf import HardCF, ReasoningGraph
+from skdcf.datasets import make_reasoning_graphs
+from skdcf.edges import chain_edges
+from skdcf.exceptions import CalibrationWarning
+from skdcf.guarantees import ExpectedFalse, NoFalseClaim
+from skdcf.metrics import evaluate_filter, leave_one_out
+from skdcf.monitoring import release_claims
+from skdcf.ops.conformal import conformal_rank, passing_count, shown_rank
+
+ALPHA = 0.2
+
+
+@pytest.fixture(scope="module")
+def data():
+    """Answers whose risks, of a column with noise, are not tied."""
+    graphs, y = make_reasoning_graphs(400, "felm", random_state=0, return_X_y=True)
+    features = np.array(graphs.features)
+    features[:, 0] += np.random.default_rng(0).normal(size=len(features)) / 10
+    return graphs.replace_features(features, graphs.feature_names), list(y)
+
+
+def fitted(data, show, **more):
+    graphs, y = data
+    guarantee = NoFalseClaim(show=show)
+    return HardCF(0, alpha=ALPHA, guarantee=guarantee, **more).fit(graphs[:99], y[:99])
+
+
+def lowest_of(filter, graphs):
+    return np.array([risk.min() for risk in filter.path_risk(graphs)])
+
+
+def test_with_1_everything_is_as_without_a_share(data):
+    graphs, y = data
+    plain = HardCF(0, alpha=ALPHA).fit(graphs[:99], y[:99])
+    cf = fitted(data, 1)
+    for name in ("predict", "predict_alpha", "decision_function"):
+        for before, now in zip(
+            getattr(plain, name)(graphs), getattr(cf, name)(graphs), strict=True
+        ):
+            np.testing.assert_array_equal(before, now)
+
+
+@pytest.mark.parametrize("show", [0.3, 0.6])
+def test_masks_are_those_of_a_filter_that_the_passing_answers_calibrate(data, show):
+    graphs, y = data
+    cf = fitted(data, show)
+    lowest = lowest_of(cf, graphs)
+    k = passing_count(cf.n_calibration_, show)
+    calibrating = np.setdiff1d(np.arange(99), cf.unused_indices_)
+    cut = np.sort(lowest[calibrating])[k]
+    among = calibrating[lowest[calibrating] < cut]
+    scores = cf.calibration_part(graphs[among], [y[i] for i in among]).scores
+    threshold = np.sort(scores)[conformal_rank(len(among), ALPHA) - 1]
+    new = np.arange(99, 400)
+    risks = cf.path_risk(graphs[new])
+    for i, risk, mask in zip(new, risks, cf.predict(graphs[new]), strict=True):
+        np.testing.assert_array_equal(mask, (lowest[i] < cut) & (risk < threshold))
+    levels = cf.predict_alpha(graphs[new])
+    margins = cf.decision_function(graphs[new])
+    for i, level, margin in zip(new, levels, margins, strict=True):
+        assert np.isinf(level).all() == (lowest[i] >= cut)
+        assert np.isneginf(margin).all() or lowest[i] < cut
+    # Decided one by one the answers get the same masks.
+    alone = [cf.predict(graphs[[i]])[0] for i in new[:40]]
+    for one, mask in zip(alone, cf.predict(graphs[new[:40]]), strict=True):
+        np.testing.assert_array_equal(one, mask)
+
+
+def test_kept_sets_are_nested_in_alpha(data):
+    graphs, _ = data
+    cf = fitted(data, 0.5)
+    previous = np.zeros(graphs[99:].n_claims, bool)
+    for alpha in (0.05, 0.1, 0.2, 0.4):
+        kept = np.concatenate(list(cf.predict(graphs[99:], alpha=alpha)))
+        assert (kept >= previous).all()
+        previous = kept
+
+
+def test_a_copy_that_comes_out_lower_does_not_pass():
+    """It passed, and .211 of what passed was wrong for .1, with a cut that was not lowered."""
+    rng = np.random.default_rng(0)
+    column = rng.random(99)
+    X = [ReasoningGraph([[x]], ()) for x in column]
+    y = [np.array([0 if x < 0.5 else 1]) for x in column]
+    cf = HardCF(0, alpha=0.1, guarantee=NoFalseClaim(show=0.6)).fit(X, y)
+    lowest = -column[np.setdiff1d(np.arange(99), cf.unused_indices_)]
+    cut = np.sort(lowest)[passing_count(cf.n_calibration_, 0.6)]
+    copy = ReasoningGraph([[-cut + 1e-12]], ())
+    assert -(-cut + 1e-12) < cut
+    assert np.isinf(cf.predict_alpha([copy])[0]).all()
+
+
+def test_evaluation_counts_answers_that_pass(data):
+    graphs, y = data
+    cf = fitted(data, 0.5)
+    new, labels = graphs[99:], y[99:]
+    lowest = lowest_of(cf, new)
+    passing = lowest < cf.calibration_.cut
+    masks = cf.predict(new)
+    wrong = [
+        bool((mask & (row != 1)).any()) for mask, row in zip(masks, labels, strict=True)
+    ]
+    report = evaluate_filter(cf, new, labels, [ALPHA])
+    assert report.passing == pytest.approx(passing.mean())
+    assert report.coverage[0] == pytest.approx(1 - np.sum(wrong) / passing.sum())
+    low, high = report.coverage_band[0]
+    assert low < report.coverage[0] <= high
+    assert "pass" in str(report)
+
+
+def test_several_answers_to_a_question_weigh_one_before_the_cut(data):
+    graphs, y = data
+    cf = fitted(data, 0.5)
+    new, labels = graphs[99:], y[99:]
+    questions = np.repeat(np.arange(101), 3)[: len(new)]
+    weights = 1 / np.bincount(questions)[questions]
+    passing = lowest_of(cf, new) < cf.calibration_.cut
+    wrong = np.array(
+        [
+            (mask & (row != 1)).any()
+            for mask, row in zip(cf.predict(new), labels, strict=True)
+        ]
+    )
+    report = evaluate_filter(cf, new, labels, [ALPHA], groups=questions)
+    expected = 1 - (weights * wrong).sum() / (weights * passing).sum()
+    assert report.coverage[0] == pytest.approx(expected)
+    low, high = report.coverage_interval[0]
+    assert 0 <= low < expected < high <= 1
+
+
+def test_leaving_one_out_needs_one_answer_to_each_question(data):
+    graphs, y = data
+    cf = fitted(data, 0.5)
+    report = leave_one_out(cf, graphs[99:], y[99:], [ALPHA])
+    assert report.retention[0] > 0
+    with pytest.raises(ValueError, match=r"show is 0\.5.*2 questions"):
+        leave_one_out(cf, graphs[99:103], y[99:103], [0.4], groups=[0, 0, 1, 1])
+
+
+def test_shown_texts_are_chosen_among_the_answers_that_pass(data):
+    graphs, _ = data
+    cf = fitted(data, 0.5)
+    new = graphs[99:]
+    lowest = lowest_of(cf, new)
+    passing = lowest < cf.calibration_.cut
+    among = cf.calibration_.among
+    rank = shown_rank(among.scores, lowest[passing], 0.3)
+    threshold = among.scores[rank - 1] if rank else -np.inf
+    risks = cf.path_risk(new)
+    for risk, mask, passes in zip(
+        risks, release_claims(cf, new, 0.3, groups=False), passing, strict=True
+    ):
+        np.testing.assert_array_equal(mask, passes & (risk < threshold))
+
+
+def test_parts_calibrate_as_one_call_does(data):
+    graphs, y = data
+    cf = fitted(data, 0.5)
+    whole = fitted(data, 0.5).calibrate(graphs[99:300], y[99:300])
+    parts = [
+        cf.calibration_part(graphs[i : i + 67], y[i : i + 67]) for i in (99, 166, 233)
+    ]
+    cf.calibrate_parts(parts)
+    assert cf.calibration_.cut == whole.calibration_.cut
+    assert cf.calibration_.threshold(ALPHA) == whole.calibration_.threshold(ALPHA)
+
+
+def test_files_keep_the_cut(data, tmp_path):
+    pytest.importorskip("skops")
+    cf = fitted(data, 0.5)
+    again = skdcf.load(skdcf.save(cf, tmp_path / "cf.skops"))
+    assert again.calibration_.cut == cf.calibration_.cut
+    graphs, _ = data
+    for now, before in zip(again.predict(graphs), cf.predict(graphs), strict=True):
+        np.testing.assert_array_equal(now, before)
+
+
+def test_online_a_chain_passes_by_its_first_claim():
+    rng = np.random.default_rng(1)
+    X = [ReasoningGraph(rng.random((4, 1)), claims=list("abcd")) for _ in range(120)]
+    y = [(rng.random(4) < 0.9).astype(int) for _ in X]
+    guarantee = NoFalseClaim(show=0.5)
+    with pytest.raises(ValueError, match=r"show is 0\.5.*chain_edges"):
+        HardCF(0, guarantee=guarantee, online=True).fit(X, y)
+    cf = HardCF(0, alpha=ALPHA, guarantee=guarantee, online=True, edges=chain_edges)
+    cf.fit(X[:99], y[:99], groups=False)
+    for graph in X[99:]:
+        claims = [
+            {"text": text, "features": row, "parents": [v - 1] if v else []}
+            for v, (text, row) in enumerate(
+                zip(graph.claims, graph.features, strict=True)
+            )
+        ]
+        streamed = list(cf.stream(claims))
+        np.testing.assert_array_equal(streamed, cf.predict([graph])[0])
+    passing = [np.isfinite(row).any() for row in cf.predict_alpha(X[99:])]
+    assert 0 < sum(passing) < len(passing)
+
+
+def test_too_few_answers_keep_nothing_and_say_how_many_are_needed(data):
+    graphs, y = data
+    cf = HardCF(0, alpha=0.05, guarantee=NoFalseClaim(show=0.5))
+    with pytest.warns(CalibrationWarning, match=r"37 calibration.*38"):
+        cf.fit(graphs[:37], y[:37])
+    with pytest.warns(CalibrationWarning, match=r"37 calibration.*38"):
+        assert not np.concatenate(list(cf.predict(graphs[99:]))).any()
+
+
+def test_tied_answers_pass_rarely_and_the_warning_says_why():
+    X = [ReasoningGraph([[0.5]], ()) for _ in range(60)]
+    y = [np.array([1]) for _ in X]
+    with pytest.warns(CalibrationWarning, match=r"0 of .* pass.*show=0\.5"):
+        cf = HardCF(0, alpha=ALPHA, guarantee=NoFalseClaim(show=0.5)).fit(
+            X, y, groups=False
+        )
+    with pytest.warns(CalibrationWarning, match=r"0 of .* pass.*show=0\.5"):
+        assert not cf.predict(X)[0].any()
+
+
+def test_what_is_said_of_answers_that_pass(data):
+    said = fitted(data, 0.5).describe()
+    assert "pass" in said and "0.2 contain a false claim" in said
+    share = HardCF(0, guarantee=ExpectedFalse("share", 0.2, show=0.5))
+    assert "pass" in share.fit(*[part[:99] for part in data]).describe()

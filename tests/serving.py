@@ -85,7 +85,7 @@ async def reply_of(
         sent.append(message)
 
     await app(scope, receive or receive_piece, send)
-    if not sent:
+    if not sent or sent[0]["status"] == 499:  # which nobody sees
         return None
     raw = b"".join(m.get("body", b"") for m in sent[1:])
     head = {k.decode(): v.decode() for k, v in sent[0]["headers"]}

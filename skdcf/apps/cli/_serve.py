@@ -48,6 +48,7 @@ def serve(options: Any) -> None:
         model=options.model,
         answer_seconds=options.answer_seconds,
         budget=options.budget,
+        cors=options.cors or (),
     )
     app.replace(filters, calibrated)
     _raise_limit_of_connections()
@@ -140,21 +141,38 @@ def _loading_anew(app: Service, paths: dict[str, Path]) -> Iterator[None]:
 def _impatient(protocol: Any) -> Any:
     """A protocol of uvicorn that ends connections on which no request begins.
 
+    Each request of a connection has the same time for its headers, however they come in.
     Bodies have a deadline of their own, and uvicorn has one between two requests.
     """
 
     class Impatient(protocol):  # type: ignore[misc, valid-type]
+        _ending: Any = None
+
         def connection_made(self, transport: Any) -> None:
             super().connection_made(transport)
-            self._ending = self.loop.call_later(_HEAD, self._end_where_silent)
+            self._watch()
+
+        def data_received(self, data: bytes) -> None:
+            super().data_received(data)
+            self._watch()
 
         def connection_lost(self, exc: Exception | None) -> None:
-            self._ending.cancel()
+            self._stop_watching()
             super().connection_lost(exc)
 
+        def _watch(self) -> None:
+            if self.cycle is not None and not self.cycle.response_complete:
+                self._stop_watching()  # the headers are there
+            elif self._ending is None:
+                self._ending = self.loop.call_later(_HEAD, self._end_where_silent)
+
+        def _stop_watching(self) -> None:
+            if self._ending is not None:
+                self._ending.cancel()
+                self._ending = None
+
         def _end_where_silent(self) -> None:
-            if self.cycle is None:  # no request has begun
-                self.transport.close()
+            self.transport.close()
 
     return Impatient
 

@@ -4,7 +4,12 @@
 a language model only with ``--base-url``.
 """
 
-from ._app import Service, create_app
-from ._counts import JsonFormatter as JsonFormatter
+from ..._checks import import_extra
+
+for package in ("fastapi", "prometheus_client"):
+    import_extra(package, "apps")
+
+from ._app import Service, create_app  # noqa: E402
+from ._metrics import JsonFormatter as JsonFormatter  # noqa: E402
 
 __all__ = ["Service", "create_app"]

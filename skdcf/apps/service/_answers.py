@@ -8,6 +8,8 @@ from collections.abc import Coroutine
 from datetime import UTC, datetime
 from typing import Any
 
+from starlette.requests import ClientDisconnect
+
 from ...estimators import reason_in_force
 from .._messages import reworded
 from ..llm import (
@@ -19,10 +21,10 @@ from ..llm import (
     Usage,
     check_writer,
 )
-from ._requests import RefusedError
+from ._models import AnswerRequest
+from ._refusal import RefusedError
 
 _MOST_ANSWERS = 100  # answers that are made at a time
-_KEYS = {"question", "answer", "context", "alternatives", "group", "metadata"}
 _LOG = logging.getLogger("skdcf.apps.service")
 
 
@@ -90,7 +92,7 @@ class Answers:
     async def make(
         self,
         pipeline: ConformalFactualityPipeline,
-        record: dict[str, Any],
+        asked: AnswerRequest,
         request: Any,
     ) -> tuple[FilteredAnswer, list[str]]:
         """Answer a question, or filter an answer to it.
@@ -99,9 +101,8 @@ class Answers:
         ----------
         pipeline : ConformalFactualityPipeline
             As `pipeline` makes it.
-        record : dict
-            ``question``, and if they are known ``answer``, ``context``, ``alternatives``,
-            ``group``, ``metadata`` and ``alpha``.
+        asked : AnswerRequest
+            The question, and what is known of an answer.
         request : starlette.requests.Request
             Whose client may go away, which ends the work.
 
@@ -118,21 +119,13 @@ class Answers:
         RefusedError
             If there is no answer.
         """
-        alpha = record.pop("alpha", None)
-        if unknown := sorted(record.keys() - _KEYS):
-            raise ValueError(
-                f"the request has {unknown[0]!r}, which is none of "
-                f"{', '.join(sorted(_KEYS))}, alpha and filter: leave it out"
-            )
-        question = record.pop("question", None)
-        if not isinstance(question, str) or not question.strip():
-            raise ValueError(f'"question" is {question!r}, but must be a text')
-        item = record | {"problem": question, "answer": record.get("answer")}
+        item = asked.given("question", "alpha", "filter")
+        item |= {"problem": asked.question, "answer": asked.answer}
         doubt = check_writer(pipeline, item["answer"])
         self._refuse_above_bounds()
         self.n_made += 1
         try:
-            work = self._within_time(pipeline.aanswer([item], alpha=alpha))
+            work = self._within_time(pipeline.aanswer([item], alpha=asked.alpha))
             answer = await _while_there(request, work)
         finally:
             self.n_made -= 1
@@ -226,8 +219,6 @@ async def _while_there(request: Any, work: Coroutine[Any, Any, Any]) -> Any:
 
 async def _leaving(request: Any) -> None:
     """Wait until a client goes away, and raise what stands for it."""
-    from starlette.requests import ClientDisconnect
-
     while (await request.receive())["type"] != "http.disconnect":
         pass
     raise ClientDisconnect

@@ -9,6 +9,8 @@ from __future__ import annotations
 import hmac
 import os
 import secrets
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 from ...graphs import ReasoningGraph, question_groups
@@ -97,13 +99,13 @@ def read_key(token: str | None, folder: str | os.PathLike[str] | None) -> bytes:
         return token.encode()
     if folder is None:
         return secrets.token_bytes(32)
-    path = os.path.join(folder, _KEY)
-    try:
-        place = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    except FileExistsError:
-        with open(path, "rb") as file:
-            return file.read()
-    with open(place, "wb") as file:
-        key = secrets.token_bytes(32)
-        file.write(key)
-    return key
+    path = Path(folder, _KEY)
+    if not path.exists():
+        # It appears as a whole, since another process may begin at the same time.
+        new = path.with_suffix(f".{secrets.token_hex(4)}.part")
+        new.touch(0o600)
+        new.write_bytes(secrets.token_bytes(32))
+        with suppress(FileExistsError):
+            os.link(new, path)
+        new.unlink()
+    return path.read_bytes()

@@ -6,7 +6,7 @@ import json
 import secrets
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -14,13 +14,14 @@ from typing import Any
 from ...datasets.records import BROKEN
 from ...datasets.runs import read_beginning, read_run
 from ._journal import Journal
-from ._requests import RefusedError
+from ._refusal import RefusedError
 from ._served import Served, Writing
 
 _MOST_RUNS = 10_000
 _LONGEST = 8 * 2**20  # characters of the texts of a run, as many as of a request
 _MOST_TEXT = 2**28  # characters of all open runs together
 _LONGEST_PAUSE = 7 * 24 * 3600.0  # seconds without a step, in which a person may decide
+_MOST_IN_MEMORY = 256
 
 
 @dataclass
@@ -45,8 +46,9 @@ class _Run:
 class Runs:
     """All runs that are open.
 
-    Every method may be called from a thread of its own. What is in memory stands in the
-    journal, too, and is read from there after a restart, and after every error.
+    Every method may be called from a thread of its own. The journal holds the runs, and
+    other processes may go on with them. The last ones stay in memory as well; before use
+    each takes in the steps that the journal has beyond them.
 
     Parameters
     ----------
@@ -56,16 +58,15 @@ class Runs:
 
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
-        journal.end_runs(before=time.time() - _LONGEST_PAUSE)
-        self._sizes = journal.sizes_of_runs()
-        self._runs: dict[str, _Run] = {}
+        self._end_old()
+        self._runs: dict[str, _Run] = {}  # the one that was used last stands last
         self._busy: set[str] = set()
         self._lock = threading.Lock()
 
     @property
     def n_open(self) -> int:
         """How many runs are open."""
-        return len(self._sizes)
+        return self._journal.size_of_runs()[0]
 
     def open(self, served: Served, head: dict[str, Any]) -> str:
         """Begin a run.
@@ -93,25 +94,18 @@ class Runs:
             raise RefusedError(
                 501, "runs are kept in a folder: start the service with --folder"
             )
-        if "stop" in head:
-            raise ValueError(
-                'a run always stops at the first step that is not kept: leave "stop" out'
-            )
         writing = _begin(served, head)
         self._end_old()
-        n_new = len(json.dumps(head))
-        with self._lock:
-            if self.n_open >= _MOST_RUNS:
-                raise RefusedError(503, "too many runs are open: close some of them")
-            self._refuse_too_much(n_new, 0)
-            name = secrets.token_hex(12)
-            self._journal.open_run(name, served.digest, head)
-            self._sizes[name] = n_new
-            self._runs[name] = _Run(head, writing, [])
+        self._refuse_too_much(len(json.dumps(head)), 0)
+        if self.n_open >= _MOST_RUNS:
+            raise RefusedError(503, "too many runs are open: close some of them")
+        name = secrets.token_hex(12)
+        self._journal.open_run(name, served.digest, head)
+        self._keep(name, _Run(head, writing, []))
         return name
 
     def add(
-        self, name: Any, number: Any, step: dict[str, Any], filters: Iterable[Served]
+        self, name: str, number: int, step: dict[str, Any], filters: Iterable[Served]
     ) -> bool:
         """Decide about the next step of a run.
 
@@ -140,11 +134,6 @@ class Runs:
         RefusedError
             If no such run is open, if it is another step's turn, or if it is too long.
         """
-        if isinstance(number, bool) or not isinstance(number, int) or number < 0:
-            raise ValueError(
-                f'"claim" is {number!r}, but must be the position of the step in its run, '
-                "from 0 on"
-            )
         with self._alone(name, filters) as run:
             n_steps = len(run.steps)
             if number > n_steps:
@@ -152,29 +141,20 @@ class Runs:
                     409,
                     f"step {number} comes too early: the next one is step {n_steps}",
                 )
-            # The step is sent again, perhaps since its reply was lost.
             if number < n_steps:
-                if step != run.steps[number]:
-                    raise RefusedError(
-                        409, f"step {number} was decided about, and was another one"
-                    )
-                return run.writing.mask[number]
-            n_new = len(json.dumps(step))
-            self._refuse_too_much(n_new, self._sizes[name])
+                return _decision(run, number, step)
+            self._refuse_too_much(len(json.dumps(step)), self._journal.run(name).size)
             claim = _claims_of(run.head, [*run.steps, step])[-1]
             keep = run.writing.add(claim)
-            self._journal.add_step(name, number, step, keep)
             run.steps.append(step)
-            self._sizes[name] += n_new
-            return keep
+            if self._journal.add_step(name, number, step, keep):
+                return keep
+            # Another process was asked for this number at the same time, and was faster.
+            run = self._catch_up(name, None, filters)
+            return _decision(run, number, step)
 
-    def close(
-        self,
-        name: Any,
-        filters: Iterable[Served],
-        save: Callable[[Writing, str], dict[str, Any]],
-    ) -> dict[str, Any]:
-        """End a run.
+    def close(self, name: str, filters: Iterable[Served]) -> Writing:
+        """End a run, and put an answer with its id in its place.
 
         Parameters
         ----------
@@ -182,81 +162,101 @@ class Runs:
             The id of the run.
         filters : iterable of Served
             All that are served.
-        save : callable
-            Takes what was written and the id, and puts the answer in the place of the run.
 
         Returns
         -------
-        dict
-            What `save` says of it.
+        Writing
+            What was written.
 
         Raises
         ------
         RefusedError
-            If no such run is open.
+            If no such run is open, or another process adds a step to it.
         """
         with self._alone(name, filters) as run:
-            reply = save(run.writing, name)
+            if not self._journal.close_run(run.writing.entry(name)):
+                raise RefusedError(
+                    409,
+                    "a step of this run was decided about meanwhile: close it again",
+                )
             del self._runs[name]
-            del self._sizes[name]
-            return reply
+            return run.writing
 
     def _end_old(self) -> None:
-        """Forget the runs without a step for too long."""
-        for name in self._journal.end_runs(before=time.time() - _LONGEST_PAUSE):
-            self._sizes.pop(name, None)
-            self._runs.pop(name, None)
+        """Remove the runs without a step for too long."""
+        self._journal.end_runs(before=time.time() - _LONGEST_PAUSE)
 
     def _refuse_too_much(self, n_new: int, n_before: int) -> None:
         """RefusedError where texts become too long: of this run, or of all together."""
         if n_before + n_new > _LONGEST:
             raise RefusedError(413, f"a run has at most {_LONGEST:,} characters")
-        if sum(self._sizes.values()) + n_new > _MOST_TEXT:
+        if self._journal.size_of_runs()[1] + n_new > _MOST_TEXT:
             raise RefusedError(503, "open runs hold too much text: close some of them")
 
     @contextmanager
-    def _alone(self, name: Any, filters: Iterable[Served]) -> Iterator[_Run]:
-        """The run, of which nobody else does anything; after an error it is read anew."""
+    def _alone(self, name: str, filters: Iterable[Served]) -> Iterator[_Run]:
+        """The run, of which nothing else in this process does anything.
+
+        After an error it is read from the journal again.
+        """
         self._end_old()
         with self._lock:
-            if not isinstance(name, str) or name not in self._sizes:
-                raise RefusedError(
-                    404,
-                    "no run with this id is open: it was closed, or had no step for a week",
-                )
             if name in self._busy:
                 raise RefusedError(
                     409, "a step of this run is decided about: wait for the reply"
                 )
             self._busy.add(name)
         try:
-            if name not in self._runs:
-                self._runs[name] = self._read(name, filters)
-            yield self._runs[name]
+            run = self._catch_up(name, self._runs.pop(name, None), filters)
+            self._keep(name, run)
+            yield run
         except BaseException:
             self._runs.pop(name, None)
             raise
         finally:
             self._busy.discard(name)
 
-    def _read(self, name: str, filters: Iterable[Served]) -> _Run:
-        """A run from the journal, decided about once more."""
-        digest, head, decided = self._journal.read_run(name)
-        served = [served for served in filters if served.digest == digest]
-        if not served:
-            raise RefusedError(
-                409, "the filter of this run is not served any more: open another run"
-            )
-        writing = _begin(served[0], head)
-        steps = [step for step, _ in decided]
-        claims = _claims_of(head, steps)
-        for number, (claim, (_, keep)) in enumerate(zip(claims, decided, strict=True)):
-            if writing.add(claim) != keep:
+    def _keep(self, name: str, run: _Run) -> None:
+        """Keep a run in memory, and forget the one that was not used for longest."""
+        with self._lock:
+            self._runs[name] = run
+            if len(self._runs) > _MOST_IN_MEMORY:
+                del self._runs[next(iter(self._runs))]
+
+    def _catch_up(self, name: str, run: _Run | None, filters: Iterable[Served]) -> _Run:
+        """The run with all steps of the journal, which are decided about once more."""
+        state = self._journal.run(name)
+        if run is None:
+            served = [served for served in filters if served.digest == state.filter]
+            if not served:
+                raise RefusedError(
+                    409,
+                    "the filter of this run is not served any more: open another run",
+                )
+            head = self._journal.head(name)
+            run = _Run(head, _begin(served[0], head), [])
+        n_known = len(run.steps)
+        if n_known == state.n_steps:
+            return run
+        added = self._journal.steps(name, n_known)
+        run.steps += [step for step, _ in added]
+        claims = _claims_of(run.head, run.steps)[n_known:]
+        for number, (claim, (_, keep)) in enumerate(
+            zip(claims, added, strict=True), n_known
+        ):
+            if run.writing.add(claim) != keep:
                 raise RefusedError(
                     409,
                     f"step {number} would be decided about otherwise now: open another run",
                 )
-        return _Run(head, writing, steps)
+        return run
+
+
+def _decision(run: _Run, number: int, step: dict[str, Any]) -> bool:
+    """The decision about a step that is sent again, perhaps since its reply was lost."""
+    if step != run.steps[number]:
+        raise RefusedError(409, f"step {number} was decided about, and was another one")
+    return run.writing.mask[number]
 
 
 def _begin(served: Served, head: dict[str, Any]) -> Writing:
@@ -286,13 +286,7 @@ def _steps_in_messages(
     head: dict[str, Any], sent: list[dict[str, Any]]
 ) -> list[dict[str, Any]]:
     """Texts and columns of steps that were sent as messages."""
-    messages: list[Any] = []
-    for body in (head, *sent):
-        if not isinstance(body["messages"], list):
-            raise ValueError(
-                f'"messages" is {body["messages"]!r:.40}, but must be a list of messages'
-            )
-        messages += body["messages"]
+    messages = [message for body in (head, *sent) for message in body["messages"]]
     run = {"task": "open", "messages": messages}
     try:
         record = read_run(run, "chain", head.get("alternatives"))

@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
-from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import compress
 from time import perf_counter
 from typing import Any
 
@@ -19,9 +19,9 @@ from ...datasets.records import BROKEN, read_problem
 from ...graphs import ReasoningGraph
 from ...inspection import explain
 from ...monitoring import CoverageMonitor
-from ._journal import Entry
+from ._journal import Entry, Journal
 from ._questions import Questions
-from ._requests import RefusedError
+from ._refusal import RefusedError
 
 _MOST_CLAIMS = 2_000  # claims of an answer, since others wait while it is decided about
 _TOGETHER = 32  # answers that are decided about in one go
@@ -86,7 +86,7 @@ class Served:
         self.questions = Questions(filter, key)
         # The way from a question to this filter, where models are asked.
         self.pipeline: Any = None
-        self.claims = Counter(kept=0, dropped=0)
+        self._n_watched = 0  # place of the last judged answer that was taken in
         origin = getattr(filter, "provenance_", None) or {}
         self._knows_extraction = None not in (origin.get("extraction") or [None])
         self._knows_writer = None not in (origin.get("written_by") or [None])
@@ -187,7 +187,7 @@ class Served:
     def entry(
         self, name: str, graph: ReasoningGraph, kept: NDArray[np.bool_], level: float
     ) -> Entry:
-        """What the journal holds of an answer, whose claims are counted.
+        """What the journal holds of an answer.
 
         Parameters
         ----------
@@ -204,8 +204,6 @@ class Served:
         -------
         Entry
         """
-        n_kept = int(kept.sum())
-        self.claims.update(kept=n_kept, dropped=len(kept) - n_kept)
         question, is_calibrated = self.questions.name(graph)
         return Entry(
             id=name,
@@ -241,16 +239,55 @@ class Served:
         origin = "as calibrated" if is_same else "unknown"
         return {"text_promise": promise, "origin": origin}
 
-    def watch(self, entry: Entry) -> None:
-        """Take in the labels of an answer, if they say something of the promise.
+    def reply(
+        self,
+        name: str,
+        graph: ReasoningGraph,
+        kept: NDArray[np.bool_],
+        level: float,
+        claims: Sequence[str | None] | None,
+    ) -> dict[str, Any]:
+        """What a reply says of an answer.
 
         Parameters
         ----------
-        entry : Entry
-            Of an answer that was judged.
+        name : str
+            Its id.
+        graph : ReasoningGraph
+            The answer.
+        kept : ndarray of bool
+            What is kept of it.
+        level : float
+            At which this was decided.
+        claims : sequence of str, or None
+            Texts of the claims, as far as they have some.
+
+        Returns
+        -------
+        dict
+            As `_models.Decided` has it.
         """
-        is_ours = entry.filter == self.digest and entry.alpha == self.alpha
-        if not is_ours or not entry.drawn:
+        text = None
+        if claims and None not in claims:
+            text = "\n".join(map(str, compress(claims, kept)))
+        reply = {"id": name, "alpha": level, "mask": kept.tolist(), "text": text}
+        return reply | self.origin(graph)
+
+    def catch_up(self, journal: Journal) -> None:
+        """Take in the labels that came since the last time, of whichever process.
+
+        Parameters
+        ----------
+        journal : Journal
+            Where they are.
+        """
+        for entry in journal.judged(self.digest, self._n_watched):
+            self._watch(entry)
+            self._n_watched = entry.judged or 0
+
+    def _watch(self, entry: Entry) -> None:
+        """Take in the labels of an answer, if they say something of the guarantee."""
+        if entry.alpha != self.alpha or not entry.drawn:
             return
         if not self.questions.counts(entry):
             self.monitor.n_repeated_ += 1
@@ -372,6 +409,39 @@ class Writing:
         self.mask.append(keep)
         self.texts.append(claim.get("text"))
         return keep
+
+    @property
+    def kept(self) -> NDArray[np.bool_]:
+        """Which claims were kept so far."""
+        return np.array(self.mask, dtype=bool)
+
+    def entry(self, name: str) -> Entry:
+        """What the journal holds of this answer.
+
+        Parameters
+        ----------
+        name : str
+            Its id.
+
+        Returns
+        -------
+        Entry
+        """
+        return self.served.entry(name, self.graph, self.kept, self.level)
+
+    def reply(self, name: str) -> dict[str, Any]:
+        """What a reply says of this answer.
+
+        Parameters
+        ----------
+        name : str
+            Its id.
+
+        Returns
+        -------
+        dict
+        """
+        return self.served.reply(name, self.graph, self.kept, self.level, self.texts)
 
 
 def check_size(n_claims: int) -> None:

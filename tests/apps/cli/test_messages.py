@@ -188,11 +188,11 @@ def test_problems_count_from_1_where_lines_do():
 
 
 def test_the_service_answers_in_words_of_a_request():
-    from skdcf.apps.service._app import _fault
+    from skdcf.apps.service._refusal import fault_of
 
     broken = {"labls": [1], "question": "?", "claims": ["a"]}
     with pytest.raises(ValueError, match="rename=") as caught:
         skdcf.datasets.records.read_problem(broken)
-    status, said = _fault("/v1/filter", caught.value)
+    status, said = fault_of("/v1/filter", caught.value)
     assert status == 400 and 'did you mean "labels"? Rename it, or put' in said
     assert not PYTHON.search(said)

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-pytest.importorskip("starlette", reason="starlette is not installed")
+pytest.importorskip("fastapi", reason="fastapi is not installed")
 pytest.importorskip("uvicorn", reason="uvicorn is not installed")
 
 from serving import (
@@ -82,7 +82,7 @@ async def gone():
 
 @pytest.mark.parametrize("pieces", [[], [b'{"cl'], [b" "] * 3])
 def test_a_body_that_does_not_come_in_time_is_given_up(fitted, monkeypatch, pieces):
-    monkeypatch.setattr("skdcf.apps.service._requests._BODY", 0.05)
+    monkeypatch.setattr("skdcf.apps.service._guard._BODY", 0.05)
     app = create_app(fitted)
     for path in ("/v1/filter", "/v1/labels"):
         work = reply_of(app, path, receive=sending(*pieces))
@@ -94,16 +94,16 @@ def test_a_body_that_does_not_come_in_time_is_given_up(fitted, monkeypatch, piec
 def test_a_stream_has_a_deadline_for_its_first_line_and_one_for_each_other(
     online, monkeypatch
 ):
-    monkeypatch.setattr("skdcf.apps.service._requests._BODY", 0.05)
-    monkeypatch.setattr("skdcf.apps.service._requests._IDLE", 0.1)
+    monkeypatch.setattr("skdcf.apps.service._guard._BODY", 0.05)
+    monkeypatch.setattr("skdcf.apps.service._guard._IDLE", 0.1)
     app = create_app(online)
     head, claim, *_ = lines_of(GRAPHS[200])
     for pieces, seconds in (([b'{"question"'], "0.05"), ([as_lines([head])], "0.1")):
-        work = reply_of(app, "/v1/filter", receive=sending(*pieces), **LINES)
+        work = reply_of(app, "/v1/stream", receive=sending(*pieces), **LINES)
         status, reply, _ = asyncio.run(work)
         assert status == 408 and f"no line came for {seconds}" in reply["error"]
     pieces = [as_lines([head]), as_lines([claim]), b'{"text": "half']
-    work = reply_of(app, "/v1/filter", receive=sending(*pieces), **LINES)
+    work = reply_of(app, "/v1/stream", receive=sending(*pieces), **LINES)
     status, reply, _ = asyncio.run(work)
     first, last = map(json.loads, reply.splitlines())
     assert status == 200 and list(first) == ["claim", "keep"]
@@ -113,18 +113,18 @@ def test_a_stream_has_a_deadline_for_its_first_line_and_one_for_each_other(
 def test_lines_may_come_in_any_pieces(online):
     app = create_app(online)
     content = as_lines(lines_of(GRAPHS[200]))
-    whole = call(app, "/v1/filter", content, **LINES)[1].splitlines()[:-1]
+    whole = call(app, "/v1/stream", content, **LINES)[1].splitlines()[:-1]
     for size in (1, 7, 100):
         pieces = [content[k : k + size] for k in range(0, len(content), size)]
         for last in (pieces, [*pieces[:-1], pieces[-1].rstrip(b"\n")]):
-            work = reply_of(app, "/v1/filter", b"".join(last), pieces=last, **LINES)
+            work = reply_of(app, "/v1/stream", b"".join(last), pieces=last, **LINES)
             assert asyncio.run(work)[1].splitlines()[:-1] == whole
 
 
 @pytest.mark.parametrize("bound", ["_MOST_BODIES", "_MOST_BYTES"])
 def test_the_oldest_body_is_given_up_for_a_new_one(fitted, monkeypatch, bound):
     """4,020 that were slow kept everybody else out, whoever asked for /health included."""
-    monkeypatch.setattr(f"skdcf.apps.service._requests.{bound}", 3)
+    monkeypatch.setattr(f"skdcf.apps.service._guard.{bound}", 3)
     app = create_app(fitted)
 
     async def many():
@@ -147,11 +147,11 @@ def test_the_oldest_body_is_given_up_for_a_new_one(fitted, monkeypatch, bound):
     assert len(ended) >= 2 and {status for status, *_ in ended} == {503}
     assert still_there == sorted(still_there)  # the newest stay
     assert all("on their way" in reply["error"] for _, reply, _ in ended)
-    assert app._bodies._n_bytes == {} and app._bodies._total == 0
+    assert app.guard._bodies._n_bytes == {} and app.guard._bodies._total == 0
 
 
 def test_health_ready_and_metrics_stand_outside_the_bound(fitted, monkeypatch):
-    monkeypatch.setattr("skdcf.apps.service._app._MOST_WAITING", 0)
+    monkeypatch.setattr("skdcf.apps.service._guard._MOST_WAITING", 0)
     app = create_app(fitted)
     assert call(app, "/v1/filter", GOOD)[0] == 503
     assert call(app, "/health", method="GET")[0] == 200
@@ -163,9 +163,9 @@ def test_health_ready_and_metrics_stand_outside_the_bound(fitted, monkeypatch):
 
 
 def test_too_many_streams_are_asked_to_come_later(online, monkeypatch):
-    monkeypatch.setattr("skdcf.apps.service._app._MOST_STREAMS", 0)
+    monkeypatch.setattr("skdcf.apps.service._guard._MOST_STREAMS", 0)
     app = create_app(online)
-    assert call(app, "/v1/filter", as_lines(lines_of(GRAPHS[200])), **LINES)[0] == 503
+    assert call(app, "/v1/stream", as_lines(lines_of(GRAPHS[200])), **LINES)[0] == 503
     assert call(app, "/v1/filter", GOOD)[0] == 200
 
 
@@ -175,9 +175,10 @@ def test_too_many_streams_are_asked_to_come_later(online, monkeypatch):
 @pytest.mark.parametrize("headers", [{}, LINES])
 def test_a_client_that_goes_away_is_no_error(online, caplog, headers):
     app = create_app(online)
-    assert asyncio.run(reply_of(app, "/v1/filter", receive=gone, **headers)) is None
+    path = "/v1/stream" if headers else "/v1/filter"
+    assert asyncio.run(reply_of(app, path, receive=gone, **headers)) is None
     text = call(app, "/metrics", method="GET")[1]
-    assert 'skdcf_requests_total{route="/v1/filter",status="499"} 1\n' in text
+    assert f'skdcf_requests_total{{route="{path}",status="499"}} 1.0\n' in text
     assert 'status="500"' not in text and not caplog.records
 
 
@@ -185,11 +186,11 @@ def test_a_client_that_goes_away_is_no_error(online, caplog, headers):
 def test_a_reply_that_nobody_takes_is_no_error(online, caplog, headers):
     app = create_app(online)
     content = as_lines(lines_of(GRAPHS[200])) if headers else GOOD
-    work = reply_of(app, "/v1/filter", content, broken=True, **headers)
-    assert asyncio.run(work) is None
+    path = "/v1/stream" if headers else "/v1/filter"
+    assert asyncio.run(reply_of(app, path, content, broken=True, **headers)) is None
     text = call(app, "/metrics", method="GET")[1]
-    assert 'skdcf_requests_total{route="/v1/filter",status="499"} 1\n' in text
-    assert "skdcf_streams 0\n" in text and not caplog.records
+    assert f'skdcf_requests_total{{route="{path}",status="499"}} 1.0\n' in text
+    assert "skdcf_streams 0.0\n" in text and not caplog.records
 
 
 # --- what it says of itself
@@ -200,11 +201,11 @@ def test_histograms_count_every_request_once(fitted):
     for graph in GRAPHS[200:230]:
         call(app, "/v1/filter", body_of(graph))
     text = call(app, "/metrics", method="GET")[1]
-    pattern = re.compile(r'request_seconds_bucket{route="/v1/filter",le="(.+)"} (\d+)')
+    pattern = re.compile(r'request_seconds_bucket{le="(.+)",route="/v1/filter"} (\d+)')
     ends, counts = zip(*pattern.findall(text), strict=True)
     assert [*map(float, ends)] == sorted(map(float, ends)) and ends[-1] == "+Inf"
     assert [*map(int, counts)] == sorted(map(int, counts)) and counts[-1] == "30"
-    assert 'skdcf_request_seconds_count{route="/v1/filter"} 30\n' in text
+    assert 'skdcf_request_seconds_count{route="/v1/filter"} 30.0\n' in text
     total = float(re.search(r'seconds_sum{route="/v1/filter"} (\S+)', text)[1])
     slowest = next(float(e) for e, c in zip(ends, counts, strict=True) if c == "30")
     assert 0 < total <= 30 * slowest
@@ -258,11 +259,11 @@ def test_several_filters_by_name(fitted, tmp_path, capsys):
         content = json.dumps(said | {"sampling": "random"}).encode()
         assert call(app, "/v1/labels", content)[1]["said"] == "saved"
         text = call(app, "/metrics", method="GET")[1]
-        assert f'skdcf_answers_judged_total{{filter="{name}"}} 1\n' in text
+        assert f'skdcf_answers_judged_total{{filter="{name}"}} 1.0\n' in text
     for wrong in (None, "other", 3, ["loose"]):
         content = json.dumps(record | {"filter": wrong}).encode()
         status, reply, _ = call(app, "/v1/filter", content)
-        assert status == 400 and "must be one of loose, strict" in reply["error"]
+        assert status == 400 and f'"filter" is {wrong!r}' in reply["error"]
     with pytest.raises(ValueError, match="no filter to serve"):
         create_app({})
     same = [str(tmp_path / "a" / "m.skops"), str(tmp_path / "b" / "m.skops")]
@@ -279,9 +280,9 @@ def test_other_filters_take_the_place_of_these(fitted, tmp_path):
     assert call(app, "/v1/filter", GOOD)[1]["alpha"] == 0.05
     assert call(app, "/v1/labels", json.dumps(said).encode())[1]["said"] == "saved"
     judged = 'skdcf_answers_judged_total{filter="default"}'
-    assert f"{judged} 0\n" in call(app, "/metrics", method="GET")[1]
+    assert f"{judged} 0.0\n" in call(app, "/metrics", method="GET")[1]
     app.replace({"default": fitted})  # its labels are those of the journal
-    assert f"{judged} 1\n" in call(app, "/metrics", method="GET")[1]
+    assert f"{judged} 1.0\n" in call(app, "/metrics", method="GET")[1]
     before = app.served["default"]
     app.replace({"default": fitted})
     assert app.served["default"] is before
@@ -330,7 +331,7 @@ def test_4000_slow_clients_keep_nobody_out(model, fitted):
     mask = fitted.predict([GRAPHS[200]])[0].tolist()
     clients = []
     try:
-        patience = "import skdcf.apps.service._requests as door\ndoor._BODY = 15.0\n"
+        patience = "import skdcf.apps.service._guard as door\ndoor._BODY = 15.0\n"
         with Serving(model, before=patience) as serving:
             for _ in range(4100):
                 clients.append(connected(serving.port))
@@ -345,7 +346,9 @@ def test_4000_slow_clients_keep_nobody_out(model, fitted):
             # Each is told at its deadline.
             assert all(client.recv(100).startswith(b"HTTP/1.1") for client in clients)
             text = serving.ask("GET", "/metrics")[1].decode()
-            given_up = re.findall(r'route="/v1/filter",status="(408|503)"} (\d+)', text)
+            given_up = re.findall(
+                r'_total{route="/v1/filter",status="(408|503)"} (\d+)', text
+            )
             assert sum(int(count) for _, count in given_up) == 4100
     finally:
         for client in clients:
@@ -362,6 +365,27 @@ def test_a_connection_on_which_no_request_begins_is_ended(model):
             begun.sendall(b"POST /v1/filter HTTP/1.1\r\nHost: 127")
             assert silent.recv(10) == b"" and begun.recv(10) == b""
         assert serving.ask("POST", "/v1/filter", json.loads(GOOD))[0] == 200
+
+
+@pytest.mark.long
+@POSIX
+def test_half_sent_headers_have_the_same_time_in_every_request(model):
+    """Those of the second request of a connection stood open for more than 60 s."""
+    impatient = "import skdcf.apps.cli._serve as door\ndoor._HEAD = 1.0\n"
+    with Serving(model, before=impatient) as serving, connected(serving.port) as client:
+        for _ in range(3):
+            client.sendall(whole_request())
+            reply = b""
+            while not reply.endswith(b"}"):
+                reply += client.recv(65536)
+            assert reply.startswith(b"HTTP/1.1 200")
+            time.sleep(0.5)  # a pause between requests is no fault
+        begin = time.monotonic()
+        for piece in (b"POST /v1/filter HTTP/1.1\r\n", b"Host: 127", b".0.0.1"):
+            client.sendall(piece)
+            time.sleep(0.2)
+        assert client.recv(10) == b""
+        assert 0.5 < time.monotonic() - begin < 5
 
 
 @pytest.mark.long

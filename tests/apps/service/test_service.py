@@ -1,6 +1,7 @@
 """The service: over real connections to a process of its own, and called in this one."""
 
 import asyncio
+import importlib
 import json
 import os
 import signal
@@ -11,7 +12,7 @@ import time
 import numpy as np
 import pytest
 
-pytest.importorskip("starlette", reason="starlette is not installed")
+pytest.importorskip("fastapi", reason="fastapi is not installed")
 pytest.importorskip("uvicorn", reason="uvicorn is not installed")
 
 from serving import (
@@ -189,12 +190,12 @@ def test_labels_feed_the_monitor_once_and_only_where_they_were_drawn(fitted, tmp
         _, text, _ = call(again, "/metrics", method="GET")
         rows = dict(line.rsplit(" ", 1) for line in text.splitlines())
         row = {name: rows[f'skdcf_{name}{{filter="default"}}'] for name in NUMBERS}
-        assert int(row["answers_judged_total"]) == len(judged) == 40
-        assert int(row["answers_with_error_total"]) == expected["n_errors"]
+        assert float(row["answers_judged_total"]) == len(judged) == 40
+        assert float(row["answers_with_error_total"]) == expected["n_errors"]
         assert float(row["monitor_wealth"]) == pytest.approx(expected["wealth"])
     other = skdcf.HardCF("frequency-score", alpha=0.2).fit(GRAPHS[50:300], Y[50:300])
     _, text, _ = call(create_app(other, folder=tmp_path), "/metrics", method="GET")
-    assert 'skdcf_answers_judged_total{filter="default"} 0\n' in text
+    assert 'skdcf_answers_judged_total{filter="default"} 0.0\n' in text
     for path in tmp_path.iterdir():
         assert b"claim 0 of" not in path.read_bytes()
         if os.name == "posix":
@@ -220,8 +221,9 @@ def test_the_monitor_counts_a_question_once(token, tmp_path):
         content = json.dumps(labels | {"sampling": "random"}).encode()
         assert call(app, "/v1/labels", content, **sent)[1]["said"] == "saved"
     for same in (app, create_app(cf, token=token, folder=tmp_path)):
-        assert same.served["default"].monitor.summary()["n_problems"] == 4
-        assert same.served["default"].monitor.n_repeated_ == 3
+        monitor = same.watched()["default"].monitor
+        assert monitor.summary()["n_problems"] == 4
+        assert monitor.n_repeated_ == 3
         _, reply, _ = call(same, "/v1/filter", body_of(again), **sent)
     names = [name for (name,) in rows_of(tmp_path, "question")]
     assert len({name for name in names if name}) == 4
@@ -320,7 +322,7 @@ def out_degree(batch):
 
 
 def stream(app, content):
-    status, text, head = call(app, "/v1/filter", content, **LINES)
+    status, text, head = call(app, "/v1/stream", content, **LINES)
     kind = head["content-type"].partition(";")[0]
     assert kind == ("application/x-ndjson" if status == 200 else "application/json")
     return status, [json.loads(x) for x in text.splitlines()] if status == 200 else text
@@ -358,7 +360,7 @@ def test_what_is_wrong_with_a_stream_is_said(fitted, online):
     status, reply = stream(create_app(fitted), as_lines([head, first]))
     assert status == 400 and "send the whole answer" in reply["error"]
     text = call(app, "/metrics", method="GET")[1]
-    assert "skdcf_waiting 0\n" in text and "skdcf_streams 0\n" in text
+    assert "skdcf_waiting 0.0\n" in text and "skdcf_streams 0.0\n" in text
 
 
 @pytest.mark.parametrize(
@@ -430,15 +432,15 @@ def test_paths_and_methods_that_there_are_none(fitted):
             create_app(fitted, token=bad)
 
 
-def test_without_starlette_the_extra_is_named(fitted, monkeypatch):
-    for name in ("starlette", "starlette.requests"):
-        monkeypatch.setitem(sys.modules, name, None)
+def test_without_fastapi_the_extra_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "fastapi", None)
+    monkeypatch.delitem(sys.modules, "skdcf.apps.service")
     with pytest.raises(ImportError, match=r'pip install "\.\[apps\]"'):
-        create_app(fitted)
+        importlib.import_module("skdcf.apps.service")
 
 
 def test_too_many_requests_are_asked_to_come_later(fitted, monkeypatch):
-    monkeypatch.setattr("skdcf.apps.service._app._MOST_WAITING", 0)
+    monkeypatch.setattr("skdcf.apps.service._guard._MOST_WAITING", 0)
     status, reply, head = call(create_app(fitted), "/v1/filter", GOOD)
     assert status == 503 and "come again" in reply["error"]
     assert head["retry-after"] == "1"
@@ -495,7 +497,7 @@ def test_1000_at_once_are_neither_lost_nor_mixed_up(fitted, model, tmp_path):
             assert reply["text"] == "\n".join(kept)
         assert len({reply["id"] for _, reply in replies}) == 1000
         text = serving.ask("GET", "/metrics")[1].decode()
-        assert 'skdcf_requests_total{route="/v1/filter",status="200"} 1000\n' in text
+        assert 'skdcf_requests_total{route="/v1/filter",status="200"} 1000.0\n' in text
     assert len(rows_of(tmp_path, "id")) == 1000
 
 
@@ -517,7 +519,7 @@ def test_each_decision_comes_before_the_next_claim_is_sent(tmp_path):
             client.sendall(b"%x\r\n%s\r\n" % (len(content), content))
 
         client.sendall(
-            b"POST /v1/filter HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: "
+            b"POST /v1/stream HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: "
             b"application/x-ndjson\r\nTransfer-Encoding: chunked\r\n\r\n"
         )
         send(as_lines([head]))
@@ -560,7 +562,7 @@ def test_kill_9_loses_no_label(model, tmp_path):
             assert status == 200 and b"were known" in reply
         text = serving.ask("GET", "/metrics")[1].decode()
         name = f'skdcf_answers_judged_total{{filter="{model.stem}"}}'
-        assert f"{name} {len(saved)}\n" in text
+        assert f"{name} {len(saved)}.0\n" in text
 
 
 @pytest.mark.long
@@ -584,7 +586,9 @@ def test_what_runs_is_finished_and_no_secret_is_logged(model):
             )
             client.sendall(head.encode() + content)
             own = {"Authorization": f"Bearer {TOKEN}"}  # until it counts the request
-            while b"skdcf_waiting 1\n" not in serving.ask("GET", "/metrics", **own)[1]:
+            while (
+                b"skdcf_waiting 1.0\n" not in serving.ask("GET", "/metrics", **own)[1]
+            ):
                 time.sleep(0.05)
             serving.process.send_signal(signal.SIGTERM)
             reply = b""

@@ -1,0 +1,339 @@
+"""The routes of the service: what each takes, does and gives."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+import numpy as np
+from fastapi import APIRouter, FastAPI, Request, Response
+from fastapi.routing import APIRoute
+from prometheus_client.exposition import CONTENT_TYPE_LATEST
+from starlette.requests import ClientDisconnect
+
+from ._guard import LINES
+from ._models import (
+    Answered,
+    AnswerRequest,
+    CloseRequest,
+    Decided,
+    Dropped,
+    Filtered,
+    FilterRequest,
+    Health,
+    Labelled,
+    LabelRequest,
+    Opened,
+    Ready,
+    Refusal,
+    RunRequest,
+    Spent,
+    StepDecided,
+    StepRequest,
+)
+from ._refusal import RefusedError, fault_of, read_object
+from ._served import Writing
+
+
+class _StrictRequest(Request):
+    async def json(self) -> Any:
+        """Read the body as an object of JSON."""
+        return read_object(await self.body())
+
+
+class _StrictRoute(APIRoute):
+    """A route whose body is an object of JSON, and nothing that looks like one."""
+
+    def get_route_handler(self) -> Callable[[Request], Any]:
+        """Make what answers a request.
+
+        Returns
+        -------
+        callable
+        """
+        answer = super().get_route_handler()
+
+        async def answer_strictly(request: Request) -> Response:
+            return await answer(_StrictRequest(request.scope, request.receive))
+
+        return answer_strictly
+
+
+_REFUSED: dict[int | str, dict[str, Any]] = {
+    "4XX": {
+        "model": Refusal,
+        "description": "The request is refused: 400 something in it is wrong, 401 the token "
+        "is missing, 403 who asks is not answered, 404 there is no such answer or run, 408 "
+        "it did not come in time, 409 it comes too late, 413 it is too long, 415 it is of "
+        "another type, 429 the budget of the day is spent.",
+    },
+    "5XX": {
+        "model": Refusal,
+        "description": "There is no answer: 500 the service failed, 501 it was started "
+        "without a folder, 502 the model failed, 503 it is asked too much, 504 the model "
+        "took too long.",
+    },
+}
+router = APIRouter(
+    route_class=_StrictRoute,
+    responses=_REFUSED,
+    generate_unique_id_function=lambda route: route.name,
+)
+
+
+def content_types(api: FastAPI) -> dict[str, str | None]:
+    """Say of which content type the requests of each path are.
+
+    Parameters
+    ----------
+    api : FastAPI
+
+    Returns
+    -------
+    dict
+        None for a path that takes no body.
+    """
+    kinds: dict[str, str | None] = {}
+    for path, methods in api.openapi()["paths"].items():
+        body = methods.get("post", {}).get("requestBody")
+        kinds[path] = None if body is None else next(iter(body["content"]))
+    return kinds | {"/docs": None, "/openapi.json": None}
+
+
+@router.post("/v1/filter")
+async def filter_answer(asked: FilterRequest, request: Request) -> Filtered:
+    """Keep of one answer what can be trusted."""
+    service = request.app.state.service
+    served = service.named(asked.filter)
+    n_bytes = len(await request.body())
+    decided = await served.decide(asked.given("filter"), n_bytes)
+    reply = service.save(served, decided.graph, decided.kept, decided.level)
+    reasons = {str(claim): reason for claim, reason in decided.reasons.items()}
+    return Filtered(**reply, reasons=reasons)
+
+
+_IN_LINES = {
+    "requestBody": {
+        "required": True,
+        "content": {
+            LINES: {
+                "schema": {
+                    "type": "string",
+                    "description": "The first line is what is known beforehand (question, "
+                    "context, feature_names, alpha, filter, stop). Each further one is a "
+                    "claim (text, parents, features).",
+                }
+            }
+        },
+    }
+}
+
+
+@router.post(
+    "/v1/stream",
+    openapi_extra=_IN_LINES,
+    response_class=Response,
+    responses={
+        200: {
+            "content": {
+                LINES: {
+                    "schema": {
+                        "type": "string",
+                        "description": 'For each claim a line {"claim": 0, "keep": true}, '
+                        "before the next claim is read. The last line is what is kept of "
+                        'the whole, or an object with "error".',
+                    }
+                }
+            }
+        }
+    },
+)
+async def stream_answer(request: Request) -> Response:
+    """Decide claim by claim while the answer is written, for a filter that can."""
+    lines = _decide_lines(request)
+    return _Lines(await anext(lines), lines)
+
+
+async def _decide_lines(request: Request) -> AsyncIterator[str]:
+    """A decision for each claim, and at the end what is kept of all."""
+    service = request.app.state.service
+    lines = _read_lines(request)
+    head = await anext(lines, {})
+    writing = Writing(service.named(head.pop("filter", None)), head)
+    async for claim in lines:
+        keep = await asyncio.to_thread(writing.add, claim)
+        yield StepDecided(claim=len(writing.mask) - 1, keep=keep).model_dump_json()
+        if writing.has_stopped:
+            break
+    name = secrets.token_hex(12)
+    service.journal.add(writing.entry(name))
+    yield Decided(**writing.reply(name)).model_dump_json()
+
+
+async def _read_lines(request: Request) -> AsyncIterator[dict[str, Any]]:
+    """The object in each line, as soon as its end has come in."""
+    rest = b""
+    async for chunk in request.stream():
+        # The end of the body ends the last line, too.
+        *lines, rest = (rest + (chunk or b"\n")).split(b"\n")
+        for line in lines:
+            if line.strip():
+                yield read_object(line)
+
+
+class _Lines(Response):
+    """A reply in lines, each sent as soon as it is made.
+
+    Parameters
+    ----------
+    first : str
+        The first line, before which an error had a status of its own.
+    lines : async iterator of str
+        All others.
+    """
+
+    media_type = LINES
+
+    def __init__(self, first: str, lines: AsyncIterator[str]) -> None:
+        super().__init__()
+        self._first = first
+        self._lines = lines
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        """Send the reply.
+
+        Parameters
+        ----------
+        scope : dict
+            As ASGI has it.
+        receive, send : callable
+            Likewise.
+        """
+
+        async def send_line(line: str) -> None:
+            body = line.encode() + b"\n"
+            await send({"type": "http.response.body", "body": body, "more_body": True})
+
+        headers = [(b"content-type", LINES.encode())]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        await send_line(self._first)
+        try:
+            async for line in self._lines:
+                await send_line(line)
+        except ClientDisconnect:
+            return
+        except Exception as error:
+            _, message = fault_of(scope["path"], error)
+            await send_line(Refusal(error=message).model_dump_json())
+        await send({"type": "http.response.body", "body": b""})
+
+
+@router.post("/v1/answer")
+async def answer_question(asked: AnswerRequest, request: Request) -> Answered:
+    """Answer a question, or take an answer to it, and keep what can be trusted.
+
+    A model is asked.
+    """
+    service = request.app.state.service
+    if service.answers is None:
+        raise RefusedError(404, "this service asks no model: it has no --base-url")
+    served = service.named(asked.filter)
+    answer, doubts = await service.answers.make(served.pipeline, asked, request)
+    graph = answer.original
+    places = np.flatnonzero(~answer.kept).tolist()
+    return Answered(
+        **service.save(served, graph, answer.kept, answer.alpha)
+        | {"text": answer.text},
+        claims=list(graph.claims or ()),
+        abstained=answer.abstained,
+        complete=answer.complete,
+        error_probability=answer.error_probability,
+        dropped=[
+            Dropped(claim=place, text=text, reason=reason)
+            for place, (text, reason) in zip(places, answer.dropped, strict=True)
+        ],
+        flags=doubts,
+        usage=Spent.model_validate(answer.usage, from_attributes=True),
+    )
+
+
+@router.post("/v1/labels")
+async def label_answer(said: LabelRequest, request: Request) -> Labelled:
+    """Say which claims of an answer were true, which feeds the monitor."""
+    service = request.app.state.service
+    labels = [int(label) for label in said.labels]
+    # Nobody judges an answer without claims: it counts if the draw had come to it.
+    drawn = bool(said.sampling) if labels else said.sampling == "reached"
+
+    def save() -> Labelled:
+        is_new = service.journal.label(said.id, labels, drawn)
+        alarm = any(one.monitor.alarm for one in service.watched().values())
+        return Labelled(
+            said="saved" if is_new else "these labels were known", alarm=alarm
+        )
+
+    return await asyncio.to_thread(save)
+
+
+@router.post("/v1/runs")
+async def open_run(asked: RunRequest, request: Request) -> Opened:
+    """Begin the run of an agent, which is decided about step by step."""
+    service = request.app.state.service
+    served = service.named(asked.filter)
+    head = asked.given("filter")
+    return Opened(run=await asyncio.to_thread(service.runs.open, served, head))
+
+
+@router.post("/v1/runs/steps")
+async def add_step(step: StepRequest, request: Request) -> StepDecided:
+    """Decide about a step before it is carried out."""
+    service = request.app.state.service
+    keep = await asyncio.to_thread(
+        service.runs.add,
+        step.run,
+        step.claim,
+        step.given("run", "claim"),
+        service.served.values(),
+    )
+    return StepDecided(claim=step.claim, keep=keep)
+
+
+@router.post("/v1/runs/close")
+async def close_run(asked: CloseRequest, request: Request) -> Decided:
+    """End a run: its texts are overwritten, and its id takes labels from then on."""
+    service = request.app.state.service
+    writing = await asyncio.to_thread(
+        service.runs.close, asked.run, service.served.values()
+    )
+    return Decided(**writing.reply(asked.run))
+
+
+@router.get("/health", response_model_exclude_unset=True)
+async def health(request: Request) -> Health:
+    """Say that the service lives, and without a token what it guarantees."""
+    service = request.app.state.service
+    if not service.is_public:
+        return Health(status="ok")
+    served = service.watched()
+    filters = {name: one.describe() for name, one in served.items()}
+    return Health(status="ok", filters=filters)
+
+
+@router.get("/ready")
+async def ready(request: Request) -> Ready:
+    """Say whether a request would be taken now."""
+    request.app.state.service.guard.check_room()
+    return Ready(status="ok")
+
+
+@router.get(
+    "/metrics",
+    response_class=Response,
+    responses={200: {"content": {"text/plain": {"schema": {"type": "string"}}}}},
+)
+async def metrics(request: Request) -> Response:
+    """Counters, seconds and the state of each guarantee, for Prometheus."""
+    text = request.app.state.service.metrics.format()
+    return Response(text, media_type=CONTENT_TYPE_LATEST)

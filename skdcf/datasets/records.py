@@ -326,12 +326,8 @@ def plain(value: Any, tuples: Any = tuple) -> Any:
 
 
 def _is_blank(label):
-    """Whether a cell for a label was left empty: nobody judged the claim."""
-    return (
-        label is None
-        or (isinstance(label, str) and not label.strip())
-        or label != label
-    )
+    """Whether a label was left empty: nobody judged the claim."""
+    return label is None or (isinstance(label, str) and not label.strip())
 
 
 def _renamed(record, rename):

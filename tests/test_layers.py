@@ -132,7 +132,7 @@ TAKEN = {
     "graphs.hashes": (
         "Hashes hash_text mix most_answers problem_digest question_hashes text_code"
     ),
-    "graphs.labels": "LABELS LABEL_WORDS Labels read_column read_labels word_key",
+    "graphs.labels": "LABEL_WORDS Labels read_column read_labels word_key",
     "graphs.per_problem": "LabelList ProblemArrays",
     "graphs.problems": (
         "GROUP Groups Problems as_one as_set pack_graphs read_groups read_weights "

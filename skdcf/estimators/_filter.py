@@ -202,8 +202,9 @@ class ConformalFilter(Settings):
         y : sequence of 1-D arrays, one per problem
             1 for a true claim, 0 for a false one, -1 for one that nobody judged: it
             counts as false in calibration and is left out of training. For a GraphBatch
-            also one flat array; for an array X a 1-D array of two label values, of which
-            the larger means true.
+            also one flat array. For an array X a 1-D array of 0 and 1, of booleans, of two
+            other numbers, of which the larger means true, or of words such as "yes" and
+            "no". There -1 and 1 are refused, since -1 may mean false or unknown.
         groups : array-like of shape (n_problems,), or False, optional
             The question that each answer belongs to, as in
             `~skdcf.graphs.question_groups`. All answers to a question are on one side of
@@ -565,8 +566,12 @@ class ConformalFilter(Settings):
         batch, is_table = admit(door, X, reset=not fitted)
         if y is None:
             return batch
-        values = self._label_values if fitted else None
-        return batch, flat_labels(y, batch, is_table, values)[0]
+        classes = self._classes() if fitted else None
+        return batch, flat_labels(y, batch, is_table, classes)[0]
+
+    def _classes(self):
+        """The values of labels of a table for false and true; booleans after graphs."""
+        return getattr(self, "classes_", np.array([False, True]))
 
     def _look(self, X, *, y=None, new=False):
         """The problems at a door, compared with those that calibrated.
@@ -577,7 +582,7 @@ class ConformalFilter(Settings):
         batch, is_table = admit(self, X, reset=False, carry=y is not None)
         labels = None
         if y is not None:
-            labels, _ = flat_labels(y, batch, is_table, self._label_values)
+            labels, _ = flat_labels(y, batch, is_table, self._classes())
         compare_provenance(
             self, provenance_of(self, batch, labelled=y is not None), new=new
         )
@@ -731,10 +736,14 @@ class ConformalFilter(Settings):
         -------
         ndarray of shape (n_problems,)
             Objects: a boolean mask per problem, True for the claims that are kept. For an
-            array X the booleans themselves.
+            array X values of y: ``classes_[1]`` for a claim that is kept, and ``classes_[0]``
+            for one that is not.
         """
         margin, view = self._decision(X, alpha)
-        return view.shaped(margin > 0)
+        kept = margin > 0
+        if view.is_table:
+            return self._classes()[kept.astype(int)]
+        return view.shaped(kept)
 
     def predict_alpha(self, X: Problems) -> NDArray[Any]:
         """The smallest alpha at which each claim is kept.

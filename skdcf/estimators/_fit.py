@@ -137,7 +137,10 @@ def fit_together(filters, X, y, groups):
     batch, is_table = admit(first, X, reset=True)
     if is_table:
         refuse_learning_steps(first)
-    labels, first._label_values = flat_labels(y, batch, is_table)
+    vars(first).pop("classes_", None)
+    labels, classes = flat_labels(y, batch, is_table)
+    if classes is not None:
+        first.classes_ = classes
     vars(first).pop("provenance_", None)
     compare_provenance(first, provenance_of(first, batch, labelled=True), new=True)
     first._seed = int(check_random_state(first.random_state).randint(2**31 - 1))
@@ -351,7 +354,7 @@ def _n_held(filter, question_number):
 
 def _take_over(filters, first):
     """Copy what all levels share from the first filter to the others."""
-    of_door = ("n_features_in_", "feature_names_in_", "_label_values", "_seed")
+    of_door = ("n_features_in_", "feature_names_in_", "classes_", "_seed")
     names = (*of_door, "features_", "_columns_out")
     shared = {name: vars(first)[name] for name in names if name in vars(first)}
     for filter in filters:

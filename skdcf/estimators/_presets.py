@@ -95,6 +95,8 @@ class CoherentConformalFilter(ConformalFilter):
         Number of features per claim.
     feature_names_in_ : ndarray of str
         Where the features are named.
+    classes_ : ndarray of shape (2,)
+        After a fit to a table: the values of y that mean false and true, in this order.
     features_ : transformer or None
         What ``features=`` became when it was fitted.
     unused_indices_ : ndarray of int
@@ -229,6 +231,8 @@ class HardCF(ConformalFilter):
         Number of features per claim.
     feature_names_in_ : ndarray of str
         Where the features are named.
+    classes_ : ndarray of shape (2,)
+        After a fit to a table: the values of y that mean false and true, in this order.
     features_ : transformer or None
         What ``features=`` became when it was fitted.
     unused_indices_ : ndarray of int

@@ -12,7 +12,7 @@ from .._checks import warn
 from ..exceptions import GuaranteeWarning, ParameterWarning
 from ..features.columns import carry_columns
 from ..graphs import GraphBatch, pack_labels
-from ..graphs.labels import LABELS, read_column
+from ..graphs.labels import read_column
 from ..graphs.per_problem import ProblemArrays
 from ..graphs.problems import pack_graphs
 from ..graphs.ragged import ranges
@@ -198,10 +198,10 @@ def _compare_features(estimator, batch):
         )
 
 
-def flat_labels(y, batch, is_table, values=None):
-    """Labels as a flat array, and the two values (false, true) that stood for them.
+def flat_labels(y, batch, is_table, classes=None):
+    """Labels as a flat array, and the values of a column for false and true, or None.
 
-    ``values`` are those of fit, where there was a fit.
+    ``classes`` are those of fit, where there was a fit.
     """
     if y is None:
         raise ValueError(
@@ -209,14 +209,14 @@ def flat_labels(y, batch, is_table, values=None):
             "it is calibrated on problems whose claims are labelled"
         )
     if not is_table or _is_per_problem(y):
-        return pack_labels(y, batch), LABELS
+        return pack_labels(y, batch), None
     if np.ma.is_masked(y):
         row = int(np.argmax(np.ma.getmaskarray(y)))
         raise ValueError(f"label {row} is masked: -1 stands for what nobody judged")
     y = column_or_1d(y, warn=True)
     if len(y) != len(batch):
         raise ValueError(f"{len(y)} labels but {len(batch)} problems")
-    return read_column(y, values)
+    return read_column(y, classes)
 
 
 def _is_per_problem(y):

@@ -1,5 +1,6 @@
 """Labels of any kind as flat numbers: 1 true, 0 false, -1 unknown."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence, Sized
 from numbers import Integral, Real
 from typing import Any, TypeAlias
@@ -28,6 +29,34 @@ WORDS = {
 LABEL_WORDS = {word: label for label, words in WORDS.items() for word in words.split()}
 LABEL_WORDS |= {"": -1, "not enough evidence": 0, "not enough info": 0}
 LABEL_WORDS |= {"not supported": 0, "not factual": 0, "not grounded": 0}
+#: Words for false and true that are used together. A column that holds only one of them is
+#: predicted with the other one; any other word goes with those of the first line.
+PAIRS = [
+    pair.split(" / ")
+    for pair in """false / true
+0 / 1
+0.0 / 1.0
+f / t
+no / yes
+n / y
+incorrect / correct
+wrong / right
+invalid / valid
+inaccurate / accurate
+unsupported / supported
+not supported / supported
+refuted / supported
+refute / support
+refutes / supports
+contradicted / entailed
+contradicts / entails
+contradiction / entailment
+non-factual / factual
+nonfactual / factual
+not factual / factual
+not grounded / grounded
+ungrounded / grounded""".splitlines()
+]
 
 
 #: Labels: one array per problem, or one flat array.
@@ -202,30 +231,39 @@ def read_words(words: Iterable[str]) -> NDArray[np.int8]:
 
 
 def read_column(
-    y: NDArray[Any], values: tuple[Any, Any] | None = None
-) -> tuple[NDArray[np.int8], tuple[Any, Any]]:
-    """A column of two values as labels, and which of the values mean false and true.
+    y: NDArray[Any], classes: NDArray[Any] | None = None
+) -> tuple[NDArray[np.int8], NDArray[Any]]:
+    """Return the labels of a column of two values, and the values for false and true.
 
     Parameters
     ----------
     y : ndarray of shape (n_problems,)
         0 and 1 (and -1 for unknown), booleans, two other numbers of which the larger
         means true, or words as in `read_words`.
-    values : tuple, optional
-        The meaning of the values in another column, such as that of ``fit``: what this
-        function returned.
+    classes : ndarray of shape (2,), optional
+        The values for false and true in another column, such as that of ``fit``.
 
     Returns
     -------
     labels : ndarray of int8, shape (n_problems,)
         1 true, 0 false, -1 unknown.
-    values : (false, true)
-        (0, 1) also where labels are words.
+    classes : ndarray of shape (2,)
+        The values for false and true, with the dtype of y. If only one of two known values
+        occurs, the other one is added. If several words have the same meaning, this is the
+        most frequent one.
 
     Raises
     ------
     ValueError
         If a label is missing, or what the values mean is not known.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skdcf.graphs.labels import read_column
+    >>> labels, classes = read_column(np.array(["right", "wrong", "right"]))
+    >>> labels.tolist(), classes.tolist()
+    ([1, 0, 1], ['wrong', 'right'])
     """
     listed = y.tolist()
     for row, value in enumerate(listed):
@@ -235,34 +273,44 @@ def read_column(
                 "claim that nobody judged"
             )
     if listed and all(isinstance(value, (str, bytes)) for value in listed):
-        texts = (
-            v.decode(errors="replace") if isinstance(v, bytes) else v for v in listed
-        )
-        return read_words(texts), LABELS
+        labels = read_words(map(_as_text, listed))
+        return labels, _word_classes(y, labels) if classes is None else classes
     if not all(isinstance(value, (Real, np.bool_)) for value in listed):
         raise ValueError(
             f"the labels are of several kinds: {list(dict.fromkeys(map(show, listed)))[:5]}, "
             "and neither all numbers nor all words"
         )
-    values_found = np.unique(y).tolist()
-    meaning = _meaning_of(values_found) if values is None else values
-    if not {*meaning, *([-1] if meaning == LABELS else ())}.issuperset(values_found):
+    found = np.unique(y).tolist()
+    if classes is None:
+        classes = np.array(_meaning_of(found), dtype=y.dtype)
+    words = isinstance(classes[0], (str, bytes))
+    meaning = LABELS if words else tuple(classes.tolist())
+    if not {*meaning, *([-1] if meaning == LABELS else ())}.issuperset(found):
         raise ValueError(
-            f"the labels are {values_found[:5]}; two values are expected, false and true, and "
+            f"the labels are {found[:5]}; two values are expected, false and true, and "
             f"in fit they were {list(meaning)}"
         )
     unknown = (y == -1) if meaning == LABELS else np.zeros(len(y), dtype=bool)
-    return np.where(unknown, -1, y == meaning[1]).astype(np.int8), meaning
+    return np.where(unknown, -1, y == meaning[1]).astype(np.int8), classes
 
 
 def _meaning_of(found):
     """Tell which of the distinct values means false, and which true."""
-    if found in ([0], [False], [0, 1], [-1, 0], [-1, 0, 1]) or found[0] is True:
+    if isinstance(found[0], bool):
+        return (False, True)
+    if found in ([0], [1], [0, 1], [-1, 0], [-1, 0, 1]):
         return LABELS
+    if found == [-1, 1]:
+        raise ValueError(
+            "the labels are -1 and 1. In a table -1 may mean false, as in classifiers, or "
+            "unknown, as in semi-supervised learning and in graphs here. If -1 means false, "
+            "pass y == 1. If it means that nobody judged the row, pass graphs with one "
+            "claim each and one array of labels per graph"
+        )
     if len(found) == 1:
         raise ValueError(
             f"y holds one class only, {found[0]!r}, which does not say whether that means "
-            "true or false. Pass booleans, or one array of 0/1 labels per problem"
+            "true or false. Pass booleans, or 0 for false and 1 for true"
         )
     if len(found) != 2:
         raise ValueError(
@@ -270,6 +318,41 @@ def _meaning_of(found):
             "the larger means true (and beside 0 and 1, -1 for unknown)"
         )
     return tuple(found)
+
+
+def _word_classes(y, labels):
+    """Return the words for false and true in a column of words, with its dtype."""
+    words = [_usual_word(y[labels == label].tolist()) for label in LABELS]
+    if None in words:
+        given = words[0] or words[1] or "true"
+        words = [word or _opposite(given) for word in words]
+    if y.dtype == object:
+        return np.array(words, dtype=object)
+    return np.array(words).astype(np.promote_types(y.dtype, np.array(words).dtype))
+
+
+def _usual_word(words):
+    """Return the most frequent word, or None if there are none."""
+    counts = Counter(words)
+    return max(counts, key=lambda word: (counts[word], str(word)), default=None)
+
+
+def _opposite(word):
+    """Return the word that is used together with a word for true or false."""
+    text = _as_text(word)
+    key = " ".join(text.split()).casefold()
+    meaning = LABEL_WORDS[key]
+    pair = next((pair for pair in PAIRS if pair[meaning] == key), PAIRS[0])
+    other = pair[1 - meaning]
+    if text[:1].isupper():
+        other = (
+            other.upper() if text.isupper() and len(text) > 1 else other.capitalize()
+        )
+    return other.encode() if isinstance(word, bytes) else other
+
+
+def _as_text(word):
+    return word.decode(errors="replace") if isinstance(word, bytes) else word
 
 
 def _flat_labels(y, batch):

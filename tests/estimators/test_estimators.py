@@ -194,12 +194,10 @@ def test_a_table_is_one_claim_per_row(filter):
         table.predict(X), np.concatenate(packed.predict(graphs))
     )
     assert table.score(X, y) == packed.score(graphs, [[int(v)] for v in y])
-    again = clone(table).fit(X, np.where(y, 7, -3))
-    np.testing.assert_array_equal(again.predict(X), table.predict(X))
-    again = clone(table).fit(X, np.where(y, "yes", "no"))
-    np.testing.assert_array_equal(again.predict(X), table.predict(X))
-    again = clone(table).fit(X, np.where(y, "right", "wrong"))
-    np.testing.assert_array_equal(again.predict(X), table.predict(X))
+    for true, false in ((7, -3), ("yes", "no"), ("right", "wrong")):
+        again = clone(table).fit(X, np.where(y, true, false))
+        kept = table.predict(X)
+        np.testing.assert_array_equal(again.predict(X), np.where(kept, true, false))
     assert [g.n_claims for g in table.filter(X)] == table.predict(X).astype(
         int
     ).tolist()

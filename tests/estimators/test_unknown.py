@@ -155,15 +155,15 @@ def test_tables_with_unknown_rows():
     assert learnt.score(X, y) == same.score(problems, [[label] for label in y])
 
 
-def test_minus_one_is_a_value_like_others_beside_another_than_0_and_1():
-    """Labels -1 and 1, as some classifiers have them, are false and true."""
+def test_minus_one_on_a_table_is_unknown_next_to_0_and_refused_next_to_1():
     X = np.random.default_rng(0).normal(size=(60, 1))
     truth = X[:, 0] > 0
-    assert HardCF(0).check(X, np.where(truth, 1, -1))[1].tolist() == truth.tolist()
     assert (
         HardCF(0).check(X, np.where(truth, 0, -1))[1].tolist()
         == np.where(truth, 0, -1).tolist()
     )
+    with pytest.raises(ValueError, match="labels are -1 and 1"):
+        HardCF(0).check(X, np.where(truth, 1, -1))
     with pytest.raises(ValueError, match="3 distinct values"):
         HardCF(0).check(X, np.resize([-1, 1, 2], 60))
 

@@ -56,6 +56,7 @@ AUTOGRAD = (
 HEAVY = {
     "distributed",
     "fastapi",
+    "json_repair",
     "matplotlib",
     "narwhals",
     "networkx",
@@ -94,6 +95,7 @@ OF_THE_ROOM = {
     "test_client.py": "pauses of a hundredth of a second",
     "test_faults.py": "pauses; sentences and log odds of replies made by hand",
     "test_limits.py": "clocks that run a hundred times as fast",
+    "test_refusals.py": "pauses of a hundredth of a second",
     "test_replies.py": "backslashes of a reply, and the texts of the prompts",
     "test_steps.py": "any text at all as a reply; versions against files of prompts",
     "test_persistence.py": "files that somebody forges who knows the format",

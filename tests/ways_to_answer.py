@@ -20,7 +20,7 @@ from chat_server import ChatServer, HangUp, Raw, Say, Status
 
 from skdcf import HardCF, accept_provenance
 from skdcf.apps.llm import CallError, ChatClient, ClaimExtractor, Verify
-from skdcf.apps.llm import _transport as transport_module
+from skdcf.apps.llm import _pace as pace_module
 
 SCALE = 0.01
 #: Claims, and whether each is true. Commands begin like escapes of JSON: \b \f \n \r \t.
@@ -427,7 +427,7 @@ def plain_space(claim):
 def table(names=None):
     """For each way its requests, claims kept whole, and claims kept spoiled or false."""
     os.environ.setdefault("OPENAI_API_KEY", "sk-ways-123456")
-    transport_module._back_off = lambda n: SCALE * min(0.5 * 2**n, 60)
+    pace_module.back_off = lambda n: SCALE * min(0.5 * 2**n, 60)
     rows = {}
     for name, (_, script) in WAYS.items():
         if names is None or name in names:

@@ -5,8 +5,8 @@ protocol (hosted, vLLM, Ollama, llama.cpp), or any function. The extra ``apps`` 
 for endpoints. Keys are read from the environment when calls are made, and stored nowhere.
 """
 
-from ._calls import CallError, EndpointError
 from ._client import ChatClient
+from ._errors import CallError, EndpointError
 from ._extractor import Answer, ClaimExtractor
 from ._pipeline import ConformalFactualityPipeline, FilteredAnswer, Merge
 from ._pipeline import check_writer as check_writer

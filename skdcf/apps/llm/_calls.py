@@ -10,50 +10,23 @@ import hashlib
 import json
 import re
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from dataclasses import asdict, dataclass, fields, make_dataclass
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args, get_origin
 
-from ._decoding import clean_json, join_stream, read_literal
+from ..._checks import import_extra
+from ._decoding import clean_json
 from ._reply import Reply
+from ._verdicts import IN_OBJECT, plain_word, read_prose
 from ._verdicts import log_odds as log_odds
-from ._verdicts import plain_word, read_prose
 
 _FILES = files("skdcf.apps.llm").joinpath("prompts").iterdir()
 _TEXTS = {path.name.removesuffix(".txt"): path.read_text("utf-8") for path in _FILES}
 _FOUND = (full.rpartition("-") for full in _TEXTS)
 #: Version of each prompt that is used by default: the newest.
 VERSIONS = {name: n for n, name in sorted((int(v), name) for name, _, v in _FOUND)}
-
-
-class CallError(RuntimeError):
-    """Error: a call of a model brought no usable reply, however often it was tried."""
-
-
-class EndpointError(CallError):
-    """Error: no call can succeed, as with a wrong key or an endpoint that is down."""
-
-
-class UnreadableError(CallError):
-    """Error: the endpoint answers, but not with what was asked for.
-
-    ``text`` is the last reply.
-    """
-
-    def __init__(self, message: str, text: str = ""):
-        super().__init__(message)
-        self.text = text
-
-
-class PassingError(Exception):
-    """A fault that may be gone next time: what it is, and seconds a server asks for."""
-
-
-class RefusedError(PassingError):
-    """A rate limit, which holds for all calls: what it is, and seconds or None."""
 
 
 class Prompt(NamedTuple):
@@ -120,6 +93,8 @@ class Call:
         Passed on to the model.
     max_tokens : int or None
         Of the reply; None leaves it to the endpoint.
+    structured : bool
+        Whether the endpoint is asked to keep to the schema.
     logprobs : bool
         Whether the reply has to say how probable its words are.
     prompt : str
@@ -134,6 +109,7 @@ class Call:
     max_tokens: int | None = None
     logprobs: bool = False
     prompt: str = ""
+    structured: bool = True
 
     def key(self, endpoint: Any) -> str:
         """Name of the reply in a cache: a digest of all that the reply depends on.
@@ -151,22 +127,17 @@ class Call:
         return hashlib.sha256(content.encode()).hexdigest()
 
 
-#: What a value of an unexpected kind raises, wherever it is looked into.
-ODD = ValueError, LookupError, TypeError, AttributeError, RecursionError
-_FENCE = re.compile(r"```[a-zA-Z]*\n?")
-_TRAILING_COMMA = re.compile(r",\s*(?=[}\]])")
+#: What may begin an object that is not quite JSON.
+_BEGINS = re.compile(r"""\{\s*["'\w\u201c]""")
+#: What models write for a claim that builds on nothing.
+_NO_PREMISES = (None, 0, "", "none", "None", [None])
+_LONGEST_REPAIRED = (
+    100_000  # characters of a reply that are read if it is not quite JSON
+)
+_LONGEST_WHY = 600  # characters of a reason
 _LONGEST = 400_000  # characters of a reply that are read
 _MOST_STARTS = 200  # places of a reply that are tried as the beginning of an object
 _THOUGHT = "</think>"  # ends the thoughts that some servers leave in the reply
-SHORT = 300  # characters of a server's message that are shown
-# Statuses of a limit or of too much load, which hold for all calls.
-_REFUSED = (
-    429,
-    529,
-)
-_PASSING = (408, 409, 425)  # statuses of faults that may pass; so may all from 500 on
-_HOPELESS = (401, 402, 403, 404)
-_FINISHED = ("stop", "length", "content_filter")
 _KINDS = {str: "string", int: "integer", float: "number"}
 #: Sentences and lines of a text, each with the white space that follows.
 SENTENCE = re.compile(r"(?s).+?(?:\n\s*|(?<=[.!?])\s+|(?<=[\u3002\uff01\uff1f])|\Z)")
@@ -196,6 +167,7 @@ Claims = _object(claims=list[_object(span=str, text=str) | str])  # type: ignore
 Premises = rows_of("premises", claim=int | None, builds_on=list[int])
 Text = _object(text=str)
 Verdict = _object(why=str, verdict=Literal["true", "false"])
+BareVerdict = _object(verdict=Literal["true", "false"])
 
 
 def read_object(text, kind):
@@ -213,7 +185,10 @@ def read_object(text, kind):
         fields = {name: rows}
     if name == "verdicts" and isinstance(rows := fields[name], list):
         verdicts = [{"verdict": r} if isinstance(r, str | bool) else r for r in rows]
-        fields = {name: list(map(_plain_row, verdicts))}
+        fields = {name: verdicts}
+    if isinstance(rows := fields[name], list):
+        rows = [_row_of(row.items()) if isinstance(row, dict) else row for row in rows]
+        fields = {name: rows}
     try:  # since no file can hold control characters and half ones
         raw = clean_json(json.dumps(fields, ensure_ascii=False))
         return _adapter(kind).validate_json(raw.encode("utf-8", "replace"))
@@ -230,11 +205,14 @@ def _read_list(text):
     """The rows of a reply that is nothing but a list, alone or in one fence."""
     conclusion = text[:_LONGEST].rpartition(_THOUGHT)[2]
     fenced = _FENCED.findall(conclusion)
-    body = fenced[0] if len(fenced) == 1 else conclusion
-    with suppress(ValueError, RecursionError):
-        rows = json.loads(_TRAILING_COMMA.sub("", body), object_hook=_plain_row)
-        return rows if isinstance(rows, list) else []
-    return []
+    body = (fenced[0] if len(fenced) == 1 else conclusion).strip()
+    if not (body.startswith("[") and body.endswith("]")):
+        return []
+    try:
+        rows = _repair(body)
+    except (ValueError, RecursionError):
+        return []
+    return rows if isinstance(rows, list) else []
 
 
 @cache
@@ -244,18 +222,49 @@ def _adapter(kind):
     return TypeAdapter(kind)
 
 
-def schema_of(kind: Any, n: int | None = None) -> dict[str, Any]:
-    """JSON schema of a reply; ``n`` is the number of rows that are wanted."""
+def schema_of(
+    kind: Any,
+    *,
+    n_rows: int | None = None,
+    most_rows: int | None = None,
+    longest: int = _LONGEST_WHY,
+) -> dict[str, Any]:
+    """JSON schema of a reply.
+
+    Parameters
+    ----------
+    kind : type
+        Of the reply.
+    n_rows : int, optional
+        How many rows are wanted.
+    most_rows : int, optional
+        How many there may be, if their number is not known.
+    longest : int
+        Most characters of a text.
+
+    Returns
+    -------
+    dict
+    """
+    most_rows = n_rows or most_rows
+    bounds: dict[str, Any] = {"most_rows": most_rows, "longest": longest}
+    if kind is str:
+        return {"type": "string", "maxLength": longest}
     if kind in _KINDS:
         return {"type": _KINDS[kind]}
     if get_origin(kind) is Literal:
         return {"type": "string", "enum": list(get_args(kind))}
     if get_origin(kind) is list:
-        size = {} if n is None else {"minItems": n, "maxItems": n}
-        return {"type": "array", "items": schema_of(get_args(kind)[0]), **size}
-    if rows := get_args(kind):  # a row, or a text alone, which is not asked for
-        return schema_of(rows[0])
-    properties = {field.name: schema_of(field.type, n) for field in fields(kind)}
+        most = {"maxItems": most_rows} if most_rows else {}
+        least = {"minItems": n_rows} if n_rows else {}
+        items = schema_of(get_args(kind)[0], **bounds)
+        return {"type": "array", "items": items, **most, **least}
+    if kinds := get_args(kind):  # a row, or a text alone, which is not asked for
+        return schema_of(kinds[0], **bounds)
+    properties = {
+        field.name: schema_of(field.type, n_rows=n_rows, **bounds)
+        for field in fields(kind)
+    }
     required = {"required": list(properties), "additionalProperties": False}
     return {"type": "object", "properties": properties, **required}
 
@@ -266,57 +275,97 @@ def parse_object(text: str, key: str, *, corrected: bool = False) -> dict[str, A
     With ``corrected``, an object that differs from one before it takes its place.
     """
     text = text[:_LONGEST]
-    mended = _TRAILING_COMMA.sub("", _FENCE.sub("", text))
+    objects = list(_objects(text, key))
+    cut = _end_of_thought(text, objects)
+    good = [(end, value) for start, end, value in objects if start >= cut]
+    good = [(end, value) for end, value in good if key in value]
+    if not good:
+        return _repaired(text[cut:].removeprefix(_THOUGHT), key)
+    end, last = good[-1]
+    # What is broken after the last object was to be the answer.
     opened = re.compile(rf"""\{{[^{{}}"']*["']{re.escape(key)}["']\s*:""")
-    ways = (text, _read_json), (mended, _read_json), (text, read_literal)
-    for candidate, read in ways:
-        objects = list(_objects(candidate, read))
-        cut = _end_of_thought(candidate, objects)
-        good = [f for f in objects if f[0] >= cut and key in f[2]]
-        # What is broken after the last object was to be the answer: mend it, or refuse.
-        if good and not opened.search(candidate, good[-1][1]):
-            break
-    else:
-        raise ValueError(f'it holds no JSON object with "{key}" that can be read')
-    if not corrected and any(value != good[-1][2] for _, _, value in good):
-        raise ValueError(f'it holds two objects with "{key}" that differ')
-    return good[-1][2]
+    if broken := opened.search(text, end):
+        return _repaired(text[broken.start() :], key)
+    if not corrected and any(value != last for _, value in good):
+        raise ValueError(f'it holds several objects with "{key}" that differ')
+    return last
 
 
-def _objects(text, read) -> Iterator[tuple[int, int, dict]]:
-    """Start, end and value of the objects in a text, not those inside of others."""
+def _objects(text, key) -> Iterator[tuple[int, int, dict]]:
+    """Start, end and value of the objects of JSON in a text, not those inside of others."""
+    # int takes neither NaN nor Infinity; line breaks within texts are read.
+    decoder = json.JSONDecoder(
+        parse_constant=int, object_pairs_hook=_row_of, strict=False
+    )
     end = 0
     for _ in range(_MOST_STARTS):
-        if (opening := _OPENING[read].search(text, end)) is None:
+        if (start := text.find("{", end)) < 0:
             return
-        start = opening.start()
         try:
-            value, end = read(text, start)
-            yield start, end, _plain_row(value)
+            value, end = decoder.raw_decode(text, start)
+            yield start, end, _unwrapped(value, key)
         except (ValueError, RecursionError):
             end = start + 1
 
 
-def _read_json(text, start):
-    # int takes neither NaN nor Infinity; line breaks within texts are read.
-    decoder = json.JSONDecoder(parse_constant=int, object_hook=_plain_row, strict=False)
-    return decoder.raw_decode(text, start)
+def _unwrapped(value, key):
+    """An object, without one around it that has the name of the schema or of a call."""
+    inner = [v for v in value.values() if isinstance(v, dict) and key in v]
+    is_wrapped = len(value) == 1 or isinstance(value.get("name"), str)
+    return inner[0] if len(inner) == 1 and is_wrapped else value
 
 
-def _plain_row(row):
-    """An object with its verdict as the word that was asked for, and its reasons as texts."""
-    if not isinstance(row, dict):
-        return row
-    if isinstance(word := row.get("verdict"), str | bool):
-        row["verdict"] = plain_word(str(word))
-    for name in ("why", "span"):  # which are left out where they are no text
+def _repaired(text, key):
+    """The object in a text that is not quite JSON; ValueError if it may be another one.
+
+    It has to be whole, and the only one. Of verdicts that differ in a text, one may be
+    quoted, so none is taken.
+    """
+    begin = _BEGINS.search(text)
+    candidate, _, rest = text[begin.start() if begin else 0 :].rpartition("}")
+    try:
+        value = None if key in rest else _repair(candidate + "}")
+    except (ValueError, RecursionError):
+        value = None
+    if isinstance(value, dict):
+        value = _unwrapped(value, key)
+    if not isinstance(value, dict) or key not in value:
+        raise ValueError(f'it holds no JSON object with "{key}" that can be read')
+    words = {plain_word(match[1]) for match in IN_OBJECT.finditer(candidate)}
+    if key == "verdict" and len(words) > 1:
+        raise ValueError('it holds several objects with "verdict" that differ')
+    return _row_of(value.items())
+
+
+def _repair(text):
+    """What a text says that is not quite JSON; ValueError if its end is missing."""
+    json_repair = import_extra("json_repair", "apps")
+    value, repairs = json_repair.loads(
+        text[:_LONGEST_REPAIRED], skip_json_loads=True, strict=True, logging=True
+    )
+    if any("missed the closing" in repair["text"] for repair in repairs):
+        raise ValueError("it is cut off")
+    return value
+
+
+def _row_of(pairs):
+    """An object with its verdict as the word that was asked for, and its reasons as texts.
+
+    ValueError if it gives two verdicts.
+    """
+    row: dict[str, Any] = {}
+    for name, value in pairs:
+        if name == "verdict" and isinstance(value, str | bool):
+            value = plain_word(str(value))
+            if row.get(name, value) != value:
+                raise ValueError("it gives two verdicts")
+        row[name] = value
+    for name in ("why", "span"):  # which are left out if they are no text
         if not isinstance(row.get(name, ""), str):
             del row[name]
+    if row.get("builds_on", []) in _NO_PREMISES:
+        row["builds_on"] = []
     return row
-
-
-#: Where what is read in either way may begin.
-_OPENING = {_read_json: re.compile(r"\{"), read_literal: re.compile(r"\{\s*[\"']")}
 
 
 def _end_of_thought(text, found):
@@ -376,79 +425,3 @@ def read_texts(values: Sequence[str]) -> list[str]:
     if values and not any(c.isalnum() for value in values for c in value):
         raise ValueError("its texts say nothing")  # such as the "..." of an example
     return list(values)
-
-
-def read_reply(body: bytes) -> Reply:
-    """The reply in the body of a response; a fault that may pass where it has none.
-
-    Its text is all that it needs: what is odd about the rest of a reply that was paid for
-    is no reason to ask again.
-    """
-    try:
-        is_stream = body.lstrip().startswith((b"data:", b"event:", b"id:", b":"))
-        reply = join_stream(body) if is_stream else json.loads(body)
-        if isinstance(reply, dict) and reply.get("error") and not reply.get("choices"):
-            error = reply["error"]
-            code = error.get("code") if isinstance(error, dict) else None
-            raise fault_of(code if isinstance(code, int) else 400, str(error))
-        choice = reply["choices"][0]
-        text = _joined(choice["message"].get("content"))
-    except ODD as error:
-        problem = f"{type(error).__name__}: {error}"[:SHORT]
-        raise PassingError(f"the response is no chat completion ({problem})") from None
-    reason = choice.get("finish_reason")
-    reason = reason if reason in _FINISHED else "stop"
-    tokens, tops = _logprobs(choice.get("logprobs"))
-    usage = reply.get("usage")
-    return Reply(
-        text,
-        finish_reason=reason,
-        top_logprobs=tops,
-        prompt_tokens=_count(usage, "prompt_tokens"),
-        completion_tokens=_count(usage, "completion_tokens"),
-        tokens=tokens,
-    )
-
-
-def _joined(content):
-    """The text of a message, which may come in parts."""
-    if isinstance(content, list):
-        content = "".join(p["text"] for p in content if p.get("type", "text") == "text")
-    if not isinstance(content, str | None):
-        raise TypeError("content is no text")
-    return content or ""
-
-
-def _count(usage, name):
-    value = usage.get(name) if isinstance(usage, dict) else 0
-    return value if isinstance(value, int) and value >= 0 else 0
-
-
-def _logprobs(logprobs):
-    """Words and likeliest words of a reply; none where they cannot be read."""
-    try:
-        rows = logprobs["content"]
-        tops = [row["top_logprobs"] for row in rows]
-        tops = [{str(t["token"]): float(t["logprob"]) for t in top} for top in tops]
-        tokens = [str(row["token"]) for row in rows if "token" in row]
-    except ODD:
-        return [], []
-    return (tokens if len(tokens) == len(tops) else []), tops
-
-
-def fault_of(status: int, message: str, wait: float | None = None) -> Exception:
-    """The error that a response stands for; ``wait`` is how long its server asks for."""
-    fault = f"status {status}: {message[:SHORT]}"
-    lowered = message.lower()
-    if 300 <= status < 400:
-        why = "redirects are not followed, since texts and keys would go elsewhere"
-        return EndpointError(f"status {status}: {why}. Change base_url instead")
-    empty = "quota" in lowered and wait is None and "per minute" not in lowered
-    spent = status == 429 and (empty or "insufficient_quota" in lowered)
-    if status in _HOPELESS or spent:
-        return EndpointError(fault)
-    if status in _REFUSED:
-        return RefusedError(fault, wait)
-    if status in _PASSING or status >= 500:
-        return PassingError(fault, wait)
-    return UnreadableError(fault)

@@ -23,9 +23,11 @@ import numpy as np
 
 from ..._parameters import Number, Settings, positive
 from . import _calls as calls
-from ._calls import CallError, Prompt, number_rows
+from ._cache import ReplyCache
+from ._calls import Prompt, number_rows
+from ._errors import CallError
 from ._reply import Reply, Usage
-from ._session import Engine, ReplyCache, Session, gather_all
+from ._session import MOST_PER_LIMIT, Engine, Session, gather_all
 from ._transport import Endpoint, FunctionTransport
 
 _OPENAI = "https://api.openai.com/v1"
@@ -33,6 +35,7 @@ _AMOUNT = Number(Real, 0, None, closed="left")
 #: What each verdict counts as a number.
 _VALUES = {"supports": 1, "contradicts": -1, "silent": 0}
 _VALUES |= {"true": 1, "false": 0, "unsure": -1}
+TOKENS_OF_CLAIM = 40  # a guess of the tokens of an answer for each claim
 #: What the parameters that all steps have may be.
 COMMON: dict[str, list] = {"prompt": [str, Path, None], "model": [str, None]}
 _LOCK = threading.Lock()  # held while an engine is made
@@ -82,7 +85,9 @@ class ChatClient(Settings):
         for as long as the server asks, up to two minutes, or for 2, 4, 8 up to 60
         seconds; it is no attempt, and ends the run after ten minutes without any success.
     max_tokens : int, optional
-        Of a reply. None leaves it to the endpoint.
+        Of a reply. None: about three times what a reply is expected to have, and 300. A
+        reply that reaches this is asked for again, without a schema and with twice the
+        tokens. For a model whose thoughts alone reach it, there is no such limit.
     max_calls : int, optional
         Most calls that are begun for one problem in a run; where it takes more, it fails.
         None is no bound.
@@ -267,8 +272,8 @@ class ChatClient(Settings):
                     return engine
                 end()
             cache = None if self.cache is None else ReplyCache(self.cache)
-            kind = Endpoint if self.complete is None else FunctionTransport
-            engine = Engine(kind(settings), cache, self.in_flight)
+            transport = Endpoint if self.complete is None else FunctionTransport
+            engine = Engine(transport, settings, cache)
             self._engine = engine, settings, weakref.finalize(self, engine.close)
             return engine
 
@@ -342,6 +347,9 @@ class Estimate:
         several times as much.
     cost : float or None
         By the prices of the client, None where these are not known.
+    most_completion_tokens : int
+        As many are written if each call is made as often as it may be, and each reply is
+        as long as it may be.
     """
 
     n_problems: int
@@ -350,6 +358,7 @@ class Estimate:
     prompt_tokens: int
     completion_tokens: int
     cost: float | None
+    most_completion_tokens: int = 0
 
     @property
     def tokens(self) -> int:
@@ -361,6 +370,8 @@ class Estimate:
         some = f"{self.n_problems} problems, of which {self.n_done} are in the cache"
         sent = f"{self.prompt_tokens:,} tokens of prompts"
         said = f"{self.completion_tokens:,} of replies"
+        if self.most_completion_tokens:
+            said += f" (at most {self.most_completion_tokens:,})"
         return f"{some}: about {self.calls:,} calls with {sent} and {said}{price}"
 
 
@@ -429,11 +440,25 @@ class Step(Settings):
         def read(reply):
             return self._read(calls.read_object(reply.text, self._reply), *item)
 
-        schema = calls.schema_of(self._reply, None if rows is None else len(rows))
-        return await chat.ask(self.wording(), question, read, schema=schema)
+        n_rows = count_claims(text) if rows is None else len(rows)
+        return await chat.ask(
+            self.wording(),
+            question,
+            read,
+            schema=self._schema(question),
+            limit=self._limit(n_rows),
+        )
+
+    def _schema(self, question):
+        """JSON schema of the reply to a question."""
+        return calls.schema_of(self._reply, n_rows=len(question.get("claims") or ()))
+
+    def _limit(self, n_rows):
+        """Most tokens of a reply: a model that writes as many repeats itself."""
+        return 3 * self._written * n_rows + 300
 
     def _expect(self, shared, answer, n_claims, n_others):
-        """Estimate calls, tokens of prompts and tokens of replies for a problem.
+        """Estimate calls, tokens of prompts and of replies, and their most, for a problem.
 
         Its sizes are the tokens of what all calls show and of the answer, and the numbers
         of claims and of other answers.
@@ -441,7 +466,8 @@ class Step(Settings):
         n_calls = {"claim": n_claims, "alternative": n_others}
         n_rows = 1 if self.per == "claim" else n_claims
         asked = count_tokens(self.wording().text) + shared + answer * n_rows // n_claims
-        tokens = np.array([1, asked + 12 * n_rows, self._written * n_rows])
+        most = MOST_PER_LIMIT * self._limit(n_rows)
+        tokens = np.array([1, asked + 12 * n_rows, self._written * n_rows, most])
         return n_calls.get(self.per, getattr(self, "n", 1)) * tokens
 
     def wording(self) -> Prompt:
@@ -514,8 +540,13 @@ def raise_first(results: Sequence[Any]) -> None:
 
 
 def count_tokens(text: str | None) -> int:
-    """About how many tokens a text has: one in four characters."""
-    return len(text or "") // 4 + 1
+    """About how many tokens a text has: one in four bytes."""
+    return len((text or "").encode()) // 4 + 1
+
+
+def count_claims(answer: str) -> int:
+    """About how many claims an answer has: one in forty tokens."""
+    return count_tokens(answer) // TOKENS_OF_CLAIM + 1
 
 
 async def call_step(step: Any, chat: Any, *item: Any) -> Any:

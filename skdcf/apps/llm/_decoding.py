@@ -10,20 +10,14 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import islice
+from contextlib import suppress
 from typing import Any
 
 _BACKSLASH = re.compile(r"(?s)\\(u[0-9a-fA-F]{4}|[a-zA-Z]+|.)")
 _COMMAND = re.compile(r"\\([a-zA-Z]{2,})")
+_ESCAPED_TWICE = re.compile(r"(?<!\\)\\\\u(?!00[01])[0-9a-fA-F]{4}")
 _HALF_CHARACTER = re.compile(r"u[0-9a-fA-F]{4}")
 _CONTROL = re.compile(r"(?<!\\)((?:\\\\)*)(?:\\(?:u00[01].|[bfrt])|[\x7f-\x9f])")
-_PIECE = re.compile(
-    r"""(?s)'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|[{}\[\]()]|,(?=\s*[}\])])|\b[A-Z]\w+"""
-)
-_CONSTANTS = {"True": "true", "False": "false", "None": "null"}
-# A tuple becomes a list, and a comma before its end goes.
-_BRACKETS = {"(": "[", ")": "]", ",": ""}
-_MOST_PIECES = 20_000  # strings and brackets of one literal that are read
 
 
 def texts_in(value: Any) -> Iterator[str]:
@@ -36,6 +30,41 @@ def texts_in(value: Any) -> Iterator[str]:
     if isinstance(value, Sequence):
         for item in value:
             yield from texts_in(item)
+
+
+def mend_json(text: str, shown: str) -> str:
+    r"""A reply that is to be JSON, as its model meant it.
+
+    A JSON string that holds JSON is what it holds. Letters that were escaped twice
+    (``\\u00e9``) are escaped once, unless what was shown has them so. Backslashes that
+    were meant for themselves are doubled: `mend_backslashes`.
+
+    Parameters
+    ----------
+    text : str
+        The reply.
+    shown : str
+        The texts that the model was shown.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> from skdcf.apps.llm._decoding import mend_json
+    >>> mend_json(r'"{\"text\": \"caf\\u00e9\"}"', "")
+    '{"text": "caf\\u00e9"}'
+    """
+    stripped = text.strip()
+    if stripped.startswith('"') and stripped.endswith('"'):
+        with suppress(ValueError):
+            text = json.loads(stripped)
+
+    def once(match):
+        return match[0] if match[0][1:] in shown else match[0][1:]
+
+    return mend_backslashes(_ESCAPED_TWICE.sub(once, text), shown)
 
 
 def mend_backslashes(text: str, shown: str) -> str:
@@ -86,68 +115,3 @@ def _is_escape(word, commands):
 def clean_json(text: str) -> str:
     """JSON with a space in the place of each escape that stands for a control character."""
     return _CONTROL.sub(r"\1 ", text)
-
-
-def join_stream(body: bytes) -> dict[str, Any]:
-    """The chat completion of a body of server-sent events; ValueError for half of one."""
-    text = ""
-    logprobs = []
-    joined: dict[str, Any] = {}
-    for line in re.split(r"[\r\n]+", body.decode("utf-8", "replace")):
-        name, _, content = line.partition(":")
-        if name != "data" or content.strip() in ("", "[DONE]"):
-            continue
-        chunk = json.loads(content)
-        if chunk.get("error"):
-            return chunk
-        joined["usage"] = chunk.get("usage") or joined.get("usage")
-        for choice in (chunk.get("choices") or ())[:1]:
-            delta = choice.get("delta") or choice.get("message") or {}
-            text += delta.get("content") or ""
-            logprobs += (choice.get("logprobs") or {}).get("content") or []
-            reason = choice.get("finish_reason") or joined.get("finish_reason")
-            joined["finish_reason"] = reason
-    if joined.get("finish_reason") is None:
-        raise ValueError("the stream of the reply has no end")
-    choice = {"message": {"content": text}, "logprobs": {"content": logprobs}}
-    choice["finish_reason"] = joined["finish_reason"]
-    return {"choices": [choice], "usage": joined["usage"]}
-
-
-def read_literal(text: str, start: int) -> tuple[dict[str, Any], int]:
-    """Read the dictionary of Python that begins at a place, as JSON would, and find its end.
-
-    ValueError where there is none.
-    """
-    depth = 0
-    end = start
-    written = []
-    for piece in islice(_PIECE.finditer(text, start), _MOST_PIECES):
-        written += [text[end : piece.start()], _as_json(piece[0])]
-        end = piece.end()
-        depth += (piece[0] in "{[(") - (piece[0] in "}])")
-        if depth <= 0:
-            break
-    try:
-        return json.loads("".join(written)), end
-    except RecursionError as error:
-        raise ValueError(
-            "what begins like a dictionary is no literal of Python"
-        ) from error
-
-
-def _as_json(piece):
-    """A string, a bracket or a constant of Python as JSON writes it."""
-    if piece[0] == "'":
-        inside = re.sub(r'(?s)\\(.)|"', _requoted, piece[1:-1])
-        return f'"{inside}"'
-    if piece[0] == '"':
-        return piece.replace("\\'", "'")
-    return _CONSTANTS.get(piece, _BRACKETS.get(piece, piece))
-
-
-def _requoted(match):
-    """A quotation mark or an escape of a string between single quotes."""
-    if match[0] == '"':
-        return r"\""
-    return "'" if match[1] == "'" else match[0]

@@ -14,10 +14,11 @@ from ..._parameters import Settings, StrOptions
 from ...graphs import GraphBatch, ReasoningGraph
 from . import _client as clients
 from . import _steps
-from ._calls import SENTENCE, CallError
+from ._calls import SENTENCE
 from ._client import ChatClient, Estimate, Step, call_step, count_tokens
+from ._errors import CallError
 from ._reply import Usage
-from ._session import gather_coroutines
+from ._session import MOST_ASKS, MOST_PER_LIMIT, gather_coroutines
 from ._steps import (
     Decompose,
     DeducedGraph,
@@ -208,7 +209,6 @@ _FIRST = 20  # answers that tell what the others cost
 _FEW = 5  # answers that tell it before somebody is asked to agree
 _UNDERRATED = 20  # times that an estimate may be too low before it is made again
 _TOKENS_OF_ANSWER = 300  # a guess, where the model writes the answer
-_TOKENS_OF_CLAIM = 40  # a guess of the tokens of an answer for each claim
 
 
 @dataclass(eq=False, repr=False)
@@ -268,8 +268,9 @@ class ClaimExtractor(TransformerMixin, Settings):
     models, prompts and numbers of other answers.
 
     The metadata of a graph say how it was made: ``answer``, the text; ``written_by``, the
-    model and the prompt where the model wrote it; ``extraction``, the model and the steps,
-    both of which filters compare; ``spans``, the words of the answer that
+    model and the prompt where the model wrote it; ``extraction``, the model, the steps and
+    the parameters that the endpoint does not take (``left_out``), both of which filters
+    compare; ``spans``, the words of the answer that
     state a claim; ``flags``, what was not as it should be; ``no_verdict``, the claims
     on which a judge gave no verdict, of which filters keep none; and ``log_odds_missing``,
     the share of verdicts for which no log odds came (0 stands in the column, and "missing"
@@ -538,7 +539,9 @@ class ClaimExtractor(TransformerMixin, Settings):
             edges = edges.edges
         graph = await self._enrich(chat, make_graph(answer, claims, edges))
         chat.flag(flag_of_text(graph))
-        return self._told(graph, answer, chat.flags, chat.usage)
+        return self._told(
+            graph, answer, chat.flags, usage=chat.usage, left_out=chat.left_out
+        )
 
     def _writer(self):
         sample = self.sample
@@ -589,20 +592,20 @@ class ClaimExtractor(TransformerMixin, Settings):
             metadata["no_verdict"] = np.flatnonzero(no_verdict).tolist()
         if no_odds.any():
             metadata["log_odds_missing"] = float(no_odds.mean())
-            metadata["extraction"] = with_log_odds(
-                metadata.get("extraction"), "missing"
-            )
+            extraction = metadata.get("extraction")
+            metadata["extraction"] = with_log_odds(extraction, "missing")
         return graph.replace(
             features=np.hstack(arrays),
             feature_names=self.feature_names(),
             metadata=metadata,
         )
 
-    def _told(self, graph, answer, flags, usage):
+    def _told(self, graph, answer, flags, *, usage, left_out=()):
         """The graph with metadata that say how it was made, and what became of it."""
         metadata = dict(graph.metadata or {})
         odds = "missing" if metadata.get("log_odds_missing") else True
-        metadata["extraction"] = with_log_odds(self.describe(), odds)
+        extraction = with_log_odds(self.describe(), odds)
+        metadata["extraction"] = with_left_out(extraction, left_out)
         metadata |= {"flags": list(flags)} if flags else {}
         return Extraction(graph.replace(metadata=metadata), answer, tuple(flags), usage)
 
@@ -635,7 +638,7 @@ class ClaimExtractor(TransformerMixin, Settings):
             clients.raise_first(done)
         pairs = zip(answers, done, strict=True)
         done = [self._failed(a, r) if isinstance(r, CallError) else r for a, r in pairs]
-        return _agreeing_on_odds(done)
+        return _agreeing(done)
 
     def _count_first(self, client, answers, share):
         """How many answers come first, to learn from them what the others cost.
@@ -664,9 +667,12 @@ class ClaimExtractor(TransformerMixin, Settings):
         return self._estimated(client, answers, todo, estimates)
 
     def _estimated(self, client, answers, todo, done):
-        total = sum(map(self._expect, todo), np.zeros(3)) * self._learnt(done)
-        cost = None if client.prices is None else total[1:] @ client.prices / 1e6
-        n_calls, n_sent, n_received = map(round, total)
+        total = sum(map(self._expect, todo), np.zeros(4))
+        total[:3] *= self._learnt(done)
+        cost = None if client.prices is None else total[1:3] @ client.prices / 1e6
+        n_calls, n_sent, n_received, most = map(round, total)
+        if client.max_tokens is not None:
+            most = MOST_ASKS * n_calls * client.max_tokens
         return Estimate(
             n_problems=len(answers),
             n_done=len(answers) - len(todo),
@@ -674,6 +680,7 @@ class ClaimExtractor(TransformerMixin, Settings):
             prompt_tokens=n_sent,
             completion_tokens=n_received,
             cost=cost,
+            most_completion_tokens=most,
         )
 
     def _expect(self, answer):
@@ -685,21 +692,21 @@ class ClaimExtractor(TransformerMixin, Settings):
         drawn = getattr(self.sample, "n", int(self.sample is not None))
         n_alternatives = drawn if alternatives is None else len(alternatives)
         steps = self.steps() | ({} if alternatives is None else {"sample": None})
-        n_claims = n // _TOKENS_OF_CLAIM + 1
-        expected = np.zeros(3)
+        n_claims = n // clients.TOKENS_OF_CLAIM + 1
+        expected = np.zeros(4)
         for step in steps.values():
             if isinstance(step, Step):
                 expected += step._expect(shared, n, n_claims, n_alternatives)
         if is_written:
             prompt = count_tokens(self._writer().wording().text)
-            expected += [1, prompt + shared, n]
+            expected += [1, prompt + shared, n, MOST_PER_LIMIT * _steps.LIMIT]
         return expected
 
     def _learnt(self, done):
         """How many times as much as expected the first answers needed that are done."""
         extractions = [e for e in done if isinstance(e, Extraction)][:_FIRST]
         needed = sum((e.usage.needed() for e in extractions), np.zeros(3))
-        expected = sum((self._expect(e.answer) for e in extractions), np.zeros(3))
+        expected = sum((self._expect(e.answer)[:3] for e in extractions), np.zeros(3))
         is_counted = (needed > 0) & (expected > 0)  # endpoints need not count tokens
         return np.divide(needed, expected, out=np.ones(3), where=is_counted)
 
@@ -712,7 +719,8 @@ class ClaimExtractor(TransformerMixin, Settings):
         names = self.feature_names() or None
         table = None if names is None else np.zeros((0, len(names)))
         graph = make_graph(answer, [], ()).replace(features=table, feature_names=names)
-        return self._told(graph, answer, [f"extraction failed: {error}"], Usage())
+        flags = [f"extraction failed: {error}"]
+        return self._told(graph, answer, flags, usage=Usage())
 
 
 def with_log_odds(extraction: Any, odds: bool | str) -> Any:
@@ -726,22 +734,46 @@ def with_log_odds(extraction: Any, odds: bool | str) -> Any:
     return {**extraction, "steps": steps}
 
 
+def with_left_out(extraction: Any, left_out: Iterable[str]) -> Any:
+    """What made a graph, with the parameters that its endpoint does not take.
+
+    Log-probabilities are left out here, as `with_log_odds` says that they are missing.
+    """
+    if not isinstance(extraction, Mapping):
+        return extraction
+    rest = {key: value for key, value in extraction.items() if key != "left_out"}
+    names = sorted(set(left_out) - {"logprobs"})
+    return rest | ({"left_out": names} if names else {})
+
+
+def as_asked(extraction: Any) -> Any:
+    """What was to make a graph, whatever its endpoint made of that."""
+    return with_left_out(with_log_odds(extraction, True), ())
+
+
 def made_as(graph: ReasoningGraph, extraction: Any) -> ReasoningGraph:
-    """A graph without claims, of which no log odds could come, as made like the others."""
+    """A graph without claims, for which not all was asked, as made like the others."""
     if graph.n_claims:
         return graph
     return graph.replace(metadata={**(graph.metadata or {}), "extraction": extraction})
 
 
-def _agreeing_on_odds(done):
-    """Extractions, of which those without claims say of log odds what the others say."""
-    missing = [
-        e.graph for e in done if (e.graph.metadata or {}).get("log_odds_missing")
-    ]
-    if not missing:
-        return done
-    extraction = missing[0].metadata["extraction"]
-    return [replace(e, graph=made_as(e.graph, extraction)) for e in done]
+def _agreeing(done):
+    """Extractions of one run, which say alike what their endpoint does not give or take.
+
+    Not every answer needs every call, and one without claims needs hardly any.
+    """
+    made = [e.graph.metadata["extraction"] for e in done]
+    left_out = {name for each in made for name in each.get("left_out", ())}
+    missing = [e.graph for e in done if e.graph.metadata.get("log_odds_missing")]
+    out = []
+    for e, extraction in zip(done, made, strict=True):
+        graph = e.graph
+        if missing and not graph.n_claims:
+            extraction = missing[0].metadata["extraction"]
+        metadata = graph.metadata | {"extraction": with_left_out(extraction, left_out)}
+        out.append(replace(e, graph=graph.replace(metadata=metadata)))
+    return out
 
 
 def _as_columns(table, names, graph):

@@ -28,13 +28,14 @@ from ..labelling.sources import LabelSource, set_label_sources
 from . import _calls as calls
 from . import _client as clients
 from ._client import ChatClient, Step, number_texts
+from ._errors import CallError
 from ._extractor import (
     Answer,
     ClaimExtractor,
+    as_asked,
     cut_answer,
     made_as,
     read_answers,
-    with_log_odds,
 )
 from ._reply import Usage
 
@@ -221,6 +222,10 @@ class Merge(Step):
     def _question(self, claims, problem):
         return {"question": problem, "claims": list(claims)}
 
+    def _schema(self, question):
+        longest = 2 * len(join_claims(question["claims"])) + 200
+        return calls.schema_of(self._reply, longest=longest)
+
     def _read(self, reply, claims, problem):
         return calls.read_texts([reply.text])[0]
 
@@ -232,7 +237,7 @@ class Merge(Step):
             refused = await self._refused(
                 chat, claims, problem, dropped=dropped, text=text
             )
-        except calls.CallError as error:
+        except CallError as error:
             return MergedText(join_claims(claims), flag=f"not merged: {error}")
         if refused:
             flag = f"not merged: {len(refused)} sentences added something"
@@ -256,8 +261,9 @@ class Merge(Step):
             ]
 
         prompt = calls.load_prompt("entailment")
-        schema = calls.schema_of(_ENTAILED, n)
-        return await chat.ask(prompt, request, read, schema=schema)
+        schema = calls.schema_of(_ENTAILED, n_rows=n)
+        limit = self._limit(n)
+        return await chat.ask(prompt, request, read, schema=schema, limit=limit)
 
 
 async def _at_once(function, *arguments):
@@ -532,7 +538,7 @@ class ConformalFactualityPipeline(Settings):
             return self.extractor.transform(graphs)
         extraction = self.extractor.describe()
         extractions = [(graph.metadata or {}).get("extraction") for graph in graphs]
-        asked = [with_log_odds(m, True) for m in extractions]
+        asked = [as_asked(m) for m in extractions]
         differing = [m for m in asked if m is not None and m != extraction]
         if differing and reason_in_force() is None:
             raise ValueError(
@@ -633,8 +639,8 @@ class ConformalFactualityPipeline(Settings):
         if not hasattr(filter, "provenance_"):
             return extraction
         for value in map(_read_json, filter.provenance_.get("extraction", ())):
-            # Where log odds are missing, they may be missing again.
-            if with_log_odds(value, True) == extraction:
+            # What an endpoint did not give or take, it may not give or take again.
+            if as_asked(value) == extraction:
                 extraction = value
         expected = []
         for item in items:

@@ -27,6 +27,9 @@ class Reply:
     tokens : list of str
         The words of the reply to which ``top_logprobs`` belong; where it is empty, each
         is taken to be the likeliest one in its place.
+    left_out : list of str
+        Parameters that the endpoint does not take for this model, or takes in a form that
+        says less.
     """
 
     text: str
@@ -35,6 +38,7 @@ class Reply:
     prompt_tokens: int = 0
     completion_tokens: int = 0
     tokens: list[str] = field(default_factory=list)
+    left_out: list[str] = field(default_factory=list)
 
 
 @dataclass

@@ -1,8 +1,7 @@
 """Calls in flight: how many at once, each of them once, and what they cost.
 
-With a cache, replies are on disk as soon as they could be read, in one SQLite table from
-the digest of a call to the reply as JSON: what a killed program had is not asked for
-again. Unreadable replies are not stored, so they are asked for again.
+With a cache, replies are on disk as soon as they could be read: what a killed program had
+is not asked for again. Unreadable replies are not stored, so they are asked for again.
 
 Each client has one `Engine`: one loop in a thread of its own, with warm
 connections, one bound of calls and one cache for whoever calls, from whatever thread. A
@@ -16,23 +15,27 @@ import json
 import logging
 import os
 import sqlite3
+import sys
 import threading
 import time
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 from tqdm.auto import tqdm
 
 from ..._checks import warn
 from ...exceptions import ParameterWarning
-from ._calls import Call, CallError, EndpointError, UnreadableError
-from ._decoding import mend_backslashes, texts_in
-from ._patience import Slots
+from ._calls import Call
+from ._decoding import mend_json, texts_in
+from ._errors import CallError, EndpointError, UnreadableError
+from ._pace import Pace
 from ._reply import Reply, Usage
 
-_MOST_ASKS = 3
+#: How often a reply is asked for that cannot be used.
+MOST_ASKS = 3
+#: All askings together may have as many times the tokens of the first.
+MOST_PER_LIMIT = sum(2**number for number in range(MOST_ASKS))
 _WARMER = 0.3  # the temperature rises by this with each asking, up to 1
 _WARMEST = 1.0  # the highest temperature, unless the first call was warmer
 _MOST_CHARACTERS = 6  # characters of a prompt for each token that its server counts
@@ -42,68 +45,9 @@ CUT_PROMPT = (
     "the endpoint counted far fewer tokens than a prompt has, and may have cut it: raise "
     "the length of its context"
 )
+_SILENCE = 60.0  # seconds without a reply after which it is said
 _SHOWN_BACK = 4000  # characters that are shown of a reply that could not be read
 _LOG = logging.getLogger("skdcf.apps.llm")
-
-
-_BUSY_SECONDS = 60  # longest time that another program may hold the file of the cache
-_TABLE = """PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;
-CREATE TABLE IF NOT EXISTS replies (key TEXT PRIMARY KEY, reply TEXT NOT NULL,
-prompt TEXT NOT NULL, time REAL NOT NULL)"""
-
-
-class ReplyCache:
-    """Replies by the digest of their call, in a file.
-
-    Several programs may use a file at once. Only its owner may read it: it holds texts of
-    users, though never the key of an API.
-    """
-
-    def __init__(self, path):
-        path = Path(path)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.touch(0o600)  # SQLite gives its other files the same mode
-        path.open("ab").close()  # a folder is refused here, before its mode is changed
-        path.chmod(0o600)
-        # SQLite does not wait while another program changes the journal mode.
-        end = time.monotonic() + _BUSY_SECONDS
-        while True:
-            self._db = sqlite3.connect(
-                path,
-                timeout=_BUSY_SECONDS,
-                check_same_thread=False,
-                isolation_level=None,
-            )
-            self.close = self._db.close
-            try:
-                self._db.executescript(_TABLE)
-                return
-            except sqlite3.DatabaseError as error:
-                self.close()
-                code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-                if code != sqlite3.SQLITE_BUSY or time.monotonic() > end:
-                    raise ValueError(
-                        f"cache {os.fspath(path)!r} cannot be used ({error}): name another "
-                        "file, or remove it if no other program uses it"
-                    ) from error
-            time.sleep(0.02)
-
-    def get(self, key: str) -> tuple[str, str] | None:
-        """The reply to a call, as JSON, and the name of its prompt; None without one."""
-        query = "SELECT reply, prompt FROM replies WHERE key = ?"
-        return self._db.execute(query, (key,)).fetchone()
-
-    def __setitem__(self, key: str, reply: tuple[str, str]):
-        row = key, *reply, time.time()
-        self._db.execute("INSERT OR REPLACE INTO replies VALUES (?, ?, ?, ?)", row)
-
-    def purge(self, seconds: float) -> int:
-        """Remove replies at least that old, from the disk as well, and count them."""
-        query = "DELETE FROM replies WHERE time <= ?"
-        count = self._db.execute(query, (time.time() - seconds,)).rowcount
-        self._db.execute("VACUUM")
-        self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        return count
 
 
 @dataclass
@@ -121,12 +65,12 @@ class _Conversation:
 class Engine:
     """What a client keeps between its runs."""
 
-    def __init__(self, transport, cache, in_flight):
-        self.transport = transport
+    def __init__(self, transport, settings, cache):
+        self.in_flight = settings["in_flight"]
+        self.transport = transport(settings, Pace(self.in_flight))
         self.cache = cache
-        self.in_flight = in_flight
-        self.slots = Slots(in_flight)
-        self.transport.slots = self.slots
+        self.replied = time.monotonic()  # when the last call ended
+        self.thinking = set()  # models whose thoughts take more tokens than a reply
         # Each by the digest of its call.
         self.conversations: dict[str, _Conversation] = {}
         self.usage = Usage()  # sum over all runs
@@ -234,10 +178,14 @@ class Session:
         first = call
         reply: Any = None
         fault = ""
-        for number in range(_MOST_ASKS):
+        for number in range(MOST_ASKS):
             if number:
                 call = _vary(again(first, reply, fault), first, number)
-            reply = await self._fetch(call, usage, allowance)
+                if reply.finish_reason in ("length", "malformed"):
+                    call = replace(call, structured=False)
+            reply = await self._fetch(self._limited(call, number), usage, allowance)
+            if reply.finish_reason == "length" and _is_thought(reply.text):
+                self.engine.thinking.add(call.model)
             try:
                 read(reply)
             except ValueError as error:
@@ -250,6 +198,18 @@ class Session:
             reply.text,
         )
 
+    def _limited(self, call, number):
+        """The call with the length that its reply may have at this asking.
+
+        A limit of the caller's holds. Ours grows with each asking, and does not hold for
+        models that need more tokens to think than to reply.
+        """
+        if self.max_tokens is not None or call.max_tokens is None:
+            return call
+        if call.model in self.engine.thinking:
+            return replace(call, max_tokens=None)
+        return replace(call, max_tokens=call.max_tokens * 2**number)
+
     def _store(self, key, reply, prompt):
         """Keep a reply, which was paid for: a full disk does not take it from the run."""
         try:
@@ -261,34 +221,34 @@ class Session:
             )
 
     async def _fetch(self, call, usage, allowance):
-        async with self.engine.slots:
-            if (n := len(self._errors)) >= max(10, 2 * self.engine.in_flight):
-                raise EndpointError(
-                    f"the last {n} calls have failed: no more are made. The last one: "
-                    f"{self._errors[-1]}"
-                )
-            allowance.take()
-            begin = time.monotonic()
-            reply = Reply("", "failed")
-            try:
-                reply = await self.engine.transport.complete(call, usage)
-                self._errors.clear()
-            except CallError as error:
-                self._errors.append(str(error))
-                raise
-            finally:
-                _LOG.info(
-                    "call model=%s prompt=%s outcome=%s seconds=%.2f tokens=%d+%d",
-                    call.model,
-                    call.prompt,
-                    reply.finish_reason,
-                    time.monotonic() - begin,
-                    reply.prompt_tokens,
-                    reply.completion_tokens,
-                )
-            usage.add(reply)
-            self.engine.usage.add(reply)
-            return reply
+        if (n := len(self._errors)) >= max(10, 2 * self.engine.in_flight):
+            raise EndpointError(
+                f"the last {n} calls have failed: no more are made. The last one: "
+                f"{self._errors[-1]}"
+            )
+        allowance.take()
+        begin = time.monotonic()
+        reply = Reply("", "failed")
+        try:
+            reply = await self.engine.transport.complete(call, usage)
+            self._errors.clear()
+        except CallError as error:
+            self._errors.append(str(error))
+            raise
+        finally:
+            self.engine.replied = time.monotonic()
+            _LOG.info(
+                "call model=%s prompt=%s outcome=%s seconds=%.2f tokens=%d+%d",
+                call.model,
+                call.prompt,
+                reply.finish_reason,
+                self.engine.replied - begin,
+                reply.prompt_tokens,
+                reply.completion_tokens,
+            )
+        usage.add(reply)
+        self.engine.usage.add(reply)
+        return reply
 
 
 @dataclass
@@ -312,7 +272,8 @@ class Allowance:
 class Chat:
     """A session together with the model that is asked in it for one problem.
 
-    ``usage`` counts what the problem cost, and ``flags`` says what was not as it should be.
+    ``usage`` counts what the problem cost, ``flags`` says what was not as it should be, and
+    ``left_out`` names the parameters that the endpoint did not take.
     """
 
     session: Session
@@ -320,6 +281,7 @@ class Chat:
     allowance: Allowance
     usage: Usage = field(default_factory=Usage)
     flags: list[str] = field(default_factory=list)
+    left_out: set[str] = field(default_factory=set)
 
     def of(self, model: str | None) -> Chat:
         """The same problem with another model; None is this one."""
@@ -330,10 +292,13 @@ class Chat:
         if text is not None and text not in self.flags:
             self.flags.append(text)
 
-    async def ask(self, prompt, content, read, again=None, schema=None, **options):
+    async def ask(
+        self, prompt, content, read, *, again=None, schema=None, limit=None, **options
+    ):
         """What ``read`` makes of the reply to a text, or to an object.
 
-        Backslashes are mended in a reply that is to be JSON.
+        ``limit`` is how many tokens the reply may have if the caller of the client does
+        not say. Backslashes are mended in a reply that is to be JSON.
         """
         shown = "\n".join(texts_in(content))
         if isinstance(content, dict):
@@ -341,21 +306,28 @@ class Chat:
         n_characters = len(prompt.text) + len(content)
 
         def read_mended(reply):
+            self.left_out.update(reply.left_out)
             if _FEWEST_TOKENS <= reply.prompt_tokens < n_characters / _MOST_CHARACTERS:
                 self.flag(CUT_PROMPT)
                 self.session.engine.warn_once(CUT_PROMPT)
             if schema is not None:
-                reply = replace(reply, text=mend_backslashes(reply.text, shown))
+                reply = replace(reply, text=mend_json(reply.text, shown))
             return read(reply)
 
         messages = (("system", prompt.text), ("user", content))
         options["schema"] = json.dumps(schema) if schema else None
-        options["max_tokens"] = options.get("max_tokens") or self.session.max_tokens
+        asked = options.get("max_tokens") or self.session.max_tokens
+        options["max_tokens"] = asked or limit
         call = Call(self.model or "", messages, prompt=prompt.name, **options)
         again = again or _complain
         return await self.session.ask(
             call, read_mended, again, usage=self.usage, allowance=self.allowance
         )
+
+
+def _is_thought(text):
+    """Whether a text that was cut off holds nothing but what the model thought."""
+    return not text.strip() or ("<think>" in text and "</think>" not in text)
 
 
 def _vary(call, first, number):
@@ -410,8 +382,31 @@ async def gather_all(session, items, work, model, show=False):
     # So many that no slot waits for work.
     n_workers = min(len(items), 2 * session.engine.in_flight)
     with tqdm(total=len(items), desc="extract", disable=not show) as bar:
-        await gather_coroutines(*(worker() for _ in range(n_workers)))
+        waiting = asyncio.create_task(_say_what_is_waited_for(session.engine, bar))
+        try:
+            await gather_coroutines(*(worker() for _ in range(n_workers)))
+        finally:
+            waiting.cancel()
     return results, session.usage
+
+
+async def _say_what_is_waited_for(engine, bar):
+    """Say after each minute without a reply that calls wait for one, and whose."""
+    said = time.monotonic()
+    while True:
+        await asyncio.sleep(max(said + _SILENCE - time.monotonic(), 0.0))
+        last = max(said, engine.replied)
+        if time.monotonic() - last >= _SILENCE:
+            text = (
+                f"{len(engine.conversations)} calls wait for {engine.transport.name}, and "
+                f"none has ended for {time.monotonic() - engine.replied:.0f} s: the server is "
+                "slow, or refuses them for now. The log of skdcf.apps.llm has each call"
+            )
+            _LOG.warning(text)
+            if not bar.disable:
+                bar.write(text, file=sys.stderr)
+            last = time.monotonic()
+        said = last
 
 
 async def gather_coroutines(*work):

@@ -23,9 +23,10 @@ import numpy as np
 from ..._parameters import Number, StrOptions, positive
 from ...edges import chain_edges, cited_edges
 from . import _calls as calls
-from ._calls import UnreadableError, number_rows
+from ._calls import number_rows
 from ._client import COMMON, Step, context_of, number_texts, tabled
 from ._decoding import texts_in
+from ._errors import UnreadableError
 from ._session import gather_coroutines
 
 _BULLET = re.compile(r"^\s*(?:[-*\u2022]\s+|\d+[.)]\s+)")
@@ -52,6 +53,8 @@ _NO_ODDS = (
     "judge_log_odds is missing: ask for none (log_odds=False, or --no-log-odds), or use an "
     "endpoint that has them"
 )
+#: Most tokens of an answer that a model writes, unless somebody says how many.
+LIMIT = 2100
 _LONGEST_REFUSAL = 400  # characters; a longer text says something
 REPAIRED = "graph repaired: edges to later claims, unknown ones and loops left out"
 CHAINED = "graph unreadable: every claim builds on the one before it"
@@ -113,6 +116,12 @@ class Decompose(Step):
 
     def _question(self, answer, problem):
         return {"question": problem, "answer": answer}
+
+    def _schema(self, question):
+        n_letters = len(question["answer"])
+        most = min(n_letters // 6 + 5, self.max_claims + 1)
+        longest = 2 * n_letters + 200
+        return calls.schema_of(self._reply, most_rows=most, longest=longest)
 
     def _read(self, reply, answer, problem):
         texts = calls.read_texts([getattr(row, "text", row) for row in reply.claims])
@@ -249,6 +258,8 @@ def _edges(rows):
     """Edges of a reply; ValueError says what is wrong with it, for the next asking."""
     n = len(rows)
     for row in rows:
+        if row.builds_on == [0]:  # as there is no claim 0
+            row.builds_on = []
         if wrong := [u for u in row.builds_on if not 1 <= u <= n or u == row.claim]:
             raise ValueError(f"claim {row.claim} builds on {wrong[0]}")
     try:
@@ -358,7 +369,9 @@ class SampleAnswers(Step):
         def read(reply):
             return _said(reply, flag)
 
-        return await chat.ask(self.wording(), question, read, again, seed=seed, **how)
+        return await chat.ask(
+            self.wording(), question, read, again=again, limit=LIMIT, seed=seed, **how
+        )
 
 
 def _with_passages(problem, context):
@@ -572,7 +585,7 @@ class Verify(Step):
         if n_none := np.isnan(table[:, 0]).sum():
             chat.flag(f"{n_none} of {n} claims have no verdict")
         engine = chat.session.engine
-        refused = "logprobs" in engine.transport.warned_of
+        refused = "logprobs" in chat.left_out
         if self.log_odds and not refused and np.isnan(table[:, 1]).sum() > n_none:
             engine.warn_once(_NO_ODDS)
         return table[:, : len(self.names)]
@@ -581,6 +594,8 @@ class Verify(Step):
         """Ask for verdict and log odds of one claim, or of all."""
         n = graph.n_claims
         kind = self._reply if v is None else calls.Verdict
+        if not self.why:
+            kind = calls.BareVerdict
         question = self._question(graph, v)
         shown = "\n".join(texts_in(question))
 
@@ -592,11 +607,16 @@ class Verify(Step):
             table = _judged([row.verdict for row in rows], reply)
             return table[np.argsort([row.claim for row in rows])]
 
-        schema = calls.schema_of(kind, n) if self.why else None
+        schema = calls.schema_of(kind, n_rows=n)
         odds = bool(self.log_odds)
         try:
             return await chat.ask(
-                self.wording(), question, read, schema=schema, logprobs=odds
+                self.wording(),
+                question,
+                read,
+                schema=schema,
+                limit=self._limit(1 if v is not None else n),
+                logprobs=odds,
             )
         except UnreadableError:
             return np.full((n if v is None else 1, 2), np.nan)

@@ -1,4 +1,4 @@
-"""Requests over HTTP with the openai client's own, tried again where that may help.
+"""Requests over HTTP with the openai client's own, tried again if that may help.
 
 Connections and encodings are the client's. What calls it has retries of its own, since a
 pause that a server asks for has to hold for all calls in flight, and each attempt needs
@@ -6,12 +6,13 @@ one deadline that includes its body. Of the environment nothing is sent but what
 caller names, and no redirect is followed: texts and keys stay with the host they are for.
 """
 
+from __future__ import annotations
+
 import asyncio
 import inspect
 import json
 import logging
 import os
-import random
 import re
 import time
 from collections.abc import Mapping
@@ -22,13 +23,13 @@ from urllib.parse import urlsplit
 
 from ..._checks import import_extra, is_loopback, warn
 from ...exceptions import ParameterWarning
-from . import _calls as calls
-from ._calls import CallError, EndpointError, PassingError
-from ._patience import LONGEST_WAIT, RateLimit, read_wait
+from . import _pace as pacing
+from ._errors import CallError, EndpointError, PassingError
 from ._reply import Reply
+from ._response import ODD, SHORT, fault_of, read_reply, read_wait
 
-#: What llama.cpp says of a reply that its own parser cannot read.
-_MALFORMED = "produced output that does not match the expected"
+#: What servers say of a reply of their model that does not have the form asked for.
+_MALFORMED = ("produced output that does not match", "json_validate_failed")
 _MOST_BYTES = 32 * 2**20  # bytes of one reply
 _MOST_OF_ERROR = 64 * 2**10  # bytes of an error that are read
 #: What not every model takes, and words by which a refusal speaks of it.
@@ -40,16 +41,18 @@ _OPTIONAL = {
     "temperature": ("temperature",),
     "seed": ("seed",),
 }
+_BOUNDS = re.compile(r"(?i)\b(?:max|min)(?:Items|Length)\b")
 _SHORTEST_SECRET = 8  # letters of a key; shorter ones, such as "none", stand for no key
 
 
 class FunctionTransport:
     """A function of the caller's in the place of an endpoint."""
 
-    warned_of = frozenset()
+    name = "the function"
 
-    def __init__(self, settings):
+    def __init__(self, settings, pace):
         self._function = function = settings["complete"]
+        self._pace = pace
         module = getattr(function, "__module__", "")
         named: Mapping[str, inspect.Parameter] = {}
         self.identity = f"{module}.{getattr(function, '__qualname__', '')}"
@@ -62,8 +65,9 @@ class FunctionTransport:
         """Call the function, which returns a text or a Reply, at once or to be awaited."""
         names = "model", "schema", "temperature", "seed", "max_tokens", "logprobs"
         options = {n: getattr(call, n) for n in names} if self._takes_options else {}
-        out = self._function(_messages_of(call), **options)
-        out = await out if inspect.isawaitable(out) else out
+        async with self._pace.slot():
+            out = self._function(_messages_of(call), **options)
+            out = await out if inspect.isawaitable(out) else out
         if not isinstance(out, str | Reply):
             raise CallError(
                 f"the client returned a {type(out).__name__}, but must return a text"
@@ -77,19 +81,17 @@ class FunctionTransport:
 class Endpoint:
     """Calls to an endpoint that speaks the chat-completions protocol."""
 
-    def __init__(self, settings):
-        url = settings["base_url"]
-        self._extra = settings["extra"] or {}
+    def __init__(self, settings, pace):
         self._settings = settings
+        self._pace = pace
+        self._extra = settings["extra"] or {}
+        url = settings["base_url"]
         self._url = urlsplit(url)
+        self.name = self._url.netloc
         #: Endpoint and extras as they stand in the names of replies.
         self.identity = [url, self._extra] if self._extra else url
-        #: For each model the first way in which each of its parameters is sent.
-        self._ways = {}
-        #: What was left out with a warning, since the endpoint refuses it.
-        self.warned_of = set()
-        self._limit = RateLimit(lambda n: _back_off(n))
-        self.slots: Any = None  # slots of the engine, which bounds all calls
+        self._learnt = {}  # the way in which each parameter is sent, by (model, name)
+        self._accepted = set()  # the same names, once the first way has succeeded
         self._client: Any = None
 
     def _connect(self):
@@ -120,119 +122,6 @@ class Endpoint:
             for logger in _their_loggers():
                 logger.removeFilter(self._mask_record)
 
-    def _mask_record(self, record):
-        """A filter of log records, also of other packages: they hold no key."""
-        message = record.getMessage()
-        if (masked := self.mask(message)) != message:
-            record.msg = masked
-            record.args = ()
-        return True
-
-    def mask(self, text):
-        """Mask the keys in a text, also where JSON escapes letters of them."""
-        plain = re.sub(r"\\u([0-9a-fA-F]{4})", lambda m: chr(int(m[1], 16)), text)
-        plain = re.sub(r'\\(["\\/])', r"\1", plain)
-        masked = self._secrets.sub("***", plain)
-        return self._secrets.sub("***", text) if masked == plain else masked
-
-    async def complete(self, call, usage):
-        """The reply to a call; CallError where there is none after all attempts."""
-        self._connect()
-        n_sent = 0
-
-        async def request():
-            nonlocal n_sent
-            usage.retries += n_sent > 0
-            n_sent += 1
-            return await self._attempt(call)
-
-        most = self._settings["max_retries"]
-        for attempt in range(most + 1):
-            try:
-                return self._without_keys(await self._limit.attempt(request))
-            except PassingError as error:
-                problem, wait = (*error.args, None)[:2]
-            if wait is not None and wait > LONGEST_WAIT:
-                break
-            if wait is not None:
-                self._limit.pause(wait)
-            elif attempt < most:
-                await asyncio.sleep(_back_off(attempt))
-        raise CallError(f"no reply after {attempt + 1} attempts: {self.mask(problem)}")
-
-    def _without_keys(self, reply):
-        """A server may say a key back; it is neither stored nor shown."""
-        if self.mask(whole_reply := reply.text + "".join(reply.tokens)) == whole_reply:
-            return reply
-        return replace(reply, text=self.mask(reply.text), top_logprobs=[], tokens=[])
-
-    async def _attempt(self, call):
-        """One request; without what the model refuses, which is finite, another one."""
-        while True:
-            ways = _ways_of(call)
-            begin = self._ways.setdefault(call.model, dict.fromkeys(ways, 0))
-            left = {name: w[begin[name] :] or w[-1:] for name, w in ways.items()}
-            sent = {k: v for way, *_ in left.values() for k, v in way.items()}
-            status, body, headers = await self._send(sent | self._extra)
-            if 200 <= status < 300:
-                return calls.read_reply(body)
-            message = self._message(body)
-            several_ways = {name for name, w in left.items() if len(w) > 1}
-            if status >= 500 and _MALFORMED in message:
-                return Reply("", finish_reason="malformed")
-            if (name := _refused(status, body, message.lower(), several_ways)) is None:
-                fault = calls.fault_of(status, message, read_wait(headers, message))
-                if 300 <= status < 400 and self._limit.has_succeeded:
-                    # A gateway answers so on its way to another server.
-                    raise PassingError(*fault.args)
-                raise fault
-            if begin[name] == 0 and name in ("temperature", "seed", "logprobs"):
-                self.warned_of.add(name)
-                warn(
-                    f"the endpoint does not accept {name!r}; later calls leave it out",
-                    ParameterWarning,
-                )
-            _fall_back(begin, name, len(ways[name]) - len(left[name]), message.lower())
-
-    async def _send(self, body):
-        """Send one request, and return status, body and headers."""
-        self._client.cookies.clear()
-        route = self._url.path.rstrip("/") + "/chat/completions"
-        url = self._url._replace(path=route).geturl()
-        sent = json.dumps(body)
-        stream = self._client.stream("POST", url, content=sent, headers=self._headers)
-        begun = time.monotonic()
-        try:
-            async with asyncio.timeout(self._settings["timeout"]), stream as response:
-                return await _read(response)
-        except Exception as error:  # from whichever HTTP library the client uses
-            problem = f"{type(error).__name__} ({str(error)[: calls.SHORT]})"
-            is_slow = isinstance(error, TimeoutError)
-        # Outside of "except": the client's errors hold the request with its key.
-        if is_slow:
-            await self._slow_down(begun)
-        raise PassingError(self.mask(problem))
-
-    async def _slow_down(self, begun):
-        """Have fewer calls in flight after one that began at a time and took too long."""
-        most = self.slots.most
-        if self.slots.halve(begun) and most == self._settings["in_flight"]:
-            warn(
-                f"a call took longer than {self._settings['timeout']:g} s: {self.slots.most} "
-                f"calls are in flight at once from now on, and no longer {most}. A server "
-                "that works on one call at a time needs a longer timeout, or a smaller "
-                "in_flight",
-                ParameterWarning,
-            )
-        await self.slots.give_way()
-
-    def _message(self, body):
-        """What a server says of an error, in one line and without keys."""
-        text = body.decode("utf-8", "replace")
-        with suppress(ValueError, RecursionError):
-            text = json.dumps(json.loads(text), ensure_ascii=False)
-        return " ".join(self.mask(text).split())
-
     def _read_key(self, variable):
         value = os.environ.get(variable, "").strip()
         if not value:
@@ -246,6 +135,159 @@ class Endpoint:
                 f"the environment variable {variable} holds letters that no header can hold"
             )
         return value
+
+    def _mask_record(self, record):
+        """A filter of log records, also of other packages: they hold no key."""
+        message = record.getMessage()
+        if (masked := self._mask(message)) != message:
+            record.msg = masked
+            record.args = ()
+        return True
+
+    def _mask(self, text):
+        """Mask the keys in a text, also if JSON escapes letters of them."""
+        plain = re.sub(r"\\u([0-9a-fA-F]{4})", lambda m: chr(int(m[1], 16)), text)
+        plain = re.sub(r'\\(["\\/])', r"\1", plain)
+        masked = self._secrets.sub("***", plain)
+        return self._secrets.sub("***", text) if masked == plain else masked
+
+    async def complete(self, call, usage):
+        """The reply to a call; CallError if there is none after all attempts."""
+        self._connect()
+        n_sent = 0
+
+        async def request():
+            nonlocal n_sent
+            usage.retries += n_sent > 0
+            n_sent += 1
+            return await self._attempt(call)
+
+        most = self._settings["max_retries"]
+        for attempt in range(most + 1):
+            try:
+                return self._without_keys(await self._pace.attempt(request))
+            except PassingError as error:
+                problem = self._mask(str(error))
+                wait = error.wait
+            if wait is not None and wait > pacing.LONGEST_WAIT:
+                break
+            if wait is not None:
+                self._pace.pause(wait)
+            elif attempt < most:
+                await asyncio.sleep(pacing.back_off(attempt))
+        raise CallError(f"no reply after {attempt + 1} attempts: {problem}")
+
+    def _without_keys(self, reply):
+        """A server may say a key back; it is neither stored nor shown."""
+        whole_reply = reply.text + "".join(reply.tokens)
+        if self._mask(whole_reply) == whole_reply:
+            return reply
+        return replace(reply, text=self._mask(reply.text), top_logprobs=[], tokens=[])
+
+    async def _attempt(self, call):
+        """One request, and others without what the server refuses, which are finitely many.
+
+        What it refuses holds for all calls only if the request without it succeeds, and
+        none with it has.
+        """
+        ways = _ways_of(call)
+        sent_as = {
+            name: min(self._learnt.get((call.model, name), 0), len(ways[name]) - 1)
+            for name in ways
+        }
+        for_this_call = set()
+        while True:
+            body: dict = {}
+            for name, way in sent_as.items():
+                body |= ways[name][way]
+            status, content, headers = await self._send(body | self._extra)
+            message = self._message(content)
+            if 200 <= status < 300:
+                reply = read_reply(content, wants_json=call.schema is not None)
+                left_out = self._learn(call.model, ways, sent_as, for_this_call)
+                return replace(reply, left_out=left_out)
+            if any(words in message for words in _MALFORMED):
+                return Reply("", finish_reason="malformed")
+            left = {name for name, way in sent_as.items() if way + 1 < len(ways[name])}
+            name = _refused(status, content, message.lower(), left)
+            if name is None:
+                raise self._fault(status, message, headers)
+            if name == "max_tokens" and "context" in message.lower():
+                for_this_call.add(name)
+                sent_as[name] = len(ways[name]) - 1
+            elif name == "response_format" and not _BOUNDS.search(message):
+                # Where no schema is taken, none without bounds is.
+                sent_as[name] = min(max(sent_as[name] + 1, 2), len(ways[name]) - 1)
+            else:
+                sent_as[name] += 1
+
+    def _learn(self, model, ways, sent_as, for_this_call):
+        """Learn from a success, and list what the endpoint does not take of such a call."""
+        left_out = []
+        for name, way in sent_as.items():
+            if len(ways[name]) == 1:
+                continue
+            known = self._learnt.get((model, name), 0)
+            if way == 0:
+                self._accepted.add((model, name))
+            elif way > known and name not in for_this_call:
+                if (model, name) in self._accepted:
+                    continue
+                self._learnt[model, name] = known = way
+                if not _says_as_much(name, way):
+                    _say_what_was_learnt(model, name, ways[name][way])
+            if 0 < way <= known and not _says_as_much(name, way):
+                left_out.append(name)
+        return left_out
+
+    def _fault(self, status, message, headers):
+        """The error that a response stands for."""
+        if status == 404:
+            url = self._url._replace(query="").geturl()
+            message += f" (asked: POST {url}/chat/completions"
+            versioned = re.search(r"/v\d", self._url.path)
+            message += ")" if versioned else f"; did you mean base_url {url}/v1?)"
+            return EndpointError(f"status 404: {message}")
+        wait = read_wait(headers, message)
+        return fault_of(status, message, wait, self._pace.has_succeeded)
+
+    async def _send(self, body):
+        """Send one request, and return status, body and headers."""
+        self._client.cookies.clear()
+        route = self._url.path.rstrip("/") + "/chat/completions"
+        url = self._url._replace(path=route).geturl()
+        sent = json.dumps(body)
+        stream = self._client.stream("POST", url, content=sent, headers=self._headers)
+        begun = time.monotonic()
+        try:
+            async with asyncio.timeout(self._settings["timeout"]), stream as response:
+                return await _read(response)
+        except Exception as error:  # from whichever HTTP library the client uses
+            problem = f"{type(error).__name__} ({str(error)[:SHORT]})"
+            is_slow = isinstance(error, TimeoutError)
+        # Outside of "except": the client's errors hold the request with its key.
+        if is_slow:
+            self._slow_down(begun)
+        raise PassingError(self._mask(problem))
+
+    def _slow_down(self, begun):
+        """Have fewer calls in flight after one that began at a time and took too long."""
+        most = self._pace.in_flight
+        if self._pace.halve(begun) and most == self._settings["in_flight"]:
+            warn(
+                f"a call took longer than {self._settings['timeout']:g} s: "
+                f"{self._pace.in_flight} calls are in flight at once from now on, and no "
+                f"longer {most}. A server that works on one call at a time needs a longer "
+                "timeout, or a smaller in_flight",
+                ParameterWarning,
+            )
+
+    def _message(self, body):
+        """What a server says of an error, in one line and without keys."""
+        text = body.decode("utf-8", "replace")
+        with suppress(ValueError, RecursionError):
+            text = json.dumps(json.loads(text), ensure_ascii=False)
+        return " ".join(self._mask(text).split())
 
 
 async def _read(response):
@@ -272,31 +314,48 @@ def _their_loggers():
 
 def _refused(status, body, message, left):
     """Name of a parameter that the endpoint does not take, or None."""
-    if status not in (400, 422, 500, 501):
+    if status not in (400, 403, 422, 500, 501):
         return None
-    with suppress(*calls.ODD):
+    with suppress(*ODD):
         named = json.loads(body)["error"]["param"]
         message = named.lower() if isinstance(named, str) and named else message
     if status >= 500:  # which may pass, unless a template of the server says it
-        left &= {"system"}
+        left = left & {"system"}
     for name, words in _OPTIONAL.items():
         if name in left and any(word in message for word in words):
             return name
     return None
 
 
-def _fall_back(begin, name, way, message):
-    """Send a parameter in its next way from now on, calls in flight or not."""
-    following = 2 if name == "max_tokens" and "context" in message else way + 1
-    begin[name] = max(begin[name], following)
+def _says_as_much(name, way):
+    """Whether a parameter is the same under another name, or without bounds alone."""
+    return way == 1 and name in ("max_tokens", "response_format")
 
 
-def _back_off(attempt):
-    return min(0.5 * 2**attempt, 60) * (1 - 0.25 * random.random())
+def _say_what_was_learnt(model, name, way):
+    """Warn of a parameter that is left out of later calls, or says less in them."""
+    instead = {
+        "system": "begin the user's message with it",
+        "response_format": "ask for any JSON object" if way else "leave it out",
+    }
+    warn(
+        f"the endpoint does not accept {name!r} for the model {model!r}: later calls "
+        f"{instead.get(name, 'leave it out')}",
+        ParameterWarning,
+    )
 
 
 def _messages_of(call):
     return [{"role": role, "content": text} for role, text in call.messages]
+
+
+def _unbounded(schema):
+    """A JSON schema without bounds of lengths, which some endpoints do not take."""
+    if isinstance(schema, list):
+        return [_unbounded(item) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    return {k: _unbounded(v) for k, v in schema.items() if not _BOUNDS.search(k)}
 
 
 def _ways_of(call):
@@ -304,14 +363,17 @@ def _ways_of(call):
     messages = _messages_of(call)
     joined_text = "\n\n".join(message["content"] for message in messages[:2])
     merged = [{"role": "user", "content": joined_text}, *messages[2:]]
-    form = {"name": "reply", "strict": True, "schema": json.loads(call.schema or "{}")}
-    forms = {"type": "json_schema", "json_schema": form}, {"type": "json_object"}
+    schema = json.loads(call.schema or "{}")
+    forms = [
+        {"type": "json_schema", "json_schema": {"name": "reply", "strict": True} | s}
+        for s in ({"schema": schema}, {"schema": _unbounded(schema)})
+    ] + [{"type": "json_object"}]
     limits = "max_tokens", "max_completion_tokens"
     return {
         "model": [{"model": call.model, "stream": False}],
         "system": [{"messages": messages}, {"messages": merged}],
         "response_format": [
-            *({"response_format": f} for f in forms if call.schema),
+            *({"response_format": f} for f in forms if call.schema and call.structured),
             {},
         ],
         "logprobs": [{"logprobs": True, "top_logprobs": 5}] * call.logprobs + [{}],

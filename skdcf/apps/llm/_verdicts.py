@@ -30,7 +30,7 @@ _SYNONYMS |= dict.fromkeys(("contradict", "contradicted"), "contradicts")
 _SYNONYMS |= {"neutral": "silent", "not_entailed": "not entailed"}
 
 _WORDS = "|".join(word for pair in _PAIRS for word in pair)
-_IN_OBJECT = re.compile(rf"""(?i)["']verdict["']\s*:\s*\W*({_WORDS})\b""")
+IN_OBJECT = re.compile(rf"""(?i)["']verdict["']\s*:\s*\W*({_WORDS})\b""")
 _WORD = re.compile(rf"(?i)\b({_WORDS})\b")
 #: A reply that begins with its verdict, and not with "the correct value".
 _BEGINS = re.compile(rf"(?i)\W*((?:true|false)\b|(?:{_WORDS})\b(?!\s*\w))")
@@ -111,7 +111,7 @@ def log_odds(reply: Reply, verdicts: Sequence[str]) -> list[float]:
     tokens = reply.tokens or [max(row, key=row.__getitem__, default="") for row in rows]
     reply_text = "".join(tokens)
     matches = (
-        list(_IN_OBJECT.finditer(reply_text)) or list(_WORD.finditer(reply_text))[-1:]
+        list(IN_OBJECT.finditer(reply_text)) or list(_WORD.finditer(reply_text))[-1:]
     )
     matches = matches[-len(verdicts) :] if len(matches) >= len(verdicts) else []
     ends = np.cumsum([len(token) for token in tokens])

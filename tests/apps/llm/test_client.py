@@ -31,7 +31,7 @@ from skdcf.apps.llm import (
     SampleAnswers,
     Usage,
 )
-from skdcf.apps.llm import _transport as transport_module
+from skdcf.apps.llm import _pace as pace_module
 from skdcf.exceptions import ParameterWarning
 
 KEY = "sk-secret-0123456789-abcdef"
@@ -40,7 +40,7 @@ KEY = "sk-secret-0123456789-abcdef"
 @pytest.fixture(autouse=True)
 def quick(monkeypatch):
     """No time is lost between attempts, unless a server asks for it."""
-    monkeypatch.setattr(transport_module, "_back_off", lambda attempt: 0.01)
+    monkeypatch.setattr(pace_module, "back_off", lambda attempt: 0.01)
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
 
@@ -386,9 +386,13 @@ def test_structured_output_is_asked_for_less_and_less():
             return Status(422, body="response_format: extra fields not permitted")
         return f"Of course!\n```json\n{claims('a')}\n```"
 
-    with ChatServer(script) as server:
+    with (
+        ChatServer(script) as server,
+        pytest.warns(ParameterWarning, match="'response_format'.*'m'") as warned,
+    ):
         assert decompose(server, ["x", "y", "z"], in_flight=1) == [["a"]] * 3
     assert len(server.requests) == 5  # learnt once
+    assert len(warned) == 1
 
 
 def test_models_that_think_take_other_parameters():

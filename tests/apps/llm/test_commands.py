@@ -309,7 +309,7 @@ def test_answer_without_a_server_is_no_abstention(
     server, tmp_path, capsys, monkeypatch
 ):
     """Whoever pipes the text on must not take a lost connection for an empty answer."""
-    monkeypatch.setattr("skdcf.apps.llm._transport._back_off", lambda attempt: 0.01)
+    monkeypatch.setattr("skdcf.apps.llm._pace.back_off", lambda attempt: 0.01)
     answers = write_answers(tmp_path / "answers.jsonl", 40, 1, answered=False)
     problems = tmp_path / "p.jsonl"
     extract = ["extract", answers, "-o", problems, "--model", "m", "--write"]

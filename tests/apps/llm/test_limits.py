@@ -15,9 +15,8 @@ pytest.importorskip("openai", reason="the openai client is not installed")
 from chat_server import ChatServer, HangUp, Raw, Say, Status
 
 from skdcf.apps.llm import CallError, ChatClient, Decompose, EndpointError
-from skdcf.apps.llm import _patience as patience_module
-from skdcf.apps.llm import _transport as transport_module
-from skdcf.apps.llm._patience import read_wait
+from skdcf.apps.llm import _pace as pace_module
+from skdcf.apps.llm._response import read_wait
 from skdcf.exceptions import ParameterWarning
 
 SCALE = 0.01
@@ -25,9 +24,7 @@ SCALE = 0.01
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch):
-    monkeypatch.setattr(
-        transport_module, "_back_off", lambda n: SCALE * min(0.5 * 2**n, 60)
-    )
+    monkeypatch.setattr(pace_module, "back_off", lambda n: SCALE * min(0.5 * 2**n, 60))
     monkeypatch.setenv("OPENAI_API_KEY", "sk-limits-13579")
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
 
@@ -117,7 +114,7 @@ def test_a_limit_that_comes_again_and_again_loses_nothing():
 
 
 def test_a_server_that_refuses_for_ever_is_given_up(monkeypatch):
-    monkeypatch.setattr(patience_module, "_PATIENCE", 0.5)
+    monkeypatch.setattr(pace_module, "_PATIENCE", 0.5)
     with (
         ChatServer(lambda request, n: Status(429)) as server,
         pytest.raises(EndpointError, match=r"refused all calls for .* s: status 429"),
@@ -137,7 +134,7 @@ def test_other_faults_end_a_pause_neither_sooner_nor_later():
 
 
 def test_what_a_server_says_is_waited_for_and_no_longer_than_two_minutes(monkeypatch):
-    monkeypatch.setattr(patience_module, "_PATIENCE", 5.0)
+    monkeypatch.setattr(pace_module, "_PATIENCE", 5.0)
     body = json.dumps({"error": {"message": "Please try again in 300ms."}})
 
     def script(request, n):

@@ -186,7 +186,7 @@ def test_cited_premises_cost_no_call():
     [
         (([], [1], [2, 2, 3]), "claim 3 builds on 3"),
         (([], [9], []), "claim 2 builds on 9"),
-        (([], [0], []), "claim 2 builds on 0"),
+        (([], [0, 1], []), "claim 2 builds on 0"),
         (([3], [1], [2]), r"build on each other: \d -> "),
         (([], []), "says nothing of claim 3"),
         (([], [], [], []), "numbered from 1 to 3"),

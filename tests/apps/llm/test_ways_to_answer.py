@@ -15,8 +15,8 @@ QUICK += ("no verdict: two verdicts", "server-sent events")
 @pytest.fixture(autouse=True)
 def unchanged(monkeypatch):
     """What the script sets for its clock is set back."""
-    module = ways_to_answer.transport_module
-    monkeypatch.setattr(module, "_back_off", module._back_off)
+    module = ways_to_answer.pace_module
+    monkeypatch.setattr(module, "back_off", module.back_off)
     monkeypatch.setenv("OPENAI_API_KEY", "sk-ways-123456")
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
 

@@ -1,0 +1,109 @@
+"""What a client does while a server refuses calls: seconds, requests and answers lost.
+
+    python benchmarks/refusals.py
+
+Forty answers are cut into claims by a server on loopback that refuses some requests with
+status 429, in one of several ways. With the defaults of `ChatClient` eight calls are in
+flight at once.
+"""
+
+import json
+import random
+import sys
+import threading
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
+
+from chat_server import ChatServer, Status
+
+from skdcf.apps.llm import CallError, ChatClient, ClaimExtractor
+from skdcf.edges import no_edges
+
+N_ANSWERS = 40
+REPLY = json.dumps({"claims": ["A claim."]})
+
+
+class FirstThirty:
+    """Refuse the first thirty requests, each with ``Retry-After: 0.2``."""
+
+    def __init__(self):
+        self.n_left = 30
+
+    def refuse(self):
+        self.n_left -= 1
+        return "0.2" if self.n_left >= 0 else None
+
+
+class AtRandom:
+    """Refuse 70 % of all requests, each with ``Retry-After: 1``."""
+
+    def __init__(self):
+        self.random = random.Random(0)
+
+    def refuse(self):
+        return "1" if self.random.random() < 0.7 else None
+
+
+class Bucket:
+    """Take four requests a second, and refuse the others."""
+
+    def __init__(self, retry_after):
+        self.retry_after = retry_after
+        self.n_free = 4.0
+        self.filled = time.monotonic()
+
+    def refuse(self):
+        now = time.monotonic()
+        self.n_free = min(self.n_free + 4 * (now - self.filled), 4.0)
+        self.filled = now
+        if self.n_free < 1:
+            return self.retry_after
+        self.n_free -= 1
+        return None
+
+
+SERVERS = {
+    "the first thirty, Retry-After: 0.2": FirstThirty,
+    "70 % at random, Retry-After: 1": AtRandom,
+    "a bucket of four a second, Retry-After: 1": lambda: Bucket("1"),
+    "a bucket of four a second, no header": lambda: Bucket(""),
+}
+
+
+def measure(limit):
+    """Seconds, requests, refused requests, and answers without a claim."""
+    lock = threading.Lock()
+    refused = []
+
+    def script(request, n):
+        with lock:
+            wait = limit.refuse()
+        if wait is None:
+            return REPLY
+        refused.append(wait)
+        return Status(429, {"Retry-After": wait} if wait else {})
+
+    answers = [(f"question {i}", f"answer {i}") for i in range(N_ANSWERS)]
+    with ChatServer(script) as server:
+        client = ChatClient(server.url, key_variable=None)
+        extractor = ClaimExtractor("any", client, graph=no_edges, on_failure="abstain")
+        begin = time.perf_counter()
+        try:
+            n_lost = sum(g.n_claims == 0 for g in extractor.transform(answers))
+        except CallError:
+            n_lost = N_ANSWERS
+        return time.perf_counter() - begin, len(server.requests), len(refused), n_lost
+
+
+def main():
+    print(f"{'server':<44} seconds  requests  refused  lost")
+    for name, limit in SERVERS.items():
+        seconds, n_requests, n_refused, n_lost = measure(limit())
+        numbers = f"{seconds:7.1f}  {n_requests:8}  {n_refused:7}  {n_lost:4}"
+        print(f"{name:<44} {numbers}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,67 @@
+"""Replies of models by the digest of their call, in a file."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import time
+from pathlib import Path
+
+_BUSY_SECONDS = 60  # longest time that another program may hold the file of the cache
+_TABLE = """PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;
+CREATE TABLE IF NOT EXISTS replies (key TEXT PRIMARY KEY, reply TEXT NOT NULL,
+prompt TEXT NOT NULL, time REAL NOT NULL)"""
+
+
+class ReplyCache:
+    """Replies by the digest of their call, in a file.
+
+    Several programs may use a file at once. Only its owner may read it: it holds texts of
+    users, though never the key of an API.
+    """
+
+    def __init__(self, path):
+        path = Path(path)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch(0o600)  # SQLite gives its other files the same mode
+        path.open("ab").close()  # a folder is refused here, before its mode is changed
+        path.chmod(0o600)
+        # SQLite does not wait while another program changes the journal mode.
+        end = time.monotonic() + _BUSY_SECONDS
+        while True:
+            self._db = sqlite3.connect(
+                path,
+                timeout=_BUSY_SECONDS,
+                check_same_thread=False,
+                isolation_level=None,
+            )
+            self.close = self._db.close
+            try:
+                self._db.executescript(_TABLE)
+                return
+            except sqlite3.DatabaseError as error:
+                self.close()
+                code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+                if code != sqlite3.SQLITE_BUSY or time.monotonic() > end:
+                    raise ValueError(
+                        f"cache {os.fspath(path)!r} cannot be used ({error}): name another "
+                        "file, or remove it if no other program uses it"
+                    ) from error
+            time.sleep(0.02)
+
+    def get(self, key: str) -> tuple[str, str] | None:
+        """The reply to a call, as JSON, and the name of its prompt; None without one."""
+        query = "SELECT reply, prompt FROM replies WHERE key = ?"
+        return self._db.execute(query, (key,)).fetchone()
+
+    def __setitem__(self, key: str, reply: tuple[str, str]):
+        row = key, *reply, time.time()
+        self._db.execute("INSERT OR REPLACE INTO replies VALUES (?, ?, ?, ?)", row)
+
+    def purge(self, seconds: float) -> int:
+        """Remove replies at least that old, from the disk as well, and count them."""
+        query = "DELETE FROM replies WHERE time <= ?"
+        count = self._db.execute(query, (time.time() - seconds,)).rowcount
+        self._db.execute("VACUUM")
+        self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        return count

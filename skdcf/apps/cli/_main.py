@@ -27,7 +27,10 @@ _EPILOG = """Files are JSON Lines, one problem per line; "-" is standard input o
 Every command explains itself: skdcf COMMAND --help"""
 _TYPES = {"float": float, "int": int}
 #: What the extra ``apps`` brings (tests/test_extras.py compares this with setup.cfg).
-_PACKAGES = "fastapi json_repair matplotlib narwhals openai pandas prometheus_client pydantic uvicorn"
+_PACKAGES = (
+    "fastapi json_repair matplotlib narwhals openai pandas prometheus_client pydantic "
+    "uvicorn"
+)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -39,7 +39,7 @@ def watch(rng, n, **more):
     calibration, stream = scores(rng, n, **more)
     cf = HardCF(0, alpha=ALPHA).fit(-calibration[:, None], np.zeros(n, dtype=int))
     monitor = CoverageMonitor(cf, delta=DELTA)
-    return monitor.update_errors(stream < cf.threshold_).alarm_at
+    return monitor.update_losses(stream < cf.threshold_).alarm_at
 
 
 def test(rng, n, **more):
@@ -156,7 +156,7 @@ def ours():
         n = len(calibration)
         cf = HardCF(0, alpha=ALPHA).fit(-calibration[:, None], np.zeros(n, dtype=int))
         monitor = CoverageMonitor(cf, delta=DELTA)
-        return monitor.update_errors(stream < cf.threshold_).alarm_at
+        return monitor.update_losses(stream < cf.threshold_).alarm_at
 
     return {"CoverageMonitor": coverage, "ExchangeabilityTest": exchangeability}
 

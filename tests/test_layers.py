@@ -165,6 +165,7 @@ TAKEN = {
         "nonconformity_scores path_risk path_risk_of_errors segment_max "
         "segment_min segment_sum"
     ),
+    "ops.mean_bound": "largest_mean",
     "ops.overlap": "overlap_threshold",
     "ops.neyman_pearson": "log_price",
     "ops.segments": "Segments take",

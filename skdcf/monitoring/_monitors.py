@@ -30,7 +30,8 @@ from .._parameters import Number, Settings, positive, settings
 from ..estimators import largest_risks
 from ..graphs import Labels, Problems
 from ..graphs.problems import as_one, pack_graphs
-from ..guarantees import PerGroup
+from ..ops.hard import segment_sum
+from ._nulls import Urn, is_urn, nulls_of, why_not_watched
 
 PACE = 100.0  # problems after which the waiting wealth has fallen to 63 %
 
@@ -55,6 +56,8 @@ class BettingMonitor(Settings):
         "random_state": ["random_state"],
     }
     log_wealth_ = np.empty(0)
+    #: Part of delta for calibrations that are worse than the null says.
+    luck_ = 0.0
 
     @property
     def wealth(self) -> float:
@@ -64,18 +67,22 @@ class BettingMonitor(Settings):
     @property
     def p_value(self) -> float:
         """One over the largest wealth so far: valid whenever it is looked at."""
-        return float(np.exp(-max(self._log_wealth.max(), 0.0)))
+        return min(self.luck_ + float(np.exp(-self._largest_log_wealth)), 1.0)
 
     @property
     def alarm(self) -> bool:
-        """Whether the wealth has ever reached ``1 / delta``."""
+        """Whether `p_value` has ever been at most ``delta``."""
         return self.alarm_at is not None
 
     @property
     def alarm_at(self) -> int | None:
         """Number of problems after which the alarm was given, None without one."""
-        reached = self._log_wealth >= -np.log(self.delta)
+        reached = self._log_wealth >= -np.log(self.delta - self.luck_)
         return int(np.argmax(reached)) if reached.any() else None
+
+    @property
+    def _largest_log_wealth(self):
+        return max(self._log_wealth.max(), 0.0)
 
     @property
     def _log_wealth(self):
@@ -94,7 +101,7 @@ class BettingMonitor(Settings):
         return {
             "n_problems": len(self._log_wealth) - 1,
             "wealth": self.wealth,
-            "largest_wealth": 1 / max(self.p_value, np.exp(-LARGEST)),
+            "largest_wealth": float(np.exp(min(self._largest_log_wealth, LARGEST))),
             "p_value": self.p_value,
             "alarm": self.alarm,
             "alarm_at": self.alarm_at,
@@ -312,17 +319,18 @@ def _log_factors(p):
     return np.log(np.hstack([1 + _SLOPES * centred, bends]))
 
 
-#: The bets: errors are so many times as likely (in odds) as promised.
+#: The bets, as odds ratios of an error relative to the rate that the null allows.
 ODDS = np.array([1.25, 1.5, 2.0, 3.0, 5.0])
 
 
 @settings
 class CoverageMonitor(BettingMonitor):
-    """Watch over the coverage of a filter in use, from answers that were judged.
+    """Watch over the guarantee of a filter in use, from answers that were judged.
 
-    The monitor bets that false claims are kept too often. While the promise holds, the
-    chance that it ever gives an alarm, however long it runs, however often it is looked
-    at and however often the filter is calibrated again, is at most ``delta``.
+    The monitor bets that the guarantee fails too often, or loses too much on average. While
+    the guarantee holds, the chance that it ever gives an alarm, however long it runs,
+    however often it is looked at and however often the filter is calibrated again, is at
+    most ``delta``.
 
     Parameters
     ----------
@@ -334,15 +342,19 @@ class CoverageMonitor(BettingMonitor):
     Attributes
     ----------
     n_errors_ : int
-        Problems of which a false claim was kept.
+        Problems that lost anything: for `~skdcf.guarantees.NoFalseClaim` those of which a
+        false claim was kept.
+    lost_ : float
+        Sum of their losses, which is the number of errors for a guarantee that says how
+        often it fails.
     n_calibrations_ : int
         Calibrations of the filter that were watched.
     n_repeated_ : int
         Answers that were not counted, since their question was taken in before, or
         calibrated the filter.
     n_unwatched_ : int
-        Answers that were not counted, since they are of groups in which the filter keeps
-        nothing or promises nothing.
+        Answers that were not counted, since they do not pass (``show=``), or are of groups
+        in which the filter keeps nothing or promises nothing.
     groups_ : list
         The groups that are watched, each for itself; [None] without groups.
     counts_ : ndarray of int, shape (n_groups, 2)
@@ -360,9 +372,15 @@ class CoverageMonitor(BettingMonitor):
     for. Where scores are tied, the filter in use errs at most as often as it would if
     chance had broken the ties, and an alarm is the less likely the fewer problems err.
 
+    If the guarantee bounds a mean (`~skdcf.guarantees.ExpectedFalse`, or one of your own),
+    the errors follow no such law. Then half of ``delta`` is for the luck of calibration:
+    the bets are against a mean that this calibration exceeds with that chance only (Bates
+    et al. 2021), so it takes more to see a small loss. Counts above ``max(1, 4 bound)`` count
+    as that. Filters with weights, and with groups that overlap, cannot be watched.
+
     With groups (``by=`` of the guarantee) each has its urn, and the wealth is their mean.
     Each calibration begins new urns. The wealth of the j-th counts ``1 / (j (j + 1))``,
-    so that the chances of all together stay below ``delta``.
+    so the chances of all together stay below ``delta``.
 
     Of each question one answer counts, as in calibration. Answers that are taken in
     together are taken in an order of their own, so that errors may stand first.
@@ -372,7 +390,8 @@ class CoverageMonitor(BettingMonitor):
     J. Ville. Étude critique de la notion de collectif, 1939. G. Shafer, V. Vovk.
     Game-Theoretic Foundations for Probability and Finance, 2019. A. Podkopaev,
     A. Ramdas. Tracking the risk of a deployed model and detecting harmful distribution
-    shifts. ICLR 2022.
+    shifts. ICLR 2022. S. Bates, A. Angelopoulos, L. Lei, J. Malik, M. I. Jordan.
+    Distribution-free, risk-controlling prediction sets. JACM 68, 2021.
 
     Examples
     --------
@@ -393,7 +412,7 @@ class CoverageMonitor(BettingMonitor):
     filter: Any
 
     n_errors_ = n_calibrations_ = n_repeated_ = n_unwatched_ = 0
-    n_shown_ = 0.0
+    n_shown_ = lost_ = 0.0
     groups_, taken_, counts_ = [], [], np.zeros((0, 2), dtype=np.int64)
 
     def validate(self) -> None:
@@ -442,6 +461,7 @@ class CoverageMonitor(BettingMonitor):
         self._restart(filter := self._current())
         part = filter.calibration_part(X, y, groups)
         names = [*map(as_one, part.groups or [None] * len(part))]
+        passes, lost, shown = self._outcomes(filter, part, X, y, names=names)
         places = {name: g for g, name in enumerate(self.groups_)}
         rows_of = [[] for _ in places]
         keys, calibrated_before = _keys(filter, part.hashes)
@@ -449,35 +469,52 @@ class CoverageMonitor(BettingMonitor):
         for row in order.tolist():
             g = places.get(names[row])
             key = keys[row]
-            if g is None:
+            if g is None or not passes[row]:
                 self.n_unwatched_ += 1
             elif calibrated_before[row] or key in self.taken_[g]:
                 self.n_repeated_ += 1
             else:
                 rows_of[g].append(row)
-                self.taken_[g] += [] if key is None else [key]
+                if key is not None:
+                    self.taken_[g][key] = True
         for g, rows in enumerate(rows_of):
-            threshold = self.urns_[g][2]
-            self._take(g, part.scores[rows] < threshold)
-            self.n_shown_ += float((part.lowest[rows] < threshold).sum())
+            self._take(g, lost[rows])
+            self.n_shown_ += float(shown[rows].sum())
         return self
 
-    def update_errors(
+    def _outcomes(self, filter, part, X, y, *, names):
+        """Which problems of a part pass, the loss of each, and whether something is kept."""
+        nulls = self._nulls(self.n_calibrations_)
+        cut = np.array([nulls[n].cut if n in nulls else -np.inf for n in names])
+        passes = (part.lowest < cut) | np.isposinf(cut)
+        if all(isinstance(null, Urn) for null in nulls.values()):
+            thresholds = [nulls[n].threshold if n in nulls else -np.inf for n in names]
+            return passes, part.scores < thresholds, part.lowest < thresholds
+        batch, labels = filter.check(X, y)
+        [kept] = filter.masks(batch, [None])
+        guarantee = filter.calibration_.guarantee
+        lost = np.asarray(guarantee.loss(labels, kept, batch.offsets), np.float64)
+        shown = segment_sum(kept, batch.offsets) > 0
+        return passes, lost[part.rows], shown[part.rows]
+
+    def update_losses(
         self,
-        errors: ArrayLike,
+        losses: ArrayLike,
         group: Any = None,
         *,
         shown: ArrayLike | None = None,
     ) -> Self:
-        """Take in outcomes alone, where the answers themselves are not at hand.
+        """Take in outcomes alone, if the answers themselves are not at hand.
 
         Parameters
         ----------
-        errors : array-like of bool, shape (n_problems,)
-            Whether the promise was broken: a false claim was kept. The caller sees to it
-            that each question counts once, and that errors do not come first.
+        losses : array-like of shape (n_problems,)
+            What ``loss`` of the guarantee says of each: 1 or True if a false claim was
+            kept, or the share or number of false claims. The caller sees to it that each
+            question counts once, that errors do not come first, and with ``show=`` that
+            all of these answers pass.
         group : str or number, optional
-            The group of these answers, where the guarantee has groups.
+            The group of these answers, if the guarantee has groups.
         shown : array-like of bool, shape (n_problems,), optional
             Whether something was kept of each. Without it `summary` cannot say how many
             texts were shown.
@@ -486,16 +523,34 @@ class CoverageMonitor(BettingMonitor):
         -------
         self
             This object.
+
+        Raises
+        ------
+        ValueError
+            If a loss is negative or not finite.
         """
         self.validate()
+        losses = np.asarray(losses, dtype=np.float64)
+        if not (np.isfinite(losses) & (losses >= 0)).all():
+            raise ValueError("losses must be numbers of at least 0")
         self._restart(self._current())
-        errors = np.asarray(errors, dtype=bool)
         if group in self.groups_:
-            self._take(self.groups_.index(group), errors)
+            self._take(self.groups_.index(group), losses)
             self.n_shown_ += np.nan if shown is None else float(np.sum(shown))
         else:
-            self.n_unwatched_ += len(errors)
+            self.n_unwatched_ += len(losses)
         return self
+
+    def why_not_watched(self) -> str | None:
+        """Say why the guarantee of this filter cannot be watched.
+
+        Returns
+        -------
+        str or None
+            The reason, as a sentence; None if it is watched.
+        """
+        self.validate()
+        return why_not_watched(self._current())
 
     def _current(self):
         if isinstance(self.filter, SlidingCalibration):
@@ -509,26 +564,35 @@ class CoverageMonitor(BettingMonitor):
         scores_before: Any = getattr(self, "calibration_", None)
         if np.array_equal(scores_before, scores_now):
             return
-        urns = _urns(filter, level)
-        taken = dict(zip(self.groups_, self.taken_, strict=True))
-        self.taken_ = [taken.get(name, []) for name in urns]
+        nulls = self._nulls(self.n_calibrations_ + 1)
         self.n_calibrations_ += 1
-        self.groups_ = list(urns)
-        self.urns_ = list(urns.values())
-        n = len(urns)
+        self.luck_ = 0.0 if is_urn(filter) else self.delta / 2
+        taken = dict(zip(self.groups_, self.taken_, strict=True))
+        self.taken_ = [taken.get(name, {}) for name in nulls]
+        self.groups_ = list(nulls)
+        n = len(nulls)
         self.calibration_ = scores_now
         self.counts_ = np.zeros((n, 2), dtype=np.int64)
+        self.sums_ = np.zeros(n)  # of the losses since the last calibration
         self.group_wealth_ = np.zeros(n)
         self.states_ = [None] * n  # its logarithm
 
-    def _take(self, g, errors):
-        """Bet on problems of group ``g``, some of them errors."""
-        (n, k, _), (count, wrong) = self.urns_[g], self.counts_[g]
+    def _nulls(self, number):
+        """What is bet against in each group after calibration ``number``."""
+        filter = self._current()
+        level = filter.calibration_.guarantee.level(None, filter.alpha)
+        return nulls_of(filter, level, self.delta / (2 * number * (number + 1)))
+
+    def _take(self, g, losses):
+        """Bet on problems of group ``g`` with these losses."""
         j = self.n_calibrations_
-        errors = errors.astype(np.float64)
-        wrong_before = wrong + np.append(0.0, np.cumsum(errors))[:-1]
-        chance = (k + wrong_before) / (n + count + 1 + np.arange(len(errors)))
-        factors = errors[:, None] * np.log(ODDS) - np.log1p(
+        null = self._nulls(j)[self.groups_[g]]
+        (count, _), lost = self.counts_[g], self.sums_[g]
+        losses = losses.astype(np.float64)
+        scaled = np.minimum(losses / null.most, 1.0)
+        lost_before = lost + np.append(0.0, np.cumsum(scaled))[:-1]
+        chance = null.chances(int(count), lost_before)
+        factors = np.log(1 + scaled[:, None] * (ODDS - 1)) - np.log1p(
             chance[:, None] * (ODDS - 1)
         )
         log_wealth, self.states_[g] = play(int(count), self.states_[g], factors)
@@ -538,8 +602,11 @@ class CoverageMonitor(BettingMonitor):
             self.log_wealth_, np.logaddexp(others_wealth, log_wealth) - share
         )
         self.group_wealth_[g] = [self.group_wealth_[g], *log_wealth][-1]
-        self.counts_[g] += [len(errors), int(errors.sum())]
-        self.n_errors_ += int(errors.sum())
+        n_errors = int((losses > 0).sum())
+        self.counts_[g] += [len(losses), n_errors]
+        self.sums_[g] += scaled.sum()
+        self.n_errors_ += n_errors
+        self.lost_ += float(losses.sum())
 
     def cannot_see(self) -> list[str]:
         """Say, as sentences, what no alarm of this monitor can tell.
@@ -553,13 +620,21 @@ class CoverageMonitor(BettingMonitor):
             "errors in answers that nobody judged, or that were judged because something "
             "was wrong with them",
             "which answers of one question are worse than the first that was taken in",
-            "a promise on other problems than those that calibrated: it is the urn that "
-            "is watched, not a coverage of your own choice",
+            "a guarantee for other problems than those of the calibration: the monitor "
+            "watches what they allow, not a coverage of your own choice",
         ]
+        if self.luck_:
+            out.append(
+                "a mean loss that is above the bound by no more than the luck of one "
+                "calibration may explain"
+            )
         if self.groups_ in ([], [None]):
             out.append("a group that loses coverage while all together keep it")
         if n := self.n_unwatched_:
-            out.append(f"{n} answers of groups in which nothing is kept or promised")
+            out.append(
+                f"{n} answers that do not pass, or of groups in which nothing is kept or "
+                "promised"
+            )
         return out
 
     def summary(self) -> dict[str, Any]:
@@ -569,9 +644,9 @@ class CoverageMonitor(BettingMonitor):
         -------
         dict
             That of every monitor (``n_problems``, ``wealth``, ``largest_wealth``,
-            ``p_value``, ``alarm``, ``alarm_at``), and ``n_errors``, ``coverage`` (NaN
-            before the first problem), ``shown`` (share of the answers of which something
-            was kept) and ``false_among_shown`` with their errors, ``alpha``,
+            ``p_value``, ``alarm``, ``alarm_at``), and ``n_errors``, ``coverage`` and
+            ``mean_loss`` (NaN before the first problem), ``shown`` (share of the answers of
+            which something was kept) and ``false_among_shown`` with their errors, ``alpha``,
             ``n_repeated``, ``n_calibrations``, ``groups`` (problems and errors of each since
             the last calibration) and ``cannot_see``.
         """
@@ -584,6 +659,7 @@ class CoverageMonitor(BettingMonitor):
         return out | {
             "n_errors": self.n_errors_,
             "coverage": 1 - self.n_errors_ / n if n else float("nan"),
+            "mean_loss": self.lost_ / n if n else float("nan"),
             "shown": shown,
             "shown_error": shown_error,
             "false_among_shown": wrong,
@@ -602,29 +678,6 @@ def _share(count, n):
         return float("nan"), float("nan")
     share = count / n
     return share, float(np.sqrt(max(share * (1 - share), 0.0) / n))
-
-
-def _urns(filter, level) -> dict[Any, tuple[int, int, float]]:
-    """Number and rank of the scores of each group that can err, and the threshold."""
-    calibration = filter.calibration_
-    urns = {}
-    calibrations = {None: calibration}
-    if isinstance(calibration, PerGroup):
-        calibrations = dict(zip(calibration.names, calibration.parts, strict=True))
-    for name, group in calibrations.items():
-        law = group.coverage_law(level)
-        if law is None or filter.ties == "include":
-            raise ValueError(
-                f"how often a filter with {calibration.guarantee!r}, ties={filter.ties!r} "
-                f"and calibration_size={filter.calibration_size!r} errs is not known "
-                "exactly. Watch one that promises no false claim without weights, in groups "
-                "that do not overlap, and that was calibrated on problems held out"
-            )
-        if law[1]:
-            urns[name] = group.n, law[1], group.threshold(level)
-    if not urns:
-        raise ValueError("the filter keeps nothing at its alpha: nothing to watch")
-    return urns
 
 
 def _keys(filter, hashes) -> tuple[list, NDArray[np.bool_]]:

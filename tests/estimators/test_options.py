@@ -154,7 +154,7 @@ def test_errors_of_a_group_are_told_apart():
     cf = HardCF("frequency-score", alpha=0.3, guarantee=NoFalseClaim(by="kind"))
     cf.fit(batch, Y[:120])
     summaries = [
-        CoverageMonitor(cf).update_errors(np.ones(5, bool), group=group).summary()
+        CoverageMonitor(cf).update_losses(np.ones(5, bool), group=group).summary()
         for group in ("a", "b")
     ]
     assert summaries[0] != summaries[1]

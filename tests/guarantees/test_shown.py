@@ -545,7 +545,7 @@ def test_a_monitor_counts_what_is_shown(problems):
     )
     for monitor in (
         CoverageMonitor(cf).update(new, truth),
-        CoverageMonitor(cf).update_errors(wrong, shown=shown),
+        CoverageMonitor(cf).update_losses(wrong, shown=shown),
     ):
         summary = monitor.summary()
         assert summary["shown"] == pytest.approx(shown.mean())
@@ -553,7 +553,7 @@ def test_a_monitor_counts_what_is_shown(problems):
         share = wrong[shown].mean()
         error = np.sqrt(share * (1 - share) / shown.sum())
         assert summary["false_among_shown_error"] == pytest.approx(error)
-    unknown = CoverageMonitor(cf).update_errors(wrong).summary()
+    unknown = CoverageMonitor(cf).update_losses(wrong).summary()
     assert np.isnan(unknown["shown"]) and np.isnan(unknown["false_among_shown"])
 
 

@@ -1,12 +1,13 @@
 """Monitors against brute force, exact enumeration and simulation."""
 
 import itertools
+import time
 from fractions import Fraction
 from math import log2, prod
 
 import numpy as np
 import pytest
-from scipy.stats import false_discovery_control, kstest, norm
+from scipy.stats import binom, false_discovery_control, kstest, norm
 
 import skdcf
 from skdcf import GraphBatch, HardCF
@@ -22,6 +23,7 @@ from skdcf.monitoring import (
     release,
 )
 from skdcf.ops.conformal import conformal_rank
+from skdcf.ops.mean_bound import largest_mean
 
 GRAPHS, Y = make_reasoning_graphs(600, random_state=2, return_X_y=True)
 
@@ -228,15 +230,30 @@ def test_one_answer_of_a_question_counts():
     assert usual.summary()["n_problems"] == 300
 
 
-def test_a_filter_of_which_nothing_is_known_is_refused():
+def by_second_column(batch):
+    return batch.features[:, 1] > 0
+
+
+def overlapping(batch):
+    return [{"any"} | ({"late"} if late else set()) for late in by_second_column(batch)]
+
+
+def weights(batch):
+    return np.ones(len(batch))
+
+
+def test_a_filter_that_cannot_be_watched_says_why():
     X, y = table(RNG.random(99))
-    for more in (
-        {"guarantee": ExpectedFalse("count", 0.5)},
-        {"guarantee": NoFalseClaim(weight=lambda batch: np.ones(len(batch)))},
-        {"ties": "include"},
+    X = np.column_stack([X, np.arange(99) % 2])
+    for more, reason in (
+        ({"guarantee": NoFalseClaim(weight=weights)}, "weights"),
+        ({"guarantee": ExpectedFalse("count", 0.5, weight=weights)}, "weights"),
+        ({"guarantee": NoFalseClaim(by=overlapping)}, "overlap"),
+        ({"ties": "include"}, "include"),
     ):
         monitor = CoverageMonitor(HardCF(0, **more).fit(X, y))
-        with pytest.raises(ValueError, match="not known exactly"):
+        assert reason in monitor.why_not_watched()
+        with pytest.raises(ValueError, match=reason):
             monitor.update(X, y)
     with pytest.warns(CalibrationWarning):
         few = HardCF(0, alpha=0.01).fit(X[:20], y[:20])
@@ -246,6 +263,118 @@ def test_a_filter_of_which_nothing_is_known_is_refused():
         CoverageMonitor(HardCF()).update(X, y)
     with pytest.raises(ValueError, match="delta"):
         CoverageMonitor(few, delta=0).update(X, y)
+
+
+# -- means and groups: every guarantee is watched by its own quantity -----------------
+
+
+def answers(n, rng, false=0.3):
+    """Answers of four claims; the second column names the group."""
+    risk = rng.random(4 * n)
+    X = np.column_stack([-risk, np.repeat(rng.integers(2, size=n), 4)])
+    y = (rng.random(4 * n) >= false * risk).astype(int)
+    offsets = np.arange(0, 4 * n + 1, 4)
+    return GraphBatch.from_arrays(X, offsets, np.empty((0, 2), int)), y
+
+
+def of_group(batch):
+    return batch.features[batch.offsets[:-1], 1] > 0
+
+
+WATCHED = [
+    NoFalseClaim(),
+    NoFalseClaim(max_false=1),
+    NoFalseClaim(delta=0.05),
+    NoFalseClaim(by=of_group),
+    ExpectedFalse("share"),
+    ExpectedFalse("count", 0.4),
+    ExpectedFalse("share", by=of_group),
+    NoFalseClaim(show=0.6),
+    ExpectedFalse("share", show=0.6),
+]
+
+
+@pytest.mark.parametrize("guarantee", WATCHED, ids=str)
+def test_every_guarantee_is_watched_by_its_own_quantity(guarantee):
+    """60 answers that were wholly false counted as none, without an alarm."""
+    rng = np.random.default_rng(5)
+    cf = HardCF(0, alpha=0.2, guarantee=guarantee).fit(*answers(300, rng))
+    monitor = CoverageMonitor(cf)
+    assert monitor.why_not_watched() is None
+    X, y = answers(300, rng)
+    assert not monitor.update(X, y).alarm
+    masks = cf.predict(X)
+    losses = guarantee.loss(y, np.concatenate(masks), X.offsets).astype(float)
+    passes = np.ones(300, bool)
+    if guarantee.show != 1:
+        lowest = -X.features[:, 0].reshape(-1, 4).max(axis=1)
+        passes = lowest < cf.calibration_.cut
+    assert passes.mean() > 0.5
+    summary = monitor.summary()
+    assert summary["n_problems"] == passes.sum()
+    assert summary["mean_loss"] == pytest.approx(losses[passes].mean(), abs=1e-12)
+    shown = np.array([m.any() for m in masks])
+    assert summary["shown"] == pytest.approx(shown[passes].mean())
+
+    # The same stream, told as outcomes, one group after the other as `update` has it.
+    told = CoverageMonitor(cf)
+    one_by_one = CoverageMonitor(cf)
+    group = of_group(X) if guarantee.by else np.full(300, None)
+    for i in np.flatnonzero(passes)[:60]:
+        told.update_losses(losses[i : i + 1], group[i], shown=[masks[i].any()])
+        one_by_one.update(X[i : i + 1], y[X.offsets[i] : X.offsets[i + 1]])
+    np.testing.assert_allclose(told.log_wealth_, one_by_one.log_wealth_)
+    told, one_by_one = told.summary(), one_by_one.summary()
+    assert told.pop("groups") == one_by_one.pop("groups")
+    assert told.pop("cannot_see") == one_by_one.pop("cannot_see")
+    assert told == pytest.approx(one_by_one)
+
+    X, _ = answers(60, rng)
+    wrong = monitor.update(X, np.zeros(240, int))
+    assert wrong.alarm and wrong.alarm_at > passes.sum()
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("n", [30, 300])
+@pytest.mark.parametrize("guarantee", WATCHED[4:7] + WATCHED[8:], ids=str)
+def test_means_alarm_falsely_in_few_streams(guarantee, n):
+    alarms = 0
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        cf = HardCF(0, alpha=0.2, guarantee=guarantee).fit(*answers(n, rng))
+        monitor = CoverageMonitor(cf, delta=0.1).update(*answers(1000, rng))
+        alarms += monitor.alarm
+    assert alarms / 60 <= 0.1
+
+
+@pytest.mark.parametrize("luck", [0.2, 0.02])
+@pytest.mark.parametrize("n", [5, 40])
+def test_the_mean_of_losses_is_seldom_above_its_bound(n, luck):
+    """Exact for losses 0 and 1, and by simulation for shares."""
+    for total in range(n + 1):
+        mean = largest_mean(total, n, luck)
+        assert mean >= total / n
+        if mean < 1:
+            assert binom.cdf(total, n, mean) <= luck + 1e-9
+    rng = np.random.default_rng(0)
+    for a, b in ((0.2, 1.8), (2, 2), (5, 1)):
+        totals = rng.beta(a, b, size=(4000, n)).sum(axis=1)
+        bounds = np.array([largest_mean(t, n, luck) for t in totals[:500]])
+        assert (bounds < a / (a + b)).mean() <= luck
+
+
+def test_the_time_grows_with_the_number_of_answers():
+    """40,000 answers to questions took 25 s, the square of their number; now 1 s."""
+    n = 40_000
+    rng = np.random.default_rng(0)
+    cf = calibrated(rng.random(99))
+    X, y = table(rng.random(n) + 2)
+    monitor = CoverageMonitor(cf)
+    begin = time.process_time()
+    for rows in np.split(np.arange(n), 8):
+        monitor.update(X[rows], y[rows], groups=[f"question {i}" for i in rows])
+    assert monitor.summary()["n_problems"] == n
+    assert time.process_time() - begin < 8
 
 
 def test_it_follows_a_sliding_calibration():

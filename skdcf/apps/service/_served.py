@@ -296,7 +296,7 @@ class Served:
         labels = np.array(json.loads(entry.labels or "[]"))
         lost = self.guarantee.loss(labels, mask, np.array([0, len(mask)]))
         with suppress(ValueError):  # errors that follow no known law are not watched
-            self.monitor.update_errors(lost > 0, shown=[mask.any()])
+            self.monitor.update_losses(lost, shown=[mask.any()])
 
     def describe(self) -> dict[str, Any]:
         """Say what this filter promises, for those who run the service.

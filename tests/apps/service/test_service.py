@@ -185,7 +185,7 @@ def test_labels_feed_the_monitor_once_and_only_where_they_were_drawn(fitted, tmp
     lost = [
         ((np.array(y) != 1) & kept).any() for y, kept in zip(judged, masks, strict=True)
     ]
-    expected = CoverageMonitor(fitted).update_errors(lost).summary()
+    expected = CoverageMonitor(fitted).update_losses(lost).summary()
     for again in (app, create_app(fitted, folder=tmp_path)):
         _, text, _ = call(again, "/metrics", method="GET")
         rows = dict(line.rsplit(" ", 1) for line in text.splitlines())

@@ -1,0 +1,214 @@
+"""What a monitor bets against: how often, or by how much, a filter may lose.
+
+Losses of problems in use are divided by ``most``, so that they lie in [0, 1].
+
+=====  ===========================================================================
+n      number of calibration problems of a group, of those that pass with ``show=``
+k      conformal rank of their threshold
+luck   chance that a calibration is worse than the null says
+=====  ===========================================================================
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..guarantees import Overlapping, PerGroup
+from ..ops.mean_bound import largest_mean
+
+
+@dataclass(frozen=True)
+class Urn:
+    """Errors are draws from an urn: an error has the chance (k + errors) / (n + t).
+
+    Parameters
+    ----------
+    n, rank : int
+        Number of calibration problems, and the rank of their threshold.
+    threshold : float
+        The threshold.
+    cut : float
+        Answers pass if their smallest path risk is below it; the others do not count.
+    """
+
+    n: int
+    rank: int
+    threshold: float
+    cut: float
+    most = 1.0
+
+    def chances(self, n_before: int, lost_before: NDArray[Any]) -> NDArray[Any]:
+        """Return the largest mean loss of each next problem.
+
+        Parameters
+        ----------
+        n_before : int
+            Number of problems in use before these.
+        lost_before : ndarray of shape (n_problems,)
+            Errors before each of these problems.
+
+        Returns
+        -------
+        ndarray of shape (n_problems,)
+            The mean losses, divided by ``most``.
+        """
+        n_drawn = self.n + n_before + 1 + np.arange(len(lost_before))
+        return (self.rank + lost_before) / n_drawn
+
+
+@dataclass(frozen=True)
+class MeanLoss:
+    """The mean loss is at most what calibration allows but for a chance of ``luck``.
+
+    Parameters
+    ----------
+    mean : float
+        Largest mean loss, divided by ``most``.
+    most : float
+        Losses above it count as it.
+    cut : float
+        Answers pass if their smallest path risk is below it; the others do not count.
+    """
+
+    mean: float
+    most: float
+    cut: float
+
+    def chances(self, n_before: int, lost_before: NDArray[Any]) -> NDArray[Any]:
+        """Return the largest mean loss of each next problem.
+
+        Parameters
+        ----------
+        n_before : int
+            Ignored.
+        lost_before : ndarray of shape (n_problems,)
+            One entry for each problem.
+
+        Returns
+        -------
+        ndarray of shape (n_problems,)
+            The mean losses, divided by ``most``.
+        """
+        return np.full(len(lost_before), self.mean)
+
+
+def is_urn(filter: Any) -> bool:
+    """Tell whether errors of a filter are draws from urns, in each group.
+
+    Parameters
+    ----------
+    filter : fitted filter
+        With ``calibration_``.
+
+    Returns
+    -------
+    bool
+        Whether the threshold of each group is a score of a known rank.
+    """
+    level = filter.calibration_.guarantee.level(None, filter.alpha)
+    groups = _groups_of(filter.calibration_).values()
+    return all(group.coverage_law(level) is not None for group, _ in groups)
+
+
+def why_not_watched(filter: Any) -> str | None:
+    """Say why no monitor can watch the guarantee of a filter.
+
+    Parameters
+    ----------
+    filter : fitted filter
+        With ``calibration_``.
+
+    Returns
+    -------
+    str or None
+        The reason, as a sentence; None if the guarantee can be watched.
+    """
+    calibration = filter.calibration_
+    guarantee = calibration.guarantee
+    level = guarantee.level(None, filter.alpha)
+    if filter.ties == "include":
+        return f"ties is {filter.ties!r}, with which there is no guarantee to watch"
+    if guarantee.weight is not None:
+        return (
+            f"the errors of a filter with weights ({guarantee!r}) follow no known law, so "
+            "its guarantee cannot be watched"
+        )
+    if isinstance(calibration, Overlapping):
+        return (
+            f"by={guarantee.by!r} gives groups that overlap, and how often errors occur in "
+            "each is not known, so the guarantee cannot be watched"
+        )
+    if calibration.keeps_nothing(level):
+        return "the filter keeps nothing at its alpha: nothing to watch"
+    return None
+
+
+def nulls_of(filter: Any, level: float, luck: float) -> dict[Any, Urn | MeanLoss]:
+    """Return what is bet against in each group of which something may be kept.
+
+    Parameters
+    ----------
+    filter : fitted filter
+        With a guarantee that can be watched.
+    level : float
+        The level in force.
+    luck : float
+        Chance, for all groups together, that a calibration is worse than is said here.
+
+    Returns
+    -------
+    dict of Urn, or of MeanLoss
+        By the name of the group; None without groups.
+
+    Raises
+    ------
+    ValueError
+        If the guarantee cannot be watched.
+    """
+    if reason := why_not_watched(filter):
+        raise ValueError(reason)
+    groups = {
+        name: (group, cut)
+        for name, (group, cut) in _groups_of(filter.calibration_).items()
+        if group.shortage(level) is None
+    }
+    if is_urn(filter):
+        return {
+            name: Urn(
+                group.n,
+                rank=group.coverage_law(level)[1],
+                threshold=group.threshold(level),
+                cut=cut,
+            )
+            for name, (group, cut) in groups.items()
+        }
+    guarantee = filter.calibration_.guarantee
+    largest = guarantee.largest_loss(np.empty(0), np.zeros(1, dtype=np.int64))
+    # An answer may lose any number of claims. Cut off, the mean is smaller, and promised.
+    most = max(1.0, 4 * level) if np.ndim(largest) else float(largest)
+    nulls: dict[Any, Urn | MeanLoss] = {}
+    for name, (group, cut) in groups.items():
+        # What is kept loses 1 at least, or all that it may: the others have the rest.
+        own = 1.0 if np.ndim(largest) else float(largest)
+        total = max((group.n + 1) * level - own, 0.0) / most
+        mean = largest_mean(total, group.n, luck / len(groups))
+        nulls[name] = MeanLoss(mean, most=most, cut=cut)
+    return nulls
+
+
+def _groups_of(calibration):
+    """The calibration of each group among the answers that pass, and the cut of these.
+
+    Given the cut, the calibration answers below it and new ones below it are alike.
+    """
+    groups = {None: calibration}
+    if isinstance(calibration, PerGroup):
+        groups = dict(zip(calibration.names, calibration.parts, strict=True))
+    return {
+        name: (getattr(group, "among", group), getattr(group, "cut", np.inf))
+        for name, group in groups.items()
+    }

@@ -1,0 +1,45 @@
+"""An upper confidence bound of a mean of losses between 0 and 1."""
+
+import numpy as np
+from scipy.optimize import brentq
+from scipy.special import bdtr, rel_entr
+
+
+def largest_mean(total: float, n: int, luck: float) -> float:
+    """Return an upper confidence bound of a mean from n losses in [0, 1].
+
+    Parameters
+    ----------
+    total : float
+        The sum of the losses is at most this.
+    n : int
+        Number of losses.
+    luck : float in (0, 1)
+        Chance, at most, that the mean is larger.
+
+    Returns
+    -------
+    float
+        The smaller of the bounds of Hoeffding and of Bentkus; 1 if there is none.
+
+    References
+    ----------
+    S. Bates, A. Angelopoulos, L. Lei, J. Malik, M. I. Jordan. Distribution-free,
+    risk-controlling prediction sets. JACM 68, 2021.
+    """
+    share = total / n if n else 1.0
+    if share >= 1:
+        return 1.0
+
+    def hoeffding(mean):
+        divergence = rel_entr(share, mean) + rel_entr(1 - share, 1 - mean)
+        return -n * divergence - np.log(luck)
+
+    def bentkus(mean):
+        return np.e * bdtr(np.ceil(total), n, mean) - luck
+
+    bounds = []
+    for excess in (hoeffding, bentkus):
+        # Both fall from above 0 to below it; at 1 the first is infinite.
+        bounds.append(brentq(excess, share, 1 - 1e-12) if excess(1 - 1e-12) < 0 else 1)
+    return float(min(bounds))

@@ -55,7 +55,8 @@ def seconds(function, repeats):
 
 def step(relaxation, batch, labels, risk):
     """A function without arguments that gives loss and gradient, as training does."""
-    both = relaxation.value_and_grad(relaxation.plan(batch, labels), ALPHA)
+    plan = relaxation.plan(batch, labels)
+    both = value_and_grad(lambda r: -relaxation.retention(r, plan, ALPHA))
     return lambda: both(risk)
 
 

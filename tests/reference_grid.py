@@ -14,6 +14,8 @@ def log_sigmoid(x):
 
 
 def grid_of(risk, margin):
+    if not len(risk):
+        return np.array([-margin, margin])
     return np.concatenate(
         [np.array([np.min(risk) - margin]), risk, np.array([np.max(risk) + margin])]
     )

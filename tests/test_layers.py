@@ -168,14 +168,11 @@ TAKEN = {
     "ops.mean_bound": "largest_mean",
     "ops.overlap": "overlap_threshold",
     "ops.neyman_pearson": "log_price",
-    "ops.segments": "Segments take",
-    "ops.soft": (
-        "log1mexp neural_sort neural_sort_and_gradient path_retention quantile_root "
-        "quantile_slope smooth_quantile soft_nonconformity_scores soft_path_risk"
-    ),
+    "ops.segments": "scatter_sum take with_vjp",
+    "ops.soft": ("log_sigmoid neural_sort path_retention smooth_quantile soft_maximum"),
     "ops.soft_grid": (
-        "GridLayout LARGEST block_product gated_weights grid_retention "
-        "log_coherence log_keep soft_supremum threshold_grid violation"
+        "GridLayout gated_weights grid_retention log_coherence log_keep "
+        "soft_supremum threshold_grid violation"
     ),
     "scorers.resolve": "as_scorer scorer_requires_fit without_training",
     "apps.service": "JsonFormatter",

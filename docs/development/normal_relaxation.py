@@ -26,11 +26,11 @@ class NormalRelaxation(Relaxation):
         return anp.mean(finite) + norm.ppf(min(share, 0.95)) * anp.std(finite)
 
     def state(self, risk, plan):
-        return soft.soft_path_risk(risk, *plan.batch.closure)
+        return soft.soft_maximum(risk, *plan.batch.closure)
 
     def scores(self, path_risk, plan):
-        decisive = plan.false_claims, plan.false_offsets
-        return soft.soft_nonconformity_scores(path_risk, *decisive)
+        # The minimum over the false claims of each problem.
+        return -soft.soft_maximum(-path_risk, plan.false_offsets, plan.false_claims)
 
     def kept(self, path_risk, threshold, plan):
         return soft.path_retention(path_risk, threshold, self.temperature)

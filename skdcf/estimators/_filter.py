@@ -116,7 +116,7 @@ class ConformalFilter(Settings):
 
     _parameter_constraints = {
         "features": [None, HasMethods(["fit", "transform"])],
-        "relaxation": [None, HasMethods(["plan", "loss", "validate"])],
+        "relaxation": [None, HasMethods(["plan", "true_claims", "validate"])],
         "training": [None, SoftTraining],
         "edges": [StrOptions({"given", "none"}), callable],
         "ties": [StrOptions(set(TIES))],

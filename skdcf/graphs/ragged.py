@@ -53,7 +53,10 @@ def reduce_segments(
     What comes out for a segment depends on its own values alone, to the last bit.
     """
     filled = offsets[:-1] < offsets[1:]
-    out = np.full(len(filled), empty, dtype=np.result_type(values, empty))
+    dtype = np.result_type(values, empty)
+    if len(filled) and filled.all():
+        return ufunc.reduceat(values, offsets[:-1], dtype=dtype)
+    out = np.full(len(filled), empty, dtype=dtype)
     if filled.any():
         out[filled] = ufunc.reduceat(values, offsets[:-1][filled], dtype=out.dtype)
     return out

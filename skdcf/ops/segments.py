@@ -10,10 +10,10 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from autograd.extend import defvjp, primitive
+from autograd.extend import defvjp, defvjp_argnums, primitive
 from numpy.typing import NDArray
 
-from ..graphs.ragged import reduce_segments
+from ..graphs.ragged import reduce_segments, segment_ids
 from . import hard
 
 
@@ -22,6 +22,23 @@ def with_vjp(vjp: Any) -> Any:
 
     def declare(function):
         defvjp(out := primitive(function), vjp, argnums=(0,))
+        return out
+
+    return declare
+
+
+def with_vjps(vjps: Any) -> Any:
+    """Make a primitive of a function, with the list of its gradients in the first arguments."""
+
+    def declare(function):
+        def pull(argnums, ans, args, kwargs):
+            def gradients(g):
+                each = vjps(ans, *args, **kwargs)(g)
+                return [each[i] for i in argnums]
+
+            return gradients
+
+        defvjp_argnums(out := primitive(function), pull)
         return out
 
     return declare
@@ -39,108 +56,87 @@ def scatter_sum(values: NDArray[Any], index: NDArray[Any], n: int) -> NDArray[An
     return np.bincount(index, values, n)
 
 
-segment_sum: Callable[..., Any] = with_vjp(lambda ans, v, o: lambda g: _spread(g, o))(
+segment_sum: Callable[..., Any] = with_vjp(lambda ans, v, o: lambda g: spread(g, o))(
     hard.segment_sum
 )
-_as_extreme = with_vjp(lambda ans, v, o: lambda g: _share(g, v, ans, o))
+
+
+def _pull_extreme(ans, values, offsets):
+    def pull(g):
+        hits, portions = share(g, values, ans, offsets)
+        return np.bincount(hits, portions, len(values))
+
+    return pull
+
+
+_as_extreme = with_vjp(_pull_extreme)
 segment_max: Callable[..., Any] = _as_extreme(hard.segment_max)
 segment_min: Callable[..., Any] = _as_extreme(hard.segment_min)
 
 
-@with_vjp(lambda ans, v, o: lambda g: _spread(g, o) * np.exp(v - _spread(ans, o)))
+@with_vjp(lambda ans, v, o: lambda g: spread(g, o) * np.exp(v - spread(ans, o)))
 def segment_logsumexp(values: NDArray[Any], offsets: NDArray[np.int64]) -> NDArray[Any]:
     """``log(sum(exp(values)))`` per segment, shape (n,); -inf for an empty one."""
-    top, _, total = _scale(values, offsets)
-    return top + np.log(total)
+    top = hard.segment_max(values, offsets)
+    scaled = np.exp(values - spread(top, offsets))
+    return top + np.log(reduce_segments(np.add, scaled, offsets, 1.0))
 
 
-@with_vjp(lambda ans, v, o: lambda g: ans * (g - _spread(segment_sum(g * ans, o), o)))
+@with_vjp(lambda ans, v, o: lambda g: pull_softmax(g, ans, o))
 def segment_softmax(values: NDArray[Any], offsets: NDArray[np.int64]) -> Any:
     """``exp(values)`` with every segment scaled to sum 1, in the shape of ``values``."""
-    _, scaled, total = _scale(values, offsets)
-    return scaled / _spread(total, offsets)
+    scaled = np.exp(values - spread(hard.segment_max(values, offsets), offsets))
+    return scaled / spread(hard.segment_sum(scaled, offsets), offsets)
 
 
-def _scale(values, offsets):
-    """Compute the largest value of each segment, ``exp(values - largest)``, and its sums."""
-    top = hard.segment_max(values, offsets)
-    scaled = np.exp(values - _spread(top, offsets))
-    return top, scaled, reduce_segments(np.add, scaled, offsets, 1.0)
+def pull_softmax(g: NDArray[Any], softmax: NDArray[Any], offsets: Any) -> Any:
+    """Compute the derivatives in the values from those in their softmax."""
+    return softmax * (g - spread(hard.segment_sum(g * softmax, offsets), offsets))
 
 
-@with_vjp(lambda ans, v, o: lambda g: _pull_minmax(g, ans, v, o))
-def segment_minmax(values: NDArray[Any], offsets: NDArray[np.int64]) -> Any:
-    """Move and scale each segment to [0, 1]; a constant one becomes 0."""
+@with_vjp(lambda ans, v, o: lambda g: pull_rescale(g, ans, v, o))
+def segment_rescale(values: NDArray[Any], offsets: NDArray[np.int64]) -> Any:
+    """Scale each segment from 0, its first value, to 1, its last; a flat one becomes 0."""
     low, scale = _low_and_scale(values, offsets)
-    return (values - _spread(low, offsets)) * _spread(scale, offsets)
+    return (values - spread(low, offsets)) * spread(scale, offsets)
 
 
-def _pull_minmax(g, ans, values, offsets):
-    """Pass the gradient on through minimum and maximum as well."""
-    low, scale = _low_and_scale(values, offsets)
-    top = hard.segment_max(values, offsets)
-    rest = hard.segment_sum(g * ans, offsets)
-    gap = hard.segment_sum(g, offsets) - rest
-    out = g * _spread(scale, offsets) - _share(gap * scale, values, low, offsets)
-    return out - _share(rest * scale, values, top, offsets)
+def pull_rescale(g: Any, rescaled: Any, values: Any, offsets: Any) -> NDArray[Any]:
+    """Compute the derivatives in the values, those at the ends from all between them."""
+    _, scale = _low_and_scale(values, offsets)
+    end = hard.segment_sum(g * rescaled, offsets) * scale
+    start = hard.segment_sum(g, offsets) * scale - end
+    gradient = g * spread(scale, offsets)
+    filled = offsets[:-1] < offsets[1:]
+    gradient[offsets[:-1][filled]] -= start[filled]
+    gradient[offsets[1:][filled] - 1] -= end[filled]
+    return gradient
 
 
 def _low_and_scale(values, offsets):
-    """Compute minimum and 1 / range per segment; the latter is 0 where the range is."""
-    low = reduce_segments(np.minimum, values, offsets, 0.0)
-    width = reduce_segments(np.maximum, values, offsets, 0.0) - low
+    """Compute the first value and 1 / (last - first) of each segment; 0 for a flat one."""
+    if not len(values):
+        return np.zeros((2, len(offsets) - 1))
+    low = values.take(offsets[:-1], mode="clip")
+    width = values[offsets[1:] - 1] - low
     flat = width < np.finfo(float).tiny * 1e20
     return low, np.where(flat, 0.0, 1 / np.where(flat, 1.0, width))
 
 
-def _spread(per_segment, offsets):
+def spread(per_segment: NDArray[Any], offsets: NDArray[np.int64]) -> NDArray[Any]:
+    """Repeat the value of each segment as often as the segment is long."""
     return np.repeat(per_segment, np.diff(offsets))
 
 
-def _share(g, values, extreme, offsets):
-    """Split ``g`` of each segment among the values that equal its ``extreme``."""
-    hit = values == _spread(extreme, offsets)
-    count = reduce_segments(np.add, hit.astype(np.float64), offsets, 1.0)
-    return hit * _spread(g / count, offsets)
+def share(g: Any, values: Any, extreme: Any, offsets: NDArray[np.int64]) -> Any:
+    """Split ``g`` of each segment among the values that equal its ``extreme``.
 
-
-class Segments:
-    """Operations on the same segments again and again, for gradients written by hand.
-
-    Parameters
-    ----------
-    offsets : ndarray of shape (n + 1,)
-        Bounds of segments, of which none is empty.
+    Returns
+    -------
+    hits : ndarray of int
+        Positions of these values.
+    portions : ndarray of float, in the same shape
     """
-
-    def __init__(self, offsets: NDArray[np.int64]) -> None:
-        self.starts: NDArray[Any] = offsets[:-1]
-        self.lengths: NDArray[Any] = np.diff(offsets)
-        self.first: NDArray[Any] = offsets[:-1]
-        self.last: NDArray[Any] = offsets[1:] - 1
-
-    def reduce(self, ufunc: np.ufunc, values: NDArray[Any]) -> Any:
-        """Sum (`numpy.add`), minimum or maximum per segment, shape (n,)."""
-        return ufunc.reduceat(values, self.starts)
-
-    def spread(self, per_segment: Any) -> NDArray[Any]:
-        """Repeat the value of each segment as often as the segment is long."""
-        return np.repeat(per_segment, self.lengths)
-
-    def softmax(self, values: NDArray[Any]) -> Any:
-        """``exp(values)`` with every segment scaled to sum 1."""
-        top = self.reduce(np.maximum, values)
-        out = np.exp(values - self.spread(top))
-        out /= self.spread(self.reduce(np.add, out))
-        return out
-
-    def hits(self, g: Any, values: NDArray[Any], extreme: Any) -> Any:
-        """Where in ``values`` the extremes are, and what each has of ``g``, shape (n,).
-
-        As a rule there is one per segment, which then has all of it.
-        """
-        hits = np.flatnonzero(values == self.spread(extreme))
-        if len(hits) == len(g):
-            return hits, g
-        count = self.reduce(np.add, np.bincount(hits, minlength=len(values)))
-        return hits, np.repeat(g / count, count)
+    hits = np.flatnonzero(values == spread(extreme, offsets))
+    segment = segment_ids(offsets)[hits]
+    return hits, g[segment] / np.bincount(segment)[segment]

@@ -21,13 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from .segments import segment_logsumexp, segment_max, segment_min, take, with_vjp
-
-
-@with_vjp(lambda ans, x: lambda g: g * ans * (1 - ans))
-def sigmoid(x: NDArray[Any]) -> Any:
-    """``1 / (1 + exp(-x))``; its hard twin is ``x > 0``."""
-    return expit(x)
+from . import hard
+from .segments import segment_logsumexp, share, spread, with_vjp, with_vjps
 
 
 @with_vjp(lambda ans, x: lambda g: g * -np.expm1(ans))
@@ -39,68 +34,92 @@ def log_sigmoid(x: NDArray[Any]) -> Any:
     return np.minimum(x, 0) - np.log1p(np.exp(-np.abs(x)))
 
 
-@with_vjp(lambda ans, x: lambda g: g * np.exp(x) / np.expm1(x))
 def log1mexp(x: NDArray[Any]) -> Any:
     """``log(1 - exp(x))`` for x < 0, in whichever form keeps its digits."""
     far = np.log1p(-np.minimum(np.exp(x), 0.5))
     return np.where(x > -np.log(2), np.log(-np.expm1(x)), far)
 
 
-def soft_path_risk(
-    risk: NDArray[Any],
-    indptr: NDArray[Any],
-    indices: NDArray[Any],
-    temperature: float = 0.0,
-) -> NDArray[Any]:
-    """Compute the soft path risk R, shape (n_claims,).
+def _pull_largest(ans, values, offsets, index, temperature=0.0):
+    def pull(g):
+        chosen = values.take(index)
+        if temperature == 0:
+            hits, portions = share(g, chosen, ans, offsets)
+            return np.bincount(index[hits], portions, len(values))
+        weight = np.exp((chosen - spread(ans, offsets)) / temperature)
+        return np.bincount(index, spread(g, offsets) * weight, len(values))
 
-    Parameters
-    ----------
-    risk : ndarray of shape (n_claims,)
-    indptr, indices : ndarray
-        Each claim with its ancestors, as in ``GraphBatch.closure``.
-    temperature : float
-        T in ``T log(sum(exp(r / T)))``; exceeds the maximum by at most T log(#ancestors
-        + 1).
-    """
-    above = take(risk, indices)
-    if temperature == 0:
-        return segment_max(above, indptr)
-    return temperature * segment_logsumexp(above / temperature, indptr)
+    return pull
 
 
-def soft_nonconformity_scores(
-    path_risk: NDArray[Any],
-    false_claims: Any,
+@with_vjp(_pull_largest)
+def soft_maximum(
+    values: NDArray[Any],
     offsets: NDArray[np.int64],
+    index: NDArray[Any],
     temperature: float = 0.0,
 ) -> NDArray[Any]:
-    """Compute the soft scores s, shape (n_problems,); +inf without a false claim.
+    """Compute the soft maximum of each segment of ``values[index]``; -inf for an empty one.
+
+    Over each claim and its ancestors (``GraphBatch.closure``) it is the path risk R of
+    risks. Minus that of -R over the false claims of a problem is the nonconformity score s.
 
     Parameters
     ----------
-    path_risk : ndarray of shape (n_claims,)
-    false_claims : ndarray of int
-        Claims to take the minimum over, problem after problem.
-    offsets : ndarray of shape (n_problems + 1,)
-        Bounds of the problems in ``false_claims``.
+    values : ndarray of shape (n_claims,)
+    offsets : ndarray of shape (n + 1,)
+        Bounds of the segments of ``index``.
+    index : ndarray of int
+        Claims to take the maximum over, segment after segment.
     temperature : float
-        T in ``-T log(sum(exp(-R / T)))``.
+        T in ``T log(sum(exp(r / T)))``; exceeds the maximum by at most T log(number of
+        values).
     """
-    wrong = take(path_risk, false_claims)
+    chosen = values.take(index)
     if temperature == 0:
-        return segment_min(wrong, offsets)
-    return -temperature * segment_logsumexp(-wrong / temperature, offsets)
+        return hard.segment_max(chosen, offsets)
+    return temperature * segment_logsumexp(chosen / temperature, offsets)
 
 
+def _pull_retention(ans, path_risk, threshold, temperature):
+    def pull(g):
+        slope = g * ans * (1 - ans) / temperature
+        return -slope, slope.sum()
+
+    return pull
+
+
+@with_vjps(_pull_retention)
 def path_retention(
     path_risk: NDArray[Any], threshold: float, temperature: float
 ) -> Any:
     """q, shape (n_claims,): ``sigmoid((threshold - R) / temperature)``; hard: R < t."""
-    return sigmoid((threshold - path_risk) / temperature)
+    return expit((threshold - path_risk) / temperature)
 
 
-@with_vjp(lambda ans, s, k, rho: lambda g: g * neural_sort_and_gradient(s, k, rho)[1])
+def _pull_neural_sort(ans, scores, k, strength):
+    """With l_j the logits of the row p, pass on ``p + sum_j p_j (s_j - ans) dl_j / ds``.
+
+    Each |s_j - s_l| in l_j has a sign on either side, so that sums over those below and
+    above a score give all of it.
+    """
+
+    def pull(g):
+        order = np.argsort(scores)
+        s = scores[order]
+        row = _sort_row(s, k, strength)
+        slope = strength * row * (s - ans)  # derivative of the answer in each logit
+        below, upto = _places(s)
+        total = np.concatenate([[0.0], np.cumsum(slope)])
+        from_others = total[-1] - total[upto] - total[below]
+        gradient = np.empty(len(s))
+        gradient[order] = row + (2 * k - 1 - below - upto) * slope + from_others
+        return g * gradient
+
+    return pull
+
+
+@with_vjp(_pull_neural_sort)
 def neural_sort(scores: NDArray[Any], k: int, strength: float) -> Any:
     """Compute the k-th smallest score through one row of NeuralSort.
 
@@ -125,37 +144,17 @@ def neural_sort(scores: NDArray[Any], k: int, strength: float) -> Any:
     Grover et al., Stochastic optimization of sorting networks via continuous
     relaxations, ICLR 2019, equation 4.
     """
-    return neural_sort_and_gradient(scores, k, strength)[0]
-
-
-def neural_sort_and_gradient(scores: NDArray[Any], k: int, strength: float) -> Any:
-    """Compute `neural_sort` and its gradient, shape (n,), from one sort.
-
-    With l_j the logits of the row p, the gradient is ``p + sum_j p_j (s_j - answer)
-    dl_j / ds``: each |s_j - s_l| has a sign on either side, so that sums over those
-    below and above a score give all of it.
-    """
-    n = len(scores)
-    order = np.argsort(scores)
-    s = scores[order]
-    above_least = s - s[0]
-    row = _sort_row(above_least, k, strength)
-    answer = row @ s
-    slope = strength * row * (s - answer)  # derivative of the answer in each logit
-    below, upto = _places(s)
-    total = np.concatenate([[0.0], np.cumsum(slope)])
-    from_others = total[-1] - total[upto] - total[below]
-    gradient = np.empty(n)
-    gradient[order] = row + (2 * k - 1 - below - upto) * slope + from_others
-    return answer, gradient
+    s = np.sort(scores)
+    return _sort_row(s, k, strength) @ s
 
 
 def _sort_row(ordered, k, strength):
-    """Compute the row of NeuralSort, for scores in increasing order from 0."""
+    """Compute the row of NeuralSort, for scores in increasing order."""
     n = len(ordered)
-    sum_before = np.cumsum(ordered) - ordered
-    distance = (2 * np.arange(n) - n) * ordered + ordered.sum() - 2 * sum_before
-    logits = strength * ((2 * k - n - 1) * ordered - distance)
+    above_least = ordered - ordered[0]
+    sum_before = np.cumsum(above_least) - above_least
+    distance = (2 * np.arange(n) - n) * above_least + above_least.sum() - 2 * sum_before
+    logits = strength * ((2 * k - n - 1) * above_least - distance)
     row = np.exp(logits - logits.max())
     return row / row.sum()
 
@@ -168,12 +167,23 @@ def _places(ordered):
     return (np.searchsorted(ordered, ordered, side=side) for side in ("left", "right"))
 
 
-@with_vjp(lambda ans, s, count, T: lambda g: g * quantile_slope(s, ans, T))
+def _pull_quantile(ans, scores, count, temperature):
+    """Pass on the gradient of the implicit function: positive, of sum 1."""
+
+    def pull(g):
+        away = np.abs(scores - ans) / temperature
+        weight = np.exp(away.min() - away) / np.square(1 + np.exp(-away))
+        return g * weight / weight.sum()
+
+    return pull
+
+
+@with_vjp(_pull_quantile)
 def smooth_quantile(scores: NDArray[Any], count: Any, temperature: float) -> float:
     """Find the t below which about ``count`` of the scores lie, softly counted.
 
     Solves ``sum_i sigmoid((t - s_i) / T) = count``. As T falls it becomes the
-    ceil(count)-th smallest score. The gradient is that of the implicit function.
+    ceil(count)-th smallest score.
 
     Parameters
     ----------
@@ -184,27 +194,23 @@ def smooth_quantile(scores: NDArray[Any], count: Any, temperature: float) -> flo
     Returns
     -------
     float
-    """
-    return quantile_root(scores, count, temperature)
 
-
-def quantile_root(
-    scores: NDArray[Any], count: Any, temperature: float, start: Any = np.nan
-) -> float:
-    """Compute `smooth_quantile` by Newton's method, held between two bounds.
-
-    Bisection takes over where a move leaves the bounds or is no shorter than half the one
-    before, as where all scores are many temperatures away. The error of a move of
-    Newton is below the square of its length over the temperature, hence the tolerance. Scores
-    below t enter with what their sigmoids lack of 1: the sum then keeps its digits where
-    a whole count lies between two far scores, and only their tails decide.
+    Notes
+    -----
+    Newton's method, held between two bounds. Bisection takes over where a move leaves the
+    bounds or is no shorter than half the one before, as where all scores are many
+    temperatures away. The error of a move of Newton is below the square of its length over
+    the temperature, hence the tolerance. Scores below t enter with what their sigmoids lack
+    of 1: the sum then keeps its digits where a whole count lies between two far scores, and
+    only their tails decide.
     """
     shift = temperature * math.log(count / (len(scores) - count))
     low = float(scores.min()) + shift
     high = float(scores.max()) + shift
     if not low < high or not math.isfinite(high - low):
         return high
-    t = start if low < start < high else (low + high) / 2
+    t = float(np.partition(scores, int(count))[int(count)])
+    t = min(max(t, low), high)
     last = high - low
     while high - low > 1e-15 * abs(t) + 1e-300:
         x = (scores - t) / temperature
@@ -222,10 +228,3 @@ def quantile_root(
         last = abs(move) if newton else (high - low) / 2
         t = t + move if newton else (low + high) / 2
     return t
-
-
-def quantile_slope(scores: NDArray[Any], threshold: float, temperature: float) -> Any:
-    """Compute the gradient of the threshold in the scores: positive, of sum 1."""
-    away = np.abs(scores - threshold) / temperature
-    weight = np.exp(away.min() - away) / np.square(1 + np.exp(-away))
-    return weight / weight.sum()

@@ -21,12 +21,22 @@ coherence is then one stack of matrix products per size, and nothing is padded.
 from dataclasses import dataclass
 from typing import Any, Self
 
-import autograd.numpy as anp
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import expit
 
-from ..graphs.ragged import offsets_of, ranges, segment_ids
-from . import segments as seg
+from ..graphs.ragged import offsets_of, ranges, reduce_segments, segment_ids
+from . import hard
+from .segments import (
+    pull_rescale,
+    pull_softmax,
+    segment_rescale,
+    segment_softmax,
+    share,
+    spread,
+    with_vjp,
+    with_vjps,
+)
 from .soft import log1mexp, log_sigmoid
 
 # sigmoid(600) is 1 to the last bit, but its logarithm, -1e-261, is not 0 yet:
@@ -46,49 +56,73 @@ class GridLayout:
         Thresholds of each problem, two more than claims.
     cell_offsets : ndarray of shape (n_claims + 1,)
         Cells of each claim.
-    cell_claim, cell_threshold : ndarray of shape (n_cells,)
-    grid : ndarray of shape (n_thresholds,)
-        Puts the lowest thresholds of all problems, the risks and the highest
-        thresholds, one after the other, into the order of the grid.
+    cell_threshold : ndarray of shape (n_cells,)
+    of_claim : ndarray of shape (n_claims,)
+        The threshold that is a claim's own risk.
     """
 
     offsets: np.ndarray
     grid_offsets: np.ndarray
     cell_offsets: np.ndarray
-    cell_claim: np.ndarray
     cell_threshold: np.ndarray
-    grid: np.ndarray
+    of_claim: np.ndarray
 
     @classmethod
     def of(cls, sizes: Any) -> Self:
         """Layout of problems with the given numbers of claims, shape (n_problems,)."""
-        n = len(sizes)
         offsets = offsets_of(sizes)
         grid_offsets = offsets_of(sizes + 2)
-        of_claim = segment_ids(offsets)
-        cells = offsets_of(sizes[of_claim] + 2)
-        threshold = ranges(grid_offsets[:-1][of_claim], np.diff(cells))
-        grid = np.empty(grid_offsets[-1], dtype=np.int64)
-        grid[grid_offsets[:-1]] = np.arange(n)
-        grid[np.arange(len(of_claim)) + 2 * of_claim + 1] = n + np.arange(len(of_claim))
-        grid[grid_offsets[1:] - 1] = n + len(of_claim) + np.arange(n)
+        problem = segment_ids(offsets)
+        cells = offsets_of(sizes[problem] + 2)
         return cls(
             offsets=offsets,
             grid_offsets=grid_offsets,
             cell_offsets=cells,
-            cell_claim=segment_ids(cells),
-            cell_threshold=threshold,
-            grid=grid,
+            cell_threshold=ranges(grid_offsets[problem], np.diff(cells)),
+            of_claim=np.arange(len(problem)) + 2 * problem + 1,
         )
 
 
+def _pull_grid(ans, risk, layout, margin):
+    def pull(g):
+        gradient = g[layout.of_claim]
+        ends = (
+            (hard.segment_min(risk, layout.offsets), layout.grid_offsets[:-1]),
+            (hard.segment_max(risk, layout.offsets), layout.grid_offsets[1:] - 1),
+        )
+        for extreme, end in ends:
+            hits, portions = share(g[end], risk, extreme, layout.offsets)
+            gradient[hits] += portions
+        return gradient
+
+    return pull
+
+
+@with_vjp(_pull_grid)
 def threshold_grid(risk: NDArray[Any], layout: Any, margin: float) -> Any:
-    """Make the thresholds of all problems, shape (n_thresholds,); not sorted."""
-    low = seg.segment_min(risk, layout.offsets) - margin
-    high = seg.segment_max(risk, layout.offsets) + margin
-    return seg.take(anp.concatenate([low, risk, high]), layout.grid)
+    """T, shape (n_thresholds,): of each problem min r - m, its risks in their order, max r + m.
+
+    Without claims they are -m and m.
+    """
+    thresholds = np.empty(layout.grid_offsets[-1])
+    lowest = reduce_segments(np.minimum, risk, layout.offsets, 0.0)
+    highest = reduce_segments(np.maximum, risk, layout.offsets, 0.0)
+    thresholds[layout.grid_offsets[:-1]] = lowest - margin
+    thresholds[layout.of_claim] = risk
+    thresholds[layout.grid_offsets[1:] - 1] = highest + margin
+    return thresholds
 
 
+def _pull_keep(ans, risk, thresholds, layout, temperature, shift=0.0):
+    def pull(g):
+        slope = g * np.expm1(ans) / -temperature
+        g_thresholds = np.bincount(layout.cell_threshold, slope, len(thresholds))
+        return -hard.segment_sum(slope, layout.cell_offsets), g_thresholds
+
+    return pull
+
+
+@with_vjps(_pull_keep)
 def log_keep(
     risk: NDArray[Any],
     thresholds: NDArray[Any],
@@ -100,17 +134,16 @@ def log_keep(
 
     Hard twin: ``r_v <= t``. Theorem 1 takes shift = sqrt(temperature).
     """
-    t = seg.take(thresholds, layout.cell_threshold)
-    r = seg.take(risk, layout.cell_claim)
-    return log_sigmoid(anp.minimum((t - r + shift) / temperature, LARGEST))
+    above = thresholds.take(layout.cell_threshold) - spread(risk, layout.cell_offsets)
+    return log_sigmoid(np.minimum((above + shift) / temperature, LARGEST))
 
 
 def _pull_coherence(ans, log_p, blocks):
     back = [np.swapaxes(b, 1, 2) for b in blocks]
-    return lambda g: block_product(g, back, np.empty_like(g))
+    return lambda g: _block_product(g, back)
 
 
-@seg.with_vjp(_pull_coherence)
+@with_vjp(_pull_coherence)
 def log_coherence(log_p: Any, blocks: Any) -> Any:
     """log q, shape (n_cells,): weighted mean of log p over each claim and its ancestors.
 
@@ -123,22 +156,38 @@ def log_coherence(log_p: Any, blocks: Any) -> Any:
         In the order of the cells; row v holds the weights of v and its ancestors,
         which sum to 1.
     """
-    return block_product(log_p, blocks, np.empty_like(log_p))
+    return _block_product(log_p, blocks)
 
 
-def block_product(cells: Any, blocks: Any, out: Any) -> Any:
-    """Multiply each problem's block with its cells into ``out``, shape (n_cells,)."""
+def _block_product(cells, blocks):
+    """Multiply each problem's block with its cells, shape (n_cells,)."""
+    out = np.empty_like(cells)
     start = 0
     for block in blocks:
         count, n, _ = block.shape
-        stop = start + count * n * (n + 2)
         shape = count, n, n + 2
+        stop = start + count * n * (n + 2)
         product = out[start:stop].reshape(shape)
         np.matmul(block, cells[start:stop].reshape(shape), out=product)
         start = stop
     return out
 
 
+def _pull_violation(
+    ans, log_q, false_cells, false_thresholds, false_share, temperature
+):
+    def pull(g):
+        of_false = log_q.take(false_cells)
+        g_valid = g * (ans - 1) * false_share / temperature
+        gradient = np.zeros(len(log_q))
+        slope = np.exp(of_false) / np.expm1(of_false)
+        gradient[false_cells] = g_valid.take(false_thresholds) * slope
+        return gradient
+
+    return pull
+
+
+@with_vjp(_pull_violation)
 def violation(
     log_q: Any,
     false_cells: Any,
@@ -160,11 +209,24 @@ def violation(
         One over the number of false claims of the problem, 0 where there are none.
     temperature : float
     """
-    valid = log1mexp(seg.take(log_q, false_cells))
-    log_valid = seg.scatter_sum(valid, false_thresholds, len(false_share)) * false_share
-    return -anp.expm1(log_valid / temperature)
+    valid = log1mexp(log_q.take(false_cells))
+    log_valid = np.bincount(false_thresholds, valid, len(false_share)) * false_share
+    return -np.expm1(log_valid / temperature)
 
 
+def _pull_supremum(ans, thresholds, violations, layout, sharpness, weight):
+    def pull(g):
+        offsets = layout.grid_offsets
+        t, unsafe, w = _supremum(thresholds, violations, layout, sharpness, weight)
+        direct = spread(g, offsets) * w
+        logit = sharpness * direct * (thresholds - spread(ans, offsets))
+        g_unsafe = pull_rescale(-weight * logit, unsafe, violations, offsets)
+        return direct + pull_rescale(logit, t, thresholds, offsets), g_unsafe
+
+    return pull
+
+
+@with_vjps(_pull_supremum)
 def soft_supremum(
     thresholds: NDArray[Any],
     violations: Any,
@@ -178,14 +240,32 @@ def soft_supremum(
     The weight stands before V, as in the paper's algorithm 1 and its tables, not before
     t, as in its text. At weight 1 the lowest and the highest threshold are tied (0 - 0
     and 1 - 1) wherever only the lowest is safe; the limit needs more than 1.
+    Both minima lie at the first threshold and both maxima at the last, as V never falls in t.
     Hard twin: the last safe threshold.
     """
-    scaled = seg.segment_minmax(thresholds, layout.grid_offsets)
-    unsafe = seg.segment_minmax(violations, layout.grid_offsets)
-    w = seg.segment_softmax(sharpness * (scaled - weight * unsafe), layout.grid_offsets)
-    return seg.segment_sum(w * thresholds, layout.grid_offsets)
+    _, _, w = _supremum(thresholds, violations, layout, sharpness, weight)
+    return hard.segment_sum(w * thresholds, layout.grid_offsets)
 
 
+def _supremum(thresholds, violations, layout, sharpness, weight):
+    """Compute minmax(t), minmax(V_t) and the weights of the thresholds."""
+    t = segment_rescale(thresholds, layout.grid_offsets)
+    unsafe = segment_rescale(violations, layout.grid_offsets)
+    logit = sharpness * (t - weight * unsafe)
+    return t, unsafe, segment_softmax(logit, layout.grid_offsets)
+
+
+def _pull_gate(ans, thresholds, bound, layout, sharpness, temperature, shift=0.0):
+    def pull(g):
+        logit = pull_softmax(g, ans, layout.grid_offsets)
+        closing = logit * expit((thresholds + shift - bound) / temperature)
+        closing /= temperature
+        return sharpness * logit - closing, closing.sum()
+
+    return pull
+
+
+@with_vjps(_pull_gate)
 def gated_weights(
     thresholds: NDArray[Any],
     bound: Any,
@@ -200,13 +280,23 @@ def gated_weights(
     Theorem 2 takes shift = sqrt(temperature).
     """
     gate = log_sigmoid((bound - thresholds - shift) / temperature)
-    return seg.segment_softmax(sharpness * thresholds + gate, layout.grid_offsets)
+    return segment_softmax(sharpness * thresholds + gate, layout.grid_offsets)
 
 
+def _pull_retention(ans, log_q, weights, layout):
+    def pull(g):
+        g_cells = spread(g, layout.cell_offsets) * np.exp(log_q)
+        g_weights = np.bincount(layout.cell_threshold, g_cells, len(weights))
+        return g_cells * weights.take(layout.cell_threshold), g_weights
+
+    return pull
+
+
+@with_vjps(_pull_retention)
 def grid_retention(log_q: Any, weights: NDArray[Any], layout: Any) -> Any:
     """q, shape (n_claims,): mean of q_vt under the weights of the thresholds.
 
     Hard twin: is v in the filtered set?
     """
-    cells = anp.exp(log_q) * seg.take(weights, layout.cell_threshold)
-    return seg.segment_sum(cells, layout.cell_offsets)
+    cells = np.exp(log_q) * weights.take(layout.cell_threshold)
+    return hard.segment_sum(cells, layout.cell_offsets)

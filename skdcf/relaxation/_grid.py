@@ -1,7 +1,6 @@
 """The relaxation of the paper, and the settings printed there."""
 
 from dataclasses import KW_ONLY, dataclass
-from itertools import pairwise
 from typing import Any, Self
 
 import numpy as np
@@ -15,7 +14,6 @@ from ..ops import soft_grid
 from ..ops.conformal import conformal_rank
 from ..ops.segments import take
 from ..ops.soft import neural_sort
-from ._grid_loss import GridLoss
 from ._path import Relaxation
 
 # Columns of the paper's tables, of which some rows stand below.
@@ -164,9 +162,6 @@ class GridRelaxation(Relaxation):
         # it means that nothing is kept.
         k = max(conformal_rank(len(scores), check_alpha(alpha)), 1)
         return neural_sort(scores, k, self.quantile_strength)
-
-    def value_and_grad(self, plan: Any, alpha: float) -> GridLoss:
-        return GridLoss(self, plan, alpha)
 
     def state(self, risk: NDArray[Any], plan: Any) -> Any:
         """Compute the thresholds of all problems, and log q of all cells."""
@@ -321,9 +316,9 @@ def _ancestor_weights(batch, claims, sizes, ancestor_weight):
     column = ancestor - batch.offsets[batch.problem_of[ancestor]]
     flat = np.zeros(row_offsets[-1])
     flat[np.repeat(row_offsets[:-1], count) + column] = weight
-    distinct, first = np.unique(sizes, return_index=True)
-    bounds = np.append(offsets_of(sizes**2)[first], len(flat))
+    distinct, counts = np.unique(sizes, return_counts=True)
+    bounds = offsets_of(counts * distinct**2)
     return [
-        flat[i:j].reshape(-1, n, n)
-        for n, (i, j) in zip(distinct.tolist(), pairwise(bounds), strict=True)
+        flat[bounds[i] : bounds[i + 1]].reshape(count, size, size)
+        for i, (size, count) in enumerate(zip(distinct, counts, strict=True))
     ]

@@ -1,31 +1,20 @@
 """The protocol of relaxations, and the path relaxation of the closed form.
 
-The latter has a soft maximum over ancestors, a soft order statistic and a sigmoid.
-
-`PathLoss` is its loss with the gradient by hand, where maximum and minimum are hard.
-
 =====  ==========================================================================
 r_v    risk of claim v
 R_v    maximum of r over v and its ancestors; its gradient goes to where it is found
 s_i    minimum of R over the deciding false claims of problem i; likewise
 t      root of ``sum_i sigmoid((t - s_i) / T_s) = count``
 q_v    ``sigmoid((t - R_v) / T_q)``
-L      ``-sum_v w_v q_v / n``, w_v 1 for true claims of problems that are predicted
 =====  ==========================================================================
 
-Backwards, with ``a_v = w_v q_v (1 - q_v) / (n T_q)``::
-
-    dL/dR_v = a_v    dL/dt = -sum_v a_v    dt/ds_i = p_i, p ~ sigmoid'((t - s_i) / T_s)
-
-No R is needed but those of true and of deciding claims. Where a maximum or a minimum is
-tied, the tied share its gradient equally, as in `skdcf.ops.segments`. In a large problem R
-is found by one pass along the edges, and a tie leaves all to the later row.
+Where a maximum or a minimum is tied, the tied share its gradient equally. In a large problem
+R is found by one pass along the edges, and a tie leaves all to the later row.
 """
 
 from __future__ import annotations
 
 from abc import ABCMeta, abstractmethod
-from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
 from typing import Any
@@ -38,11 +27,11 @@ from numpy.typing import NDArray
 from .._checks import check_alpha
 from .._parameters import Settings, at_least, positive, settings
 from ..graphs import GraphBatch
-from ..graphs.ragged import offsets_of, ranges
+from ..graphs.ragged import offsets_of
 from ..ops import soft
 from ..ops.ancestors import find_highest
 from ..ops.hard import below_true_claims
-from ..ops.segments import Segments, take
+from ..ops.segments import scatter_sum, take
 
 
 class Relaxation(Settings, metaclass=ABCMeta):
@@ -134,29 +123,6 @@ class Relaxation(Settings, metaclass=ABCMeta):
             The share of each claim that is kept.
         """
 
-    def value_and_grad(self, plan: Any, alpha: float) -> Callable[..., Any] | None:
-        """Return `loss` with a gradient written by hand; optional, and saves time.
-
-        Training asks for it once per level, and follows `loss` by autograd where there
-        is none: here, and in a class that inherits it but overrides a part of what it
-        stands for.
-
-        Parameters
-        ----------
-        plan : object
-            From `plan`.
-        alpha : float
-            Level to train for, in (0, 1).
-
-        Returns
-        -------
-        callable or None
-            ``f(risk, calibration=None, prediction=None)`` returns the loss and its
-            gradient, shape (n_claims,). It may use its memory again and again, so that
-            one is for one run and thread.
-        """
-        return None
-
     def soft_scores(self, risk: NDArray[Any], plan: Any) -> NDArray[Any]:
         """Compute the soft nonconformity scores.
 
@@ -195,15 +161,15 @@ class Relaxation(Settings, metaclass=ABCMeta):
         """
         return self.kept(self.state(risk, plan), threshold, plan)
 
-    def retention(
+    def true_claims(
         self,
         risk: NDArray[Any],
         plan: Any,
         alpha: float,
         calibration: NDArray[Any] | None = None,
         prediction: NDArray[Any] | None = None,
-    ) -> float:
-        """Compute the soft number of true claims kept per problem.
+    ) -> NDArray[Any]:
+        """Compute the soft number of true claims kept of each problem.
 
         Parameters
         ----------
@@ -219,7 +185,7 @@ class Relaxation(Settings, metaclass=ABCMeta):
 
         Returns
         -------
-        float
+        ndarray of shape (n_problems,) or (n_prediction,)
             The soft number of true claims kept.
         """
         state = self.state(risk, plan)
@@ -227,23 +193,13 @@ class Relaxation(Settings, metaclass=ABCMeta):
         if calibration is not None:
             scores = take(scores, calibration)
         kept = self.kept(state, self.soft_threshold(scores, alpha), plan)
-        weight = plan.labels
-        count = plan.n_problems
-        if prediction is not None:
-            chosen = np.bincount(prediction, minlength=count)
-            weight = weight * chosen[plan.problem_of]
-            count = len(prediction)
-        return anp.dot(kept, weight) / count
+        counts = scatter_sum(kept * plan.labels, plan.problem_of, plan.n_problems)
+        return counts if prediction is None else take(counts, prediction)
 
-    def loss(
-        self,
-        risk: NDArray[Any],
-        plan: Any,
-        alpha: float,
-        calibration: NDArray[Any] | None = None,
-        prediction: NDArray[Any] | None = None,
-    ) -> float:
-        """Compute minus the `retention`: the paper's training objective (its section 3.5).
+    def retention(self, risk: NDArray[Any], plan: Any, alpha: float) -> float:
+        """Compute the soft number of true claims kept per problem.
+
+        Its negative is the paper's training objective (its section 3.5).
 
         Parameters
         ----------
@@ -253,17 +209,13 @@ class Relaxation(Settings, metaclass=ABCMeta):
             From `plan`.
         alpha : float
             Level to train for, in (0, 1).
-        calibration, prediction : ndarray of int, optional
-            As in `retention`.
 
         Returns
         -------
         float
-            The loss.
+            The soft number of true claims kept.
         """
-        return -self.retention(
-            risk, plan, alpha, calibration=calibration, prediction=prediction
-        )
+        return anp.mean(self.true_claims(risk, plan, alpha))
 
 
 @dataclass(frozen=True)
@@ -415,116 +367,20 @@ class PathRelaxation(Relaxation):
         """
         return min(max(alpha * (n_problems + 1) - 0.5, 0.4), n_errors - 0.4)
 
-    def value_and_grad(self, plan: Any, alpha: float) -> PathLoss | None:
-        return None if self.max_temperature else PathLoss(self, plan, alpha)
-
     def state(self, risk: NDArray[Any], plan: Any) -> NDArray[Any]:
         """Compute the soft path risk, shape (n_claims,)."""
-        if not self.max_temperature:
+        if self.max_temperature:
+            indptr, indices = plan.batch.closure
+        else:
             indptr, indices = plan.candidates(getval(risk))
-            return soft.soft_path_risk(risk, indptr, indices)
-        indptr, indices = plan.batch.closure
-        return soft.soft_path_risk(risk, indptr, indices, self.max_temperature)
+        return soft.soft_maximum(risk, indptr, indices, self.max_temperature)
 
     def scores(self, state: Any, plan: Any) -> NDArray[Any]:
         """Compute the soft minimum of the path risk of false claims, shape (n_problems,)."""
-        return soft.soft_nonconformity_scores(
-            state, plan.false_claims, plan.false_offsets, self.max_temperature
+        return -soft.soft_maximum(
+            -state, plan.false_offsets, plan.false_claims, self.max_temperature
         )
 
     def kept(self, state: Any, threshold: float, plan: Any) -> Any:
         """Compute softly whether the path risk lies below the threshold, shape (n_claims,)."""
         return soft.path_retention(state, threshold, self.keep_temperature)
-
-
-class PathLoss:
-    """Loss and gradient for one plan and level.
-
-    It remembers the last threshold, from which the next search for a root starts.
-
-    Parameters
-    ----------
-    relaxation : PathRelaxation
-    plan : PathPlan
-        From `plan`.
-    alpha : float
-        Level to train for, in (0, 1).
-    """
-
-    def __init__(self, relaxation: Any, plan: Any, alpha: float) -> None:
-        self.relaxation = relaxation
-        self.plan = plan
-        self.alpha = alpha
-        self.true = np.flatnonzero(plan.labels)
-        rows = np.concatenate([self.true, plan.false_claims])
-        indptr, indices = plan.batch.small_closure
-        count = np.diff(indptr)[rows]
-        self.listed = indices[ranges(indptr[rows], count)]
-        self.large = np.flatnonzero(np.isin(self.listed, plan.large))
-        self.of_large = np.searchsorted(plan.large, self.listed[self.large])
-        self.rows = Segments(offsets_of(count))
-        n_false = np.diff(plan.false_offsets)
-        self.with_errors = np.flatnonzero(n_false)
-        self.errors = Segments(offsets_of(n_false[self.with_errors]))
-        self.last = np.nan
-
-    def __call__(
-        self, risk: NDArray[Any], calibration: Any = None, prediction: Any = None
-    ) -> Any:
-        """Compute the loss and its gradient in ``risk``, as `Relaxation.retention` does."""
-        listed = self._listed(risk)
-        above = risk.take(listed)
-        path_risk = self.rows.reduce(np.maximum, above)
-        of_true, of_false = np.split(path_risk, [len(self.true)])
-        scores = self.errors.reduce(np.minimum, of_false)
-        threshold, slope = self._threshold(scores, calibration)
-        loss, g_true = self._loss(threshold, of_true, prediction)
-        if not np.isfinite(loss):
-            return loss, np.full(len(risk), np.nan)
-        deciding, g = self.errors.hits(-g_true.sum() * slope, of_false, scores)
-        g_false = np.bincount(deciding, g, len(of_false))
-        hits, g = self.rows.hits(np.concatenate([g_true, g_false]), above, path_risk)
-        return loss, np.bincount(listed[hits], g, len(risk))
-
-    def _listed(self, risk):
-        """List claims and ancestors of all rows; of a large problem only the highest."""
-        if not len(self.large):
-            return self.listed
-        listed = self.listed.copy()
-        listed[self.large] = self.plan.find_highest(risk)[self.of_large]
-        return listed
-
-    def _threshold(self, scores, calibration):
-        """Compute t, and its gradient in the scores of problems with errors."""
-        n = self.plan.n_problems
-        chosen = np.arange(len(scores))
-        if calibration is not None:
-            place = np.full(n, -1)
-            place[self.with_errors] = chosen
-            n = len(calibration)
-            chosen = place[calibration]
-            chosen = chosen[chosen >= 0]
-        chosen_scores = scores[chosen]
-        if not len(chosen_scores):
-            return np.inf, np.zeros(len(scores))
-        count = self.relaxation.error_count(self.alpha, n, len(chosen_scores))
-        T = self.relaxation.quantile_temperature
-        self.last = soft.quantile_root(chosen_scores, count, T, self.last)
-        slope = soft.quantile_slope(chosen_scores, self.last, T)
-        return self.last, np.bincount(chosen, slope, len(scores))
-
-    def _loss(self, threshold, path_risk, prediction):
-        """Compute L, and its gradient in R of the true claims at a fixed threshold."""
-        T = self.relaxation.keep_temperature
-        plan = self.plan
-        n = plan.n_problems
-        weight = plan.labels[self.true]
-        if prediction is not None:
-            chosen = np.bincount(prediction, minlength=n)
-            weight = weight * chosen[plan.problem_of[self.true]]
-            n = len(prediction)
-        x = (threshold - path_risk) / T
-        small = np.exp(-np.abs(x))  # the smaller of q and 1 - q over the larger
-        kept = np.where(x > 0, 1.0, small) / (1 + small)
-        slope = small / np.square(1 + small)
-        return -(weight @ kept) / n, weight * slope / (n * T)

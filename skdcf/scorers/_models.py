@@ -6,10 +6,6 @@ standardised features into confidences, without state and with operations that a
 follows (operators, or functions of ``autograd.numpy``). A constant added to all
 confidences changes nothing, so no intercept is needed, and one does no harm.
 `ConfTrScorer` makes a scorer of a model.
-
-A third method is optional and saves time: ``vjp(params, X, gradient)`` takes the
-derivative of a loss in the confidences, shape (n_claims,), to that in the parameters.
-Autograd then has nothing to follow.
 """
 
 from __future__ import annotations
@@ -74,25 +70,6 @@ class LinearModel(Settings):
     def __call__(self, params: Any, X: Any) -> Any:
         """Confidences, shape (n_claims,), of rows X, shape (n_claims, n_features)."""
         return X @ params
-
-    def vjp(self, params: Any, X: Any, gradient: Any) -> Any:
-        """Derivative of a loss in the weights, from that in the confidences.
-
-        Parameters
-        ----------
-        params : ndarray of shape (n_features,)
-            Weights of the standardised features.
-        X : ndarray of shape (n_claims, n_features)
-            Standardised features.
-        gradient : ndarray of shape (n_claims,)
-            Derivative of the loss in the confidences.
-
-        Returns
-        -------
-        ndarray of shape (n_features,)
-            The derivative in the weights.
-        """
-        return X.T @ gradient
 
 
 @settings

@@ -3,17 +3,13 @@
 =====  ==========================================================================
 z      scores that the model gives to n claims
 u      scores of mean 0 and deviation 1: (z - mean z) / std z
-L      loss of the relaxation at the risk -u, or -z without unit variance
-f      -log(-L), or L itself
+K      soft number of true claims kept per problem at the risk -u, or -z without unit variance
 mu     weight of the shrinkage towards the scores c of the start
-F      ``f(L) + mu (1 - corr(u, c))``, which is minimised
+F      ``-log(K) + mu (1 - corr(u, c))``, or -K in place of -log(K), which is minimised
 =====  ==========================================================================
 
-With ``g = dF/du``, the standardised scores pass on ``(g - mean g - u mean(g u)) / std z``.
-
-Which gradient is used: autograd traces the model and the relaxation, unless they offer
-their own, `Relaxation.value_and_grad` and, of a model, ``vjp(params, X, gradient)``. `own`
-decides, and falls back to tracing where a subclass changed what these stand for.
+Autograd follows F through the model, `standardised` and the steps of the relaxation, each of
+which has its gradient beside it.
 """
 
 from collections.abc import Callable
@@ -21,15 +17,17 @@ from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any
 
+import autograd.numpy as anp
 import numpy as np
-from autograd import make_vjp, value_and_grad
+from autograd import value_and_grad
 from autograd.misc import flatten
 from numpy.typing import NDArray
-from scipy.special import expit
 
 from .._checks import check_alpha
 from ..graphs import GraphBatch
 from ..ops.hard import coherent_labels
+from ..ops.segments import with_vjp
+from ..ops.soft import log_sigmoid
 from ._settings import LBFGS, lbfgs
 from .splitting import Standardizer, hold_out, pick
 
@@ -164,7 +162,7 @@ class _Run:
             batch, labels = pick(batch, labels, rest)
         self.standardizer = Standardizer.fit(batch.features)
         self.X = self.standardizer(batch.features)
-        x, self.unflatten = flatten_params(self.model.init(self.X.shape[1], self.rng))
+        x, self.unflatten = flatten(self.model.init(self.X.shape[1], self.rng))
         if self.training.init == "coherent":
             x = start_coherent(
                 self.model, self.X, batch, labels=labels, x=x, unflatten=self.unflatten
@@ -193,14 +191,7 @@ class _Run:
         return training_result
 
     def _minimise(self, alpha, result):
-        objective = Objective(
-            forward=forward(self.model, self.unflatten, self.X),
-            risk_loss=risk_loss(self.relaxation, self.plan, alpha),
-            loss=LOSSES[self.training.loss],
-            unit_variance=self.training.unit_variance,
-            mu=self.training.shrinkage / (alpha * self.plan.n_problems) ** 2,
-            start=standardised(self.scores)[0],
-        )
+        objective = value_and_grad(self._objective(alpha))
         watch = _Watch(self, alpha, result)
         fun = self._halved(objective) if self.optimizer.halves else objective
         x, finite = self.optimizer.minimize(fun, self.x, watch)
@@ -212,13 +203,31 @@ class _Run:
                 "last parameters before that are kept"
             )
 
+    def _objective(self, alpha):
+        """Make F, a function of flat parameters and of halves of the problems."""
+        training = self.training
+        mu = training.shrinkage / (alpha * self.plan.n_problems) ** 2
+        start = standardised(self.scores)
+        loss = LOSSES[training.loss]
+
+        def objective(flat, calibration=None, prediction=None):
+            scores = self.model(self.unflatten(flat), self.X)
+            unit = standardised(scores)
+            risk = -unit if training.unit_variance else -scores
+            kept = self.relaxation.true_claims(
+                risk, self.plan, alpha, calibration=calibration, prediction=prediction
+            )
+            return loss(anp.mean(kept)) + mu * (1 - anp.dot(unit, start) / len(start))
+
+        return objective
+
     def retention(self, X, plan, alpha):
         """Make a function of parameters: soft retention where all problems calibrate."""
 
         def measure(params):
             scores = self.model(params, X)
             if self.training.unit_variance:
-                scores, _ = standardised(scores)
+                scores = standardised(scores)
             return float(self.relaxation.retention(-scores, plan, alpha))
 
         return measure
@@ -336,136 +345,31 @@ def fit_logistic(
         return np.zeros_like(x)
     sign = np.where(target, 1.0, -1.0)
 
-    confidence = forward(model, unflatten, X)
-
     def penalised(flat):
-        scores, back = confidence(flat[:-1])
-        x = -sign * (scores + flat[-1])
-        slope = -sign * expit(x)
-        weights = flat.copy()
-        weights[-1] = 0.0
-        value = C * np.logaddexp(0, x).sum() + weights @ weights / 2
-        gradient = np.empty_like(flat)
-        gradient[:-1] = back(slope)
-        gradient[-1] = slope.sum()
-        return value, C * gradient + weights
+        weights = flat[:-1]
+        scores = model(unflatten(weights), X) + flat[-1]
+        return anp.dot(weights, weights) / 2 - C * anp.sum(log_sigmoid(sign * scores))
 
     start = np.append(x, np.log(target.mean() / (1 - target.mean())))
-    best, _ = lbfgs(penalised, start, 200, lambda *_: False, tolerance=1e-5)
+    best, _ = lbfgs(
+        value_and_grad(penalised), start, 200, lambda *_: False, tolerance=1e-5
+    )
     return best[:-1]
 
 
-# Each loss maps minus the soft retention to what is minimised, and has its derivative.
-LOSSES = {
-    "log-retention": (lambda value: -np.log(-value), lambda value: -1 / value),
-    "retention": (lambda value: value, lambda value: 1.0),
-}
-PROCEDURE = ("state", "scores", "soft_threshold", "kept", "retention", "loss")
+# What is minimised, of the soft number of true claims kept per problem.
+LOSSES = {"log-retention": lambda kept: -anp.log(kept), "retention": lambda kept: -kept}
 
 
-def own(thing: Any, name: str, stands_for: Any) -> Any:
-    """Return the method ``name``, or None if what it stands for was overridden.
+def _pull_standardised(unit, scores):
+    def pull(g):
+        return (g - g.mean() - unit * (g @ unit / len(unit))) / scores.std()
 
-    A class that changes one of ``stands_for`` and inherits ``name`` would otherwise be
-    trained for what its parent does.
-    """
-    kind = type(thing)
-    writer = next((c for c in kind.__mro__ if name in vars(c)), None)
-    if writer is None:
-        return None
-    for method in stands_for:
-        if getattr(kind, method) is not getattr(writer, method, None):
-            return None
-    return getattr(thing, name)
+    return pull
 
 
-def risk_loss(relaxation: Any, plan: Any, alpha: float) -> Any:
-    """Make a function of risk and halves that gives loss and gradient."""
-    offered = own(relaxation, "value_and_grad", PROCEDURE)
-    by_hand = offered and offered(plan, alpha)
-    if by_hand is None:
-        traced = value_and_grad(relaxation.loss)
-        return lambda risk, *halves: traced(risk, plan, alpha, *halves)
-    return by_hand
-
-
-def forward(model: Any, unflatten: Callable[[Any], Any], X: Any) -> Any:
-    """Make a function of flat parameters that gives scores and their vjp.
-
-    The vjp takes the derivative in the scores to that in the flat parameters.
-    """
-    vjp = own(model, "vjp", ["__call__"])
-
-    def traced(flat):
-        return make_vjp(lambda flat: model(unflatten(flat), X))(flat)[::-1]
-
-    def untraced(flat):
-        params = unflatten(flat)
-        return model(params, X), lambda g: flatten_params(vjp(params, X, g))[0]
-
-    return untraced if vjp else traced
-
-
-def flatten_params(params: Any) -> Any:
-    """Flatten parameters into one array, and return the way back."""
-    if isinstance(params, np.ndarray):
-        return params.ravel(), lambda flat: flat.reshape(params.shape)
-    return flatten(params)
-
-
+@with_vjp(_pull_standardised)
 def standardised(scores: NDArray[Any]) -> Any:
-    """Standardise scores, shape (n,), and return their former deviation as well."""
+    """Bring scores, shape (n,), to mean 0 and deviation 1."""
     centred = scores - scores.sum() / len(scores)
-    deviation = np.sqrt(centred @ centred / len(scores))
-    return centred / deviation, deviation
-
-
-@dataclass(frozen=True)
-class Objective:
-    """F and its gradient, as a function of flat parameters and halves of the problems.
-
-    Attributes
-    ----------
-    forward : callable
-        From `forward`.
-    risk_loss : callable
-        From `risk_loss`.
-    loss : pair of callables
-        One of `LOSSES`.
-    unit_variance : bool
-        Whether scores are divided by their deviation over claims.
-    mu : float
-        Weight of the shrinkage.
-    start : ndarray of shape (n_claims,)
-        Scores to shrink to, of mean 0 and deviation 1.
-    """
-
-    forward: Any
-    risk_loss: Any
-    loss: Any
-    unit_variance: bool
-    mu: float
-    start: np.ndarray
-
-    def __call__(
-        self, flat: Any, calibration: Any = None, prediction: Any = None
-    ) -> Any:
-        """Compute value and gradient; problems as in ``Relaxation.retention``."""
-        scores, back = self.forward(flat)
-        unit, deviation = standardised(scores)
-        f, slope = self.loss
-        risk = -unit if self.unit_variance else -scores
-        loss, g_risk = self.risk_loss(risk, calibration, prediction)
-        value = f(loss)
-        g = -slope(loss) * g_risk
-        pull = self.mu / len(scores)
-        value = value + self.mu - pull * (unit @ self.start)
-        if self.unit_variance:
-            g = _through_unit(g - pull * self.start, unit, deviation)
-        elif self.mu:
-            g = g - _through_unit(pull * self.start, unit, deviation)
-        return value, back(g)
-
-
-def _through_unit(g, unit, deviation):
-    return (g - g.sum() / len(g) - unit * (g @ unit / len(unit))) / deviation
+    return centred / np.sqrt(centred @ centred / len(scores))

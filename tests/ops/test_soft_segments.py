@@ -12,6 +12,7 @@ from skdcf.ops import segments
 
 OFFSETS = np.array([0, 0, 3, 4, 9, 9])
 VALUES = np.random.RandomState(0).normal(size=9)
+VALUES[[2, 8]] = 3.0  # the last of a segment is above its first
 SLICES = [slice(a, b) for a, b in pairwise(OFFSETS)]
 
 
@@ -19,8 +20,8 @@ def check(fun, *args):
     check_grads(fun, modes=["rev"], order=1)(*args)
 
 
-def minmax(x):
-    return (x - x.min()) / (x.max() - x.min()) if len(x) and np.ptp(x) else 0 * x
+def rescale(x):
+    return (x - x[0]) / (x[-1] - x[0]) if len(x) and x[-1] > x[0] else 0 * x
 
 
 PER_SEGMENT = {
@@ -31,7 +32,7 @@ PER_SEGMENT = {
 }
 PER_VALUE = {
     "segment_softmax": lambda x: np.exp(x) / np.exp(x).sum(),
-    "segment_minmax": minmax,
+    "segment_rescale": rescale,
 }
 
 
@@ -86,18 +87,10 @@ def test_ties_share_the_gradient_of_an_extreme(name):
     assert gradient(np.array([1.0, 1.0, 1.0])).tolist() == [1 / 3] * 3
 
 
-def test_minmax_at_ties_is_the_mean_of_both_sides():
-    """Half of the gradient on one tied value, half on the other."""
-    offsets, values = np.array([0, 4]), np.array([0.0, 0.0, 1.0, 3.0])
-    third = elementwise_grad(lambda x: segments.segment_minmax(x, offsets)[2:3])(values)
-    low_alone = -(3 - 1) / 9  # d/d low of (1 - low) / (3 - low) at low = 0
-    np.testing.assert_allclose(third, [low_alone / 2, low_alone / 2, 1 / 3, -1 / 9])
-
-
 def test_constant_segment_is_zero_with_finite_gradient():
     offsets, values = np.array([0, 3]), np.full(3, 2.0)
-    assert segments.segment_minmax(values, offsets).tolist() == [0, 0, 0]
-    gradient = elementwise_grad(lambda x: segments.segment_minmax(x, offsets))(values)
+    assert segments.segment_rescale(values, offsets).tolist() == [0, 0, 0]
+    gradient = elementwise_grad(lambda x: segments.segment_rescale(x, offsets))(values)
     assert gradient.tolist() == [0, 0, 0]
 
 

@@ -3,13 +3,14 @@
 import json
 import tracemalloc
 
+import autograd.numpy as anp
 import numpy as np
 import pytest
 import reference_grid
 import reference_path
 from autograd import value_and_grad
 from autograd.test_util import check_grads
-from random_graphs import Problems, chain, random_problems
+from random_graphs import Problems, chain, random_edges, random_problems
 from sklearn.base import clone
 
 from skdcf.relaxation import GridRelaxation, PathRelaxation
@@ -79,10 +80,15 @@ def relaxation(request):
     return RELAXATIONS[request.param]
 
 
+def loss_of(relaxation, plan, alpha, **halves):
+    """Minus the soft number of true claims kept per problem, as a function of the risk."""
+    return lambda risk: -anp.mean(relaxation.true_claims(risk, plan, alpha, **halves))
+
+
 def both(relaxation, problems, risk, alpha, coherent=True, **halves):
     batch = problems.batch if coherent else problems.batch.without_edges()
     plan = relaxation.plan(batch, problems.labels)
-    return value_and_grad(lambda r: relaxation.loss(r, plan, alpha, **halves))(risk)
+    return value_and_grad(loss_of(relaxation, plan, alpha, **halves))(risk)
 
 
 def assert_equal_to_reference(relaxation, problems, risk, *args, **halves):
@@ -101,25 +107,55 @@ def test_equal_to_the_reference(relaxation, seed, coherent):
     assert_equal_to_reference(relaxation, problems, risk, 0.3, coherent)
 
 
-def test_halves_equal_to_the_reference(relaxation):
+ORDER = np.random.RandomState(0).permutation(12)
+HALVES = {
+    "halves": {"calibration": ORDER[:5], "prediction": ORDER[5:]},
+    "calibration": {"calibration": ORDER[:7]},
+    "prediction": {"prediction": ORDER[:7]},
+    "one twice": {"calibration": ORDER[[0, 1, 1, 2]], "prediction": ORDER[[3, 3, 4]]},
+}
+
+
+@pytest.mark.parametrize("halves", HALVES)
+def test_halves_equal_to_the_reference(relaxation, halves):
     problems = random_problems(11, n_problems=12)
-    rng = np.random.RandomState(0)
-    order = rng.permutation(12)
-    assert_equal_to_reference(
-        relaxation,
-        problems,
-        rng.normal(size=problems.batch.n_claims),
-        0.2,
-        calibration=order[:5],
-        prediction=order[5:],
-    )
+    risk = np.random.RandomState(0).normal(size=problems.batch.n_claims)
+    assert_equal_to_reference(relaxation, problems, risk, 0.2, **HALVES[halves])
+
+
+@pytest.mark.parametrize("alpha", [1e-4, 0.05, 0.9])
+def test_other_levels_equal_to_the_reference(relaxation, alpha):
+    problems = random_problems(5, n_problems=12)
+    risk = np.random.RandomState(5).normal(size=problems.batch.n_claims)
+    assert_equal_to_reference(relaxation, problems, risk, alpha)
+
+
+def with_empty_problems(seed):
+    """Problems of which the first, two in the middle and the last have no claims."""
+    rng = np.random.RandomState(seed)
+    sizes = [0, 3, 1, 5, 0, 0, 4, 2, 6, 0]
+    return Problems(rng, [random_edges(rng, n, 0.4) for n in sizes], sizes)
+
+
+@pytest.mark.parametrize(
+    "halves", [{}, {"calibration": [0, 2, 3], "prediction": [4, 6]}]
+)
+def test_problems_without_claims(relaxation, halves):
+    """They count, keep nothing, and no gradient is lost on them."""
+    halves = {name: np.array(rows) for name, rows in halves.items()}
+    problems = with_empty_problems(3)
+    risk = np.random.RandomState(3).normal(size=problems.batch.n_claims)
+    assert_equal_to_reference(relaxation, problems, risk, 0.3, **halves)
+    plan = relaxation.plan(problems.batch, problems.labels)
+    check_grads(loss_of(relaxation, plan, 0.3, **halves), modes=["rev"], order=1)(risk)
+    assert (relaxation.true_claims(risk, plan, 0.3)[[0, 4, 5, 9]] == 0).all()
 
 
 def test_gradient_is_the_numerical_one(relaxation):
     problems = random_problems(2)
     plan = relaxation.plan(problems.batch, problems.labels)
     risk = np.random.RandomState(1).normal(size=problems.batch.n_claims)
-    check_grads(lambda r: relaxation.loss(r, plan, 0.3), modes=["rev"], order=1)(risk)
+    check_grads(loss_of(relaxation, plan, 0.3), modes=["rev"], order=1)(risk)
 
 
 def test_gradient_at_ties_is_finite_and_symmetric(relaxation):
@@ -231,7 +267,7 @@ def test_unknown_claims_at_the_end_may_as_well_be_missing():
     risk = np.random.RandomState(13).normal(size=batch.n_claims)
     relaxation = PathRelaxation()
     losses = [
-        relaxation.loss(r, relaxation.plan(b, y), 0.3)
+        -relaxation.retention(r, relaxation.plan(b, y), 0.3)
         for r, b, y in ((risk, batch, labels), (risk[rest], without, labels[rest]))
     ]
     assert losses[0] == pytest.approx(losses[1], abs=1e-12)
@@ -263,7 +299,7 @@ def test_thousand_claims_in_one_problem(kind):
     batch, labels, risk = problem
     tracemalloc.start()
     plan = relaxation.plan(batch, labels)
-    value, gradient = value_and_grad(lambda r: relaxation.loss(r, plan, 0.3))(risk)
+    value, gradient = value_and_grad(loss_of(relaxation, plan, 0.3))(risk)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert np.isfinite(value) and np.isfinite(gradient).all()

@@ -70,10 +70,10 @@ class Spy(PathRelaxation):
         self.plans.append((batch, labels))
         return super().plan(batch, labels)
 
-    def retention(self, risk, plan, alpha, calibration=None, prediction=None):
+    def true_claims(self, risk, plan, alpha, calibration=None, prediction=None):
         if calibration is not None:
             self.halves.append((calibration, prediction))
-        return super().retention(risk, plan, alpha, calibration, prediction)
+        return super().true_claims(risk, plan, alpha, calibration, prediction)
 
 
 @pytest.fixture

@@ -128,7 +128,7 @@ def one_fit():
     result, short = seconds(fit, 15)
     print(
         f"one fit, path, 230 problems, {batch.n_features} features: {short * 1e3:.0f} ms, "
-        f"{result.n_iter} iterations (bound 25 ms)"
+        f"{result.n_iter} iterations (bound 60 ms)"
     )
 
 

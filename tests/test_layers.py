@@ -169,7 +169,9 @@ TAKEN = {
     "ops.overlap": "overlap_threshold",
     "ops.neyman_pearson": "log_price",
     "ops.segments": "scatter_sum take with_vjp",
-    "ops.soft": ("log_sigmoid neural_sort path_retention smooth_quantile soft_maximum"),
+    "ops.soft": (
+        "log_loss neural_sort path_retention smooth_quantile soft_maximum soft_minimum"
+    ),
     "ops.soft_grid": (
         "GridLayout gated_weights grid_retention log_coherence log_keep "
         "soft_supremum threshold_grid violation"

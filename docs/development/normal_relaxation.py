@@ -30,7 +30,7 @@ class NormalRelaxation(Relaxation):
 
     def scores(self, path_risk, plan):
         # The minimum over the false claims of each problem.
-        return -soft.soft_maximum(-path_risk, plan.false_offsets, plan.false_claims)
+        return soft.soft_minimum(path_risk, plan.false_offsets, plan.false_claims)
 
     def kept(self, path_risk, threshold, plan):
         return soft.path_retention(path_risk, threshold, self.temperature)

@@ -50,10 +50,12 @@ def take(values: NDArray[Any], index: NDArray[Any]) -> Any:
     return values.take(index)
 
 
-@with_vjp(lambda ans, v, i, n: lambda g: g.take(i))
-def scatter_sum(values: NDArray[Any], index: NDArray[Any], n: int) -> NDArray[Any]:
-    """Shape (n,): sums of the values that share an index; 0 where there are none."""
-    return np.bincount(index, values, n)
+@with_vjp(lambda ans, v, i, n, w: lambda g: g.take(i) * w)
+def scatter_sum(
+    values: NDArray[Any], index: NDArray[Any], n: int, weights: Any = 1.0
+) -> NDArray[Any]:
+    """Shape (n,): weighted sums of the values that share an index; 0 where there are none."""
+    return np.bincount(index, values * weights, n)
 
 
 segment_sum: Callable[..., Any] = with_vjp(lambda ans, v, o: lambda g: spread(g, o))(

@@ -25,13 +25,18 @@ from . import hard
 from .segments import segment_logsumexp, share, spread, with_vjp, with_vjps
 
 
-@with_vjp(lambda ans, x: lambda g: g * -np.expm1(ans))
 def log_sigmoid(x: NDArray[Any]) -> Any:
     """``log(1 / (1 + exp(-x)))``, linear in x far below 0.
 
     `numpy.logaddexp` gives the same to the last bits, but takes four times as long.
     """
     return np.minimum(x, 0) - np.log1p(np.exp(-np.abs(x)))
+
+
+@with_vjp(lambda ans, x, sign: lambda g: -g * sign * expit(-sign * x))
+def log_loss(scores: NDArray[Any], sign: NDArray[Any]) -> Any:
+    """Sum ``-log sigmoid(sign score)``, the loss of logistic regression; sign is 1 or -1."""
+    return -log_sigmoid(sign * scores).sum()
 
 
 def log1mexp(x: NDArray[Any]) -> Any:
@@ -62,7 +67,7 @@ def soft_maximum(
     """Compute the soft maximum of each segment of ``values[index]``; -inf for an empty one.
 
     Over each claim and its ancestors (``GraphBatch.closure``) it is the path risk R of
-    risks. Minus that of -R over the false claims of a problem is the nonconformity score s.
+    risks.
 
     Parameters
     ----------
@@ -79,6 +84,25 @@ def soft_maximum(
     if temperature == 0:
         return hard.segment_max(chosen, offsets)
     return temperature * segment_logsumexp(chosen / temperature, offsets)
+
+
+def _pull_smallest(ans, values, offsets, index, temperature=0.0):
+    return _pull_largest(-ans, -values, offsets, index, temperature)
+
+
+@with_vjp(_pull_smallest)
+def soft_minimum(
+    values: NDArray[Any],
+    offsets: NDArray[np.int64],
+    index: NDArray[Any],
+    temperature: float = 0.0,
+) -> NDArray[Any]:
+    """Compute the soft minimum of each segment of ``values[index]``; +inf for an empty one.
+
+    Of path risks over the false claims of each problem it is the nonconformity score s.
+    Parameters are those of `soft_maximum`.
+    """
+    return -soft_maximum(-values, offsets, index, temperature)
 
 
 def _pull_retention(ans, path_risk, threshold, temperature):
@@ -187,8 +211,9 @@ def smooth_quantile(scores: NDArray[Any], count: Any, temperature: float) -> flo
 
     Parameters
     ----------
-    scores : ndarray of shape (n,), finite
-    count : float, strictly between 0 and n
+    scores : ndarray of shape (n,)
+        Some may be +inf: no t lies above these.
+    count : float, strictly between 0 and the number of finite scores
     temperature : float > 0
 
     Returns
@@ -204,6 +229,7 @@ def smooth_quantile(scores: NDArray[Any], count: Any, temperature: float) -> flo
     of 1: the sum then keeps its digits where a whole count lies between two far scores, and
     only their tails decide.
     """
+    scores = scores[np.isfinite(scores)]
     shift = temperature * math.log(count / (len(scores) - count))
     low = float(scores.min()) + shift
     high = float(scores.max()) + shift

@@ -193,7 +193,7 @@ class Relaxation(Settings, metaclass=ABCMeta):
         if calibration is not None:
             scores = take(scores, calibration)
         kept = self.kept(state, self.soft_threshold(scores, alpha), plan)
-        counts = scatter_sum(kept * plan.labels, plan.problem_of, plan.n_problems)
+        counts = scatter_sum(kept, plan.problem_of, plan.n_problems, plan.labels)
         return counts if prediction is None else take(counts, prediction)
 
     def retention(self, risk: NDArray[Any], plan: Any, alpha: float) -> float:
@@ -342,12 +342,11 @@ class PathRelaxation(Relaxation):
 
     def soft_threshold(self, scores: NDArray[Any], alpha: float) -> float:
         check_alpha(alpha)
-        errors = np.flatnonzero(np.isfinite(getval(scores)))
-        if not errors.size:
+        n_errors = np.isfinite(getval(scores)).sum()
+        if not n_errors:
             return np.inf
-        count = self.error_count(alpha, len(scores), errors.size)
-        finite_scores = take(scores, errors)
-        return soft.smooth_quantile(finite_scores, count, self.quantile_temperature)
+        count = self.error_count(alpha, len(scores), n_errors)
+        return soft.smooth_quantile(scores, count, self.quantile_temperature)
 
     @staticmethod
     def error_count(alpha: float, n_problems: int, n_errors: int) -> float:
@@ -377,8 +376,8 @@ class PathRelaxation(Relaxation):
 
     def scores(self, state: Any, plan: Any) -> NDArray[Any]:
         """Compute the soft minimum of the path risk of false claims, shape (n_problems,)."""
-        return -soft.soft_maximum(
-            -state, plan.false_offsets, plan.false_claims, self.max_temperature
+        return soft.soft_minimum(
+            state, plan.false_offsets, plan.false_claims, self.max_temperature
         )
 
     def kept(self, state: Any, threshold: float, plan: Any) -> Any:

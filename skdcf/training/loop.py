@@ -27,7 +27,7 @@ from .._checks import check_alpha
 from ..graphs import GraphBatch
 from ..ops.hard import coherent_labels
 from ..ops.segments import with_vjp
-from ..ops.soft import log_sigmoid
+from ..ops.soft import log_loss
 from ._settings import LBFGS, lbfgs
 from .splitting import Standardizer, hold_out, pick
 
@@ -207,7 +207,7 @@ class _Run:
         """Make F, a function of flat parameters and of halves of the problems."""
         training = self.training
         mu = training.shrinkage / (alpha * self.plan.n_problems) ** 2
-        start = standardised(self.scores)
+        pull = mu / len(self.scores) * standardised(self.scores)
         loss = LOSSES[training.loss]
 
         def objective(flat, calibration=None, prediction=None):
@@ -217,7 +217,7 @@ class _Run:
             kept = self.relaxation.true_claims(
                 risk, self.plan, alpha, calibration=calibration, prediction=prediction
             )
-            return loss(anp.mean(kept)) + mu * (1 - anp.dot(unit, start) / len(start))
+            return loss(anp.mean(kept)) + (mu - unit @ pull)
 
         return objective
 
@@ -348,7 +348,7 @@ def fit_logistic(
     def penalised(flat):
         weights = flat[:-1]
         scores = model(unflatten(weights), X) + flat[-1]
-        return anp.dot(weights, weights) / 2 - C * anp.sum(log_sigmoid(sign * scores))
+        return weights @ weights / 2 + C * log_loss(scores, sign)
 
     start = np.append(x, np.log(target.mean() / (1 - target.mean())))
     best, _ = lbfgs(

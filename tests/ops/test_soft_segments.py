@@ -70,7 +70,8 @@ def test_take_and_scatter():
         expected[i] += x
     summed = segments.scatter_sum(np.array([1.0, 2.0, 3.0]), np.array([4, 1, 4]), 5)
     np.testing.assert_array_equal(summed, expected)
-    check(lambda x: segments.scatter_sum(x, index[:3] % 2, 2), VALUES[:3])
+    weights = np.array([2.0, 0.0, -1.0])
+    check(lambda x: segments.scatter_sum(x, index[:3] % 2, 2, weights), VALUES[:3])
 
 
 def test_no_values_at_all():

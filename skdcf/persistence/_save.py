@@ -298,14 +298,20 @@ _MOVED = {"pathlib._local": "pathlib"}
 
 @cache
 def public_modules():
-    """Dotted names of the modules that users import from."""
+    """Dotted names of the modules that users import from.
+
+    Those of the applications come last: they import packages that need not be installed.
+    """
     public = [
         f"{package}.{module.name}"
         for package in (PACKAGE, _APPLICATIONS)
         for module in pkgutil.iter_modules(import_module(package).__path__)
         if not module.name.startswith("_") and module.name not in _INSIDE
     ]
-    return PACKAGE, *sorted(public)
+    of_applications = f"{_APPLICATIONS}."
+    return PACKAGE, *sorted(
+        public, key=lambda name: (name.startswith(of_applications), name)
+    )
 
 
 @cache

@@ -598,3 +598,17 @@ def test_a_search_is_refused_and_the_filter_that_it_chose_is_saved(tmp_path):
     back = skdcf.load(skdcf.save(search.best_estimator_, tmp_path / "filter.skops"))
     pairs = zip(back.predict(graphs), search.predict(graphs), strict=True)
     assert all((a == b).all() for a, b in pairs)
+
+
+def test_saving_needs_nothing_that_applications_import(tmp_path):
+    """The names of scorers were looked for among those of the service, which needs FastAPI."""
+    code = (
+        "import sys; sys.modules['fastapi'] = sys.modules['starlette'] = None\n"
+        "import skdcf\n"
+        "from skdcf.datasets import make_reasoning_graphs\n"
+        "X, y = make_reasoning_graphs(60, random_state=0, return_X_y=True)\n"
+        "cf = skdcf.HardCF('frequency-score', alpha=0.2).fit(X, y)\n"
+        "skdcf.load(skdcf.save(cf, sys.argv[1]))\n"
+    )
+    command = [sys.executable, "-c", code, tmp_path / "filter.skops"]
+    subprocess.run(command, check=True, timeout=60)

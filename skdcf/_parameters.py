@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cache
+from importlib import import_module
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar, Self, dataclass_transform
 
@@ -77,6 +78,9 @@ class Settings(BaseEstimator):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {}
+    #: The public classes whose instances a parameter takes, if it may also be None or a word:
+    #: the module, and names of which the first is the default.
+    _values: ClassVar[dict[str, tuple[str, ...]]] = {}
 
     def __init_subclass__(cls, **options: Any) -> None:
         """Forget that a parent class declares to learn nothing, where `fit` is another one."""
@@ -94,6 +98,49 @@ class Settings(BaseEstimator):
     @cache  # scikit-learn reads signatures for every clone and every check
     def _get_param_names(cls):
         return super()._get_param_names()  # type: ignore[misc]  # of BaseEstimator
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters, nested ones as ``name__parameter``.
+
+        Parameters
+        ----------
+        **params
+            By their names.
+
+        Returns
+        -------
+        self
+            The same object.
+
+        Raises
+        ------
+        ValueError
+            If there is no such parameter, or a nested one belongs to a value that has no
+            parameters, such as None. Nothing is set then.
+        """
+        for key in params:
+            name, _, nested = key.partition("__")
+            value = params.get(name, getattr(self, name, self))
+            if nested and not hasattr(value, "set_params"):
+                raise ValueError(
+                    f"{key} cannot be set, since {name}={value!r} has no parameters. "
+                    f"{self._advise_value(name, nested.partition('__')[0])}"
+                )
+        return super().set_params(**params)  # type: ignore[misc]  # of BaseEstimator
+
+    def _advise_value(self, name, parameter):
+        """Say which value of a parameter has a parameter of its own."""
+        room, *known = self._values.get(name, ("skdcf",))
+        classes = [getattr(import_module(room), value) for value in known]
+        fitting = [
+            f"{name}={kind.__name__}()"
+            for kind in classes
+            if parameter in kind._get_param_names()
+        ]
+        if fitting:
+            return f"Pass {' or '.join(fitting)} first"
+        example = ", as in scorer=LogisticRegression()" if name == "scorer" else ""
+        return f"Pass a value of {name} that has the parameter {parameter!r}{example}"
 
     if TYPE_CHECKING:
 

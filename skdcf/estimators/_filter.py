@@ -114,6 +114,17 @@ class ConformalFilter(Settings):
     random_state: int | RandomState | None = None
     verbose: int = 0
 
+    _values = {
+        "relaxation": ("skdcf.relaxation", "PathRelaxation", "GridRelaxation"),
+        "training": ("skdcf.training", "SoftTraining"),
+        "guarantee": ("skdcf.guarantees", "NoFalseClaim", "ExpectedFalse"),
+        "scorer": (
+            "skdcf.scorers",
+            "MixtureScorer",
+            "NeymanPearsonScorer",
+            "FrequencyScorer",
+        ),
+    }
     _parameter_constraints = {
         "features": [None, HasMethods(["fit", "transform"])],
         "relaxation": [None, HasMethods(["plan", "true_claims", "validate"])],
@@ -153,7 +164,7 @@ class ConformalFilter(Settings):
             The same filter.
         """
         before = {name: getattr(self, name) for name in PROMISED}
-        super().set_params(**params)  # type: ignore[misc]  # of BaseEstimator
+        super().set_params(**params)
         if "_is_clone" in vars(self):
             nested = {name.partition("__")[0] for name in params if "__" in name}
             names = vars(self).get("_promise_set", ())
@@ -1188,17 +1199,33 @@ class ConformalFilter(Settings):
     @property
     def coef_(self) -> NDArray[np.float64]:
         """Weights of a linear model, per unit of the columns that the scorer sees."""
-        return self.scorer_.coef_
+        return self._of_scorer("coef_")
 
     @property
     def loss_curve_(self) -> list[float]:
         """Training objective per iteration."""
-        return self.scorer_.loss_curve_
+        return self._of_scorer("loss_curve_")
 
     @property
     def n_iter_(self) -> int:
         """Number of training iterations."""
         return len(self.loss_curve_)
+
+    def _of_scorer(self, name):
+        """Return an attribute of the scorer; AttributeError names the filter."""
+        check_is_fitted(self, "scorer_")
+        value = getattr(self.scorer_, name, None)
+        if value is not None:
+            return value
+        message = (
+            f"{type(self).__name__} has no {name}, since its scorer, the "
+            f"{type(self.scorer_).__name__} in scorer_, has none"
+        )
+        if hasattr(self.scorer_, "estimator_"):
+            message += (
+                f". Its classifier is scorer_.estimator_: try scorer_.estimator_.{name}"
+            )
+        raise AttributeError(message, name=name, obj=self)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()  # type: ignore[misc]  # of BaseEstimator

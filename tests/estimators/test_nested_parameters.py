@@ -1,0 +1,87 @@
+"""Parameters of a value that is not there, and attributes of a scorer that has none of them."""
+
+import pytest
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
+
+from skdcf import CoherentConformalFilter, HardCF
+from skdcf.datasets import make_reasoning_graphs
+from skdcf.guarantees import NoFalseClaim
+from skdcf.relaxation import GridRelaxation, PathRelaxation
+from skdcf.training import Adam, SoftTraining
+
+GRAPHS, Y = make_reasoning_graphs(90, random_state=0, return_X_y=True)
+LINEAR = CoherentConformalFilter("linear", alpha=0.3, random_state=0)
+
+
+@pytest.mark.parametrize(
+    ("filter", "key", "pass_first"),
+    [
+        (LINEAR, "relaxation__keep_temperature", r"relaxation=PathRelaxation\(\)"),
+        (LINEAR, "relaxation__ancestor_weight", r"relaxation=GridRelaxation\(\)"),
+        (LINEAR, "training__shrinkage", r"training=SoftTraining\(\)"),
+        (LINEAR, "training__optimizer__max_iter", r"training=SoftTraining\(\)"),
+        (LINEAR, "guarantee__max_false", r"guarantee=NoFalseClaim\(\)"),
+        (LINEAR, "guarantee__bound", r"guarantee=ExpectedFalse\(\)"),
+        (LINEAR, "scorer__C", "scorer.*'linear'.*LogisticRegression"),
+        (HardCF(), "scorer__C", "scorer.*None.*LogisticRegression"),
+        (HardCF(), "scorer__beta_mix", r"scorer=FrequencyScorer\(\)"),
+        (HardCF(0), "scorer__C", "scorer.*0.*LogisticRegression"),
+        (HardCF(), "features__n_components", "features.*None"),
+        (HardCF(), "alpha__x", "alpha.*0.1"),
+        (HardCF(LogisticRegression()), "scorer__nonsense", "'nonsense'"),
+        (HardCF(), "nonsense__x", "'nonsense'"),
+        (SoftTraining(), "optimizer__max_iter", r"optimizer=LBFGS\(\)"),
+        (SoftTraining(), "optimizer__learning_rate", r"optimizer=Adam\(\)"),
+    ],
+)
+def test_the_error_names_the_value_to_pass_first(filter, key, pass_first):
+    with pytest.raises(ValueError, match=pass_first):
+        filter.set_params(**{key: 1})
+
+
+def test_a_search_says_so_before_it_fits_anything():
+    with pytest.raises(ValueError, match=r"relaxation=PathRelaxation\(\)"):
+        GridSearchCV(LINEAR, {"relaxation__keep_temperature": [0.2]}, cv=2).fit(
+            GRAPHS, Y
+        )
+
+
+def test_values_that_are_there_or_come_along_take_parameters():
+    filter = CoherentConformalFilter("linear").set_params(
+        relaxation=PathRelaxation(), relaxation__keep_temperature=0.2
+    )
+    assert filter.relaxation.keep_temperature == 0.2
+    filter.set_params(
+        training=SoftTraining(Adam()), training__optimizer__learning_rate=0.5
+    )
+    assert filter.training.optimizer.learning_rate == 0.5
+    filter.set_params(relaxation=GridRelaxation(), guarantee=NoFalseClaim())
+    filter.set_params(relaxation__ancestor_weight=0.5, guarantee__max_false=1)
+    assert (filter.relaxation.ancestor_weight, filter.guarantee.max_false) == (0.5, 1)
+    with pytest.raises(ValueError, match=r"relaxation.*None"):
+        filter.set_params(relaxation=None, relaxation__ancestor_weight=0.5)
+    assert filter.relaxation.ancestor_weight == 0.5
+
+
+@pytest.mark.parametrize("name", ["coef_", "loss_curve_", "n_iter_"])
+def test_an_attribute_of_another_scorer_is_missed_in_the_filter(name):
+    filter = HardCF(LogisticRegression(), alpha=0.3, random_state=0)
+    with pytest.raises(NotFittedError, match="HardCF"):
+        getattr(filter, name)
+    assert not hasattr(filter, name)
+    filter.fit(GRAPHS, Y)
+    with pytest.raises(AttributeError, match=r"HardCF.*scorer_\.estimator_") as caught:
+        getattr(filter, name)
+    assert caught.value.__context__ is None
+    assert not hasattr(filter, name)
+    assert filter.scorer_.estimator_.coef_.shape[1] == GRAPHS.n_features
+    with pytest.raises(AttributeError, match=r"HardCF.*scorer_"):
+        getattr(HardCF(0).fit(GRAPHS, Y), name)
+
+
+def test_the_attribute_of_a_scorer_that_has_it_is_the_filters():
+    filter = CoherentConformalFilter("linear", alpha=0.3, random_state=0).fit(GRAPHS, Y)
+    assert filter.coef_.tolist() == filter.scorer_.coef_.tolist()
+    assert len(filter.loss_curve_) == filter.n_iter_ > 0

@@ -108,7 +108,7 @@ def weights(name, n_splits, n):
                 FitTask(a, groups[first], np.random.RandomState(seed + more))
                 for a in ALPHAS
             ]
-            mixture = MixtureScorer(public_prior=False)
+            mixture = MixtureScorer()
             fits.append(mixture.fit_levels(X[first], y, tasks))
         found = {}
         for alpha, one, other in zip(ALPHAS, *fits, strict=True):

@@ -68,9 +68,9 @@ class WithoutLinear(MixtureScorer):
     Beside a public prior the default has no linear one either.
     """
 
-    def _fresh_members(self, public_prior=None, training=None):
-        members = super()._fresh_members(public_prior, training)
-        if public_prior is not None:
+    def _fresh_members(self, training=None):
+        members = super()._fresh_members(training)
+        if self.public_prior is not None:
             return members
         return {name: m for name, m in members.items() if name != "linear"}
 

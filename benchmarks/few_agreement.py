@@ -62,7 +62,7 @@ def one_draw(X, labels, groups, path, n, seed):
         rest = np.flatnonzero(~np.isin(groups, groups[rows]))
         new, truth = X[rest], labels[np.isin(X.problem_of, rest)]
         splits = list(split(groups[rest], count, seed))
-        scorers = MixtureScorer(public_prior=False), MixtureScorer(public_prior=prior)
+        scorers = MixtureScorer(), MixtureScorer(public_prior=prior)
         out[str(alpha)] = {}
         for key, scorer in zip(KEYS, (*scorers, prior), strict=True):
             task = FitTask(alpha, groups[rows], np.random.RandomState(seed))

@@ -135,9 +135,9 @@ class FrailScorer(NeymanPearsonScorer):
 class FrailMixture(MixtureScorer):
     """The default mixture with that member, where no public prior is blended in."""
 
-    def _fresh_members(self, public_prior=None, training=None):
-        members = super()._fresh_members(public_prior, training)
-        if public_prior is not None:
+    def _fresh_members(self, training=None):
+        members = super()._fresh_members(training)
+        if self.public_prior is not None:
             return members
         frail = FrailScorer(gain=self.gain)
         return members | {"neyman-pearson": clone(frail)}

@@ -42,7 +42,7 @@ from skdcf.scorers._prior import FORMAT, attributes_of, digest
 from skdcf.scorers._tree_tables import as_table, design, join
 from skdcf.training.splitting import Standardizer
 
-SHIPPED = Path(skdcf.__file__).parent / "scorers" / "public_prior.json"
+SHIPPED = Path(skdcf.__file__).parent / "scorers" / "mathematics_prior.json"
 AGREEMENT = SHIPPED.with_name("agreement_prior.json")
 CAP = 2000  # answers of one source, drawn at random
 SEED = 0
@@ -110,11 +110,6 @@ COLUMNS = (
     "words_agreement",
     "numbers_agreement_above",
 )
-# Errors that a model planted: no measure of how far answers are that somebody filters.
-PLANTED = ("PRMBench train",)
-# The prior of mathematics is left out beyond its farthest source, and beyond this: chemistry,
-# at a distance of .39, loses 2 to 14 % with it; mathematics lies at .19 to .31.
-FARTHEST = 0.37
 # What can be left out, and with it all its questions.
 SETS = {
     "process-bench": lambda: fetch_process_bench("gsm8k"),
@@ -216,9 +211,6 @@ def learn(sources):
         "scale": common,
         "tables": fitted,
         "weights": weights,
-        "farthest": max(
-            about[name]["distance"] for name in about if name not in PLANTED
-        ),
         "true_after_error": (after[0] + 0.5) / (after[1] + 1),
         "sources": about,
     }
@@ -314,7 +306,6 @@ def record_of(learnt, columns, questions, licences, card):
             "seed": SEED,
             "cap": CAP,
         },
-        "farthest": learnt["farthest"],
         "true_after_error": short(learnt["true_after_error"]),
         "scale": {"mean": short(learnt["mean"]), "scale": short(learnt["scale"])},
         "linear": [short(np.append(t.weights, t.offset)) for t in tables],
@@ -348,8 +339,6 @@ def make(without=None, names=OF_REASONING, agreement=False):
     questions = np.concatenate([hashes for _, _, hashes in sources.values()])
     licences = {name: SOURCES[name][1] for name in names}
     card, learnt = OF_AGREEING if agreement else CARD, learn(sources)
-    if not agreement:
-        learnt["farthest"] = min(learnt["farthest"], FARTHEST)
     record = record_of(learnt, columns, questions, licences, card)
     record["probes"] = log_odds(record, probes(record)).tolist()
     return record | {"sha256": digest(record)}

@@ -31,6 +31,7 @@ FLOORS = [
     {"ops"},
     {"features", "guarantees", "relaxation", "training"},
     {"scorers"},
+    {"guards"},
     {"estimators"},
     {"evaluation", "metrics"},
     {"inspection", "plots"},
@@ -145,6 +146,7 @@ TAKEN = {
     ),
     "graphs.sources": "KINDS SOURCES UNSURE iterate_sources read_sources unsure_claims",
     "guarantees": "Overlapping PathRisks PerGroup refuse_dependence",
+    "guards": "known_to_priors refuse_known_questions",
     "apps.labelling": "exchange",
     "apps.labelling.sources": "LabelSource WORDS get_label_sources set_label_sources",
     "apps.llm": (
@@ -176,7 +178,7 @@ TAKEN = {
         "GridLayout gated_weights grid_retention log_coherence log_keep "
         "soft_supremum threshold_grid violation"
     ),
-    "scorers.resolve": "as_scorer scorer_requires_fit without_training",
+    "scorers.resolve": "as_scorer scorer_requires_fit",
     "apps.service": "JsonFormatter",
     "training.loop": "train",
     "training.splitting": (

@@ -27,6 +27,7 @@ from ..graphs import GraphBatch, answer_text
 from ..graphs.labels import Labels
 from ..graphs.problems import Groups, Problems, hashes_of
 from ..guarantees import Guarantee, NoFalseClaim, refuse_dependence
+from ..guards import known_to_priors, refuse_known_questions
 from ..ops.hard import (
     path_risk,
     path_risk_of_errors,
@@ -242,9 +243,6 @@ class ConformalFilter(Settings):
             If there are too few calibration problems for ``alpha``.
         LabelWarning
             As in `calibrate`, and if no claim is labelled false.
-        ParameterWarning
-            If problems have questions that a public prior was learnt from, or if so few
-            problems are there that something which learns nothing takes the place of "auto".
         """
         if others:
             raise TypeError(
@@ -344,18 +342,7 @@ class ConformalFilter(Settings):
             view = replace(view, labels=labels).take(np.flatnonzero(people))
             hashes = hashes[people]
             rows = rows[people]
-        aside = _fit.known_to_priors(self.scorer_, view.scored, hashes)
-        if aside.all():
-            raise ValueError(
-                f"all {len(aside)} problems have questions that the public prior in the "
-                "scorer was learnt from. The promise needs new problems: calibrate on "
-                "others, or use another prior"
-            )
-        if aside.any():
-            _fit.warn_of_known(aside)
-            view = view.take(np.flatnonzero(~aside))
-            hashes = hashes[~aside]
-            rows = rows[~aside]
+        refuse_known_questions(self.scorer_, view.passed, hashes)
         refuse_trained(view.passed, hashes, self._trained)
         _fit.warn_of_labels([self], view)
         return self._part(view, hashes, rows)
@@ -709,7 +696,7 @@ class ConformalFilter(Settings):
             same_question, _ = hashes.among(kept)
             known.append(same_question | np.isin(hashes.content, kept["content"]))
         trained, calibrated = known
-        trained |= _fit.known_to_priors(self.scorer_, batch, hashes)
+        trained |= known_to_priors(self.scorer_, hashes)
         return trained, calibrated
 
     # ------------------------------------------------------------------ filter problems

@@ -22,13 +22,14 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 
 from .._checks import warn
-from ..exceptions import GuaranteeWarning, LabelWarning, ParameterWarning
+from ..exceptions import GuaranteeWarning, LabelWarning
 from ..features.columns import columns_require_fit, fit_columns
 from ..graphs.hashes import Hashes
 from ..graphs.problems import hashes_of
 from ..graphs.sources import read_sources
+from ..guards import refuse_known_questions
 from ..scorers import FitTask, Scorer
-from ..scorers.resolve import as_scorer, scorer_requires_fit, without_training
+from ..scorers.resolve import as_scorer, scorer_requires_fit
 from ..training.splitting import hold_out, holdout_count, number_groups
 from ._online import refuse_whole_answers
 from ._origin import (
@@ -41,8 +42,6 @@ from ._people import divide, judged_by_people, without_verdicts_of_models
 from ._threads import few_threads
 from ._validation import View, admit, flat_labels
 
-# Share of the problems that a public prior may have seen; beyond it the prior is left out.
-MOST_ASIDE = 0.2
 # What ``metadata["sampling"]`` says where a filter chose what was judged.
 NOT_BLIND = ("review", "audit")
 
@@ -69,9 +68,6 @@ class _Fit:
         The problems that people judged, which calibrate, where a model judged others.
     reviewed : ndarray of bool, shape (n_problems,), or None
         The problems of a review or an audit, which train and never calibrate.
-    aside : ndarray of bool, shape (n_problems,), or None
-        Problems that a public prior was learnt from, where these are known only after the
-        split: they neither train nor calibrate.
     """
 
     view: View
@@ -81,7 +77,6 @@ class _Fit:
     learning: bool = True
     people: NDArray[np.bool_] | None = None
     reviewed: NDArray[np.bool_] | None = None
-    aside: NDArray[np.bool_] | None = None
 
     @cached_property
     def question_number(self) -> NDArray[np.int64]:
@@ -105,10 +100,6 @@ class _Fit:
 
     def task(self, filter, rows, rng):
         """The task of a scorer for the problems in some rows."""
-        # A prior is compared with the questions of all problems except those set aside.
-        questions = self.hashes.text
-        if self.aside is not None:
-            questions = questions[~self.aside]
         no_groups = len(self.question_number) == self.question_number.max() + 1
         level = level_in_force(filter)
         # An expected number of false claims may be 1 or more, for which nothing can train.
@@ -121,7 +112,6 @@ class _Fit:
             relaxation=filter.relaxation,
             training=filter.training,
             verbose=filter.verbose,
-            questions=questions,
         )
 
 
@@ -168,12 +158,11 @@ def fit_together(filters, X, y, groups):
         # Columns that learn, and with them the scorer, wait for the split.
         if first.features is None or not columns_require_fit(first.features):
             _fit_columns(first, fit, _unlabelled(fit.view))
-            fit = _drop_known_before_split(fit)
             fit.learning = scorer_requires_fit(fit.scorer)
         _warn_of_no_errors(fit)
-        for filters_of_split, fit_of_split in _share_split(filters, fit):
+        for filters_of_split in _share_split(filters, fit):
             _take_over(filters_of_split, first)
-            _fit_split(filters_of_split, fit_of_split)
+            _fit_split(filters_of_split, fit)
 
 
 def level_in_force(filter):
@@ -186,91 +175,6 @@ def level_in_force(filter):
 def _unlabelled(view):
     """The problems as what learns nothing sees them: no label is known."""
     return replace(view, labels=np.full_like(view.labels, -1))
-
-
-def known_to_priors(scorer, problems, hashes):
-    """Find the problems with questions that a public prior in a scorer was learnt from.
-
-    It knows them by their texts; answers to the same question in other words go with them.
-    """
-    known = np.zeros(len(problems), dtype=bool)
-    for prior in scorer.priors:
-        known |= prior.saw(problems, hashes.text)
-    return np.isin(hashes.question, hashes.question[known])
-
-
-def _known_to_prior(fit, rows=None):
-    """The problems to set aside, since a public prior was learnt from their questions.
-
-    None where there are none, and where they are more than a fifth of the problems (or of
-    those in some rows): the prior then refuses the fit, or is left out of a mixture. Warns
-    where there are some.
-    """
-    if not fit.scorer.priors:
-        return None
-    known = known_to_priors(fit.scorer, fit.view.scored, fit.hashes)
-    counted = known if rows is None else known[rows]
-    if not known.any() or counted.mean() > MOST_ASIDE:
-        return None
-    warn_of_known(known)
-    return known
-
-
-def warn_of_known(known):
-    """Warn that problems are set aside."""
-    warn(
-        f"{int(known.sum())} of {len(known)} problems have questions that the public prior "
-        "was learnt from: they neither train nor calibrate",
-        ParameterWarning,
-    )
-
-
-def _drop_known_before_split(fit):
-    """The fit without the problems that a public prior was learnt from.
-
-    They go before the split, which is sized so that no rank is lost.
-    """
-    known = _known_to_prior(fit)
-    if known is None:
-        return fit
-    rest = np.flatnonzero(~known)
-    calibrating = fit.blind_rows if fit.people is None else np.flatnonzero(fit.people)
-    _refuse_all_known(known[calibrating])
-    return replace(
-        fit,
-        view=fit.view.take(rest),
-        hashes=fit.hashes[rest],
-        places=fit.places[rest],
-        people=None if fit.people is None else fit.people[rest],
-        reviewed=None if fit.reviewed is None else fit.reviewed[rest],
-    )
-
-
-def _refuse_all_known(known):
-    """ValueError where a prior was learnt from all problems that could calibrate."""
-    if known.all():
-        raise ValueError(
-            "a public prior was learnt from the questions of all answers that could "
-            "calibrate, so that nothing is left to calibrate on. Draw answers to other "
-            "questions, or leave the prior out"
-        )
-
-
-def _learn_columns(filter, fit, training_rows, calibration_rows):
-    """Learn columns from training problems, and drop on both sides what a prior has seen.
-
-    Changes ``fit``: its columns and scorer are known then, and what was set aside. The two
-    sides have lost these problems after they were sized, so that a rank may be lost.
-    """
-    _fit_columns(filter, fit, fit.view.take(training_rows))
-    fit.aside = _known_to_prior(fit, training_rows)
-    if fit.aside is None:
-        return training_rows, calibration_rows
-    training_rows = training_rows[~fit.aside[training_rows]]
-    _refuse_all_known(fit.aside[calibration_rows])
-    # Once more, since the problems that are set aside train nothing, columns included.
-    _fit_columns(filter, fit, fit.view.take(training_rows))
-    return training_rows, calibration_rows[~fit.aside[calibration_rows]]
 
 
 def _refuse_size(filter, people):
@@ -286,9 +190,8 @@ def _refuse_size(filter, people):
 
 
 def _warn_of_no_errors(fit):
-    trains = fit.learning or fit.scorer.priors
     n_true = int(np.sum(fit.view.labels == 1))
-    if trains and n_true and not (fit.view.labels == 0).any():
+    if fit.learning and n_true and not (fit.view.labels == 0).any():
         warn(
             f"none of the {n_true} judged claims is labelled false, so that they tell "
             "nothing of how errors look. See that 1 stands for true and 0 for false",
@@ -297,48 +200,14 @@ def _warn_of_no_errors(fit):
 
 
 def _share_split(filters, fit):
-    """Filters that hold out the same questions, with the fit that they share.
-
-    A level at which only all problems suffice to calibrate may have a fit of its own, by
-    `_untrained`.
-    """
+    """Lists of filters that hold out the same number of questions."""
     if not fit.learning or fit.people is not None:
-        return [(filters, fit)]
-    together: dict[tuple[int, int], tuple[list[Any], _Fit]] = {}
+        return [filters]
+    together: dict[int, list[Any]] = {}
     for filter in filters:
         n_held = _n_held(filter, fit.question_number_of(fit.blind_rows))
-        fit_of_level = _untrained(filter, fit, n_held)
-        filters_of_split, _ = together.setdefault(
-            (n_held, id(fit_of_level)), ([], fit_of_level)
-        )
-        filters_of_split.append(filter)
+        together.setdefault(n_held, []).append(filter)
     return list(together.values())
-
-
-def _untrained(filter, fit, n_held):
-    """A fit that trains nothing, if it takes all problems to calibrate.
-
-    The same fit where nothing can stand in for the scorer, or a setting says how large
-    calibration is or how to train.
-    """
-    level = level_in_force(filter)
-    needed = filter._resolved().problems_needed(level)
-    n_questions = int(fit.question_number_of(fit.blind_rows).max()) + 1
-    only_all_suffice = n_held < needed <= n_questions
-    own_settings = (filter.calibration_size, filter.training, filter.relaxation)
-    any_is_set = own_settings != (None, None, None)
-    if fit.scorer is None or not only_all_suffice or any_is_set:
-        return fit
-    scorer = without_training(fit.scorer, fit.view.scored, level)
-    if scorer is None:
-        return fit
-    warn(
-        f"a level of {level:g} needs {needed} of these {n_questions} problems to "
-        f"calibrate, so that nothing trains: {scorer!r} takes the place of {fit.scorer!r}. "
-        "More labels let it train",
-        ParameterWarning,
-    )
-    return replace(fit, scorer=scorer, learning=False)
 
 
 def _n_held(filter, question_number):
@@ -376,6 +245,7 @@ def _fit_columns(filter, fit, train):
         filter._columns_out = tuple(f"x{i}" for i in range(batch.n_features or 0))
     fit.scorer = as_scorer(filter._wanted_scorer(batch), batch)
     _refuse_unused(filter, fit.scorer)
+    refuse_known_questions(fit.scorer, fit.view.passed, fit.hashes)
 
 
 def _fit_split(filters, fit):
@@ -390,9 +260,7 @@ def _fit_split(filters, fit):
     if fit.learning:
         training_rows = _judged(fit.view, training_rows)
         if columns_require_fit(first.features):
-            training_rows, calibration_rows = _learn_columns(
-                first, fit, training_rows, calibration_rows
-            )
+            _fit_columns(first, fit, fit.view.take(training_rows))
             _take_over(filters, first)
         _look_for_copies(fit, training_rows, calibration_rows)
         train = fit.view.take(training_rows)
@@ -431,8 +299,6 @@ def _fit_split(filters, fit):
         # Of what is held out no question is left over: their number suits the rank, was
         # asked for, or is that of the answers that people judged.
         filter._store(parts[id(scorer)], fewest=not split)
-        if scorer.priors and not scorer_requires_fit(scorer):
-            _warn_of_prior(filter, fit, calibration_rows)
 
 
 def _divide(filter, fit, rng, *, split):
@@ -495,18 +361,6 @@ def _look_for_copies(fit, training_rows, calibration_rows):
             "does not hold. Leave copies out, or pass groups, which are the same for copies",
             GuaranteeWarning,
         )
-
-
-def _warn_of_prior(filter, fit, calibration_rows):
-    """Let a prior that stands alone warn of problems that are far from its sources.
-
-    One that is blended in has warned when its scorer was fitted. Only problems that do not
-    calibrate may tell how far they are.
-    """
-    calibrating = np.setdiff1d(fit.places[calibration_rows], filter.unused_indices_)
-    not_calibrating = np.flatnonzero(~np.isin(fit.places, calibrating))
-    for prior in filter.scorer_.priors:
-        prior.warn_of(fit.view.take(not_calibrating).scored, fit.hashes.text)
 
 
 def _judged(view, rows):

@@ -29,9 +29,7 @@ class CoherentConformalFilter(ConformalFilter):
         "neyman-pearson" estimates how likely an error begins at each claim, and orders
         claims by what keeping them costs in risk (`~skdcf.scorers.NeymanPearsonScorer`).
         "auto" trains both and mixes their scores, each with a weight for what it keeps in
-        cross-validation on the training problems. In mathematics it blends the second with
-        hazards learnt on public labels instead, and where so few problems are there that
-        all must calibrate, it trains nothing: see `~skdcf.scorers.MixtureScorer`. All
+        cross-validation on the training problems (`~skdcf.scorers.MixtureScorer`). All
         that `HardCF` takes may be passed here as well.
     features : transformer or Pipeline, optional
         Columns for the scorer, made by the filter: a transformer of `skdcf.features`, one

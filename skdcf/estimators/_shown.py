@@ -12,9 +12,9 @@ from ..exceptions import CalibrationWarning
 from ..graphs.problems import Groups, Problems, as_one, hashes_of
 from ..graphs.ragged import segment_ids
 from ..guarantees import NoFalseClaim, Overlapping, PerGroup, problems_needed
+from ..guards import refuse_known_questions
 from ..ops.conformal import shown_rank
 from ..ops.hard import segment_min
-from ._fit import known_to_priors
 from ._origin import refuse_trained
 from ._parts import choose_one_each
 
@@ -46,13 +46,7 @@ def shown_masks(
     batch = view.passed
     hashes = hashes_of(batch, groups)
     refuse_trained(batch, hashes, filter._trained)
-    known = known_to_priors(filter.scorer_, view.scored, hashes)
-    if known.any():
-        raise ValueError(
-            f"{int(known.sum())} problems, {batch.name_of(int(np.argmax(known)))} first, "
-            "have questions that the public prior in the scorer was learnt from. "
-            "The promise needs new problems: leave them out"
-        )
+    refuse_known_questions(filter.scorer_, batch, hashes)
     _refuse_calibrated(batch, hashes, filter._calibrated)
 
     names = [None] * len(batch)

@@ -437,7 +437,8 @@ def _openings(schema):
             if not isinstance(inner, dict):
                 raise ValueError(f"its {name} is damaged")
             value = inner.get(parameter)
-            inside = "null", json.dumps(getattr(_class_of(name), "_ships", None))
+            shipped = getattr(_class_of(name), "_ships", ())
+            inside = "null", *map(json.dumps, shipped)
             if value is not None and value.get("content") not in inside:
                 text = value.get("content")
                 readable = json.loads(text) if isinstance(text, str) else "a path"

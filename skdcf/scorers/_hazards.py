@@ -294,7 +294,6 @@ class NeymanPearsonScorer(Scorer):
         self.prior_ = None
         if self.public_prior is not None:
             self.prior_ = clone(self.public_prior).fit(batch, labels, task)
-            self.prior_.warn_of(batch, task.questions)
         table = design(batch)
         judged = labels >= 0
         self._standardizer = Standardizer.fit(table)

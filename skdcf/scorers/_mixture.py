@@ -19,7 +19,7 @@ from ..ops.hard import nonconformity_scores, path_risk, segment_sum
 from ._classifier import ClassifierScorer
 from ._hazards import Gain, NeymanPearsonScorer, check_gain, worth_of
 from ._models import ConfTrScorer, LinearModel
-from ._prior import PublicPrior, unasked
+from ._prior import PublicPrior
 from ._scorer import (
     FitTask,
     Folded,
@@ -30,7 +30,6 @@ from ._scorer import (
     need_features,
 )
 
-MOST_FOR_PRIOR = 1000  # training problems up to which a public prior is worth its time
 FEW_FOR_WEIGHTS = 120  # problems up to which folds tell little of what a member keeps
 # Retention is a mean over levels around alpha, since at one level it jumps: a rank is a
 # whole number of problems. Where there are few, the range is wider and lies higher.
@@ -62,8 +61,7 @@ class Selection:
     n_folds : int
         Of the cross-validation behind ``retention``; 0 where there was none.
     prior : str, default=""
-        What the public prior did, why it was left out, or why nothing was trained or
-        learnt; empty with members of your own that learn.
+        How a public prior was blended in, or why nothing was learnt; else empty.
     """
 
     alpha: float
@@ -83,10 +81,6 @@ class MixtureScorer(Scorer):
     little about that, they stay closer together where ``alpha * n`` is below 20. Folds
     share no group.
 
-    Where so few problems are there that all must calibrate, a filter with the default
-    members trains nothing if it can: it takes a `PublicPrior` that was passed, or else the
-    column ``context_trigrams`` where there is one. ``selection_`` of that scorer says so.
-
     Parameters
     ----------
     members : dict of str to Scorer, or None, default=None
@@ -96,13 +90,9 @@ class MixtureScorer(Scorer):
         first, and e times as much as the third. Where a public prior is blended in, only
         the second one trains, unless ``relaxation`` or ``training`` of the filter is set,
         which are the first one's.
-    public_prior : bool or PublicPrior, default=True
-        Whether the second of the default members blends in hazards learnt on public
-        labels. True does so where it may help: the columns of
-        `skdcf.features.reasoning_features` are there, at most 1,000 problems train, all of
-        them have a question, none of which is among those that it was learnt from, and
-        they are not too far from these. ``selection_.prior`` says what came of it. A
-        `PublicPrior` is used or refused.
+    public_prior : PublicPrior or None, default=None
+        Hazards learnt on public labels, which the second of the default members blends
+        with its own. ``selection_.prior`` has the weights of the blend.
     n_folds : int, default=3
         Of the cross-validation; no more are made than there are groups.
     gain : float in [0, 1], {"claims", "answers"} or callable, default=0.75
@@ -128,14 +118,14 @@ class MixtureScorer(Scorer):
 
     _parameter_constraints = {
         "members": [None, dict],
-        "public_prior": ["boolean", PublicPrior],
+        "public_prior": [None, PublicPrior],
         "n_folds": [at_least(2, Integral)],
     }
     requires_fit = uses_alpha = True
 
     members: dict[str, Scorer] | None = None
     _: KW_ONLY
-    public_prior: bool | PublicPrior = True
+    public_prior: PublicPrior | None = None
     n_folds: int = 3
     gain: Gain = 0.75
 
@@ -143,7 +133,7 @@ class MixtureScorer(Scorer):
         """Raise ValueError unless members, prior and numbers fit together."""
         super().validate()
         check_gain(self.gain)
-        if isinstance(self.public_prior, PublicPrior) and self.members is not None:
+        if self.public_prior is not None and self.members is not None:
             raise ValueError(
                 "public_prior is set with members of your own: pass it to the "
                 "NeymanPearsonScorer among them"
@@ -172,23 +162,19 @@ class MixtureScorer(Scorer):
         return self._fit_into(fresh, batch, labels, tasks)
 
     def _fit_into(self, mixtures, batch, labels, tasks):
-        """Fit the members for all levels together, and weigh them for each.
-
-        Which members there are depends on the prior, so that it is admitted first.
-        """
+        """Fit the members for all levels together, and weigh them for each."""
         self.validate()
         need_features(batch)
         first_task = tasks[0]  # levels differ in alpha alone
         rng = first_task.rng
-        prior, prior_note = self._admit_prior(batch, first_task)
 
         # All are of one fold where there is only one group.
         fold_of = folds(len(batch), first_task.groups, self.n_folds, rng)
         n_folds = int(fold_of.max()) + 1 if fold_of.any() else 0
         folded = Folded(batch, fold_of)
 
-        fresh = self._fresh_members(prior, first_task.training)
-        if prior is not None:
+        fresh = self._fresh_members(first_task.training)
+        if self.public_prior is not None:
             # The others add nothing to a blend (benchmarks/few_labels.py). The settings of
             # a filter are for the linear one, which stays where there are any.
             fresh.pop("regression")
@@ -211,25 +197,12 @@ class MixtureScorer(Scorer):
                 batch=batch,
                 labels=labels,
                 n_folds=n_folds,
-                prior=prior,
-                prior_note=prior_note,
             )
             if task.verbose:
                 print(mixture.selection_)
         return mixtures
 
-    def _admit_prior(self, batch, task):
-        """The public prior to use, or None, with the reason why it is left out."""
-        if self.members is not None:
-            return None, ""
-        if isinstance(self.public_prior, PublicPrior):
-            return self.public_prior, ""
-        reason = "turned off"
-        if self.public_prior:
-            reason = _reason_against(PublicPrior(), batch, task)
-        return (None, f"left out: {reason}") if reason else (PublicPrior(), "")
-
-    def _weigh(self, confidences, task, *, batch, labels, n_folds, prior, prior_note):
+    def _weigh(self, confidences, task, *, batch, labels, n_folds):
         names = tuple(self.members_)
         retention = np.full(len(names), np.nan)
         if n_folds:
@@ -242,7 +215,8 @@ class MixtureScorer(Scorer):
         self._centre = confidences.mean(axis=1)
         self._scale = np.where(deviation > 0, deviation, 1.0)
         weights = self._weights(retention, task.alpha, len(batch))
-        if prior is not None:
+        prior_note = ""
+        if self.public_prior is not None:
             intercept, own_weight, *public = self.members_["neyman-pearson"].blend_
             prior_note = (
                 f"log odds {intercept:.2f} + {own_weight:.2f} own + "
@@ -270,14 +244,14 @@ class MixtureScorer(Scorer):
         )
         return softmax(leanings + retention / (temperature * best))
 
-    def _fresh_members(self, public_prior=None, training=None):
+    def _fresh_members(self, training=None):
         if self.members is None:
             # From zeros, so that nothing but the folds is left to chance; a random start
             # has to lie elsewhere, since zeros tell no direction to learn in.
             starts_at_random = training is not None and training.init == "random"
             linear = ConfTrScorer(LinearModel(1.0 if starts_at_random else 0.0))
             neyman_pearson = NeymanPearsonScorer(
-                gain=self.gain, public_prior=public_prior
+                gain=self.gain, public_prior=self.public_prior
             )
             regression = ClassifierScorer()
             return {
@@ -298,12 +272,7 @@ class MixtureScorer(Scorer):
     def _members(self):
         """The fitted members, or those that a fit may come to have."""
         fitted = vars(self).get("members_")
-        if fitted is not None:
-            return fitted.values()
-        if isinstance(self.public_prior, PublicPrior):
-            return self._fresh_members(self.public_prior).values()
-        prior = PublicPrior() if self.public_prior else None
-        return self._fresh_members(prior).values()
+        return (self._fresh_members() if fitted is None else fitted).values()
 
     @property
     def priors(self) -> tuple[PublicPrior, ...]:  # type: ignore[override]
@@ -348,19 +317,6 @@ def _one_kind(labels):
         kind = "true" if judged[0] == 1 else "false"
         return f"nothing is learnt, as all {len(judged)} claims that train are {kind}"
     return ""
-
-
-def _reason_against(prior, batch, task):
-    """Why the public prior is left out of a default mixture; empty if it is not."""
-    if len(batch) > MOST_FOR_PRIOR:
-        more = MOST_FOR_PRIOR + 1
-        return f"{len(batch)} problems train, and from {more} on it adds little"
-    prior.read_file()  # a file that cannot be read is no reason, but an error
-    try:
-        prior.fit(batch, None, task)
-    except ValueError as error:
-        return str(error)
-    return unasked(task.questions) or prior.reason_against(batch)
 
 
 def _fit_member(member, folded, labels, tasks):

@@ -15,11 +15,10 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import expit
 
-from .._checks import warn
 from .._parameters import settings
-from ..exceptions import GuaranteeWarning, ParameterWarning
 from ..graphs import GraphBatch
 from ..graphs.hashes import question_hashes
+from ..graphs.problems import Problems, pack_graphs
 from ..ops.chance import chance_of_error
 from ..ops.neyman_pearson import log_price
 from ..training.splitting import Standardizer
@@ -28,7 +27,6 @@ from ._tree_tables import HazardTable, design
 
 FORMAT = "skdcf public prior 3"  # also raised when a column changes its meaning
 BLOCK = 128  # claims at once, whose places in all trees stay in the cache
-TELL = 10  # fewest problems that can say how far they are from the sources
 # The weight of one's own log odds is pulled to the first, those of all sources together to
 # the second. A mean of unsure classifiers is less sure than it could be: the sum is above 1.
 PULL = 0.6, 1.0
@@ -43,17 +41,17 @@ class PublicPrior(Scorer):
     from some 34,000 claims in first-error and step labels, read the columns of
     `skdcf.features.reasoning_features`. The prior is their mean, in which a source weighs
     the more the better it tells errors of the others. They learn nothing from your
-    problems, so that all of these calibrate. ``scorer="auto"`` blends them with hazards of
-    your own, which keeps more from some fifty labels on, and leaves it out where the
-    columns say that the problems are far from mathematics: see `MixtureScorer`.
+    problems, so all of these can be used for calibration. A filter uses a prior only if it
+    is asked for: as its scorer, or blended with hazards of your own as ``public_prior=`` of
+    `NeymanPearsonScorer` or of `MixtureScorer`.
 
     Parameters
     ----------
-    file : path-like, "agreement" or None, default=None
-        What ``benchmarks/make_prior.py`` wrote. None is the prior of mathematics that
-        the package holds. "agreement" is the other one, which reads eleven columns of
-        `skdcf.features.AgreementFeatures`: how far other answers to the question agree
-        tells errors in other domains, too. It is taken only where it is asked for.
+    file : "mathematics", "agreement" or path-like, default="mathematics"
+        "mathematics" and "agreement" are the two priors that the package holds. The second
+        reads eleven columns of `skdcf.features.AgreementFeatures`: how far other answers
+        to the question agree tells errors in other domains, too. A path is that of a file
+        that ``benchmarks/make_prior.py`` wrote.
 
     Attributes
     ----------
@@ -71,19 +69,15 @@ class PublicPrior(Scorer):
         With the centre and scale of each source.
     weights_ : ndarray of shape (n_sources,)
         Of the sources, of sum 1 but for rounding.
-    centre_ : Standardizer
-        With the means of the sources' centres and scales.
     questions_ : ndarray of int64
         Hashes of the source questions.
-    farthest_ : float
-        Distance beyond which ``"auto"`` leaves the prior out.
     true_after_error_ : float
         Share of true claims among those below a false one, in the sources.
 
     Warnings
     --------
-    It has seen its source questions. Problems among them are set aside by a filter: they
-    neither train nor calibrate. Where they are more than a fifth, the prior is refused.
+    The prior has seen the questions of its sources. A filter refuses problems with these
+    questions; `seen` tells which to leave out.
 
     Examples
     --------
@@ -101,10 +95,10 @@ class PublicPrior(Scorer):
     """
 
     requires_fit = False
-    _parameter_constraints = {"file": [None, str, os.PathLike]}
-    _opens, _ships = ("file",), "agreement"
+    _parameter_constraints = {"file": [str, os.PathLike]}
+    _opens, _ships = ("file",), ("mathematics", "agreement")
 
-    file: str | os.PathLike | None = None
+    file: str | os.PathLike = "mathematics"
 
     def fit(
         self,
@@ -131,25 +125,11 @@ class PublicPrior(Scorer):
         Raises
         ------
         ValueError
-            If a column is missing, the file is of another format or was changed, or a
-            question of the problems is among those that it was learnt from: a filter has
-            set these aside before, unless they are more than a fifth.
+            If a column is missing, the file is of another format or was changed.
         """
         self.validate()
         self.__dict__.update(self.read_file())
         self._pick(batch)
-        asked = None if task is None else task.questions
-        if asked is None:
-            asked = question_hashes(batch)
-            _warn_of_unasked(asked)
-        seen = np.isin(asked, self.questions_)
-        if seen.any():
-            raise ValueError(
-                f"the public prior was learnt from the questions of {seen.sum()} of the "
-                f"{len(seen)} problems, more than the fifth up to which they are set aside. "
-                "They can neither calibrate it nor show its worth: use others, or another "
-                "prior (benchmarks/make_prior.py --without)"
-            )
         return self
 
     def read_file(self) -> dict[str, Any]:
@@ -160,8 +140,9 @@ class PublicPrior(Scorer):
         dict
             A value for each attribute.
         """
-        shipped = files(__package__) / f"{self.file or 'public'}_prior.json"
-        path = shipped if self.file in (None, self._ships) else self.file
+        path = self.file
+        if path in self._ships:
+            path = files(__package__) / f"{path}_prior.json"
         path = Path(str(path)).resolve()
         return read(path, path.stat().st_mtime_ns)
 
@@ -190,89 +171,41 @@ class PublicPrior(Scorer):
         """The prior itself."""
         return (self,)
 
-    def saw(
-        self, batch: GraphBatch, asked: NDArray[np.int64] | None = None
-    ) -> NDArray[np.bool_]:
-        """Find the problems with a question that the prior was learnt from.
+    def seen(self, X: Problems) -> NDArray[np.bool_]:
+        """Tell which problems have a question that the prior was learnt from.
 
         Parameters
         ----------
-        batch : GraphBatch
-            The problems.
-        asked : ndarray of int64, shape (n_problems,), optional
-            Hashes of their questions' texts, where these are known already.
+        X : sequence of ReasoningGraph or GraphBatch
+            The problems. Questions are compared by hashes of their texts.
 
         Returns
         -------
         ndarray of bool, shape (n_problems,)
-            Whether each problem was seen. Before `fit`, none of them where a column is
-            missing that the prior reads: it cannot be used then.
-
-        Warns
-        -----
-        GuaranteeWarning
-            After `fit`, if problems have no question, by which they would be known.
+            True for a problem to leave out. A problem without a question counts as new.
         """
-        asked = question_hashes(batch) if asked is None else asked
-        if hasattr(self, "questions_"):
-            _warn_of_unasked(asked)
-            return np.isin(asked, self.questions_)
-        record = self.read_file()
-        usable = set(record["columns_"]).issubset(batch.feature_names or ())
-        return np.isin(asked, record["questions_"]) & usable
+        batch = pack_graphs(X)
+        if batch is None:
+            return np.zeros(len(X), dtype=bool)
+        return self.knows(question_hashes(batch))
 
-    def distance(self, batch: GraphBatch) -> float:
-        """Measure how far the problems are from those that the prior was learnt from.
-
-        Mean over the columns of the distance between their mean and the centre of the
-        sources, in deviations.
+    def knows(self, questions: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Tell which hashes of texts are those of questions that the prior was learnt from.
 
         Parameters
         ----------
-        batch : GraphBatch
-            The problems.
+        questions : ndarray of int64, shape (n_problems,)
+            From `skdcf.graphs.hashes.question_hashes`.
 
         Returns
         -------
-        float
-            The mean distance, in deviations.
+        ndarray of bool, shape (n_problems,)
+            Whether each question is one of them.
         """
-        centre = self.centre_
-        n = len(self.columns_)
-        mean = self._pick(batch).features.mean(axis=0)
-        return float(np.abs((mean - centre.mean[:n]) / centre.scale[:n]).mean())
-
-    def reason_against(self, batch: GraphBatch) -> str:
-        """Say why problems are too far from those that the prior was learnt from.
-
-        Parameters
-        ----------
-        batch : GraphBatch
-            The problems.
-
-        Returns
-        -------
-        str
-            Empty where they are not.
-        """
-        if (distance := self.distance(batch)) <= self.farthest_:
-            return ""
-        bound = f"more than the {self.farthest_:.3f} up to which it may help"
-        return f"the problems are {distance:.3f} deviations from its sources, {bound}"
-
-    def warn_of(self, apart: GraphBatch, questions: NDArray | None) -> None:
-        """Warn of problems that are too far away, or that the prior may have been learnt from.
-
-        Parameters
-        ----------
-        apart : GraphBatch
-            Problems that do not calibrate; where they are enough, they tell how far.
-        questions : ndarray of int64, optional
-            Hashes of the questions of all problems, -1 where there is none.
-        """
-        _warn_of_unasked(questions)
-        if len(apart) >= TELL and (reason := self.reason_against(apart)):
-            warn(f"the public prior may keep few claims: {reason}", ParameterWarning)
+        known = vars(self).get("questions_")
+        if known is None:
+            known = self.read_file()["questions_"]
+        return np.isin(questions, known)
 
     def hazard(self, batch: GraphBatch) -> NDArray[np.float64]:
         """Log odds that a claim is false, given that all its ancestors are true.
@@ -383,9 +316,7 @@ def attributes_of(record: dict[str, Any]) -> dict[str, Any]:
         "linear_": linear,
         "units_": Standardizer(**_arrays(record["units"])),
         "weights_": _array(record["weights"]),
-        "centre_": Standardizer(**_arrays(record["scale"])),
         "questions_": _array(record["questions"]),
-        "farthest_": float(record["farthest"]),
         "true_after_error_": float(record["true_after_error"]),
         "_card": json.dumps(record["card"]),  # in one piece, so that saving is fast
     }
@@ -411,20 +342,6 @@ def _array(values):
         array = array.astype(np.int32)
     array.setflags(write=False)  # all that read the file share these arrays
     return array
-
-
-def unasked(questions: NDArray | None) -> str:
-    """Say how many problems have no question by which a prior would know them, if any."""
-    if questions is None or not (n := np.sum(questions < 0)):
-        return ""
-    whether = "so that nothing tells whether the public prior was learnt from them"
-    return f"{n} of {len(questions)} problems have no question, {whether}"
-
-
-def _warn_of_unasked(questions):
-    if reason := unasked(questions):
-        what = "if it was, the promise does not hold. Pass their questions as problem="
-        warn(f"{reason}: {what}", GuaranteeWarning)
 
 
 def blend(own, public, false, shares):

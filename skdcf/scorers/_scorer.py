@@ -100,9 +100,6 @@ class FitTask:
         How to train; None is the scorer's own choice.
     verbose : int, default=0
         Whether to say what happens.
-    questions : ndarray of int64, optional
-        Hashes of the questions of all problems of the filter's fit, of those that will
-        calibrate too. A prior that was learnt elsewhere must know none of them.
     """
 
     alpha: float = 0.1
@@ -111,7 +108,6 @@ class FitTask:
     relaxation: object = None
     training: object = None
     verbose: int = 0
-    questions: np.ndarray | None = None
 
     def on(self, rows: NDArray[np.bool_]) -> FitTask:
         """The task for some of the problems, silent, with a copy of the randomness.
@@ -160,9 +156,8 @@ class Scorer(Settings, metaclass=ABCMeta):
         to ``1 + abs(confidence)``. Filters measure it as well, and lower their threshold
         by more than the larger of the two.
     priors : tuple of PublicPrior
-        What the scorer knows of other people's labels; empty for most. Problems with their
-        questions neither calibrate a filter nor show what it is worth. A filter asks before
-        `fit` too, for the priors that a scorer may come to use.
+        What the scorer knows of other people's labels; empty for most. A filter refuses
+        problems with their questions. It asks before `fit`, too.
 
     Examples
     --------

@@ -17,9 +17,8 @@ from ..exceptions import GuaranteeWarning
 from ..graphs import GraphBatch
 from ._classifier import SURE, ClassifierScorer
 from ._hazards import NeymanPearsonScorer
-from ._mixture import MixtureScorer, Selection
+from ._mixture import MixtureScorer
 from ._models import ConfTrScorer
-from ._prior import PublicPrior
 from ._scorer import (
     FREQUENCY,
     FeatureScorer,
@@ -27,8 +26,6 @@ from ._scorer import (
     Scorer,
 )
 from ._scorer import scorer_requires_fit as scorer_requires_fit
-
-SUPPORT = "context_trigrams"  # the best single column, of `ContextFeatures`
 
 
 @settings
@@ -98,37 +95,6 @@ NAMED: dict[str, Callable[[], Scorer]] = {
     "linear": ConfTrScorer,
     "neyman-pearson": lambda: NeymanPearsonScorer(random_state=None),
 }
-
-
-def without_training(scorer: Scorer, batch: GraphBatch, alpha: float) -> Scorer | None:
-    """The scorer in place of "auto" where there are so few problems that all calibrate.
-
-    Returns
-    -------
-    Scorer or None
-        An unfitted scorer that learns nothing: a `PublicPrior` that was passed, or how far
-        a context supports each claim. Its ``selection_`` says why. None where there is
-        neither, and for other scorers: they train, on problems that calibration then lacks.
-    """
-    if not isinstance(scorer, MixtureScorer) or scorer.members:
-        return None
-    untrained: Any
-    if isinstance(scorer.public_prior, PublicPrior):
-        untrained = clone(scorer.public_prior)
-    elif SUPPORT in (batch.feature_names or ()):
-        untrained = FeatureScorer(SUPPORT)
-    else:
-        return None
-    reason = f"nothing trains, as alpha = {alpha:g} takes all problems to calibrate"
-    untrained.selection_ = Selection(
-        alpha,
-        members=(str(untrained),),
-        weights=np.ones(1),
-        retention=np.full(1, np.nan),
-        n_folds=0,
-        prior=reason,
-    )
-    return untrained
 
 
 def as_scorer(scorer: Any, batch: GraphBatch) -> Scorer:

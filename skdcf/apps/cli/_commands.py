@@ -27,11 +27,17 @@ from ...features import reasoning_features
 from ...graphs import GraphBatch, answer_text
 from ...graphs.problems import GROUP, read_groups
 from ...graphs.sources import SOURCES
-from ...guarantees import problems_needed
+from ...guarantees import NoFalseClaim, problems_needed
 from ...monitoring import release_claims
 from ...ops.conformal import conformal_rank
 from ...ops.hard import path_risk
-from ...scorers import ClassifierScorer, PublicPrior
+from ...scorers import (
+    ClassifierScorer,
+    FeatureScorer,
+    MixtureScorer,
+    NeymanPearsonScorer,
+    PublicPrior,
+)
 from .. import labelling, reporting
 from .._messages import renumbered, reworded
 from ..labelling.sources import set_label_sources
@@ -44,16 +50,59 @@ _NOT_PROMISED = (
     "nothing is promised of this text: the filter keeps nothing of the answer, and these are "
     "its safest claims"
 )
+_SUPPORT = "context_trigrams"  # the best single column, of `ContextFeatures`
 _SHOWN = 20  # kinds of faults that are printed
 _DOUBLINGS, _DRAWS = 6, 10
 _LEVELS = (0.02, 0.05, 0.1, 0.2, 0.3)
 
 
 def make_filter(scorer, options, **more):
-    """Make an unfitted filter with the scorer of that name."""
-    named = {"logistic": ClassifierScorer, "public-prior": PublicPrior}
-    scorer = named[scorer]() if scorer in named else scorer
+    """Make an unfitted filter with a scorer, or with the one of that name."""
+    if scorer == "logistic":
+        scorer = ClassifierScorer()
     return CoherentConformalFilter(scorer, random_state=options.seed, **more)
+
+
+def _scorer_with_prior(name, prior):
+    """Make the scorer of that name, which uses the public prior of that name, if any."""
+    if name == "public-prior":
+        return PublicPrior(prior or "mathematics")
+    if prior is None:
+        return name
+    public_prior = PublicPrior(prior)
+    if name == "auto":
+        return MixtureScorer(public_prior=public_prior)
+    if name == "neyman-pearson":
+        return NeymanPearsonScorer(public_prior=public_prior, random_state=None)
+    raise ValueError(
+        f"--prior {prior} is set, but --scorer {name} would ignore it: use --scorer auto, "
+        "neyman-pearson or public-prior"
+    )
+
+
+def _scorer_without_training(options, graphs, features):
+    """Choose what needs no training if calibration needs all answers; None if it does not.
+
+    Only in place of "auto": the public prior that was named, or how far contexts support
+    each claim.
+    """
+    n = files.count_questions(graphs)
+    needed = problems_needed(options.alpha)
+    held_out = NoFalseClaim().calibration_count(n, options.alpha)
+    if options.scorer != "auto" or options.calibration or not held_out < needed <= n:
+        return None
+    computed = features is not None and graphs.context is not None
+    if options.prior:
+        scorer, name = PublicPrior(options.prior), "the public prior"
+    elif computed or _SUPPORT in (graphs.feature_names or ()):
+        scorer, name = FeatureScorer(_SUPPORT), f"the column {_SUPPORT}"
+    else:
+        return None
+    files.inform(
+        f"a level of {options.alpha:g} needs {needed} of these {n} answers for calibration, so "
+        f"nothing is trained: {name} is used in place of auto. With more answers auto is used"
+    )
+    return scorer
 
 
 def wanted_features(options, graphs):
@@ -83,13 +132,15 @@ def fit(options):
         "online": options.online,
     }
     settings["calibration_size"] = int(size) if size is not None and size >= 1 else size
-    settings["features"] = wanted_features(options, graphs)
+    features = settings["features"] = wanted_features(options, graphs)
+    scorer = _scorer_without_training(options, graphs, features)
+    if scorer is None:
+        scorer = _scorer_with_prior(options.scorer, options.prior)
     n = len(graphs)
     edges_note = "" if len(graphs.edges) else ", without edges"
     with files.clock(f"fitting on {n} problems"):
-        model = make_filter(options.scorer, options, **settings).fit(
-            graphs, problems.labels
-        )
+        model = make_filter(scorer, options, **settings)
+        model.fit(graphs, problems.labels)
     questions = files.count_questions(graphs)
     files.inform(f"fitted on {n} problems of {questions} questions{edges_note}")
     return _save(model, problems, options)
@@ -152,8 +203,8 @@ def _save(filter, data, options):
         f"{n} answers calibrated{left}; they allow levels from alpha = {low:.3g} on"
     )
     selection = getattr(filter.scorer_, "selection_", None)
-    if selection and selection.prior:
-        files.inform(*_describe_prior(selection, options.verbose))
+    if selection and selection.prior and options.verbose:
+        files.inform(f"scorer: {selection.prior}")
     for reason in filter.provenance_.get("accepted", ()):
         files.inform(f"problems made otherwise were accepted: {reason}")
     if keeps_nothing:
@@ -164,20 +215,6 @@ def _save(filter, data, options):
         )
         return KEEPS_NOTHING
     files.inform(f"saved as {options.output}")
-
-
-def _describe_prior(selection, verbose):
-    """Say where hazards that were learnt on public labels enter, and on request all about them."""
-    if not selection.n_folds:
-        yield f"scorer: {selection.prior}"
-        return
-    if not selection.prior.startswith("left out"):
-        yield (
-            "what public labels of mathematics teach about errors was mixed with what these "
-            "labels teach (--verbose says how)"
-        )
-    if verbose:
-        yield f"public prior: {selection.prior}"
 
 
 def _levels_to_choose(filter, data):
@@ -636,7 +673,8 @@ def _kept(n, data, options):
     graphs = _with_columns(options, data.graphs)
     groups = np.arange(size) if data.groups is None else data.groups
     cut = GroupShuffleSplit(_DRAWS, train_size=n / size, random_state=options.seed)
-    filter = make_filter(options.scorer, options, alpha=options.alpha)
+    scorer = _scorer_with_prior(options.scorer, options.prior)
+    filter = make_filter(scorer, options, alpha=options.alpha)
     with warnings.catch_warnings():
         # Small parts of the labels, of which the numbers say what they lack.
         warnings.simplefilter("ignore", CalibrationWarning)

@@ -84,23 +84,40 @@ def test_fit_online_decides_step_by_step(files, tmp_path):
         next(skdcf.load(files / "m.skops").stream(steps, **known))
 
 
-def test_fit_says_what_came_of_the_prior_and_how_many_are_left_over(tmp_path, capsys):
-    """It is taken as it is where it is asked for; by itself auto may blend it."""
+def test_fit_uses_the_prior_that_is_named(tmp_path, capsys):
     data = make_word_problems(60, random_state=0)
     write_jsonl(tmp_path / "p", data.graphs, data.labels)
-    said = {}
-    for scorer in ("auto", "public-prior"):
-        model = tmp_path / scorer
-        fit = "fit", tmp_path / "p", "-o", model, "--scorer", scorer
-        assert run(*fit) == 0
-        said[scorer] = capsys.readouterr().err
-        assert "log odds" not in said[scorer] and "deviations" not in said[scorer]
-        assert run(*fit, "--verbose") == 0
-        said[scorer] += capsys.readouterr().err
-    prior = skdcf.load(tmp_path / "auto").scorer_.selection_.prior
-    assert prior and f"public prior: {prior}" in said["auto"]
-    assert type(skdcf.load(tmp_path / "public-prior").scorer_) is PublicPrior
-    assert "59 answers calibrated (1 left over)" in said["public-prior"]
+    fit = "fit", tmp_path / "p", "-o", tmp_path / "model"
+    for options, is_used in (
+        ((), False),
+        (("--prior", "mathematics"), True),
+        (("--prior", "mathematics", "--scorer", "neyman-pearson"), True),
+        (("--scorer", "public-prior"), True),
+    ):
+        assert run(*fit, *options) == 0
+        assert bool(skdcf.load(tmp_path / "model").scorer_.priors) is is_used
+    assert "59 answers calibrated (1 left over)" in capsys.readouterr().err
+    assert run(*fit, "--prior", "mathematics", "--verbose") == 0
+    assert "log odds" in capsys.readouterr().err
+    assert run(*fit, "--prior", "mathematics", "--scorer", "logistic") == 2
+    assert "--prior mathematics" in capsys.readouterr().err
+
+
+def test_fit_says_first_that_nothing_is_trained(tmp_path, capsys):
+    """If calibration takes all answers, auto gives way to what needs no training."""
+    data = make_word_problems(20, random_state=0)
+    write_jsonl(tmp_path / "p", data.graphs, data.labels)
+    fit = "fit", tmp_path / "p", "-o", tmp_path / "model", "--alpha", 0.05
+    assert run(*fit, "--prior", "mathematics") == 0
+    first = capsys.readouterr().err.splitlines()[0]
+    assert "0.05" in first and "19 of these 20" in first
+    found = skdcf.load(tmp_path / "model")
+    assert type(found.scorer_) is PublicPrior and found.n_calibration_ == 19
+    context = [g.replace(context=[" ".join(g.claims)]) for g in data.graphs]
+    write_jsonl(tmp_path / "p", context, data.labels)
+    run(*fit, "--features", "built-in", "--force")
+    assert "the column context_trigrams" in capsys.readouterr().err.splitlines()[0]
+    assert skdcf.load(tmp_path / "model").scorer_.feature == "context_trigrams"
 
 
 def test_fit_shows_where_somebody_watches_how_long_it_takes(

@@ -1,0 +1,83 @@
+"""Questions that a public prior was learnt from.
+
+The prior has seen their labels, so its scores of these problems are better than those of new
+ones, and a threshold that is calibrated on them keeps too much.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._checks import warn
+from ..exceptions import GuaranteeWarning
+from ..graphs import GraphBatch
+from ..graphs.hashes import Hashes
+
+
+def known_to_priors(scorer: Any, hashes: Hashes) -> NDArray[np.bool_]:
+    """Tell which problems have a question that a public prior in the scorer was learnt from.
+
+    A prior knows the texts of its questions. Answers to the same question in other words are
+    known through their group.
+
+    Parameters
+    ----------
+    scorer : Scorer
+        Its ``priors`` are asked.
+    hashes : Hashes
+        The hashes of the problems.
+
+    Returns
+    -------
+    ndarray of bool, shape (n_problems,)
+        True for a known problem.
+    """
+    known = np.zeros(len(hashes.question), dtype=bool)
+    for prior in scorer.priors:
+        known |= prior.knows(hashes.text)
+    return np.isin(hashes.question, hashes.question[known])
+
+
+def refuse_known_questions(scorer: Any, batch: GraphBatch, hashes: Hashes) -> None:
+    """Refuse problems with questions that a public prior in the scorer was learnt from.
+
+    Parameters
+    ----------
+    scorer : Scorer
+        Its ``priors`` are asked.
+    batch : GraphBatch
+        The problems.
+    hashes : Hashes
+        Their hashes.
+
+    Raises
+    ------
+    ValueError
+        If there are such problems.
+
+    Warns
+    -----
+    GuaranteeWarning
+        If problems have no question by which they could be known.
+    """
+    if not scorer.priors:
+        return
+    known = known_to_priors(scorer, hashes)
+    if known.any():
+        raise ValueError(
+            f"{int(known.sum())} of {len(known)} problems, "
+            f"{batch.name_of(int(np.argmax(known)))} first, have questions that the public "
+            "prior in the scorer was learnt from. The guarantee needs new problems: leave "
+            "these out (seen(X) of the prior tells which they are), or use another prior"
+        )
+    n_unknown = int((hashes.text < 0).sum())
+    if n_unknown:
+        warn(
+            f"{n_unknown} of {len(known)} problems have no question, so nothing tells "
+            "whether the public prior was learnt from them. If it was, the guarantee does "
+            "not hold. Pass their questions as problem=",
+            GuaranteeWarning,
+        )

@@ -17,10 +17,6 @@ class LabelWarning(UserWarning):
     """Labels contradict each other, are a model's, or are missing in too many problems."""
 
 
-class SearchWarning(UserWarning):
-    """A search compares filters that promise different things."""
-
-
 class ParameterWarning(UserWarning):
     """A setting looks like a slip, or was left out because it cannot apply."""
 
@@ -31,4 +27,4 @@ __all__ = [
     "LabelWarning",
     "UnknownKeyWarning",
 ]
-__all__ += ["ParameterWarning", "SearchWarning"]
+__all__ += ["ParameterWarning"]

@@ -126,7 +126,7 @@ TAKEN = {
         "provenance_of reason_in_force reason_sent_with refuse_without_hazards shown_masks"
     ),
     "evaluation.compare": "seeded",
-    "exceptions": "SearchWarning ParameterWarning",
+    "exceptions": "ParameterWarning",
     "features.columns": (
         "apply_columns carry_columns columns_require_fit fit_columns list_looking_ahead "
         "reads_edges"
@@ -136,7 +136,7 @@ TAKEN = {
         "Hashes hash_text mix most_answers problem_digest question_hashes text_code"
     ),
     "graphs.labels": "LABEL_WORDS Labels read_column read_labels word_key",
-    "graphs.per_problem": "LabelList ProblemArrays",
+    "graphs.per_problem": "LabelList",
     "graphs.problems": (
         "GROUP Groups Problems as_one as_set pack_graphs read_groups read_weights "
         "hashes_of"

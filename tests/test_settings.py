@@ -604,9 +604,3 @@ def test_an_optimizer_of_ones_own():
     assert filter.fit(GRAPHS, Y).n_iter_ == 3
     with pytest.raises(ValueError, match="length is 0, but must be above 0"):
         filter.set_params(training__optimizer__length=0).fit(GRAPHS, Y)
-
-
-def test_calibration_over_folds_is_gone_and_says_what_to_use():
-    graphs, y = make_reasoning_graphs(50, random_state=0, return_X_y=True)
-    with pytest.raises(TypeError, match="Leave calibration_size out"):
-        HardCF(calibration_size="cross").fit(graphs, y)

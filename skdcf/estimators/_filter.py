@@ -21,7 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._checks import check_alpha, check_choice, check_weights, reduced, warn
 from .._parameters import COUNT, SHARE, HasMethods, Settings, StrOptions, settings
-from ..exceptions import CalibrationWarning, ParameterWarning, SearchWarning
+from ..exceptions import CalibrationWarning, ParameterWarning
 from ..features.columns import apply_columns
 from ..graphs import GraphBatch, answer_text
 from ..graphs.labels import Labels
@@ -43,7 +43,6 @@ from ._origin import (
     name_errors,
     needs_edges,
     provenance_of,
-    refuse_old_hashes,
     refuse_trained,
 )
 from ._parts import (
@@ -143,43 +142,9 @@ class ConformalFilter(Settings):
 
     def __sklearn_clone__(self) -> Any:
         clone = super().__sklearn_clone__()  # type: ignore[misc]  # of BaseEstimator
-        if "_accepted_by" in vars(self):  # which processes of a search take along
-            clone._accepted_by = self._accepted_by
-        clone._is_clone = True
+        if "_accepted" in vars(self):  # clones of a search take the reason along
+            clone._accepted = self._accepted
         return clone
-
-    def set_params(self, **params: Any) -> Self:
-        """Set parameters, nested ones as ``name__parameter``.
-
-        A clone, as searches make them, remembers where what is promised has changed, since
-        its `score` then compares what cannot be compared.
-
-        Parameters
-        ----------
-        **params
-            By their names.
-
-        Returns
-        -------
-        self
-            The same filter.
-        """
-        before = {name: getattr(self, name) for name in PROMISED}
-        super().set_params(**params)
-        if "_is_clone" in vars(self):
-            nested = {name.partition("__")[0] for name in params if "__" in name}
-            names = vars(self).get("_promise_set", ())
-            self._promise_set = tuple(
-                name
-                for name in PROMISED
-                if name in names
-                or name in nested
-                or (
-                    getattr(self, name) is not before[name]
-                    and getattr(self, name) != before[name]
-                )
-            )
-        return self
 
     def _wanted_scorer(self, batch):
         """The scorer to use, which presets make of their own parameters."""
@@ -192,11 +157,6 @@ class ConformalFilter(Settings):
     def validate(self) -> None:
         """Raise ValueError unless all parameters are as declared, and of use."""
         check_alpha(self.alpha)
-        if self.calibration_size == "cross":
-            raise TypeError(
-                'calibration_size="cross" is gone: with the same promise it kept less than '
-                "the default. Leave calibration_size out, or give a share or a number"
-            )
         super().validate()
         _fit.refuse_without_theory(self)
 
@@ -692,7 +652,6 @@ class ConformalFilter(Settings):
         hashes = hashes_of(batch, groups)
         known = []
         for kept in (self._trained, self._calibrated):
-            refuse_old_hashes(kept)
             same_question, _ = hashes.among(kept)
             known.append(same_question | np.isin(hashes.content, kept["content"]))
         trained, calibrated = known
@@ -920,11 +879,11 @@ class ConformalFilter(Settings):
     ) -> float:
         """Retention: mean number of true claims kept per problem.
 
-        It compares filters that promise the same: of two levels the larger one, of two
+        It compares filters with the same guarantee. Of two levels the larger one, of two
         guarantees the weaker one, ``ties="include"`` and ``edges="none"`` keep more, and
-        score more, because they promise less. A search over these settings chooses the
-        weakest promise: `skdcf.evaluation.CalibratedSearch` refuses it, and in any other
-        search this method warns.
+        score more, because they guarantee less. A search over these settings chooses the
+        weakest guarantee. `skdcf.evaluation.CalibratedSearch` refuses it; a search of
+        scikit-learn does not check it.
 
         Parameters
         ----------
@@ -941,20 +900,7 @@ class ConformalFilter(Settings):
         -------
         float
             The mean over the problems.
-
-        Warns
-        -----
-        SearchWarning
-            If this is a clone of which a search set what is promised.
         """
-        if names := vars(self).get("_promise_set"):
-            warn(
-                f"{' and '.join(names)} of this clone was set, as a search does it. Filters that "
-                "promise different things cannot be compared by what they keep: the weakest "
-                "promise keeps most. Leave out what is promised, or use "
-                "skdcf.evaluation.CalibratedSearch, which refuses it",
-                SearchWarning,
-            )
         margin, view = self._decision(X, alpha, y)
         labels = view.labels
         batch = view.passed

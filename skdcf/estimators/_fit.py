@@ -36,10 +36,8 @@ from ._origin import (
     compare_provenance,
     note_judges,
     provenance_of,
-    refuse_learning_steps,
 )
 from ._people import divide, judged_by_people, without_verdicts_of_models
-from ._threads import few_threads
 from ._validation import View, admit, flat_labels
 
 # What ``metadata["sampling"]`` says where a filter chose what was judged.
@@ -125,8 +123,6 @@ def fit_together(filters, X, y, groups):
     first = filters[0]
     first.validate()
     batch, is_table = admit(first, X, reset=True)
-    if is_table:
-        refuse_learning_steps(first)
     vars(first).pop("classes_", None)
     labels, classes = flat_labels(y, batch, is_table)
     if classes is not None:
@@ -154,15 +150,14 @@ def fit_together(filters, X, y, groups):
     fit = _Fit(view=view, hashes=hashes, places=places, people=people)
     if reviewed.any():
         fit.reviewed = reviewed
-    with few_threads(batch):
-        # Columns that learn, and with them the scorer, wait for the split.
-        if first.features is None or not columns_require_fit(first.features):
-            _fit_columns(first, fit, _unlabelled(fit.view))
-            fit.learning = scorer_requires_fit(fit.scorer)
-        _warn_of_no_errors(fit)
-        for filters_of_split in _share_split(filters, fit):
-            _take_over(filters_of_split, first)
-            _fit_split(filters_of_split, fit)
+    # Columns that learn, and with them the scorer, wait for the split.
+    if first.features is None or not columns_require_fit(first.features):
+        _fit_columns(first, fit, _unlabelled(fit.view))
+        fit.learning = fit.scorer is None or scorer_requires_fit(fit.scorer)
+    _warn_of_no_errors(fit)
+    for filters_of_split in _share_split(filters, fit):
+        _take_over(filters_of_split, first)
+        _fit_split(filters_of_split, fit)
 
 
 def level_in_force(filter):

@@ -8,22 +8,17 @@ whether people changed edges, what a label means, who judged, and which problems
 from __future__ import annotations
 
 import json
-import os
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from itertools import compress
-from types import FrameType
 from typing import Any
 
 import numpy as np
-from sklearn.pipeline import Pipeline
 
 from .._checks import warn
-from .._version import __version__
 from ..exceptions import GuaranteeWarning, LabelWarning
-from ..features.columns import columns_require_fit, reads_edges
+from ..features.columns import reads_edges
 from ..graphs.problems import hashes_of
 from ..graphs.sources import iterate_sources
 
@@ -93,25 +88,23 @@ def accept_provenance(reason: str | None) -> Iterator[None]:
 
 
 @contextmanager
-def reason_sent_with(filter) -> Iterator[None]:
-    """Let a filter and its clones take the reason of the block to processes of a search.
+def reason_sent_with(search) -> Iterator[None]:
+    """Give the reason of the block to the filter of a search, whose clones take it along.
 
-    A context variable does not reach other processes.
+    The clones may be fitted in other processes, which a context variable does not reach.
     """
-    filter._accepted_by = (os.getpid(), _accepted.get())
+    search.estimator._accepted = _accepted.get()
     try:
         yield
     finally:
-        del filter._accepted_by
+        vars(search.estimator).pop("_accepted")
+        if hasattr(search, "best_estimator_"):
+            vars(search.best_estimator_).pop("_accepted", None)
 
 
 def reason_in_force(filter: Any = None) -> str | None:
-    """The reason of the block, or what came with a filter from the process that started this.
-
-    In a file a reason comes from no parent, and counts nowhere.
-    """
-    sender, reason = getattr(filter, "_accepted_by", (None, None))
-    return _accepted.get() or (reason if sender == os.getppid() else None)
+    """The reason of the block, or the one that the search gave to the filter."""
+    return _accepted.get() or getattr(filter, "_accepted", None)
 
 
 def needs_edges(filter):
@@ -367,32 +360,8 @@ def name_errors(sentence, origin):
     return f"{sentence}, where false is what {error}" if error else sentence
 
 
-def refuse_learning_steps(filter):
-    """ValueError where a Pipeline has fitted a transformer to what is to calibrate.
-
-    A table does not tell what made it; the Pipeline that calls `fit` does. So the frames that
-    called are searched for one. Scikit-learn hands a Pipeline's last step nothing else: what
-    transformers of others return is a plain array, which carries no sign of them, so that
-    a sign set by our own would miss those that do the harm (coverage .741 for .9 with a
-    LinearDiscriminantAnalysis).
-    """
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None:
-        pipeline = frame.f_locals.get("self")
-        if isinstance(pipeline, Pipeline) and pipeline.steps[-1][1] is filter:
-            for name, step in pipeline.steps[:-1]:
-                if columns_require_fit(step):
-                    raise ValueError(
-                        f"the step {name!r} of the Pipeline, {step!r}, learns from the "
-                        "problems that calibrate, which voids the guarantee. Pass it as "
-                        f"{type(filter).__name__}(features=...), fitted to training problems only"
-                    )
-        frame = frame.f_back
-
-
 def refuse_trained(batch, hashes, trained):
     """ValueError where a question trained the filter; a warning where that is doubtful."""
-    refuse_old_hashes(trained)
     same_question, doubtful = hashes.among(trained)
     same_content = np.isin(hashes.content, trained["content"])
     proven = same_question | (same_content & hashes.asked)
@@ -418,16 +387,6 @@ def refuse_trained(batch, hashes, trained):
         )
 
 
-def refuse_old_hashes(kept):
-    """ValueError for a filter or a part of an older version, which kept no texts."""
-    if "text" not in kept:
-        raise ValueError(
-            "this filter or part was made by a version of skdcf older than "
-            f"{__version__}, which did not keep by what texts its questions are known: it "
-            "predicts, but to calibrate or to count what it has seen, fit it again"
-        )
-
-
 def count_as_trained(filter, X, groups=None):
     """Remember problems that chose the settings of a filter as if they had trained it.
 
@@ -439,7 +398,6 @@ def count_as_trained(filter, X, groups=None):
         The question that each problem answers.
     """
     trained = filter._trained
-    refuse_old_hashes(trained)
     kept = hashes_of(filter.check(X), groups).kept()
     merged = {
         kind: np.union1d(trained[kind], kept[kind])

@@ -14,7 +14,7 @@ from .._checks import without_places
 from ..graphs.hashes import Hashes
 from ..guarantees import PathRisks
 from ..ops.conformal import Jumps
-from ._origin import join_origins, refuse_old_hashes
+from ._origin import join_origins
 from ._rounding import below_copies, nearly_equal
 
 #: Names of what is compared, in the order of ``made_as``.
@@ -230,7 +230,6 @@ class CalibrationPart:
             raise ValueError("there are no calibration problems: no part was given")
         first = parts[0]
         for part in parts:
-            refuse_old_hashes(vars(part.hashes))
             _refuse_other_settings(part.made_as, first.made_as)
         groups = None
         if first.groups is not None:

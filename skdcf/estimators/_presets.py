@@ -245,8 +245,7 @@ class HardCF(ConformalFilter):
     problems: coverage was 0.741 with LinearDiscriminantAnalysis and 0.859 with SelectKBest
     where 0.9 was promised. Pass it as ``features=``. To search, use
     `skdcf.evaluation.CalibratedSearch`. It refuses a search over ``alpha``, ``ties``, ``edges``
-    or ``guarantee``, since of two promises the weaker one keeps more; in any other search
-    `score` warns of it.
+    or ``guarantee``, since of two guarantees the weaker one keeps more.
 
     References
     ----------

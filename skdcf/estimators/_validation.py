@@ -13,7 +13,6 @@ from ..exceptions import GuaranteeWarning, ParameterWarning
 from ..features.columns import carry_columns
 from ..graphs import GraphBatch, pack_labels
 from ..graphs.labels import read_column
-from ..graphs.per_problem import ProblemArrays
 from ..graphs.problems import pack_graphs
 from ..graphs.ragged import ranges
 
@@ -50,9 +49,7 @@ class View:
 
     def shaped(self, values):
         """Values per claim as the caller expects them."""
-        return (
-            values if self.is_table else self.passed.split(values).view(ProblemArrays)
-        )
+        return values if self.is_table else self.passed.split(values)
 
     def take(self, rows):
         """Some of the problems, in their order."""

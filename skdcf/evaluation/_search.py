@@ -248,7 +248,7 @@ def choose(search, X, y, questions):
         search.refit = False  # the caller fits what was chosen
     with config_context(enable_metadata_routing=True):  # for the filters in the search
         search.estimator.set_fit_request(groups=True)
-        with reason_sent_with(search.estimator):
+        with reason_sent_with(search):
             search.fit(X, y, groups=groups)
     return clone(filter).set_params(**search.best_params_), search
 

@@ -140,9 +140,8 @@ class PublicPrior(Scorer):
         dict
             A value for each attribute.
         """
-        path = self.file
-        if path in self._ships:
-            path = files(__package__) / f"{path}_prior.json"
+        shipped = files(__package__) / f"{self.file}_prior.json"
+        path = shipped if self.file in self._ships else self.file
         path = Path(str(path)).resolve()
         return read(path, path.stat().st_mtime_ns)
 
@@ -184,10 +183,7 @@ class PublicPrior(Scorer):
         ndarray of bool, shape (n_problems,)
             True for a problem to leave out. A problem without a question counts as new.
         """
-        batch = pack_graphs(X)
-        if batch is None:
-            return np.zeros(len(X), dtype=bool)
-        return self.knows(question_hashes(batch))
+        return self.knows(question_hashes(pack_graphs(X)))
 
     def knows(self, questions: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Tell which hashes of texts are those of questions that the prior was learnt from.

@@ -3,9 +3,6 @@
 import inspect
 import pickle
 import re
-import subprocess
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -33,7 +30,6 @@ from sklearn.utils.estimator_checks import (
     estimator_checks_generator,
     parametrize_with_checks,
 )
-from threadpoolctl import threadpool_info, threadpool_limits
 
 import skdcf
 from skdcf import (
@@ -475,63 +471,3 @@ def test_frequency_scorer_against_a_loop(data):
                     values = [f[u] for u in nx.descendants(nxg, v)]
                     below = np.median(values) if values else f[v]
                 assert row[v] == pytest.approx(0.7 * f[v] + 0.3 * below)
-
-
-class CountsThreads(ClassifierScorer):
-    """Writes down how many threads it may use."""
-
-    found = []
-
-    def fit(self, batch, labels, task=None):
-        self.found.append([pool["num_threads"] for pool in threadpool_info()])
-        return super().fit(batch, labels, task)
-
-
-def test_small_fits_take_one_thread(data, monkeypatch):
-    """Teams of threads for tiny steps wait for the slowest, which may have no core."""
-    graphs, y = data
-    monkeypatch.setattr(CountsThreads, "found", [])
-    with threadpool_limits(2):
-        HardCF(CountsThreads(), random_state=0).fit(graphs, y)
-        monkeypatch.setattr("skdcf.estimators._threads.SMALL", 0)
-        HardCF(CountsThreads(), random_state=0).fit(graphs, y)
-        after = [pool["num_threads"] for pool in threadpool_info()]
-    small, large = CountsThreads.found
-    assert set(small) == {1} and max(large) == 2 and after == large
-
-
-@pytest.mark.long
-@pytest.mark.skipif(sys.platform != "linux", reason="copies a shared library")
-def test_libraries_that_are_loaded_later_take_one_thread_too(tmp_path):
-    """The first fit may load neither trees nor what they compute with."""
-    HardCF("frequency-score").fit(*make_reasoning_graphs(30, return_X_y=True))
-    loaded = [p["filepath"] for p in threadpool_info() if p["user_api"] == "openmp"]
-    if not loaded:
-        pytest.skip("no OpenMP to copy")
-    (tmp_path / "late").mkdir()
-    library = tmp_path / "late" / "libgomp.so.1"
-    library.write_bytes(Path(loaded[0]).read_bytes())
-    (tmp_path / "brings_threads.py").write_text(
-        f"import ctypes\nlibrary = ctypes.CDLL({str(library)!r})\n"
-    )
-    code = """if True:
-        import sys
-        from threadpoolctl import threadpool_info, threadpool_limits
-        from skdcf import HardCF
-        from skdcf.datasets import make_reasoning_graphs
-        from skdcf.scorers import ClassifierScorer
-        class Counts(ClassifierScorer):
-            def fit(self, batch, labels, task=None):
-                pools = threadpool_info()
-                print(any("late" in p["filepath"] for p in pools))
-                print(*{p["num_threads"] for p in pools})
-                return super().fit(batch, labels, task)
-        graphs, y = make_reasoning_graphs(30, random_state=0, return_X_y=True)
-        HardCF("frequency-score", alpha=0.2).fit(graphs, y)
-        sys.path.insert(0, sys.argv[1])
-        import brings_threads
-        threadpool_limits(2)
-        HardCF(Counts(), alpha=0.3, random_state=0).fit(graphs, y)
-    """
-    run = [sys.executable, "-W", "ignore", "-c", code, str(tmp_path)]
-    assert subprocess.check_output(run, text=True).split() == ["True", "1"]

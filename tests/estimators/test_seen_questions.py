@@ -1,6 +1,5 @@
 """A question that trained does not calibrate, whatever it is called at each door."""
 
-import pickle
 import warnings
 
 import numpy as np
@@ -9,7 +8,6 @@ import pytest
 from skdcf import GraphBatch, HardCF, ReasoningGraph
 from skdcf.exceptions import GuaranteeWarning
 from skdcf.graphs.problems import hashes_of
-from skdcf.metrics import evaluate_filter
 from skdcf.scorers import ClassifierScorer
 
 
@@ -141,29 +139,6 @@ def test_rows_and_parts_in_any_order_give_the_same_filter():
         ]
         cf.calibrate_parts(parts)
         np.testing.assert_array_equal(cf.nonconformity_scores_, scores)
-
-
-def test_filters_and_parts_of_before_predict_and_no_more():
-    X, y = answers(60, key=str)
-    new, labels = answers(60, start=100, key=str, seed=1)
-    cf = trained_on(X, y)
-    part = cf.calibration_part(new, labels)
-    for kept in (cf._trained, cf._calibrated):
-        del kept["text"]
-    cf.predict(new)
-    acts = (
-        lambda: cf.calibrate(new, labels),
-        lambda: cf.calibration_part(new, labels),
-        lambda: evaluate_filter(cf, new, labels, [0.2]),
-    )
-    for act in acts:
-        with pytest.raises(ValueError, match=r"older than .* fit it again"):
-            act()
-    other = trained_on(X, y)
-    old = pickle.loads(pickle.dumps(part))
-    del vars(old.hashes)["text"]
-    with pytest.raises(ValueError, match="older than"):
-        other.calibrate_parts([old])
 
 
 def test_which_answers_calibrate_is_another_draw_for_each_set():

@@ -1,9 +1,6 @@
 """What made the problems is compared at every door; one answer per question calibrates."""
 
-import os
 import re
-import subprocess
-import sys
 import warnings
 
 import numpy as np
@@ -728,82 +725,6 @@ def test_weights_of_scores_are_checked():
 def test_a_dict_is_no_problem(wrong):
     with pytest.raises(ValueError, match=r"ReasoningGraph\.from_dict"):
         HardCF().fit([wrong], [[1]])
-
-
-# --- threads
-
-
-EIGHT_THREADS = """if True:
-    from concurrent.futures import ThreadPoolExecutor
-    from threading import Event, Thread, local
-
-    import numpy as np
-    from threadpoolctl import threadpool_info, threadpool_limits
-
-    from skdcf import HardCF
-    from skdcf.scorers import Scorer
-
-    class Slow(Scorer):
-        def fit(self, batch, labels, task=None):
-            return self.wait_in("fit")
-
-        def confidence(self, batch):
-            self.wait_in("predict")
-            return batch.features[:, 0]
-
-        def wait_in(self, place):
-            call, inside, leave = getattr(here, "gate", ("", None, None))
-            if call == place:
-                inside.set()
-                leave.wait(60)
-            return self
-
-    def fit():
-        return HardCF(Slow(), alpha=0.3, random_state=0).fit(X, np.arange(80) % 2)
-
-    def limits():
-        return {p["filepath"]: p["num_threads"] for p in threadpool_info()}
-
-    def work(call, inside, leave, done):
-        here.gate = call, inside, leave
-        cf.predict(X) if call == "predict" else fit()
-        done.set()
-        end.wait(60)  # threads of a pool live on
-
-    here, X = local(), np.arange(80.0)[:, None]
-    cf = fit()
-    before = limits()
-    assert 2 in before.values()
-    for call in ("predict", "fit"):
-        end, gates = Event(), [[Event() for _ in range(3)] for _ in range(8)]
-        threads = [Thread(target=work, args=(call, *gate)) for gate in gates]
-        for thread, (inside, _, _) in zip(threads, gates):
-            thread.start()
-            assert inside.wait(60)
-        for _, leave, done in gates:  # who came first leaves first
-            leave.set()
-            assert done.wait(60)
-        assert limits() == before, (call, before, limits())
-        with threadpool_limits(1):  # a limit of the caller's own is heard
-            assert set(limits().values()) == {1}, (call, limits())
-        end.set()
-        for thread in threads:
-            thread.join()
-    with ThreadPoolExecutor(8) as pool:
-        list(pool.map(lambda i: fit().predict(X), range(40)))
-        assert limits() == before, (before, limits())
-"""
-
-
-@pytest.mark.long
-def test_eight_threads_leave_the_limits_of_the_process_as_they_were():
-    """Each call began within another, and gave back the limit that this had set.
-
-    In a process of its own, whose libraries begin with two threads: one cannot become fewer.
-    """
-    two = {"OMP_NUM_THREADS": "2", "OPENBLAS_NUM_THREADS": "2"}
-    run = [sys.executable, "-W", "ignore", "-c", EIGHT_THREADS]
-    subprocess.run(run, check=True, env=os.environ | two)
 
 
 def test_a_refused_origin_names_one_value_against_the_other():

@@ -92,17 +92,14 @@ def _scorer_without_training(options, graphs, features):
     if options.scorer != "auto" or options.calibration or not held_out < needed <= n:
         return None
     computed = features is not None and graphs.context is not None
-    if options.prior:
-        scorer, name = PublicPrior(options.prior), "the public prior"
-    elif computed or _SUPPORT in (graphs.feature_names or ()):
-        scorer, name = FeatureScorer(_SUPPORT), f"the column {_SUPPORT}"
-    else:
+    if not (options.prior or computed or _SUPPORT in (graphs.feature_names or ())):
         return None
+    name = "the public prior" if options.prior else f"the column {_SUPPORT}"
     files.inform(
         f"a level of {options.alpha:g} needs {needed} of these {n} answers for calibration, so "
         f"nothing is trained: {name} is used in place of auto. With more answers auto is used"
     )
-    return scorer
+    return PublicPrior(options.prior) if options.prior else FeatureScorer(_SUPPORT)
 
 
 def wanted_features(options, graphs):

@@ -245,11 +245,21 @@ def append_journal(path, entry, *, sync=True):
             os.fsync(file.fileno())
 
 
+#: Bytes of a line, since a small compressed file may hold a line of any length.
+MAX_LINE_BYTES = 2**26
 _FORMS = {"[": ("an array", "'.[]'"), "{": ("objects over several lines", ".")}
 _MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
-def iter_objects(path, start=0, stop=math.inf, first_line=1, *, nan=False):
+def iter_objects(
+    path,
+    start=0,
+    stop=math.inf,
+    first_line=1,
+    *,
+    nan=False,
+    max_line_bytes=MAX_LINE_BYTES,
+):
     """Read the objects of a file one at a time, in constant memory.
 
     Parameters
@@ -263,6 +273,8 @@ def iter_objects(path, start=0, stop=math.inf, first_line=1, *, nan=False):
     nan : bool
         Whether NaN and infinity are read, which some programs write although JSON has
         neither.
+    max_line_bytes : int
+        Bytes of the longest line, or characters of a text that is not UTF-8.
 
     Yields
     ------
@@ -274,12 +286,18 @@ def iter_objects(path, start=0, stop=math.inf, first_line=1, *, nan=False):
     Raises
     ------
     ValueError
-        If the file cannot be read as lines at all.
+        If the file cannot be read as lines at all, or a line is too long.
     """
     name = name_of(path)
     empty = True
     with _opened(path, start) as file, _explained(name):
-        for number, line in enumerate(file, first_line):
+        lines = iter(lambda: file.readline(max_line_bytes + 1), file.read(0))
+        for number, line in enumerate(lines, first_line):
+            if len(line) > max_line_bytes:
+                raise ValueError(
+                    f"{name}, line {number} has more than {max_line_bytes:,} bytes. If the "
+                    "line is meant to be so long, set max_line_bytes (--max-line-bytes)"
+                )
             start += len(line)
             if line.strip():
                 if empty and first_line == 1:

@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils import Bunch
 
 from .._checks import check_choice, check_count
-from .._files import is_plain, iter_objects, name_of, write_text
+from .._files import MAX_LINE_BYTES, is_plain, iter_objects, name_of, write_text
 from ..graphs import GraphBatch, ReasoningGraph
 from . import records
 from .records import Problem
@@ -160,6 +160,7 @@ def read_jsonl(
     rename: Mapping[str, str] | None = None,
     own: Collection[str] = (),
     on_invalid: Literal["raise", "drop"] = "raise",
+    max_line_bytes: int = MAX_LINE_BYTES,
 ) -> Bunch:
     """Read problems that `write_jsonl` or another program wrote.
 
@@ -177,6 +178,8 @@ def read_jsonl(
         is an error in a line without context.
     on_invalid : {"raise", "drop"}
         Stop at the first line that breaks the format, or leave such lines out.
+    max_line_bytes : int, default=67108864
+        Bytes of the longest line, uncompressed. A longer line is always an error.
 
     Returns
     -------
@@ -205,7 +208,9 @@ def read_jsonl(
     check_choice("on_invalid", on_invalid, ("raise", "drop"))
     dropped: list[tuple[int, str]] = []
     read = records.line_reader(rename, own)
-    rows = list(read_lines(path, read, on_invalid, dropped))
+    check_count("max_line_bytes", max_line_bytes, 1)
+    lines = read_lines(path, read, on_invalid, dropped, max_line_bytes=max_line_bytes)
+    rows = list(lines)
     return bunch_of(rows, name_of(path), dropped)
 
 
@@ -215,6 +220,7 @@ def iter_jsonl(
     rename: Any = None,
     own: Collection[str] = (),
     on_invalid: Any = "raise",
+    max_line_bytes: int = MAX_LINE_BYTES,
 ) -> Iterator[Problem]:
     """Read problems one at a time, in constant memory.
 
@@ -228,6 +234,8 @@ def iter_jsonl(
         Keys of your own that hold lists of texts, as for `read_jsonl`.
     on_invalid : {"raise", "drop"}
         Stop at the first line that breaks the format, or leave such lines out.
+    max_line_bytes : int, default=67108864
+        Bytes of the longest line, uncompressed. A longer line is always an error.
 
     Returns
     -------
@@ -237,11 +245,19 @@ def iter_jsonl(
         hold is None. Problems may differ in their features.
     """
     check_choice("on_invalid", on_invalid, ("raise", "drop"))
-    return read_lines(path, records.line_reader(rename, own), on_invalid, dropped=[])
+    check_count("max_line_bytes", max_line_bytes, 1)
+    read = records.line_reader(rename, own)
+    return read_lines(path, read, on_invalid, [], max_line_bytes=max_line_bytes)
 
 
 def read_lines(
-    path: Any, read: Any, on_invalid: Any, dropped: Any, part: Any = ()
+    path: Any,
+    read: Any,
+    on_invalid: Any,
+    dropped: Any,
+    part: Any = (),
+    *,
+    max_line_bytes: int = MAX_LINE_BYTES,
 ) -> Any:
     """What ``read`` makes of each line of a file, or of a part of it, one at a time.
 
@@ -258,6 +274,8 @@ def read_lines(
         Broken lines are added to it.
     part : tuple
         Start, stop and first line, as `iter_objects` takes them.
+    max_line_bytes : int
+        Bytes of the longest line.
 
     Yields
     ------
@@ -266,7 +284,7 @@ def read_lines(
     """
     first_error = None
     last_line = math.inf
-    for number, record in iter_objects(path, *part):
+    for number, record in iter_objects(path, *part, max_line_bytes=max_line_bytes):
         if number > last_line:
             break
         try:

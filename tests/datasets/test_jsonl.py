@@ -6,6 +6,7 @@ import json
 import math
 import re
 import threading
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -827,3 +828,29 @@ def test_unsure_is_read_as_false_and_kept_as_unsure(tmp_path):
         path.write_text(json.dumps(record | {"labels": [1, word, -1, 0]}))
         with pytest.raises(ValueError, match=r"labels\[1\] is"):
             read_jsonl(path)
+
+
+@pytest.mark.parametrize("name", ["long.jsonl", "long.jsonl.gz", "utf16.jsonl"])
+def test_a_line_that_is_too_long_is_refused_before_it_is_in_memory(tmp_path, name):
+    """A gzip file of 1 MB held a line of 1 GB, which took 2.1 GB of memory."""
+    path = tmp_path / name
+    write_jsonl(path, [ReasoningGraph([[1.0]], ())])
+    data = path.read_bytes()
+    text = (gzip.decompress(data) if name.endswith("gz") else data).decode()
+    long = " " * 30_000_000
+    if name == "utf16.jsonl":
+        path.write_text(text + long + text, encoding="utf-16")
+    else:
+        with (gzip.open if name.endswith("gz") else open)(path, "wt") as file:
+            file.write(text + long + text)
+    assert len(read_jsonl(path).graphs) == 2  # within the default
+    tracemalloc.start()
+    for read in (read_jsonl, iter_jsonl):
+        with pytest.raises(ValueError, match=r"line 2.*1,000,000.*max_line_bytes"):
+            list(read(path, max_line_bytes=10**6, on_invalid="drop"))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 2e7
+    assert len(read_jsonl(path, max_line_bytes=10**8).graphs) == 2
+    with pytest.raises(ValueError, match="max_line_bytes"):
+        read_jsonl(path, max_line_bytes=0)

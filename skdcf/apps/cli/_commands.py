@@ -345,7 +345,9 @@ def iterate_rows(options):
         return Line(problem=problem, group=record.get("group"), names=names)
 
     path = files.source(options.problems)
-    return jsonl.read_lines(path, read_line, "raise", dropped=[])
+    return jsonl.read_lines(
+        path, read_line, "raise", dropped=[], max_line_bytes=options.max_line_bytes
+    )
 
 
 def _filtered(filter, rows, alpha, options, counts):
@@ -514,7 +516,11 @@ def check(options):
     path = files.source(options.problems)
     dropped: list[tuple[int, str]] = []
     read = files.problem_reader(options)
-    rows = list(jsonl.read_lines(path, read, "drop", dropped))
+    rows = list(
+        jsonl.read_lines(
+            path, read, "drop", dropped, max_line_bytes=options.max_line_bytes
+        )
+    )
     if not rows and not dropped:
         raise ValueError(f"{options.problems}: there is no problem in the data")
     summary: dict[str, Any] = {"problems": 0}
@@ -534,7 +540,9 @@ def _usual_names(options):
         return {}
     keys = {
         key
-        for _, record in iter_objects(options.problems)
+        for _, record in iter_objects(
+            options.problems, max_line_bytes=options.max_line_bytes
+        )
         if isinstance(record, dict)
         for key in record
     }

@@ -32,7 +32,15 @@ def extract(options):
     check_folder(options.output)
     read_config(options)
     lines_of_answers = source(options.problems)
-    rows = list(read_lines(lines_of_answers, _answer_reader(options), "raise", []))
+    rows = list(
+        read_lines(
+            lines_of_answers,
+            _answer_reader(options),
+            "raise",
+            [],
+            max_line_bytes=options.max_line_bytes,
+        )
+    )
     extractor = _extractor(options)
     with _errors_of_calls():
         done = extractor.extract(rows, write=options.write)

@@ -185,7 +185,15 @@ def read_problems(options, *, labelled=False, path=None):
     path = path or options.problems
     check_folder(getattr(options, "output", None))
     where = source(path)
-    rows = list(read_lines(where, problem_reader(options), "raise", dropped=[]))
+    rows = list(
+        read_lines(
+            where,
+            problem_reader(options),
+            "raise",
+            dropped=[],
+            max_line_bytes=options.max_line_bytes,
+        )
+    )
     problems = bunch_of(rows, name_of(where), [])
     if labelled and problems.labels is None:
         raise ValueError(

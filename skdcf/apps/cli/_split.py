@@ -57,7 +57,13 @@ def split(options):
             asked[graph.problem] += 1
         return problem
 
-    problems = read_lines(files.source(options.problems), cut, "raise", dropped=[])
+    problems = read_lines(
+        files.source(options.problems),
+        cut,
+        "raise",
+        dropped=[],
+        max_line_bytes=options.max_line_bytes,
+    )
     files.write_lines(options.output, map(records.format_problem, problems))
     files.inform(
         f"{counts['answers']} answers cut into {counts['claims']} sentences; "
@@ -105,6 +111,12 @@ def _split_runs(options):
         n_steps += problem.graph.n_claims
         return problem
 
-    problems = read_lines(files.source(options.problems), cut, "raise", dropped=[])
+    problems = read_lines(
+        files.source(options.problems),
+        cut,
+        "raise",
+        dropped=[],
+        max_line_bytes=options.max_line_bytes,
+    )
     files.write_lines(options.output, map(records.format_problem, problems))
     files.inform(f"{n_runs} runs cut into {n_steps} steps")

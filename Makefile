@@ -1,4 +1,4 @@
-# make demo | test | long-tests | lint | docs | coverage | wheel-test | matrix | release-check | bench | paper | integrations | clean
+# make demo | test | long-tests | lint | docs | coverage | wheel-test | matrix | release-check | attacks | bench | paper | integrations | clean
 # Each target installs what it needs into .venv first. Needed beforehand: Python >= 3.11,
 # make and git. Another interpreter: make test PYTHON=/path/to/python3.12
 # Tests on published data look for it in the folder $SKDCF_DATA, and are skipped without.
@@ -13,6 +13,8 @@ PAPER_ARGS ?=
 FOREIGN_ARGS ?=
 MATRIX_ARGS ?=
 RELEASE_ARGS ?=
+ATTACKS ?= fuzz kills holes edge_cases combinations mutations busy_neighbour
+ATTACK_ARGS ?=
 
 # Small matrices and two test processes: threads inside BLAS only get in the way.
 export OMP_NUM_THREADS ?= 1
@@ -20,8 +22,8 @@ export MPLBACKEND ?= Agg
 # The tests start Python some two hundred times: each start would compile all modules anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test long-tests coverage wheel-test matrix release-check lint docs bench paper foreign \
-  integrations clean
+.PHONY: demo test long-tests coverage wheel-test matrix release-check lint docs attacks bench paper \
+  foreign integrations clean
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
 
@@ -70,22 +72,28 @@ docs: $(VENV)/with-docs
 	$(BIN)/python -m sphinx -j 2 -W --keep-going -b html docs docs/_build/html
 	$(BIN)/python .ci/check_pages.py docs/_build/html
 
+# Programs that try to break what is promised: broken input, kills, random settings, changes of
+# the code. An hour and a half with these sizes; a part of them: make attacks ATTACKS=fuzz
+attacks: $(VENV)/with-test
+	set -e; for name in $(ATTACKS); do \
+	  echo "== $$name"; $(BIN)/python tests/attacks/$$name.py $(ATTACK_ARGS); done
+
 bench: $(VENV)/with-all
-	$(BIN)/python benchmarks/run_all.py $(BENCH_ARGS)
+	$(BIN)/python -m benchmarks.run_all $(BENCH_ARGS)
 
 # The experiments of the paper anew, and their page; goes on where it was stopped. With
 # METHOD=module:factory a method of your own stands beside the paper's, on its folds.
 paper: $(VENV)/with-all
 ifdef METHOD
-	$(BIN)/python benchmarks/own_method.py $(METHOD) $(PAPER_ARGS)
+	$(BIN)/python -m benchmarks.retention.own_method $(METHOD) $(PAPER_ARGS)
 else
-	$(BIN)/python benchmarks/reproduce.py $(PAPER_ARGS)
-	$(BIN)/python benchmarks/paper_page.py
+	$(BIN)/python -m benchmarks.retention.reproduce $(PAPER_ARGS)
+	$(BIN)/python -m benchmarks.pages.paper_page
 endif
 
 # Language models behind servers of other makers; by hand, and not part of .ci/run.
 foreign: $(VENV)/with-test
-	$(BIN)/python benchmarks/foreign_servers.py $(FOREIGN_ARGS)
+	$(BIN)/python -m benchmarks.speed.foreign_servers $(FOREIGN_ARGS)
 
 # Examples with packages of others, in an environment of their own; by hand, and not part of
 # .ci/run. Each says with which versions it ran.

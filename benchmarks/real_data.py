@@ -1,8 +1,8 @@
 """The published data that the experiments use, and their columns."""
 
 import numpy as np
-from cells import columns
 
+from benchmarks.cells import columns
 from skdcf import GraphBatch
 from skdcf.datasets import (
     fetch_conformal_rag,

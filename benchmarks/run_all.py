@@ -1,6 +1,6 @@
 """Every experiment, and the results pages from what they saved.
 
-    python benchmarks/run_all.py [--jobs N] [--splits N] [--output DIR] [--only NAME]
+    python -m benchmarks.run_all [--jobs N] [--splits N] [--output DIR] [--only NAME]
 
 Cells that are done are not computed again, as long as neither the package nor the data
 have changed: a run that was interrupted goes on. With another output folder the pages of
@@ -12,25 +12,19 @@ import subprocess
 import sys
 import time
 import warnings
-from pathlib import Path
 
-import controls
-import evidence
-import real_results
-import report
-import small_samples
-from cells import compute
-from saving import RESULTS, options, wanted
-
+from benchmarks import GUIDE, ROOT
+from benchmarks.cells import compute
+from benchmarks.pages import report
+from benchmarks.retention import controls, evidence, real_results, small_samples
+from benchmarks.saving import RESULTS, options, wanted
 from skdcf.exceptions import CalibrationWarning
-
-HERE = Path(__file__).resolve().parent
 
 
 def printed(name, program):
     """What a program prints; the text of the program is there to be told apart by."""
     out = subprocess.run(
-        [sys.executable, HERE / f"{name}.py"],
+        [sys.executable, ROOT / report.program_of(name)],
         capture_output=True,
         text=True,
         check=True,
@@ -42,7 +36,7 @@ def print_programs(names, chosen, n_jobs):
     """Save what programs print."""
     cells = {}
     for name in names:
-        program = (HERE / f"{name}.py").read_text(encoding="utf-8")
+        program = (ROOT / report.program_of(name)).read_text(encoding="utf-8")
         cells[name] = printed, (name, program)
     for name, text in compute(chosen.output, "printed", cells, n_jobs).items():
         (chosen.output / f"{name}.txt").write_text(text, encoding="utf-8")
@@ -60,9 +54,8 @@ def main(chosen):
     ]
     print_programs([name for name in names if name not in timed], chosen, chosen.jobs)
     print_programs(timed, chosen, n_jobs=1)  # one after the other
-    guide = HERE.parent / "docs" / "guide"
     if not chosen.only or chosen.output == RESULTS:  # the pages need all results
-        report.main(chosen.output, guide if chosen.output == RESULTS else chosen.output)
+        report.main(chosen.output, GUIDE if chosen.output == RESULTS else chosen.output)
     print(f"{time.perf_counter() - start:.0f} s")
 
 

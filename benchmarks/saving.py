@@ -9,15 +9,15 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import numpy as np
-from cells import compute
-from methods import AUTO, BOOSTED, FREQUENCY, LOGISTIC, OURS, OWN_SCORE
 from sklearn.model_selection import GroupShuffleSplit
 
 import skdcf
+from benchmarks import RESULTS
+from benchmarks.cells import compute
+from benchmarks.methods import AUTO, BOOSTED, FREQUENCY, LOGISTIC, OURS, OWN_SCORE
 from skdcf.evaluation import ComparisonReport, compare_filters
 from skdcf.evaluation._report import corrected_error
 
-RESULTS = Path(__file__).resolve().parent / "results"
 BASELINES = (LOGISTIC, BOOSTED, FREQUENCY, OWN_SCORE)
 DIGITS = 5
 SEED = 0

@@ -173,7 +173,7 @@ def number_flow_edges(claims: Sequence[str], problem: str | None = None) -> Edge
     -----
     Edges shared with graphs that were checked by people (PERL) or drawn by a language
     model (coherent factuality), as precision / recall, from
-    ``benchmarks/edges_agreement.py``:
+    ``benchmarks/retention/edges_agreement.py``:
 
     ===================  =================  =============
     problems             number_flow_edges  chain_edges

@@ -13,8 +13,8 @@ os.environ.setdefault("MPLBACKEND", "Agg")
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 
-# Programs for the type checker: some are wrong, and none is a module of tests.
-collect_ignore = ["typing"]
+# Programs for the type checker, some of which are wrong, and programs of `make attacks`.
+collect_ignore = ["typing", "attacks"]
 
 # The machine that runs the tests may be slow, and a failure has to come back.
 settings.register_profile("skdcf", deadline=None, derandomize=True, max_examples=60)

@@ -1,8 +1,6 @@
 """Cells of experiments are computed once, and the pages say what the files hold."""
 
-import importlib
 import json
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -14,14 +12,6 @@ ROOT = Path(__file__).resolve().parent.parent
 BENCHMARKS = ROOT / "benchmarks"
 
 
-@pytest.fixture(scope="module", autouse=True)
-def importable():
-    """The programs import each other by their bare names."""
-    sys.path.insert(0, str(BENCHMARKS))
-    yield
-    sys.path.remove(str(BENCHMARKS))
-
-
 CALLS = []
 
 
@@ -31,7 +21,7 @@ def square(x, _):
 
 
 def test_cells_are_computed_once(tmp_path):
-    from cells import compute
+    from benchmarks.cells import compute
 
     def run(numbers, more="a"):
         CALLS.clear()
@@ -49,7 +39,7 @@ def test_cells_are_computed_once(tmp_path):
 
 
 def test_cells_of_other_code_are_computed_anew(tmp_path, monkeypatch):
-    import cells
+    from benchmarks import cells
 
     one = {"n=3": (square, (3, "a"))}
     cells.compute(tmp_path, "squares", one, n_jobs=1)
@@ -60,7 +50,7 @@ def test_cells_of_other_code_are_computed_anew(tmp_path, monkeypatch):
 
 
 def test_an_interrupted_write_leaves_the_file_of_before(tmp_path):
-    from cells import Writing
+    from benchmarks.cells import Writing
 
     path = tmp_path / "folder" / "file"
     with Writing(path) as file:
@@ -74,8 +64,7 @@ def test_an_interrupted_write_leaves_the_file_of_before(tmp_path):
 
 def test_cells_join_to_the_report_of_one_comparison():
     """Filter by filter and split by split, or all at once: the same numbers."""
-    from saving import join, run_cell
-
+    from benchmarks.saving import join, run_cell
     from skdcf.datasets import make_reasoning_graphs
     from skdcf.evaluation import compare_filters
 
@@ -104,7 +93,7 @@ def test_cells_join_to_the_report_of_one_comparison():
 
 def test_clustered_errors():
     """Against the spread over draws of whole questions."""
-    from controls import clustered
+    from benchmarks.retention.controls import clustered
 
     rng = np.random.default_rng(0)
     groups = np.repeat(np.arange(300), 4)
@@ -119,8 +108,8 @@ def test_clustered_errors():
 
 
 def test_pages_say_what_the_files_hold():
-    """Whoever changes a result, or a page, runs benchmarks/report.py."""
-    import report
+    """Whoever changes a result, or a page, runs benchmarks/pages/report.py."""
+    from benchmarks.pages import report
 
     results = BENCHMARKS / "results"
     guide = ROOT / "docs" / "guide"
@@ -130,7 +119,7 @@ def test_pages_say_what_the_files_hold():
     assert report.tables_page(saved) == tables
     page = (guide / "measurements.rst").read_text("utf-8")
     assert report.measurements_page(results) == page
-    import paper_page
+    from benchmarks.pages import paper_page
 
     paper = json.loads((results / "paper.json").read_text("utf-8"))
     assert paper_page.page(paper) == (guide / "paper.rst").read_text("utf-8")
@@ -139,7 +128,7 @@ def test_pages_say_what_the_files_hold():
 
 
 def test_tables_of_few_labels_are_what_the_results_say(tmp_path, monkeypatch):
-    import few_labels
+    from benchmarks.retention import few_labels
 
     monkeypatch.setattr(few_labels, "FIGURE", tmp_path / "drawn.svg")
     few_labels.draw_figure(BENCHMARKS / "results")
@@ -163,7 +152,7 @@ def test_tables_of_few_labels_are_what_the_results_say(tmp_path, monkeypatch):
 
 
 def test_more_labels_keep_no_less_by_the_rule_of_the_filters():
-    import few_ranks
+    from benchmarks.retention import few_ranks
 
     claims, question = np.array([1.0, 2.0, 4.0]), np.array([0, 2, 1])
     assert few_ranks.kept(3.0, [2], claims, question, 3) == 0.5
@@ -174,13 +163,15 @@ def test_more_labels_keep_no_less_by_the_rule_of_the_filters():
 
 def test_the_plain_way_and_the_package_agree_before_they_are_timed(capsys):
     """`make bench` ends where they do not, and nobody else runs the program."""
-    importlib.import_module("hard_speed").main(300, 299)
+    from benchmarks.speed import hard_speed
+
+    hard_speed.main(300, 299)
     assert "times the plain way" in capsys.readouterr().out
 
 
 def test_the_mean_over_sets_is_that_of_the_textbook():
     """The BCG trials of Colditz et al. (1994), as metafor prints them for "DL"."""
-    from pooling import random_effects
+    from benchmarks.pages.pooling import random_effects
 
     trials = """4 119 11 128 / 6 300 29 274 / 3 228 11 209 / 62 13536 248 12619
     / 33 5036 47 5761 / 180 1361 372 1079 / 8 2537 10 619 / 505 87886 499 87892
@@ -207,8 +198,7 @@ def test_the_mean_over_sets_is_that_of_the_textbook():
 
 def test_ratios_of_what_is_kept_have_the_error_of_their_logarithm():
     """Against the spread of the logarithm over draws of independent splits."""
-    from saving import log_ratios
-
+    from benchmarks.saving import log_ratios
     from skdcf.evaluation import ComparisonReport
 
     rng = np.random.default_rng(0)

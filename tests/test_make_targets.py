@@ -31,7 +31,7 @@ OPTIONAL = {
     "transformers",
 }
 TARGETS = ["demo", "test", "long-tests", "coverage", "wheel-test", "lint", "docs"]
-TARGETS += ["matrix", "release-check", "bench", "paper", "foreign"]
+TARGETS += ["matrix", "release-check", "attacks", "bench", "paper", "foreign"]
 
 
 @pytest.fixture(scope="module")
@@ -69,7 +69,11 @@ def test_extras_of_a_target_bring_what_it_imports(
 ):
     extras, commands = makefile[target]
     installed = set().union(*(brought_by[extra] for extra in extras.split(",")))
-    own = {p.stem for p in checkout.glob("[!.]*/**/*.py")} | {"skdcf", "tests"}
+    own = {p.stem for p in checkout.glob("[!.]*/**/*.py")} | {
+        "benchmarks",
+        "skdcf",
+        "tests",
+    }
     other = own | set(sys.stdlib_module_names) | OPTIONAL
     modules = {name.partition(".")[0] for name in needed(checkout, commands)} - other
     asked = {m: DISTRIBUTION.get(m, m.replace("_", "-")) for m in modules}
@@ -83,7 +87,11 @@ def needed(checkout, commands):
         *re.findall(r"N\)/(\w+)", commands),
     }
     modules = tools - {"python"}
-    files = [checkout / name for name in re.findall(r"\S+\.py\b", commands)]
+    programs = re.findall(r"python -m (benchmarks\S+)", commands)
+    named = re.findall(r"(?<![\w/$])[\w./]+\.py\b", commands)
+    files = [checkout / name for name in named]
+    if "tests/attacks/" in commands:
+        files += (checkout / "tests" / "attacks").glob("*.py")
     if "pytest" in tools:
         modules |= {"xdist"} if " -n " in commands else set()
         modules |= {"pytest_cov"} if "--cov" in commands else set()
@@ -98,15 +106,14 @@ def needed(checkout, commands):
         for page in (checkout / "docs").rglob("*.rst"):
             text = page.read_text(encoding="utf-8")
             modules |= set(re.findall(r"^ *>>> (?:import|from) (\w+)", text, re.M))
-    files, seen = set(files), set()
+    files = {*files, *(module_path(checkout, name) for name in programs)}
+    seen = set()
     while files:
-        path = files.pop()
-        seen.add(path)
-        for name in imported(path):
-            modules.add(name)
-            beside = path.with_name(f"{name}.py")
-            if beside.exists() and beside not in seen:
-                files.add(beside)
+        seen.add(path := files.pop())
+        names = imported(path)
+        modules |= names
+        files |= {module_path(checkout, name) for name in names} - seen
+        files = {path for path in files if path.exists()}
     return modules
 
 
@@ -118,4 +125,10 @@ def imported(path):
             names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and not node.level:
             names.add(node.module)
+            names |= {f"{node.module}.{alias.name}" for alias in node.names}
     return names
+
+
+def module_path(checkout, name):
+    """The file of a module of benchmarks/; none of other packages stands there."""
+    return checkout.joinpath(*name.split(".")).with_suffix(".py")

@@ -164,7 +164,7 @@ def test_labels_are_hidden_from_who_says_that_it_learns_nothing(calibration_size
     assert (cf.scorer_.labels_ == -1).all()
 
 
-# -- found by benchmarks/mutations.py: each of these passed the tests of its own file
+# -- found by tests/attacks/mutations.py: each of these passed the tests of its own file
 
 
 def test_the_last_safe_threshold_by_a_walk():

@@ -54,8 +54,8 @@ def test_every_pointer_is_a_link_within_the_repository():
     assert len(LINKS) > 10
     assert [name for name in LINKS if not (README.parent / name).exists()] == []
     assert re.findall(r"`(?:docs|benchmarks|examples)/[\w./]*`", TEXT) == [
-        "`benchmarks/promise.py`"
-    ] * TEXT.count("`benchmarks/promise.py`")
+        "`benchmarks/guarantees/promise.py`"
+    ] * TEXT.count("`benchmarks/guarantees/promise.py`")
 
 
 def test_a_release_writes_the_address_into_links_and_images():
@@ -81,8 +81,10 @@ def test_make_targets_exist():
 
 def test_results_stand_there_once_and_are_short():
     """Evidence first, then the scorer; the long tables stand in the documentation."""
-    evidence = "<!-- benchmarks/report.py writes what evidence is worth -->\n| what you"
-    scorer = "<!-- benchmarks/report.py writes this table -->\n"
+    evidence = (
+        "<!-- benchmarks/pages/report.py writes what evidence is worth -->\n| what you"
+    )
+    scorer = "<!-- benchmarks/pages/report.py writes this table -->\n"
     assert TEXT.count(evidence) == TEXT.count(scorer) == 1
     assert TEXT.index(evidence) < TEXT.index(scorer)
     tables = re.findall(r"(?:^\|.*\n)+", TEXT, re.MULTILINE)

@@ -11,7 +11,7 @@ def test_each_wrong_turn_says_what_to_do_and_leaves_no_file(
     checkout, tmp_path, monkeypatch
 ):
     page = checkout / "docs/guide/wrong_turns.txt"
-    script = runpy.run_path(str(checkout / "benchmarks/wrong_turns.py"))
+    script = runpy.run_path(str(checkout / "benchmarks/pages/wrong_turns.py"))
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("skdcf.apps.llm._pace.back_off", lambda attempt: 0.01)
     script["write_files"]()

@@ -4,9 +4,9 @@ What tools answer is never the context of the problem: the context belongs to al
 and a step that is judged before it is carried out would see what tools answer later.
 
 A column stays where it kept more good steps on AgentProcessBench (250 runs of 50 tasks, 40
-splits by task) by two errors of the paired difference: benchmarks/agents.py prints it for each
-by itself. Left out, among others: whether a call repeats one before it, the share of words that
-were seen before, whether the last call failed, and how much it returned.
+splits by task) by two errors of the paired difference: benchmarks/guarantees/agents.py
+prints it for each by itself. Left out, among others: whether a call repeats one before it, the
+share of words that were seen before, whether the last call failed, and how much it returned.
 """
 
 from __future__ import annotations

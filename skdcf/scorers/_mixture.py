@@ -39,7 +39,7 @@ LOWEST, HIGHEST = 0.6, 1.6  # levels, as multiples of alpha
 LOWEST_RANK, HIGHEST_RANK = 1.5, 6.5
 TEMPERATURE = 0.05  # of the softmax, as a share of the best retention
 # Log weights of the default members where they keep the same. On eight published sets
-# other leanings keep the same within their errors (benchmarks/default_scorer.py).
+# other leanings keep the same within their errors (benchmarks/retention/default_scorer.py).
 LEANING = {"linear": 0.0, "neyman-pearson": 2.0, "regression": 1.0}
 
 
@@ -175,7 +175,7 @@ class MixtureScorer(Scorer):
 
         fresh = self._fresh_members(first_task.training)
         if self.public_prior is not None:
-            # The others add nothing to a blend (benchmarks/few_labels.py). The settings of
+            # The others add nothing to a blend (benchmarks.retention.few_labels). The settings of
             # a filter are for the linear one, which stays where there are any.
             fresh.pop("regression")
             if not (first_task.relaxation or first_task.training):

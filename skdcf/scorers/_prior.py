@@ -51,7 +51,7 @@ class PublicPrior(Scorer):
         "mathematics" and "agreement" are the two priors that the package holds. The second
         reads eleven columns of `skdcf.features.AgreementFeatures`: how far other answers
         to the question agree tells errors in other domains, too. A path is that of a file
-        that ``benchmarks/make_prior.py`` wrote.
+        that ``benchmarks/retention/make_prior.py`` wrote.
 
     Attributes
     ----------
@@ -296,7 +296,9 @@ def attributes_of(record: dict[str, Any]) -> dict[str, Any]:
     if record["format"] != FORMAT:
         raise ValueError(f"its format is {record['format']!r}, not {FORMAT!r}")
     if record["sha256"] != digest(record):
-        raise ValueError("it was changed since benchmarks/make_prior.py wrote it")
+        raise ValueError(
+            "it was changed since benchmarks/retention/make_prior.py wrote it"
+        )
     linear = _array(record["linear"])
     trees = _arrays(record["trees"])
     n_sources = len(linear)

@@ -1,4 +1,4 @@
-"""Short runs of the programs in benchmarks/ that kill what writes and break what is read."""
+"""Short runs of the programs in tests/attacks/ that kill what writes and break what is read."""
 
 import json
 import os
@@ -9,11 +9,12 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
+ATTACKS = ROOT / "tests" / "attacks"
 FOUND = ROOT / "benchmarks" / "results" / "fuzz.json"
 
 
 def run(name, *arguments):
-    command = [sys.executable, ROOT / "benchmarks" / f"{name}.py", *arguments]
+    command = [sys.executable, ATTACKS / f"{name}.py", *arguments]
     environment = os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
     return subprocess.run(
         command, capture_output=True, text=True, timeout=900, env=environment
@@ -52,7 +53,7 @@ def test_fuzz_notices(tmp_path):
     program = tmp_path / "broken.py"
     program.write_text(
         "import os, sys\n"
-        f"sys.path.insert(0, {str(ROOT / 'benchmarks')!r})\n"
+        f"sys.path.insert(0, {str(ATTACKS)!r})\n"
         "import fuzz\n"
         "class Broken:\n"
         "    def __init__(self, folder):\n"

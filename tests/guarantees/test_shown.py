@@ -1,11 +1,11 @@
 """Of the texts that are shown, at most alpha hold a false claim: by brute force and by laws."""
 
-import sys
 from fractions import Fraction
 
 import numpy as np
 import pytest
 
+from benchmarks.guarantees.shown import simulate
 from skdcf import GraphBatch, HardCF, ReasoningGraph, load
 from skdcf.apps.cli import main
 from skdcf.datasets import (
@@ -133,17 +133,14 @@ def test_no_random_law_with_ties_errs_more_often_than_promised():
     ],
 )
 def test_a_known_law_gives_the_numbers_of_another_program(
-    checkout, monkeypatch, n, m, alpha, rate, shown, true
+    n, m, alpha, rate, shown, true
 ):
-    monkeypatch.syspath_prepend(checkout / "benchmarks")
-    shown_program = pytest.importorskip("shown")
-    rows = shown_program.simulate("square", n, m, alpha, draws=1000, seed=5)
+    rows = simulate("square", n, m, alpha, draws=1000, seed=5)
     means = rows.mean(axis=0) / [1, m, 1, 1]
     errors = rows.std(axis=0, ddof=1) / np.sqrt(1000) / [1, m, 1, 1]
     expected = np.array([rate, shown, true])
     # The other program had 4,000 draws, and errors half as large.
     assert (abs(means[:3] - expected) < 3 * np.sqrt(1.25) * errors[:3]).all()
-    del sys.modules["shown"]
 
 
 @pytest.fixture(scope="module")
@@ -365,7 +362,7 @@ def test_parts_know_what_is_shown_as_one_call_does(problems):
 
 @pytest.mark.long
 def test_the_interval_holds_for_about_nine_of_ten_calibrations():
-    """Claims as in benchmarks/shown.py, with few that are shown: .82 to 1 are expected."""
+    """Claims as in benchmarks.guarantees.shown, few of them shown: .82 to 1 are expected."""
     rng = np.random.default_rng(3)
 
     def draw(n):

@@ -1,4 +1,4 @@
-"""The short version of benchmarks/validity.py: a few of its rows, with fewer draws."""
+"""The short version of benchmarks/guarantees/validity.py: a few of its rows, with fewer draws."""
 
 import importlib.util
 
@@ -9,7 +9,7 @@ from skdcf.features import reasoning_features
 
 
 def script(checkout, name):
-    path = checkout / "benchmarks" / f"{name}.py"
+    path = checkout / "benchmarks" / "guarantees" / f"{name}.py"
     spec = importlib.util.spec_from_file_location(name, path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)

@@ -372,11 +372,9 @@ def test_nothing_to_learn_beside_it():
 
 
 def test_the_script_makes_the_file(data_home, monkeypatch):
-    """From one source, to keep it short; benchmarks/make_prior.py --check takes all."""
-    place = Path(__file__).parents[2] / "benchmarks"
-    monkeypatch.syspath_prepend(str(place))
+    """From one source, to keep it short; benchmarks/retention/make_prior.py --check takes all."""
     monkeypatch.setenv("SKDCF_DATA", str(data_home))
-    import make_prior
+    from benchmarks.retention import make_prior
 
     record = make_prior.make(names=("ProcessBench gsm8k",))
     recorded = json.loads((Path(__file__).parent / "recorded_prior.json").read_text())
@@ -398,9 +396,8 @@ class Says:
         return self.sign * X[:, 0], None
 
 
-def test_a_source_weighs_what_it_tells_of_others(monkeypatch):
-    monkeypatch.syspath_prepend(str(Path(__file__).parents[2] / "benchmarks"))
-    from make_prior import transfer
+def test_a_source_weighs_what_it_tells_of_others():
+    from benchmarks.retention.make_prior import transfer
 
     X = np.array([[0.0], [1.0], [2.0], [3.0], [4.0]])
     sure, half = np.array([0, 0, 0, 1, 1]), np.array([0, 0, 1, 0, 1])

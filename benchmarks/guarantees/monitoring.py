@@ -1,0 +1,210 @@
+"""False alarms and delays of the monitors, beside those of crepes and MAPIE.
+
+    python -m benchmarks.guarantees.monitoring [--streams 10000]
+
+Needs crepes and MAPIE for the last table, which is left out without them. A stream is made
+of nonconformity scores: the threshold is calibrated on 500 of them (alpha = 0.1) and an
+error is a score below it, as in every filter. delta = 0.05.
+"""
+
+import argparse
+import warnings
+
+import numpy as np
+
+from skdcf import HardCF
+from skdcf.metrics import coverage_interval
+from skdcf.monitoring import CoverageMonitor, ExchangeabilityTest
+from skdcf.ops.conformal import conformal_threshold
+
+ALPHA, DELTA, LENGTH, CHANGE = 0.1, 0.05, 1000, 500
+SHIFT = 0.4399  # of normal scores: 0.9 of them lie above z before, 0.8 after it
+
+
+def scores(rng, n, length, change=None, decimals=None):
+    """Calibration scores and those of a stream, which become smaller at the change."""
+    out = rng.normal(size=n + length)
+    if change is not None:
+        out[n + change :] -= SHIFT
+    out = out if decimals is None else out.round(decimals)
+    return out[:n], out[n:]
+
+
+def errors(calibration, stream):
+    return stream < conformal_threshold(np.sort(calibration), ALPHA)
+
+
+def watch(rng, n, **more):
+    """Where the coverage monitor gives its alarm, None where it does not."""
+    calibration, stream = scores(rng, n, **more)
+    cf = HardCF(0, alpha=ALPHA).fit(-calibration[:, None], np.zeros(n, dtype=int))
+    monitor = CoverageMonitor(cf, delta=DELTA)
+    return monitor.update_losses(stream < cf.threshold_).alarm_at
+
+
+def test(rng, n, **more):
+    calibration, stream = scores(rng, n, **more)
+    found = ExchangeabilityTest(delta=DELTA, random_state=rng.integers(2**31))
+    return found.fit(calibration[:, None]).update(stream[:, None]).alarm_at
+
+
+def show_false_alarms(n_streams):
+    print(f"False alarms in {n_streams:,} exchangeable streams of {LENGTH:,}")
+    print("monitor                 calibration  scores      alarms  95 % interval")
+    for name, run, n, decimals in (
+        ("CoverageMonitor", watch, 50, None),
+        ("CoverageMonitor", watch, 50, 1),
+        ("CoverageMonitor", watch, 500, None),
+        ("ExchangeabilityTest", test, 200, None),
+        ("ExchangeabilityTest", test, 200, 1),
+    ):
+        rng, alarms = np.random.default_rng(n), 0
+        for _ in range(n_streams):
+            alarms += run(rng, n, length=LENGTH, decimals=decimals) is not None
+        low, high = interval(alarms, n_streams)
+        kind, share = "continuous" if decimals is None else "tied", alarms / n_streams
+        print(f"{name:23} {n:11}  {kind:10}  {share:.4f}  {low:.4f} to {high:.4f}")
+
+
+def interval(count, n):
+    found = coverage_interval(count, n)
+    return float(found[0]), float(found[1])
+
+
+def show_delays(n_streams):
+    print(
+        f"\n{n_streams} streams each: problems until the alarm, coverage .90 before "
+        "and .80 after the change"
+    )
+    print(
+        "monitor                 calibration  change at  median   10 %   90 %   missed"
+    )
+    length = 4000
+    for n in (200, 500, 2000):
+        for change in (0, 500):
+            rng = np.random.default_rng(n)
+            more = {"length": length, "change": change}
+            for name, run in (
+                ("CoverageMonitor", watch),
+                ("ExchangeabilityTest", test),
+            ):
+                found = [run(rng, n, **more) for _ in range(n_streams)]
+                found = [at for at in found if at is None or at > change]
+                missed = np.mean([at is None for at in found])
+                late = [(length if at is None else at) - change for at in found]
+                low, half, high = np.quantile(late, [0.1, 0.5, 0.9])
+                print(
+                    f"{name:23} {n:11}  {change:9}  {half:6.0f} {low:6.0f} {high:6.0f}"
+                    f"   {missed:.3f}"
+                )
+
+
+def others():
+    """Each from (calibration scores, stream) to the first alarm or None."""
+    from crepes.martingales import SimpleJumper, SleeperStayer, semi_online_p_values
+    from mapie.exchangeability_testing import OnlineMartingaleTest, RiskMonitoring
+
+    def p_values(calibration, stream):
+        # crepes ranks large scores low, as nonconformity has it there
+        joined = -np.append(calibration, stream)
+        return semi_online_p_values(joined, seed=0)[len(calibration) :]
+
+    def crepes(martingale):
+        def run(calibration, stream):
+            wealth = martingale.apply(p_values(calibration, stream))
+            return first(wealth >= 1 / DELTA)
+
+        return run
+
+    def mapie_jumper(calibration, stream):
+        test = OnlineMartingaleTest(task="regression", test_level=DELTA, warn=False)
+        for p in p_values(calibration, stream):
+            test.update_simple_jumper_martingale(float(p))
+        return first(np.array(test.martingale_value_history) >= 1 / DELTA)
+
+    def mapie_risk(reference):
+        def run(calibration, stream):
+            watch = RiskMonitoring(
+                "accuracy", test_level=DELTA, threshold=ALPHA, warn=False
+            )
+            if reference:
+                watch.threshold = None
+                good = ~errors(calibration, calibration)
+                watch.compute_threshold(np.ones(len(good), int), good.astype(int))
+            good = ~errors(calibration, stream)
+            watch.update(np.ones(len(good), int), good.astype(int))
+            bounds = watch.online_risk_lower_bound_sequence_history
+            return first(bounds > watch.threshold)
+
+        return run
+
+    return {
+        "crepes SimpleJumper": crepes(SimpleJumper()),
+        "crepes SleeperStayer": crepes(SleeperStayer()),
+        "MAPIE OnlineMartingaleTest": mapie_jumper,
+        "MAPIE RiskMonitoring, alpha": mapie_risk(False),
+        "MAPIE RiskMonitoring, reference": mapie_risk(True),
+    }
+
+
+def ours():
+    def exchangeability(calibration, stream):
+        found = ExchangeabilityTest(delta=DELTA, random_state=0)
+        return found.fit(calibration[:, None]).update(stream[:, None]).alarm_at
+
+    def coverage(calibration, stream):
+        n = len(calibration)
+        cf = HardCF(0, alpha=ALPHA).fit(-calibration[:, None], np.zeros(n, dtype=int))
+        monitor = CoverageMonitor(cf, delta=DELTA)
+        return monitor.update_losses(stream < cf.threshold_).alarm_at
+
+    return {"CoverageMonitor": coverage, "ExchangeabilityTest": exchangeability}
+
+
+def first(flags):
+    return int(np.argmax(flags)) + 1 if flags.any() else None
+
+
+def show_others(n_streams):
+    try:
+        methods = ours() | others()
+    except ImportError as error:
+        print(f"\nThe table beside crepes and MAPIE is left out: {error}")
+        return
+    print(
+        f"\nThe same {n_streams} streams through others, 500 for calibration, 2,000 in use"
+    )
+    print(
+        "                                 false alarms  delay after 500: median, missed"
+    )
+    for name, run in methods.items():
+        rng, false, late = np.random.default_rng(0), 0, []
+        for _ in range(n_streams):
+            false += run(*scores(rng, 500, 2000)) is not None
+            at = run(*scores(rng, 500, 2000, change=CHANGE))
+            if at is None or at > CHANGE:
+                late.append((np.inf if at is None else at) - CHANGE)
+        missed, half = np.mean(np.isinf(late)), np.median(late)
+        print(f"{name:32} {false / n_streams:12.3f}  {half:22.0f}  {missed:.3f}")
+
+
+PARTS = {
+    "alarms": (show_false_alarms, 1),
+    "delays": (show_delays, 40),
+    "others": (show_others, 100),
+}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--streams", type=int, default=10_000)
+    parser.add_argument("--part", choices=PARTS, action="append", help="all of them")
+    options = parser.parse_args()
+    warnings.simplefilter("ignore")
+    for name in options.part or PARTS:
+        show, share = PARTS[name]
+        show(max(options.streams // share, 10))
+
+
+if __name__ == "__main__":
+    main()

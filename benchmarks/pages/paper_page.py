@@ -1,0 +1,806 @@
+"""The page "The paper, reproduced", from results/paper.json and the paper's own tables.
+
+    python -m benchmarks.pages.paper_page [--results DIR] [--pages DIR]
+
+The words stand in paper_page.rst; every number is put in here, from the two files.
+"""
+
+import argparse
+import json
+from pathlib import Path
+from string import Template
+from textwrap import fill
+
+import matplotlib
+import numpy as np
+
+from benchmarks import GUIDE, RESULTS
+from benchmarks.methods import AUTO, LINEAR, LOGISTIC
+from benchmarks.pages.figures import plt
+from benchmarks.pages.report import table
+from benchmarks.retention.paper import ALPHAS, PROBLEMS, SEVEN, TABLES
+from benchmarks.retention.paper import table as printed
+from benchmarks.retention.reproduce import (
+    BOOSTED,
+    CASE_LEVEL,
+    CASES,
+    CF,
+    FOLDS,
+    INDEPENDENT,
+    INDEX,
+    MARGINS,
+    NARROW,
+    REACHABILITY,
+    SEARCHED,
+    SHARPNESS,
+    SYMBOLS,
+    TABLED,
+    XGBOOST,
+)
+from skdcf.evaluation._report import mean_band
+
+SIX = (CF, INDEPENDENT, BOOSTED, XGBOOST, REACHABILITY, INDEX, TABLED, NARROW, SEARCHED)
+OURS = (LINEAR, LOGISTIC, AUTO)
+NAMES = {
+    CF: "CF, frequency",
+    REACHABILITY: "reachability alone",
+    INDEX: "claim index alone",
+    LINEAR: "*path relaxation*",
+    LOGISTIC: "*logistic regression*",
+    f"{LOGISTIC}, no edges": "*logistic regression*, no edges",
+    AUTO: "*auto*",
+    "searched": "searched",
+}
+UNITS = {"math": ("kept_all", 1, 2), "felm": ("kept_all_share", 100, 1)}
+STYLE = {
+    CF: ("#4d4d4d", "s"),
+    INDEPENDENT: ("#a6761d", "v"),
+    BOOSTED: ("#7570b3", "D"),
+    XGBOOST: ("#e7298a", "x"),
+    REACHABILITY: ("#66a61e", "<"),
+    INDEX: ("#1f78b4", ">"),
+    TABLED: ("#d95f02", "o"),
+    NARROW: ("#a6cee3", "h"),
+    SEARCHED: ("#e6ab02", "P"),
+    LINEAR: ("#1b9e77", "^"),
+}
+
+
+def named(method):
+    """A method as the page calls it."""
+    return NAMES.get(method, method)
+
+
+def number(found, digits=2, scale=1, error=True):
+    """Mean ± error, as text."""
+    text = f"{scale * found['mean']:.{digits}f}"
+    if error and found["error"] is not None:
+        text += f" ±\u00a0{scale * found['error']:.{digits}f}"
+    return text
+
+
+# RQ2
+
+
+def heads(kind):
+    """The head of a table with a column per level, and what numbers stand on."""
+    return ["alpha", *(f"{alpha:g}" for alpha in ALPHAS[kind]), "folds"]
+
+
+def folds_of(levels):
+    """How many folds the numbers of a method stand on."""
+    found = sorted({row["coverage"]["n"] for row in levels.values()})
+    return f"{found[0]} to {found[-1]}" if len(found) > 1 else str(found[0])
+
+
+def in_order(found):
+    """The methods of a table: the paper's, then ours."""
+    names = [*SIX, *OURS, *(name for name in found if name not in (*SIX, *OURS))]
+    return filter(found.__contains__, names)
+
+
+def method_rows(found, alphas, key, digits, scale=1, error=False):
+    """One row per method; a level that a method has no number at is a dash."""
+    for name in in_order(found):
+        levels = (found[name].get(f"{alpha:g}") for alpha in alphas)
+        cells = [
+            number(row[key], digits, scale, error) if row else "-" for row in levels
+        ]
+        yield [named(name), *cells, folds_of(found[name])]
+
+
+def paper_rows(kind, what):
+    """The two methods that the paper prints numbers of."""
+    rows = printed(f"results_{kind}")
+    unit = "" if kind == "math" or what == "coverage" else "_pct"
+    unit = "_pct" if what == "coverage" else unit
+    for name in ("cf", "dcf"):
+        cells = [f"{rows[a][f'{what}_{name}{unit}']:g}" for a in ALPHAS[kind]]
+        yield [f"paper: {name.upper()}", *cells, ""]
+
+
+def kept_table(results, kind, number_of):
+    """Claims kept in the paper's units."""
+    key, scale, digits = UNITS[kind]
+    rows = [*paper_rows(kind, "retention")]
+    rows += method_rows(results[kind], ALPHAS[kind], key, digits, scale)
+    unit = "claims kept per problem" if kind == "math" else "% of all claims kept"
+    title = f"{number_of}. {kind.upper()}-like, {unit}, true and false"
+    return table(title, heads(kind), rows)
+
+
+def coverage_table(results, kind):
+    """Coverage in percent, and what the ranks promise."""
+    rows = [*paper_rows(kind, "coverage")]
+    n = next(iter(results[kind][CF].values()))["calibrated"]
+    ranks = [int(alpha * (n + 1) + 1e-9) for alpha in ALPHAS[kind]]
+    least = [f"{100 * (1 - rank / (n + 1)):.1f}" for rank in ranks]
+    rows.append([f"expected of any score, {n} calibrate", *least, ""])
+    rows += method_rows(results[kind], ALPHAS[kind], "coverage", 1, 100)
+    return table(f"{kind.upper()}-like, coverage in %", heads(kind), rows)
+
+
+def errors_table(results, name, kind, title):
+    """True claims kept, with corrected errors."""
+    rows = method_rows(results[name], ALPHAS[kind], "kept_true", 2, error=True)
+    return folded(title, table(title, heads(kind), rows))
+
+
+def folded(title, inside):
+    """A part of the page that opens on demand."""
+    lines = "\n".join(f"   {line}".rstrip() for line in inside.splitlines())
+    return f".. dropdown:: {title}\n\n{lines}"
+
+
+def ordering(results, kind):
+    """Methods by what they keep on average over the levels, the most first."""
+    found = results[f"{kind}, leave-one-out"] or results[kind]
+    mean = {
+        name: np.mean([row["kept_true"]["mean"] for row in levels.values()])
+        for name, levels in found.items()
+    }
+    order = sorted(mean, key=mean.get, reverse=True)
+    return ", ".join(f"{named(name)} ({mean[name]:.2f})" for name in order)
+
+
+def equal_table(results, kind):
+    """True claims kept where every method has the same coverage."""
+    found = results[f"{kind}, leave-one-out"]
+    if not found:
+        return f"For {kind.upper()}-like problems this part has not been computed yet."
+    title = f"{kind.upper()}-like at equal coverage, true claims kept, {smallest(found)} folds"
+    rows = method_rows(found, ALPHAS[kind], "kept_true", 2, error=True)
+    return table(title, heads(kind), rows)
+
+
+def coverage_sentence(results):
+    """How many mean coverages are below the band that chance allows."""
+    low = total = 0
+    for kind in PROBLEMS:
+        for levels in results[kind].values():
+            for alpha, row in levels.items():
+                found, sizes = row["coverage"], (row["calibrated"], float(alpha))
+                least, _ = mean_band(*sizes, row["tested"], found["n"])
+                low, total = low + (found["mean"] < least - 1e-9), total + 1
+    return (
+        f"Of these {total} mean coverages {low} are below the band in which chance leaves "
+        f"97.5 % of such means, where {0.025 * total:.0f} would be no surprise; methods share the "
+        "folds, so they deviate together."
+    )
+
+
+def luck_sentence(results):
+    """How the folds happen to divide problems with errors, and what many folds cover."""
+    said = []
+    for kind, found in results["luck"].items():
+        held, test = (f"{100 * share:.1f} %" for share in found["errors"])
+        n, alpha = (
+            next(iter(results[kind][CF].values()))["calibrated"],
+            ALPHAS[kind][-1],
+        )
+        least = 100 * (1 - int(alpha * (n + 1) + 1e-9) / (n + 1))
+        many = 100 * found["many"][f"{alpha:g}"]
+        said.append(
+            f"{kind.upper()}-like, {held} of the problems that calibrate and {test} of those "
+            f"tested have an error; over {results['many']:,} folds reachability covers "
+            f"{many:.1f} % at {alpha:g}, where {least:.1f} are expected"
+        )
+    return f"In these folds, {'; '.join(said)}." if said else ""
+
+
+def smallest(found):
+    """The fewest folds that a number of a table stands on."""
+    return min(row["coverage"]["n"] for m in found.values() for row in m.values())
+
+
+def empty_levels(results, kind):
+    """Levels at which too few problems calibrate."""
+    n = next(iter(results[kind][CF].values()))["calibrated"]
+    few = [a for a in ALPHAS[kind] if int(a * (n + 1) + 1e-9) == 0]
+    if not few:
+        return f"{n} problems calibrate, enough for every level."
+    needed = int(np.ceil(1 / few[-1] - 1 - 1e-9))
+    levels = ", ".join(f"{a:g}" for a in few)
+    return (
+        f"{n} problems calibrate; at {levels} at least {needed} are needed, so that nothing "
+        "can be kept there, whatever the method."
+    )
+
+
+# RQ1
+
+
+def surrogate_tables(results):
+    """Correlations, and counts of claims."""
+    validation = TABLES["surrogate_validation_math"]
+    low, high = validation["agreement_range_pct"]
+    first = ["nonconformity_pearson", "nonconformity_mae"]
+    rows = [
+        ["paper"]
+        + [
+            str(validation[key])
+            for key in (*first, "threshold_pearson", "threshold_mae")
+        ]
+        + [f"{low:g} to {high:g}"]
+    ]
+    for name, found in results["surrogate"]["scores"].items():
+        cells = [number(one, 3) for one in found["numbers"]]
+        low, high = (100 * share for share in found["agreement"])
+        rows.append([name, *cells, f"{low:.1f} to {high:.1f}"])
+    header = ["settings", "scores: r", "MAE", "thresholds: r", "MAE", "claims agree, %"]
+    yield table("Soft against hard, MATH-like", header, rows)
+    header = ["alpha", "both kept", "soft only", "hard only", "neither", "agree, %"]
+    header += ["paper: agree", "sharp grid: agree, %"]
+    paper = printed("soft_hard_agreement_math")
+    rows = []
+    for alpha, counts in results["surrogate"]["claims"].items():
+        beside = paper.get(float(alpha), paper["0.01--0.03"])["agree_pct"]
+        agree = [f"{agreed(counts[name]):.1f}" for name in ("printed", "sharp")]
+        rows.append([alpha, *counts["printed"], agree[0], beside, agree[1]])
+    yield table("Table 2. Claims kept by soft and hard procedure", header, rows)
+
+
+def agreed(counts):
+    """Percent of claims on which both agree."""
+    return 100 * (counts[0] + counts[3]) / sum(counts)
+
+
+# Hyperparameters
+
+
+def search_table(results, kind):
+    """Tables 4 and 5: printed and searched settings, and what they keep."""
+    paper = printed(f"hyperparameters_{kind}")
+    shared = {"m": MARGINS[0], "beta": SHARPNESS[kind][0]}  # where nothing is printed
+    shared |= TABLES["hyperparameters_felm"]["shared"]
+    rows = []
+    for alpha, found in results[f"search-{kind}"].items():
+        own = paper[float(alpha)]
+        settings = [
+            f"{own.get(symbol, shared.get(symbol)):g} / {found['settings'][symbol]:g}"
+            for symbol in SYMBOLS
+        ]
+        kept = (TABLED, "searched", LINEAR, LOGISTIC)
+        rows.append([alpha, *settings, *(number(found[name]) for name in kept)])
+    header = ["alpha", *SYMBOLS, "printed", "searched", "path relaxation"]
+    header.append("logistic regression")
+    which = "Table 4" if kind == "math" else "Table 5"
+    title = (
+        f"{which}. {kind.upper()}-like: printed / searched settings, true claims kept"
+    )
+    return table(title, header, rows)
+
+
+def search_sentence(results):
+    """What came out of the search."""
+    levels, better, less = 0, 0, []
+    for kind in PROBLEMS:
+        for row in results[f"search-{kind}"].values():
+            levels += 1
+            better += row["gain"]["mean"] > 2 * (row["gain"]["error"] or 0)
+            less.append(row["searched"]["mean"] / row[LOGISTIC]["mean"] - 1)
+    gain = [
+        row["searched"]["mean"] / row[TABLED]["mean"] - 1
+        for kind in PROBLEMS
+        for row in results[f"search-{kind}"].values()
+    ]
+    return (
+        f"The best of the settings keeps {100 * np.median(gain):+.0f} % against the printed "
+        f"ones (median over {levels} levels), and {100 * np.median(less):+.0f} % against a "
+        f"logistic regression; it is ahead of that by more than two errors at {better} of "
+        f"the {levels} levels."
+    )
+
+
+def gains_over_frequency(results):
+    """How much more than the frequency the printed procedure keeps where it is best."""
+    said = []
+    for kind in PROBLEMS:
+        frequency = results[kind][CF]
+        best = {}
+        for method in filter(results[kind].__contains__, (TABLED, NARROW, LINEAR)):
+            changes = {
+                alpha: row["kept_all"]["mean"] / frequency[alpha]["kept_all"]["mean"]
+                - 1
+                for alpha, row in results[kind][method].items()
+                if frequency[alpha]["kept_all"]["mean"] > 0
+            }
+            best[method] = max(changes.items(), key=lambda pair: pair[1])
+        cells = ", ".join(
+            f"{100 * change:+.0f} % at {alpha} ({named(method)})"
+            for method, (alpha, change) in best.items()
+        )
+        said.append(f"on {kind.upper()}-like problems {cells}")
+    return "; ".join(said)
+
+
+def causes(results):
+    """What each change of what is printed gains, the largest first."""
+    said = []
+    for kind in PROBLEMS:
+        levels = list(results[f"training-{kind}"].values())
+        gains = {
+            name: float(
+                np.median([f[name]["mean"] / f["as printed"]["mean"] for f in levels])
+            )
+            for name in levels[0]
+            if name not in ("as printed", LINEAR, LOGISTIC)
+        }
+        (first, most), *rest = sorted(gains.items(), key=lambda pair: -pair[1])
+        others = ", ".join(f"{name} {gain:.1f} times" for name, gain in rest)
+        said.append(
+            f"On {kind.upper()}-like problems the largest is *{first}*, with which "
+            f"{most:.1f} times as many true claims are kept; {others}."
+        )
+    return " ".join(said)
+
+
+def training_sentence(results):
+    """What other ways of training the printed settings change."""
+    return " ".join(changes_of_training(results, kind) for kind in PROBLEMS)
+
+
+def changes_of_training(results, kind):
+    """One sentence for one kind of problems."""
+    levels = list(results[f"training-{kind}"].values())
+    if not levels:
+        return ""
+    steps = [n for found in levels for n in found["as printed"]["steps"]]
+    said = ", ".join(
+        f"{named(name)} {np.median(gains):+.0f} %"
+        for name in levels[0]
+        if name != "as printed"
+        for gains in [
+            [100 * (f[name]["mean"] / f["as printed"]["mean"] - 1) for f in levels]
+        ]
+    )
+    return (
+        f"{kind.upper()}-like: as printed, {sum(n >= 100 for n in steps)} of {len(steps)} "
+        f"runs reach the hundredth epoch; against that, median of the levels: {said}."
+    )
+
+
+def training_table(results):
+    """What the printed settings lack."""
+    rows = []
+    for kind in PROBLEMS:
+        for alpha, found in results[f"training-{kind}"].items():
+            for name, row in found.items():
+                steps = [n for n in row["steps"] if n is not None]
+                said = f"{np.median(steps):.0f}" if steps else ""
+                rows.append(
+                    [f"{kind.upper()}-like", alpha, named(name), number(row), said]
+                )
+    header = ["data", "alpha", "training", "true claims kept", "steps, median"]
+    return table("The printed settings, trained in other ways", header, rows)
+
+
+# RQ3
+
+
+def mixture_table(results, kind, methods, tabled, which):
+    """Tables 6, 9, 10: the share of the descendants that was chosen."""
+    paper, rows = printed(tabled), []
+    for alpha in ALPHAS[kind]:
+        row = [f"{alpha:g}"]
+        for method, column in methods.items():
+            chosen = results[kind][method][f"{alpha:g}"]["chosen"]
+            often = max(sorted(set(chosen)), key=chosen.count)
+            row += [
+                f"{paper[alpha][column]:g}",
+                f"{often:g} ({chosen.count(often)} of {len(chosen)})",
+                f"{np.mean(chosen):.2f} ±\u00a0{np.std(chosen):.2f}",
+            ]
+        rows.append(row)
+    header = ["alpha"]
+    for method in methods:
+        header += [f"{named(method)}: paper", "most often", "mean ± spread"]
+    return table(f"{which}. {kind.upper()}-like, chosen beta_mix", header, rows)
+
+
+def ablation_table(results, kind, which):
+    """Tables 11 and 12: claims kept by DCF and by single features."""
+    paper, rows = printed(f"ablation_{kind}"), []
+    methods = {TABLED: "dcf", REACHABILITY: "reach", INDEX: "index", CF: "freq"}
+    for alpha in ALPHAS[kind]:
+        row = [f"{alpha:g}"]
+        for method, column in methods.items():
+            found = results[kind][method][f"{alpha:g}"]
+            covered = f"{100 * found['coverage']['mean']:.0f}"
+            beside = 100 * paper[alpha][f"cov_{column}"]
+            row.append(f"{paper[alpha][f'ret_{column}']:g} ({beside:.0f})")
+            row.append(f"{number(found['kept_all'], 2, error=False)} ({covered})")
+        found = results[kind][LINEAR][f"{alpha:g}"]
+        covered = f"{100 * found['coverage']['mean']:.0f}"
+        row.append(f"{number(found['kept_all'], 2, error=False)} ({covered})")
+        rows.append(row)
+    header = ["alpha"]
+    for name in ("DCF, printed settings", "reachability", "claim index", "frequency"):
+        header += [f"{name}: paper", "here"]
+    header.append("path relaxation: here")
+    title = f"{which}. {kind.upper()}-like: claims kept per problem (coverage in %)"
+    return table(title, header, rows)
+
+
+def case_parts(results):
+    """The two cases of two scorers, and the paper's own, checked."""
+    found = results["cases"]
+    words = {
+        "retained": "a true claim with frequency 0 that the trained score keeps",
+        "rejected": "a false claim with frequency 5 that the trained score drops",
+    }
+    for kind, said in words.items():
+        for dcf in (TABLED, LINEAR):
+            one = found[f"{kind}/{dcf}"]
+            if not one.get("rows"):
+                yield f"*{named(dcf)}*: {CASES} problems have no case of {said}."
+                continue
+            rows = [
+                [name, f"{value:.2f}", f"{weight:.3f}", f"{part:+.3f}"]
+                for name, value, weight, part in one["rows"][:10]
+            ]
+            ours, theirs = one["kept"]
+            title = (
+                f"{said[0].upper()}{said[1:]} ({named(dcf).strip('*')}): claim "
+                f"{one['claim']} of problem {one['problem']}. Kept {ours} of {one['of']}, "
+                f"by the frequency {theirs}; {one['true']} are true. Sum {one['total']:.2f}"
+            )
+            header = ["feature", "value", "weight", "contribution"]
+            yield table(title, header, rows)
+            yield f"{one['claims']} claims of the {CASES} problems are such cases."
+
+
+def case_check():
+    """Whether the printed contributions are what values and weights give."""
+    said = []
+    for case, total in printed("case_totals").items():
+        rows = TABLES[f"case_study_{case}"]["rows"]
+        sums = sum(row[3] for row in rows)
+        apart = max(abs(row[1] * row[2] - row[3]) for row in rows)
+        said.append(
+            f"in case {case} they add up to {sums:.3f} where the printed total is "
+            f"{total['score_learned']:g}, and no product of a printed value with its weight "
+            f"is off by more than {apart:.3f}"
+        )
+    return "; ".join(said)
+
+
+def shap_table(results, kind, n_features, paper_name, title):
+    """Table 15: rankings side by side."""
+    paper = {row["feature"]: row for row in printed(paper_name).values()}
+    ranked = {
+        name: results["understanding"]["shap"][f"{kind}/{n_features}/{name}"]
+        for name in (TABLED, LINEAR)
+    }
+    place = {
+        name: {row[0]: (k + 1, *row[1:]) for k, row in enumerate(found["rows"])}
+        for name, found in ranked.items()
+    }
+    shown = list(paper)
+    shown += [row[0] for row in ranked[LINEAR]["rows"][:10] if row[0] not in shown]
+    rows = []
+    for feature in shown:
+        row = [feature]
+        if feature in paper:
+            own = paper[feature]
+            row.append(f"{own['rank']:.0f}. {own['mean_abs_shap']:.3f}")
+        else:
+            row.append("")
+        for name in (TABLED, LINEAR):
+            rank, mean, deviation = place[name][feature]
+            row.append(f"{rank}. {mean:.3f} ±\u00a0{deviation:.3f}")
+        rows.append(row)
+    models = ranked[LINEAR]["models"]
+    title = f"{title}: rank and mean absolute SHAP value, {models} models"
+    header = ["feature", "paper", "printed settings", "path relaxation"]
+    return table(title, header, rows)
+
+
+def separation_table(results):
+    """Table 16."""
+    rows, names = [], ("separation", "ratio", "cohens_d", "overlap")
+    paper = printed("score_separation_math")
+    found = results["understanding"]["separation"]
+    for alpha, own in paper.items():
+        beside = [own[n] for n in ("separation", "ratio_vs_baseline", *names[2:])]
+        row = [f"{alpha:g}", " / ".join(str(value) for value in beside)]
+        for name in (TABLED, LINEAR):
+            row.append(" / ".join(f"{found[name][f'{alpha:g}'][n]:.2f}" for n in names))
+        rows.append(row)
+    header = ["alpha", "paper", "printed settings", "path relaxation"]
+    title = "Table 16. Separation / its ratio to that of the frequency / Cohen's d / overlap"
+    return table(title, header, rows)
+
+
+def columns_table(results):
+    """The seven columns that correlate most, beside the paper's seven."""
+    rows = []
+    for kind, found in results["understanding"]["columns"].items():
+        counts = sorted(found["columns"].items(), key=lambda pair: (-pair[1], pair[0]))
+        for name, count in counts:
+            mark = "" if kind == "math" else "yes" if name in SEVEN else "no"
+            rows.append(
+                [f"{kind.upper()}-like", name, f"{count} of {found['folds']}", mark]
+            )
+    missing = [
+        n
+        for n in SEVEN
+        if n not in results["understanding"]["columns"]["felm"]["columns"]
+    ]
+    rows += [["FELM-like", name, "0", "yes"] for name in missing]
+    header = ["data", "column", "chosen in folds", "one of the paper's seven"]
+    return table("The seven columns that correlate most with the labels", header, rows)
+
+
+# Pictures
+
+
+def comparison_figure(results, methods, printed_lines):
+    """Retention and coverage against the level, for both kinds of problems."""
+    figure, axes = plt.subplots(2, 2, figsize=(10, 7.2), sharex="col")
+    for column, kind in enumerate(PROBLEMS):
+        alphas, (key, scale, _) = ALPHAS[kind], UNITS[kind]
+        for name in filter(results[kind].__contains__, methods):
+            color, marker = STYLE[name]
+            rows = [results[kind][name][f"{a:g}"] for a in alphas]
+            more = {"color": color, "marker": marker, "ms": 4, "lw": 1.2}
+            label = named(name).strip("*")
+            for panel, (what, unit) in enumerate(((key, scale), ("coverage", 100))):
+                values = [unit * row[what]["mean"] for row in rows]
+                axes[panel, column].plot(alphas, values, label=label, **more)
+        for name, (top, below) in printed_lines(kind).items():
+            style = {"color": STYLE[name][0], "ls": ":", "lw": 2}
+            label = f"paper: {named(name)}"
+            axes[0, column].plot(alphas, top, label=label, **style)
+            axes[1, column].plot(alphas, below, **style)
+        target = [100 * (1 - a) for a in alphas]
+        axes[1, column].plot(alphas, target, color="black", lw=0.8)
+        axes[0, column].set_title(f"{kind.upper()}-like")
+        axes[0, column].set_ylim(bottom=0)
+        axes[1, column].set_xlabel("alpha")
+    axes[0, 0].set_ylabel("claims kept per problem")
+    axes[0, 1].set_ylabel("% of all claims kept")
+    axes[1, 0].set_ylabel("coverage, %")
+    handles, labels = axes[0, 0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="lower center", ncol=4, frameon=False)
+    figure.tight_layout(rect=(0, 0.12, 1, 1))
+    return figure
+
+
+def main_lines(kind):
+    """The paper's CF and DCF."""
+    rows, unit = printed(f"results_{kind}").values(), "" if kind == "math" else "_pct"
+    return {
+        method: (
+            [row[f"retention_{short}{unit}"] for row in rows],
+            [row[f"coverage_{short}_pct"] for row in rows],
+        )
+        for method, short in ((CF, "cf"), (TABLED, "dcf"))
+    }
+
+
+def ablation_lines(kind):
+    """The paper's ablation; FELM's claims per problem as a share of all claims."""
+    rows = list(printed(f"ablation_{kind}").values())
+    names = {TABLED: "dcf", REACHABILITY: "reach", INDEX: "index", CF: "freq"}
+    scale = 1.0
+    if kind == "felm":  # both units are printed for DCF: their ratio is the same
+        shares = [row["retention_dcf_pct"] for row in printed("results_felm").values()]
+        scale = np.mean(np.divide(shares, [row["ret_dcf"] for row in rows]))
+    return {
+        method: (
+            [scale * row[f"ret_{short}"] for row in rows],
+            [100 * row[f"cov_{short}"] for row in rows],
+        )
+        for method, short in names.items()
+    }
+
+
+def surrogate_figure(results):
+    """Soft against hard scores of one draw, by settings."""
+    scores = results["surrogate"]["example"]
+    figure, axes = plt.subplots(2, len(scores) // 2 + 1, figsize=(10, 5.4))
+    for panel, (name, found) in zip(axes.flat, scores.items(), strict=False):
+        soft, hard = found["scores"]
+        panel.plot(hard, soft, "o", ms=4, color="#1b9e77", label="scores")
+        soft, hard = found["thresholds"]
+        panel.plot(hard, soft, "x", ms=5, color="#d95f02", label="thresholds")
+        panel.set_title(fill(name, 18), fontsize=9)
+        panel.set_xlabel("hard")
+    for panel in axes[:, 0]:
+        panel.set_ylabel("soft")
+    for empty in axes.flat[len(scores) :]:
+        empty.axis("off")
+    empty.legend(*axes[0, 0].get_legend_handles_labels(), loc="center", frameon=False)
+    figure.tight_layout()
+    return figure
+
+
+def save_all(results, folder):
+    """Draw every picture of the page."""
+    six = (CF, INDEPENDENT, BOOSTED, XGBOOST, TABLED, SEARCHED, LINEAR)
+    single = (TABLED, LINEAR, REACHABILITY, INDEX, CF)
+    pictures = {
+        "comparison": comparison_figure(results, six, main_lines),
+        "ablation": comparison_figure(results, single, ablation_lines),
+        "surrogate": surrogate_figure(results),
+    }
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, figure in pictures.items():
+        figure.savefig(folder / f"paper_{name}.svg", metadata={"Date": None})
+        matplotlib.pyplot.close(figure)
+
+
+# The page
+
+
+def seconds_table(results):
+    """What each part took, and how much of it is there."""
+    rows = [
+        [name, f"{done} of {wanted}", f"{seconds:.0f}"]
+        for name, (seconds, done, wanted) in results["seconds"].items()
+    ]
+    total = sum(seconds for seconds, *_ in results["seconds"].values())
+    rows.append(["together", "", f"{total:.0f}"])
+    return table("Seconds of one core", ["part", "cells", "seconds"], rows)
+
+
+def whole_seconds(results):
+    """Seconds of all cells, those that are missing as those of their part."""
+    parts = results["seconds"].values()
+    return sum(seconds * wanted / max(done, 1) for seconds, done, wanted in parts)
+
+
+def real_table(results, name, kind, title):
+    """A published set: true claims kept, coverage in brackets."""
+    rows = []
+    for method in in_order(results[name]):
+        levels = results[name][method]
+        cells = [
+            f"{number(row['kept_true'])} ({100 * row['coverage']['mean']:.1f})"
+            for row in (levels[f"{alpha:g}"] for alpha in ALPHAS[kind])
+        ]
+        rows.append([named(method), *cells, folds_of(levels)])
+    return table(title, heads(kind), rows)
+
+
+def shares(results, name, kind):
+    """The same as shares of all claims."""
+    rows = method_rows(results[name], ALPHAS[kind], "kept_all_share", 1, 100, True)
+    title = "The same as % of all claims, true and false"
+    return folded(title, table(title, heads(kind), rows))
+
+
+def page(results):
+    """The text of the page."""
+    surrogate = list(surrogate_tables(results))
+    tried = results["tried"]
+    words = {
+        "surrogate": surrogate[0],
+        "agreement": surrogate[1],
+        "kept_math": kept_table(results, "math", "Table 7"),
+        "kept_felm": kept_table(results, "felm", "Table 8"),
+        "coverage_math": coverage_table(results, "math"),
+        "coverage_felm": coverage_table(results, "felm"),
+        "search_sentence": search_sentence(results),
+        "training": training_table(results),
+        "cases": "\n\n".join(case_parts(results)),
+        "case_check": case_check(),
+        "case_level": f"{CASE_LEVEL:g}",
+        "case_folds": results["cases"]["folds"],
+        "n_cases": CASES,
+        "separation": separation_table(results),
+        "columns": columns_table(results),
+        "seconds": seconds_table(results),
+        "minutes": f"{whole_seconds(results) / 60:.0f}",
+        "coverage_sentence": coverage_sentence(results),
+        "luck": luck_sentence(results),
+        "training_sentence": training_sentence(results),
+        "over_frequency": gains_over_frequency(results),
+        "causes": causes(results),
+        "margins": ", ".join(f"{margin:g}" for margin in MARGINS),
+        "sharpness": ", ".join(f"{beta:g}" for beta in SHARPNESS["math"]),
+        "folds": FOLDS,
+        "draws": results["surrogate"]["draws"],
+        "commit": results["commit"],
+        "versions": ", ".join(f"{k} {v}" for k, v in results["versions"].items()),
+        "tried": tried["settings"],
+        "search_draws": tried["draws"],
+        "judged": tried["judged"],
+        "real_math": real_table(
+            results,
+            "real-math",
+            "math",
+            "Published MATH, true claims kept (coverage in %)",
+        ),
+        "real_felm": real_table(
+            results,
+            "real-felm",
+            "felm",
+            "Published FELM, true claims kept (coverage in %)",
+        ),
+        "n_real_math": smallest(results["real-math"]),
+        "n_real_felm": smallest(results["real-felm"]),
+        "real_math_shares": shares(results, "real-math", "math"),
+        "real_felm_shares": shares(results, "real-felm", "felm"),
+        "mixture_cf": "\n\n".join(
+            mixture_table(
+                {kind: results[kind]},
+                kind,
+                {CF: kind.upper()},
+                "beta_mix_cf",
+                "Table 6",
+            )
+            for kind in PROBLEMS
+        ),
+    }
+    singles = {name: feature for name, feature in SINGLE_COLUMNS.items()}
+    for kind, mixture, ablation in (
+        ("math", "Table 9", "Table 11"),
+        ("felm", "Table 10", "Table 12"),
+    ):
+        title = f"{kind.upper()}-like, true claims kept, with errors"
+        words |= {
+            f"empty_{kind}": empty_levels(results, kind),
+            f"order_{kind}": ordering(results, kind),
+            f"n_{kind}": smallest(results[kind]),
+            f"errors_{kind}": errors_table(results, kind, kind, title),
+            f"equal_{kind}": equal_table(results, kind),
+            f"search_{kind}": search_table(results, kind),
+            f"mixture_{kind}": mixture_table(
+                results, kind, singles, f"beta_mix_single_{kind}", mixture
+            ),
+            f"ablation_{kind}": ablation_table(results, kind, ablation),
+            f"problems_{kind}": PROBLEMS[kind],
+        }
+    width = {"math": 31, "felm": len(SEVEN)}
+    words["shap_math"] = shap_table(
+        results, "math", width["math"], "shap_math", "Table 15. MATH-like"
+    )
+    for n, name in ((7, "shap_felm_7"), (20, "shap_felm_20")):
+        words[name] = shap_table(results, "felm", n, name, f"FELM-like, {n} columns")
+    template = Path(__file__).with_name("paper_page.rst").read_text("utf-8")
+    return Template(template).substitute(words)
+
+
+SINGLE_COLUMNS = {
+    REACHABILITY: "nx_reachability",
+    INDEX: "claim_index",
+    CF: "frequency-score",
+}
+
+
+def main(results, pages):
+    """Write the page and its pictures."""
+    saved = json.loads((results / "paper.json").read_text("utf-8"))
+    save_all(saved, pages / "figures")
+    (pages / "paper.rst").write_text(page(saved), encoding="utf-8")
+    print(f"wrote {pages / 'paper.rst'}")
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--results", type=Path, default=RESULTS)
+    parser.add_argument("--pages", type=Path, default=GUIDE)
+    chosen = parser.parse_args()
+    main(chosen.results, chosen.pages)

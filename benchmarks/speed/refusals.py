@@ -1,6 +1,6 @@
 """What a client does while a server refuses calls: seconds, requests and answers lost.
 
-    python benchmarks/refusals.py
+    python -m benchmarks.speed.refusals
 
 Forty answers are cut into claims by a server on loopback that refuses some requests with
 status 429, in one of several ways. With the defaults of `ChatClient` eight calls are in
@@ -14,7 +14,7 @@ import threading
 import time
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
 
 from chat_server import ChatServer, Status
 

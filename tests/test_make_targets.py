@@ -18,6 +18,7 @@ DISTRIBUTION = {
     "docutils": "sphinx",
     "sklearn": "scikit-learn",
     "sphinxcontrib": "sphinxcontrib-bibtex",
+    "starlette": "fastapi",
     "xdist": "pytest-xdist",
     "xgboost": "xgboost-cpu",
 }

@@ -6,9 +6,10 @@ All of these raise ValueError with the name of what is wrong, the value and the 
 import re
 import sys
 import warnings
+from collections.abc import Iterator, Sequence
 from importlib import import_module
 from ipaddress import ip_address
-from numbers import Integral, Real
+from numbers import Integral, Number, Real
 from types import FrameType
 from typing import Any
 
@@ -146,6 +147,33 @@ def is_missing(value):
         return True
     differs = value != value
     return isinstance(differs, (bool, np.bool_)) and bool(differs)
+
+
+def is_number(value):
+    """Whether an object is a real number or a boolean; texts of digits are not."""
+    is_real = isinstance(value, Number) and not isinstance(value, complex)
+    return is_real or isinstance(value, (np.number, np.bool_))
+
+
+def other_row(rows):
+    """Return the first of the rows of a list that numpy must not read as numbers, or None.
+
+    It would read the nodes of a networkx graph, for example.
+    """
+    for row in rows if isinstance(rows, (list, tuple)) else ():
+        is_row = isinstance(row, (Number, Sequence)) or hasattr(row, "__array__")
+        if isinstance(row, (str, bytes)) or not (is_row or is_missing(row)):
+            return row
+    return None
+
+
+def refuse_iterator(name, value):
+    """ValueError if a value can be read only once."""
+    if isinstance(value, Iterator):
+        raise ValueError(
+            f"{name} is a {type(value).__name__}, which can be read only once: pass "
+            f"list({name})"
+        )
 
 
 def printable(text, also=""):

@@ -313,7 +313,7 @@ def test_masked_labels_are_named():
         ({0: [1], 1: [1, 0]}, "y is a dict: "),
         ({1, 0, -1}, "y is a set: "),
         (3, "y is a int: "),
-        (iter([[1], [1, 0]]), "y is a list_iterator: "),
+        (iter([[1], [1, 0]]), "y is a list_iterator, which can be read only once"),
         (pd.DataFrame({"label": [1, 1, 0], "sure": [1, 1, 1]}), "y is a DataFrame: "),
         (np.array(1), "y is a ndarray: "),
         ([[1], [0]], "problem 1: 1 labels but 2 claims"),

@@ -8,7 +8,14 @@ import numpy as np
 from scipy.stats import rankdata
 from sklearn.utils.validation import column_or_1d, validate_data
 
-from .._checks import warn
+from .._checks import (
+    is_missing,
+    is_number,
+    other_row,
+    printable,
+    refuse_iterator,
+    warn,
+)
 from ..exceptions import GuaranteeWarning, ParameterWarning
 from ..features.columns import carry_columns
 from ..graphs import GraphBatch, pack_labels
@@ -95,10 +102,9 @@ def admit(estimator, X, *, reset, carry=True):
 
 
 def _pack_table(estimator, X, reset):
-    first = X[0] if isinstance(X, (list, tuple)) and len(X) else X
-    if type(first) in (str, dict):
+    if (row := other_row(X)) is not None:
         raise ValueError(
-            f"X holds a {type(first).__name__} where a problem is expected: "
+            f"X holds a {type(row).__name__} where a problem is expected: "
             "ReasoningGraph.from_dict makes a graph of a dict, and ReasoningGraph(None, "
             "claims=[...]) one of texts"
         )
@@ -106,6 +112,12 @@ def _pack_table(estimator, X, reset):
         table = validate_data(estimator, X, reset=reset, dtype=np.float64)
     except OverflowError as error:
         raise ValueError(f"X holds a number that is too large: {error}") from error
+    passed = np.asarray(X)
+    if passed.dtype.kind in "OSU":
+        for value in passed.flat:
+            if not (is_number(value) or is_missing(value)):
+                found = printable(repr(value))[:80]
+                raise ValueError(f"X holds {found} where a number is expected")
     names = getattr(estimator, "feature_names_in_", None)
     offsets = np.arange(len(table) + 1)
     return GraphBatch.from_arrays(table, offsets, (), feature_names=names)
@@ -207,6 +219,7 @@ def flat_labels(y, batch, is_table, classes=None):
         )
     if not is_table or _is_per_problem(y):
         return pack_labels(y, batch), None
+    refuse_iterator("y", y)
     if np.ma.is_masked(y):
         row = int(np.argmax(np.ma.getmaskarray(y)))
         raise ValueError(f"label {row} is masked: -1 stands for what nobody judged")

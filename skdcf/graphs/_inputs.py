@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Set, ValuesView
 
 import numpy as np
 
-from .._checks import is_missing, printable
+from .._checks import is_missing, is_number, other_row, printable
 from ._derived import find_cycle, find_depth, sort_edges
 from .ragged import read_only, segment_ids
 from .sources import NO_VERDICT
@@ -54,6 +54,11 @@ def _float_table(features, where, copy):
             f"{where}features hold masked entries, which stand for no number: impute "
             "them first, or drop the columns"
         )
+    if (row := other_row(features)) is not None:
+        raise ValueError(
+            f"{where}features hold a {type(row).__name__}, but each row must be a sequence "
+            "of numbers"
+        )
     try:
         table = (np.array if copy else np.asarray)(features, order="C")
         if table.dtype == object:
@@ -71,7 +76,7 @@ def _as_float(value):
     """An object as a float, NaN where it stands for nothing."""
     if is_missing(value):
         return np.nan
-    if isinstance(value, (str, bytes, complex, np.complexfloating)):
+    if not is_number(value):
         raise TypeError(f"one of them is {show(value)}")
     return float(value)
 

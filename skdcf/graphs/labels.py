@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .._checks import is_missing
+from .._checks import is_missing, refuse_iterator
 from ._batch import GraphBatch
 from ._graph import ReasoningGraph
 from ._inputs import NO_LISTS, has_masked, show
@@ -71,7 +71,8 @@ def pack_labels(
     Parameters
     ----------
     y : sequence of 1-D arrays, one per problem, or one flat array
-        Of 1 (true), 0 (false) and -1 (unknown: nobody judged the claim).
+        Of 1 (true), 0 (false) and -1 (unknown: nobody judged the claim), or of words such
+        as "true" and "false".
     batch : GraphBatch, or sequence of ReasoningGraph
         The problems that are labelled.
 
@@ -96,7 +97,10 @@ def pack_labels(
     """
     if not isinstance(batch, GraphBatch):
         batch = GraphBatch.from_graphs(batch)
-    return read_labels(_flat_labels(y, batch), batch.locate)
+    flat = _flat_labels(y, batch)
+    if flat.dtype == object and len(flat) and all(map(_is_word, flat)):
+        return read_words(map(_as_text, flat), batch.locate)
+    return read_labels(flat, batch.locate)
 
 
 def read_labels(values: Any, place: Callable[[int], str]) -> NDArray[np.int8]:
@@ -195,13 +199,17 @@ def word_key(word: Any) -> str:
     return " ".join(str(word).replace("_", " ").split()).casefold()
 
 
-def read_words(words: Iterable[str]) -> NDArray[np.int8]:
+def read_words(
+    words: Iterable[str], place: Callable[[int], str] | None = None
+) -> NDArray[np.int8]:
     """Labels that are words, such as "supported" and "hallucinated", by their meaning.
 
     Parameters
     ----------
     words : iterable of str
         In upper or lower case.
+    place : callable, optional
+        ``place(row)`` names the claim of a label, for messages.
 
     Returns
     -------
@@ -222,8 +230,9 @@ def read_words(words: Iterable[str]) -> NDArray[np.int8]:
     """
     keys = [word_key(word) for word in words]
     if unknown := [key for key in dict.fromkeys(keys) if key not in LABEL_WORDS]:
+        where = "" if place is None else f"{place(keys.index(unknown[0]))}: "
         raise ValueError(
-            f"the labels hold {show(unknown[0])}, and whether that means true or false is "
+            f"{where}the labels hold {show(unknown[0])}, and whether that means true or false is "
             "not known. Pass 1 (true), 0 (false) and -1 (unknown), for example "
             f"np.where(y == {unknown[0]!r}, 0, 1) if it means false"
         )
@@ -272,7 +281,7 @@ def read_column(
                 f"label {row} is {value}: every problem needs one, and -1 stands for a "
                 "claim that nobody judged"
             )
-    if listed and all(isinstance(value, (str, bytes)) for value in listed):
+    if listed and all(map(_is_word, listed)):
         labels = read_words(map(_as_text, listed))
         return labels, _word_classes(y, labels) if classes is None else classes
     if not all(isinstance(value, (Real, np.bool_)) for value in listed):
@@ -340,7 +349,7 @@ def _usual_word(words):
 def _opposite(word):
     """Return the word that is used together with a word for true or false."""
     text = _as_text(word)
-    key = " ".join(text.split()).casefold()
+    key = word_key(text)
     meaning = LABEL_WORDS[key]
     pair = next((pair for pair in PAIRS if pair[meaning] == key), PAIRS[0])
     other = pair[1 - meaning]
@@ -349,6 +358,10 @@ def _opposite(word):
             other.upper() if text.isupper() and len(text) > 1 else other.capitalize()
         )
     return other.encode() if isinstance(word, bytes) else other
+
+
+def _is_word(value):
+    return isinstance(value, (str, bytes))
 
 
 def _as_text(word):
@@ -402,6 +415,7 @@ def _join_arrays(rows):
 
 
 def _check_sequence(y):
+    refuse_iterator("y", y)
     is_sequence = isinstance(y, Sized) and isinstance(y, Iterable)
     is_sequence &= getattr(y, "ndim", 1) > 0 and not hasattr(y, "columns")
     if not is_sequence or isinstance(y, NO_LISTS):

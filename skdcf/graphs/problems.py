@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Hashable, Sequence
 from numbers import Integral
 from typing import Any, Literal, TypeAlias
@@ -9,7 +10,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .._checks import check_groups, is_missing, without_places
+from .._checks import check_groups, is_missing, refuse_iterator, without_places
 from ._batch import GraphBatch
 from ._graph import ReasoningGraph
 from ._inputs import show
@@ -17,7 +18,8 @@ from .hashes import Hashes, hash_question, join_questions, most_answers, questio
 
 #: The question of each problem; False says that each is a question of its own.
 Groups: TypeAlias = ArrayLike | Literal[False] | None
-#: Problems: graphs, packed graphs, or a table in which each row is a problem of one claim.
+#: Problems: graphs (also of networkx), packed graphs, or a table in which each row is a
+#: problem of one claim.
 Problems: TypeAlias = GraphBatch | Sequence[ReasoningGraph] | ArrayLike
 
 
@@ -84,22 +86,40 @@ def _advise(X):
 
 
 def pack_graphs(X: Any) -> Any:
-    """X as a batch if it holds reasoning graphs; None if it may be a table.
+    """X as a batch if it holds reasoning graphs or networkx graphs; None if it may be a table.
 
-    ValueError if X is an empty list or a single graph.
+    ValueError if X is an empty list, an iterator or a single graph.
     """
     if isinstance(X, GraphBatch):
         return X
-    if isinstance(X, ReasoningGraph):
-        raise ValueError("X is a single ReasoningGraph: pass a list of them, [graph]")
+    if isinstance(X, ReasoningGraph) or _is_networkx(X):
+        raise ValueError(f"X is a single {type(X).__name__}: pass a list, [graph]")
+    refuse_iterator("X", X)
     if getattr(X, "ndim", None) == 1:  # X is an array, or a Series of pandas or polars
         X = list(X)
     if not isinstance(X, (list, tuple)):
         return None
     if not len(X):
         raise ValueError("no problems: X is empty, at least one is needed")
+    if any(map(_is_networkx, X)):
+        X = [_from_networkx(graph, i) for i, graph in enumerate(X)]
     holds_graphs = any(isinstance(item, ReasoningGraph) for item in X)
     return GraphBatch.from_graphs(X) if holds_graphs else None
+
+
+def _is_networkx(item):
+    """Whether an object is a graph of networkx, which is not imported to tell."""
+    networkx = sys.modules.get("networkx")
+    return networkx is not None and isinstance(item, networkx.Graph)
+
+
+def _from_networkx(graph, i):
+    if not _is_networkx(graph):
+        return graph
+    try:
+        return ReasoningGraph.from_networkx(graph)
+    except ValueError as error:
+        raise ValueError(f"problem {i}: {error}") from None
 
 
 def answer_text(graph: ReasoningGraph) -> str:

@@ -1,0 +1,140 @@
+"""Graphs of networkx become problems, and no other object is converted to a number."""
+
+from decimal import Decimal
+
+import networkx as nx
+import numpy as np
+import pandas as pd
+import pytest
+
+from skdcf import GraphBatch, HardCF, ReasoningGraph
+from skdcf.features import GraphFeatures
+from skdcf.graphs import as_batch, pack_labels
+
+RNG = np.random.default_rng(0)
+TRUTH = [RNG.random(3) < 0.7 for _ in range(60)]
+
+
+def digraph(truth):
+    graph = nx.DiGraph([("a", "b"), ("b", "c")])
+    for node, value in zip(graph, truth + RNG.normal(size=3), strict=True):
+        graph.nodes[node]["features"] = [value]
+    return graph
+
+
+GRAPHS = [digraph(truth) for truth in TRUTH]
+
+
+class Number:
+    def __float__(self):
+        return 1.0
+
+
+def test_graphs_of_networkx_are_problems():
+    ours = [ReasoningGraph.from_networkx(graph) for graph in GRAPHS]
+    column = np.empty(60, dtype=object)
+    column[:] = GRAPHS
+    for X in (
+        GRAPHS,
+        tuple(GRAPHS),
+        column,
+        pd.Series(GRAPHS),
+        [*ours[:30], *GRAPHS[30:]],
+    ):
+        assert list(as_batch(X)) == ours
+        cf = HardCF(0, alpha=0.3).fit(X, TRUTH)
+        assert cf.n_features_in_ == 1
+        assert cf.threshold_ == HardCF(0, alpha=0.3).fit(ours, TRUTH).threshold_
+        assert len(cf.predict(X)[0]) == 3
+        assert cf.score(X, TRUTH) > 0
+        assert GraphFeatures().fit_transform(X).n_claims == 180
+
+
+def test_labels_of_rows_do_not_fit_graphs_of_networkx():
+    """Node labels had become features of a table."""
+    with pytest.raises(ValueError, match="problem"):
+        HardCF(0).fit([nx.DiGraph([(0, 1), (1, 2)])] * 40, [1, 0] * 20)
+    with pytest.raises(ValueError, match=r"problem 1.*undirected"):
+        HardCF(0).fit([digraph([1, 1, 0]), nx.Graph([(0, 1)])], TRUTH[:2])
+    with pytest.raises(ValueError, match=r"single.*DiGraph.*\[graph\]"):
+        HardCF(0).fit(digraph([1, 1, 0]), TRUTH[:1])
+
+
+@pytest.mark.parametrize(
+    "row",
+    [[Number()], ["1.5"], [b"1.5"], {0: 1.5}, {1.5}, Number(), [nx.DiGraph([(0, 1)])]],
+)
+def test_other_objects_are_refused(row):
+    named = rf"{type(row).__name__}|Number|1\.5|DiGraph|type|dim 3|shape|sequence"
+    for call in (
+        lambda X: HardCF(0).fit(X, [1, 0] * 20),
+        as_batch,
+        ReasoningGraph,
+        lambda X: GraphBatch.from_arrays(X, np.arange(41)),
+    ):
+        with pytest.raises((ValueError, TypeError), match=named):
+            call([row] * 40)
+    if isinstance(row, list):
+        table = np.empty((40, 1), dtype=object)
+        table[:, 0] = row * 40
+        for X in (table, pd.DataFrame(table)):
+            with pytest.raises((ValueError, TypeError), match=named):
+                HardCF(0).fit(X, [1, 0] * 20)
+
+
+@pytest.mark.parametrize("value", [2, 0.5, True, np.float32(0.5), Decimal("0.5")])
+def test_numbers_stay_numbers_in_every_box(value):
+    table = np.full((40, 1), value, dtype=object)
+    for X in (
+        table,
+        table.tolist(),
+        pd.DataFrame(table),
+        [tuple(row) for row in table],
+    ):
+        assert HardCF(0).check(X).features.tolist() == [[float(value)]] * 40
+        assert as_batch(X).features.tolist() == [[float(value)]] * 40
+        assert ReasoningGraph(X).features.tolist() == [[float(value)]] * 40
+
+
+@pytest.mark.parametrize(
+    "lazy", [iter, lambda rows: (row for row in rows), lambda r: map(id, r)]
+)
+def test_what_can_be_read_once_names_list(lazy):
+    graphs = [ReasoningGraph.from_networkx(graph) for graph in GRAPHS]
+    X = RNG.normal(size=(60, 1))
+    y = (X[:, 0] > 0).tolist()
+    cf = HardCF(0, alpha=0.3)
+    for call, argument in (
+        (lambda: cf.fit(lazy(graphs), TRUTH), "X"),
+        (lambda: cf.fit(graphs, lazy(TRUTH)), "y"),
+        (lambda: cf.fit(lazy(X), y), "X"),
+        (lambda: cf.fit(X, lazy(y)), "y"),
+        (lambda: as_batch(lazy(graphs)), "X"),
+        (lambda: pack_labels(lazy(TRUTH), graphs), "y"),
+        (lambda: GraphFeatures().fit(lazy(graphs)), "X"),
+    ):
+        with pytest.raises(ValueError, match=rf"{argument} is a .*list\({argument}\)"):
+            call()
+
+
+def test_words_are_labels_of_graphs_as_they_are_of_tables():
+    words = [np.where(truth, "true", "false") for truth in TRUTH]
+    graphs = [ReasoningGraph.from_networkx(graph) for graph in GRAPHS]
+    plain = HardCF(0, alpha=0.3).fit(graphs, TRUTH).threshold_
+    batch = as_batch(graphs)
+    for y in (
+        words,
+        [row.tolist() for row in words],
+        [row.astype(object) for row in words],
+        [[word.upper() for word in row] for row in words],
+        np.concatenate(words),
+        pd.Series(words),
+    ):
+        assert HardCF(0, alpha=0.3).fit(batch, y).threshold_ == plain
+    np.testing.assert_array_equal(
+        pack_labels([["supported", "refuted", "unknown"]], graphs[:1]), [1, 0, -1]
+    )
+    words[3] = words[3].astype(object)
+    words[3][1] = "maybe"
+    with pytest.raises(ValueError, match=r"problem 3, claim 1.*'maybe'"):
+        HardCF(0).fit(graphs, words)

@@ -12,6 +12,7 @@ import io
 import json
 import math
 import os
+import re
 import threading
 import uuid
 import zlib
@@ -24,6 +25,12 @@ try:
     import fcntl
 except ImportError:  # Windows, where nobody can remove a file that is open
     fcntl = None  # type: ignore[assignment]
+
+
+#: Where a line may hold half of a character, and such a half.
+_HALF = re.compile(r"\\u[dD][89a-fA-F]|[\ud800-\udfff]")
+_HALF_IN_BYTES = re.compile(rb"\\u[dD][89a-fA-F]")
+_SURROGATE = re.compile(r"[\ud800-\udfff]")
 
 
 @contextlib.contextmanager
@@ -290,6 +297,7 @@ def iter_objects(
     """
     name = name_of(path)
     empty = True
+    repaired: list[int] = []
     with _opened(path, start) as file, _explained(name):
         lines = iter(lambda: file.readline(max_line_bytes + 1), file.read(0))
         for number, line in enumerate(lines, first_line):
@@ -305,9 +313,20 @@ def iter_objects(
                         line = line.lstrip(codecs.BOM_UTF8)
                     _check_form(line.strip(), name)
                 empty = False
-                yield number, _decoded(line, None if nan else _no_constant)
+                record = _decoded(line, None if nan else _no_constant)
+                half = _HALF if isinstance(line, str) else _HALF_IN_BYTES
+                if half.search(line):
+                    record = _whole(record, f"{name}, line {number}", number, repaired)
+                yield number, record
             if start >= stop:
-                return
+                break
+    if len(repaired) > 1:
+        shown = ", ".join(map(str, repaired[:20])) + ", ..." * (len(repaired) > 20)
+        warn(
+            f"{name}: {len(repaired)} lines hold halves of characters, which are read as "
+            f"\ufffd: lines {shown}",
+            UnicodeWarning,
+        )
 
 
 def name_of(path):
@@ -376,6 +395,23 @@ def _decoded(line, parse_constant):
         return error
     if not isinstance(record, dict):
         return ValueError(f"a {type(record).__name__} instead of an object")
+    return record
+
+
+def _whole(record, place, number, repaired):
+    """The record without halves of characters; the first line with one is warned of."""
+    text = json.dumps(record, ensure_ascii=False) if isinstance(record, dict) else ""
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        repaired.append(number)
+        if len(repaired) == 1:
+            warn(
+                f"{place}: \\u{ord(text[error.start]):x} is half of a character, as if a text was "
+                "cut in its middle; it is read as \ufffd",
+                UnicodeWarning,
+            )
+        return json.loads(_SURROGATE.sub("\ufffd", text))
     return record
 
 

@@ -151,7 +151,7 @@ TAKEN = {
     "apps.labelling.sources": "LabelSource WORDS get_label_sources set_label_sources",
     "apps.llm": (
         "EndpointError FilteredAnswer Frequency SampleAnswers SemanticJudge Usage "
-        "Verify check_writer split_sentences"
+        "Verify check_writer split_sentences splitter_of"
     ),
     "metrics": "mean_interval report_of",
     "ops.ancestors": "find_highest pass_on sum_ancestors",

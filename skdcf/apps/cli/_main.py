@@ -29,7 +29,7 @@ _TYPES = {"float": float, "int": int}
 #: What the extra ``apps`` brings (tests/test_extras.py compares this with setup.cfg).
 _PACKAGES = (
     "fastapi json_repair matplotlib narwhals openai pandas prometheus_client pydantic "
-    "uvicorn"
+    "sentencex uvicorn"
 )
 
 

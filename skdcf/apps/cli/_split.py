@@ -13,7 +13,7 @@ from ...datasets.jsonl import read_lines
 from ...datasets.runs import read_run
 from ...edges import chain_edges, no_edges
 from ...graphs.hashes import most_answers
-from ..llm import split_sentences
+from ..llm import split_sentences, splitter_of
 from . import _files as files
 
 _RULES = {None: no_edges, "none": no_edges, "chain": chain_edges}
@@ -31,6 +31,8 @@ def split(options):
         raise ValueError(
             "--edges data follows what tools return into later calls: it is for --runs"
         )
+    language = options.language or "en"
+    extraction = {"extraction": splitter_of(language)}
     read_answer = files.answer_reader(options)
     rule = _RULES[options.edges]
     counts = Counter()
@@ -43,19 +45,20 @@ def split(options):
                 "one of the two out"
             )
         answer, _ = read_answer(record)
-        sentences = split_sentences(answer)
+        sentences = split_sentences(answer, language=language)
         claims = {"claims": sentences, "edges": [*map(list, rule(sentences))]}
         _, problem = read_answer(record | claims)
         graph = problem.graph
         counts.update(
             answers=1,
             claims=graph.n_claims,
-            question=bool(graph.problem),
-            context=bool(graph.context),
+            question=int(bool(graph.problem)),
+            context=int(bool(graph.context)),
         )
         if problem.group is None:
             asked[graph.problem] += 1
-        return problem
+        metadata = (problem.metadata or {}) | extraction
+        return problem._replace(metadata=metadata)
 
     problems = read_lines(
         files.source(options.problems),
@@ -91,6 +94,11 @@ def _split_runs(options):
         raise ValueError(
             "runs belong together by their task: with --runs, name its key by --map KEY=task "
             f"in place of --group-by {options.group_by}"
+        )
+    if options.language is not None:
+        raise ValueError(
+            f"--language {options.language} is for answers, which are cut into sentences: leave "
+            "it out with --runs"
         )
     rename = files.renamed(options, also=_OF_RUN)
     own = files.own_keys(options)

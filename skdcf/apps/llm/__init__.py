@@ -13,9 +13,10 @@ from ._pipeline import check_writer as check_writer
 from ._pipeline import join_claims as join_claims
 from ._pipeline import judge_labels as judge_labels
 from ._reply import Reply, Usage
+from ._sentences import split_sentences as split_sentences
+from ._sentences import splitter_of as splitter_of
 from ._steps import Decompose, DeduceGraph, Frequency, SampleAnswers, SemanticJudge
 from ._steps import Verify as Verify
-from ._steps import split_sentences as split_sentences
 
 __all__ = ["CallError", "ChatClient", "ClaimExtractor", "ConformalFactualityPipeline"]
 __all__ += ["Decompose", "DeduceGraph", "EndpointError", "FilteredAnswer", "Frequency"]

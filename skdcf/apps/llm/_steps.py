@@ -10,6 +10,7 @@ import json
 import re
 from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass, replace
+from functools import partial
 from graphlib import CycleError, TopologicalSorter
 from importlib import import_module
 from itertools import product
@@ -27,9 +28,9 @@ from ._calls import number_rows
 from ._client import COMMON, Step, context_of, number_texts, tabled
 from ._decoding import texts_in
 from ._errors import UnreadableError
+from ._sentences import split_sentences, splitter_of
 from ._session import gather_coroutines
 
-_BULLET = re.compile(r"^\s*(?:[-*\u2022]\s+|\d+[.)]\s+)")
 #: How refusals begin, in the languages that models are asked in most.
 _REFUSAL = re.compile(
     r"""(?ix)\W*(?:
@@ -148,35 +149,6 @@ def _halves(answer):
     ends = [m.end() for m in calls.SENTENCE.finditer(text)][:-1]
     middle = min(ends, key=lambda end: abs(2 * end - len(text)), default=None)
     return () if middle is None else (text[:middle], text[middle:])
-
-
-def split_sentences(answer: str, problem: str | None = None) -> list[str]:
-    """Cut an answer at its line ends and sentences, without a model.
-
-    In the place of `Decompose`, for answers that state one thing per line or sentence.
-
-    Parameters
-    ----------
-    answer : str
-        The text to be cut.
-    problem : str, optional
-        Not looked at.
-
-    Returns
-    -------
-    list of str
-        The claims, in their order.
-
-    Examples
-    --------
-    >>> from skdcf.apps.llm import split_sentences
-    >>> split_sentences("Half of 7 is 3.5. Twice that is 7.\\n- So the answer is 7")
-    ['Half of 7 is 3.5.', 'Twice that is 7.', 'So the answer is 7']
-    """
-    lines = (_BULLET.sub("", line).strip() for line in answer.splitlines())
-    return [
-        sentence.strip() for line in lines for sentence in calls.SENTENCE.findall(line)
-    ]
 
 
 class DeducedGraph(NamedTuple):
@@ -639,11 +611,15 @@ def describe_writer(step: SampleAnswers, model: str | None) -> dict[str, Any]:
 def describe(step: Any) -> dict[str, Any]:
     """What a step is, for files: its class, prompt and settings, or its function."""
     if not isinstance(step, Step):
-        name = getattr(step, "__qualname__", type(step).__name__)
-        full_name = f"{getattr(step, '__module__', None) or ''}.{name}"
-        return {
-            "function": re.sub(r"^skdcf\.apps\.llm\.\w+", "skdcf.apps.llm", full_name)
-        }
+        function, options = step, {}
+        if isinstance(step, partial):
+            function, options = step.func, step.keywords
+        if function is split_sentences:
+            options = splitter_of(**options)
+        name = getattr(function, "__qualname__", type(function).__name__)
+        full_name = f"{getattr(function, '__module__', None) or ''}.{name}"
+        full_name = re.sub(r"^skdcf\.apps\.llm\.\w+", "skdcf.apps.llm", full_name)
+        return {"function": full_name, **json.loads(json.dumps(options, default=repr))}
     settings = step.get_params(deep=False) | {"prompt": step.wording().name}
     plain = json.loads(json.dumps(settings, default=lambda number: number.item()))
     return {"step": type(step).__name__, **plain}
@@ -659,6 +635,8 @@ def rebuild(described: dict[str, Any]) -> Any:
     module, _, name = full_name.rpartition(".")
     is_ours = module in _OF_FUNCTIONS and getattr(import_module(module), name, None)
     if isinstance(is_ours, FunctionType):
+        if settings.get("language", "en") != "en":
+            is_ours = partial(is_ours, language=settings["language"])
         return (settings["column"], is_ours) if "column" in settings else is_ours
     used = f"{full_name!r}"
     if isinstance(is_ours, type) and issubclass(is_ours, Step):

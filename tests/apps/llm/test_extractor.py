@@ -101,7 +101,11 @@ def test_every_step_can_be_a_function():
     np.testing.assert_array_equal(graph.features, [[4], [3]])
     assert graph.feature_names == ("length",)
     described = extractor.describe()["steps"]["decompose"]
-    assert described == {"function": "skdcf.apps.llm.split_sentences"}
+    assert described.pop("splitter") == "sentencex"
+    assert described == {
+        "function": "skdcf.apps.llm.split_sentences",
+        "language": "en",
+    }
 
 
 def test_async_functions_are_awaited():

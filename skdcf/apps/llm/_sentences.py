@@ -1,0 +1,150 @@
+"""Cut a text into sentences, without a model.
+
+The sentences of a line are those of sentencex, which knows the abbreviations of many languages.
+What a line is comes before: a block of code is one claim, and so is each row of a table.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from ..._checks import import_extra
+
+_LANGUAGE = re.compile(r"[a-z]{2,3}")
+_BULLET = re.compile(r"^\s*(?:[-*\u2022]\s+|\d+[.)]\s+)")
+_FENCE = re.compile(r"\s*(`{3,}|~{3,})")
+#: A rule between the rows of a table, or between the parts of a text.
+_RULE = re.compile(
+    r"\s*(?:[|+:\s]*[-=]{2,}[-=|+:\s]*|\|?(?:\s*:?-+:?\s*\|)+[-:\s]*|(?:[-*_]\s*){3,})"
+)
+#: What is not a sentence by itself, but belongs to the one after it: "Step 2.", "M.".
+_NUMBER = re.compile(
+    r"(?:(?:[Ss]tep|[Ss]chritt|[ÉéEe]tape|[Pp]aso|[Cc]ase|[Ff]all|[Pp]art|[Tt]eil)\s+)?\d+[.)]"
+    r"|[A-Z]\."
+)
+#: What is cited by its number, as in "Eq. 4".
+_CITED = re.compile(
+    r"\b(?:[Ee]qs?|[Ss]ecs?|[Tt]hm|[Dd]ef|[Pp]rop|[Ll]em|[Cc]or|[Tt]ab|[Aa]lg)\.\s*$"
+)
+_CLOSES = "$)]}\u00bb\u201d\u2019\"'"
+
+
+def split_sentences(
+    answer: str, problem: str | None = None, *, language: str = "en"
+) -> list[str]:
+    """Cut an answer at its line ends and sentences, without a model.
+
+    In the place of `Decompose`, for answers that state one thing per line or sentence. A
+    fenced block of code and a row of a table are one claim each, and rules are none.
+
+    Parameters
+    ----------
+    answer : str
+        The text to be cut.
+    problem : str, optional
+        Not looked at.
+    language : str
+        ISO 639 code of its language, such as "en" or "de", whose abbreviations end no
+        sentence. It is part of the provenance: for another one than "en" pass
+        ``functools.partial(split_sentences, language="de")`` as ``decompose``.
+
+    Returns
+    -------
+    list of str
+        The claims, in their order.
+
+    Raises
+    ------
+    ValueError
+        If the language is not such a code.
+    ImportError
+        If sentencex is not installed, which the extra ``apps`` brings.
+
+    Examples
+    --------
+    >>> from skdcf.apps.llm import split_sentences
+    >>> split_sentences("Half of 7 is 3.5, says Dr. May. Twice that is 7.\\n- So it is 7")
+    ['Half of 7 is 3.5, says Dr. May.', 'Twice that is 7.', 'So it is 7']
+    """
+    if not isinstance(language, str) or not _LANGUAGE.fullmatch(language):
+        raise ValueError(
+            f"language is {language!r}, but must be a code of ISO 639, such as 'en' or 'de'"
+        )
+    segment = import_extra("sentencex", "apps").segment
+    claims: list[str] = []
+    whole_text = answer.encode(
+        "utf-8", "replace"
+    ).decode()  # without halves of characters
+    for block, is_whole in _blocks(whole_text):
+        claims += [block] if is_whole else _sentences(segment(language, block))
+    return [claim for claim in map(str.strip, claims) if claim]
+
+
+def splitter_of(language: str = "en") -> dict[str, str]:
+    """What cuts a text into sentences, for the provenance of its claims.
+
+    Parameters
+    ----------
+    language : str
+        As in `split_sentences`.
+
+    Returns
+    -------
+    dict of str to str
+    """
+    return {"splitter": "sentencex", "language": language}
+
+
+def _blocks(text: str) -> Iterator[tuple[str, bool]]:
+    """Lines and blocks of code, each with whether it is a claim as a whole."""
+    lines = text.splitlines()
+    rows = _rows_of_tables(lines)
+    fence = ""
+    block: list[str] = []
+    for number, line in enumerate(lines):
+        marks = _FENCE.match(line)
+        if fence:
+            block.append(line)
+            if line.strip().startswith(fence) and not line.strip().strip(fence[0]):
+                yield "\n".join(block), True
+                fence = ""
+        elif marks:
+            fence, block = marks[1], [line]
+        elif not _RULE.fullmatch(line):
+            in_table = number in rows
+            yield line if in_table else _BULLET.sub("", line).strip(), in_table
+    if fence:  # the answer was cut off
+        yield "\n".join(block), True
+
+
+def _rows_of_tables(lines: list[str]) -> set[int]:
+    """Numbers of the lines that are rows: around a rule, or between bars."""
+    rows = set()
+    below = False
+    for number, line in enumerate(lines):
+        is_row = "|" in line and not _RULE.fullmatch(line)
+        if "|" in line and _RULE.fullmatch(line):
+            below = True
+            rows.add(number - 1)
+        elif is_row and (below or line.strip()[0] == line.strip()[-1] == "|"):
+            rows.add(number)
+        else:
+            below = False
+    return rows
+
+
+def _sentences(pieces: list[str]) -> Iterator[str]:
+    """Pieces of a line; one that was cut from its number or within a formula is joined."""
+    sentence = ""
+    for piece in pieces:
+        is_inside = (
+            bool(sentence) and not sentence[-1].isspace() and piece[0] in _CLOSES
+        )
+        is_cited = bool(_CITED.search(sentence)) and piece[0].isdigit()
+        is_begun = bool(_NUMBER.fullmatch(sentence.strip()))
+        if sentence and not (is_inside or is_cited or is_begun):
+            yield sentence
+            sentence = ""
+        sentence += piece
+    yield sentence

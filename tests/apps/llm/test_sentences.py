@@ -1,0 +1,175 @@
+"""Answers are cut into sentences, not at every period."""
+
+import json
+from functools import partial
+
+import numpy as np
+import pytest
+
+pytest.importorskip("sentencex", reason="sentencex is not installed")
+
+from skdcf.apps.cli import main
+from skdcf.apps.llm import ClaimExtractor, split_sentences
+from skdcf.datasets import read_jsonl, write_jsonl
+from skdcf.edges import no_edges
+
+
+@pytest.mark.parametrize(
+    ("language", "sentences"),
+    [
+        ("en", ["Mrs. Okoro owes $2.75, i.e. a lot.", "The U.K. office closed.", "It did!"]),
+        ("en", ["See Fig. 2 and Eq. 4.", "Prof. B. Lee agrees at 10 p.m. sharp."]),
+        ("en", ["Let $y = 0.5$.", "Then $y^2 = 0.25$, vs. 0.5 before."]),
+        ("en", ["Step 1. Add 2 and 3.", "Step 2. Halve it."]),
+        ("en", ["Version 3.11.2 is out.", "It is at example.org/a.b?c=1.", "Use it."]),
+        ("de", ["Er wohnt in der Bahnhofstr. 7.", "Am 9. Mai kam z. B. Herr Dr. Kern."]),
+        ("fr", ["M. Petit est là.", "Il a 3,5 ans."]),
+        ("es", ["El Sr. Ruiz llegó.", "¿Cuándo?", "Ayer."]),
+        ("zh", ["你好。", "我很好\uff01"]),
+        ("en", ["你好。", "我很好\uff01"]),
+        ("ja", ["これは本です。", "そうですか\uff1f"]),
+    ],
+)  # fmt: skip
+def test_sentences_of_many_languages(language, sentences):
+    gap = "" if language in ("zh", "ja") or sentences[0][0] > "\u3000" else " "
+    assert split_sentences(gap.join(sentences), language=language) == sentences
+
+
+@pytest.mark.parametrize(
+    ("answer", "claims"),
+    [
+        ("So:\n```py\nx = 1.\n\ny = 2. # z\n```\nYes. No.",
+         ["So:", "```py\nx = 1.\n\ny = 2. # z\n```", "Yes.", "No."]),
+        ("~~~~\na. b.\n~~~\nc.\n~~~~\nd.", ["~~~~\na. b.\n~~~\nc.\n~~~~", "d."]),
+        ("1. Run:\n   ```\n   ls. \n   ```", ["Run:", "```\n   ls. \n   ```"]),
+        ("Cut off:\n```\na. B. c", ["Cut off:", "```\na. B. c"]),
+        ("| A. b | C |\n|:--|--:|\n| Dr. X. Y | 2. |", ["| A. b | C |", "| Dr. X. Y | 2. |"]),
+        ("Name | Age\n-|-\nA. B. | 5\n\nEnd | of. It.",
+         ["Name | Age", "A. B. | 5", "End | of.", "It."]),
+        ("+---+---+\n| a | b |\n+===+===+\n| c. D | d |", ["| a | b |", "| c. D | d |"]),
+        ("One.\n---\nTwo.\n* * *\nThree.\n=====", ["One.", "Two.", "Three."]),
+        ("- First. Again.\n* Second\n\u2022 Third\n10) Tenth",
+         ["First.", "Again.", "Second", "Third", "Tenth"]),
+        ("2 + 2 = 4\nso it is even", ["2 + 2 = 4", "so it is even"]),
+        ("half \ud83d of it. Two.", ["half ? of it.", "Two."]),
+        ("\n \n", []),
+    ],
+)  # fmt: skip
+def test_code_tables_and_lists(answer, claims):
+    assert split_sentences(answer) == claims
+
+
+@pytest.mark.parametrize("language", ["english", "EN", "", None, 3, "de-AT"])
+def test_a_language_is_a_code(language):
+    with pytest.raises(ValueError, match="language"):
+        split_sentences("One.", language=language)
+
+
+def test_the_language_is_part_of_the_provenance():
+    text = "Er kam am 3. Mai."
+    german = partial(split_sentences, language="de")
+    described = {}
+    for language, function in (("en", split_sentences), ("de", german)):
+        extractor = ClaimExtractor(decompose=function, graph=no_edges, features=[])
+        described[language] = extractor.describe()["steps"]["decompose"]
+        assert described[language] == {
+            "function": "skdcf.apps.llm.split_sentences",
+            "splitter": "sentencex",
+            "language": language,
+        }
+        again = ClaimExtractor.from_description(extractor.describe())
+        assert again.describe() == extractor.describe()
+    graphs = ClaimExtractor(decompose=german, graph=no_edges).transform([("?", text)])
+    assert graphs[0].claims == (text,)
+
+
+def split(tmp_path, *lines, options=()):
+    source, new = tmp_path / "log.jsonl", tmp_path / "new.jsonl"
+    source.write_text("".join(f"{line}\n" for line in lines))
+    status = main(["split", str(source), "-o", str(new), *options])
+    return status, read_jsonl(new) if status == 0 else None
+
+
+def test_the_command_says_what_cut_the_answers(tmp_path, capsys):
+    line = json.dumps({"question": "q", "answer": "Am 9. Mai. Ja.", "mine": 1})
+    for options, language, n in (((), "en", 3), (("--language", "de"), "de", 2)):
+        status, data = split(tmp_path, line, options=options)
+        assert (status, data.graphs.n_claims) == (0, n)
+        made = {"splitter": "sentencex", "language": language}
+        assert data.metadata[0]["extraction"] == made
+        assert data.metadata[0]["mine"] == 1
+    assert (
+        "1 answers cut into 2 sentences; 1 have a question" in capsys.readouterr().err
+    )
+    assert split(tmp_path, line, options=("--language", "german"))[0] == 2
+    run = json.dumps({"task": 1, "messages": [{"role": "assistant", "content": "Hi."}]})
+    assert split(tmp_path, run, options=("--runs", "--language", "de"))[0] == 2
+    assert "--language" in capsys.readouterr().err
+
+
+def test_another_language_is_another_extraction(tmp_path, capsys):
+    """A filter that was calibrated on German sentences refuses others."""
+    lines = [
+        json.dumps({"question": f"q{i}", "answer": f"Zahl {i}. Am 3. Mai."})
+        for i in range(60)
+    ]
+    files = {}
+    rng = np.random.default_rng(0)
+    for language in ("de", "en"):
+        status, data = split(tmp_path, *lines, options=("--language", language))
+        assert status == 0
+        table = data.graphs.replace_features(rng.random((data.graphs.n_claims, 1)))
+        labels = rng.integers(0, 2, data.graphs.n_claims)
+        path = tmp_path / f"{language}.jsonl"
+        files[language] = write_jsonl(path, table, labels, metadata=data.metadata)
+    model = str(tmp_path / "m.skops")
+    assert main(["fit", str(files["de"]), "-o", model, "--alpha", "0.3"]) == 0
+    assert main(["filter", model, str(files["de"]), "-o", str(tmp_path / "x")]) == 0
+    capsys.readouterr()
+    assert main(["filter", model, str(files["en"]), "-o", "-"]) == 2
+    assert "language" in capsys.readouterr().err
+
+
+HALF = '{"claims": ["whole", "cut \\ud83d"], "edges": [], "features": [[1], [2]]}'
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        HALF,
+        HALF.replace("\\ud83d", "\\uDE00"),
+        HALF.replace('"edges"', '"context": ["half \\ud83d"], "edges"'),
+        HALF.replace('"edges"', '"metadata": {"k\\udc00": "\\ud83d\\ud83d"}, "edges"'),
+    ],
+)
+def test_half_a_character_is_replaced_with_the_number_of_its_line(tmp_path, line):
+    path = tmp_path / "a.jsonl"
+    whole = HALF.replace("\\ud83d", "\\ud83d\\ude00")
+    path.write_text(f"{whole}\n{line}\n")
+    with pytest.warns(UnicodeWarning, match=r"a\.jsonl, line 2: .*ud") as told:
+        data = read_jsonl(path)
+    assert len(told) == 1
+    assert data.graphs.claims.tolist()[:2] == ["whole", "cut \U0001f600"]
+    assert (
+        data.graphs.claims[3].startswith("cut \ufffd") or "k\ufffd" in data.metadata[1]
+    )
+    for graph in data.graphs:
+        json.dumps(graph.to_dict(), ensure_ascii=False).encode()
+
+
+def test_commands_go_on_where_half_a_character_was(tmp_path, capsys):
+    lines = [
+        json.dumps({"claims": [f"whole {i}", f"cut {i} \ud83d"], "edges": [],
+                    "features": [[1], [i % 5]], "labels": [1, i % 2]})
+        for i in range(40)
+    ]  # fmt: skip
+    path, model = tmp_path / "a.jsonl", str(tmp_path / "m.skops")
+    path.write_text("\n".join(lines))
+    assert main(["fit", str(path), "-o", model, "--alpha", "0.3"]) == 0
+    out = tmp_path / "texts"
+    assert main(["filter", model, str(path), "-o", str(out), "--text"]) == 0
+    assert "whole" in out.read_text("utf-8")
+    table = tmp_path / "claims.csv"
+    assert main(["label", str(path), "--no-page", "--csv", str(table)]) == 0
+    assert "cut 7 \ufffd" in table.read_text("utf-8-sig")
+    assert "40 lines" in capsys.readouterr().err

@@ -92,6 +92,7 @@ def messages_of_spans(spans: Any) -> list[Any]:
         if _is_tool(span) and (owner is None or id(owner) in of_agent)
     ]
     _refuse_unseen_tools(tools, longest)
+    _refuse_lost_calls(own, longest)
     return longest
 
 
@@ -221,6 +222,28 @@ def _refuse_unseen_tools(tools, messages):
                 f"the tool {name!r} ran (span {span.id}), but no message holds the call "
                 f"{known!r}: the messages of the spans are not the whole run"
             )
+
+
+def _refuse_lost_calls(spans, messages):
+    """ValueError if a call that another span holds is in no message of the run."""
+    known = {id for id, _ in _calls_in(messages)}
+    for span in spans:
+        for id, name in _calls_in(span.messages):
+            if id not in known:
+                raise ValueError(
+                    f"span {span.id} calls the tool {name!r} ({id!r}), but the span with the most "
+                    "messages does not hold this call: its messages are not the whole run"
+                )
+
+
+def _calls_in(messages):
+    """The ids and names of the calls in messages of parts."""
+    for message in messages:
+        parts = message.get("parts") if isinstance(message, Mapping) else None
+        calls = [p for p in parts or () if isinstance(p, Mapping) and "id" in p]
+        for call in calls:
+            if call.get("type") == "tool_call" and call["id"] is not None:
+                yield str(call["id"]), call.get("name")
 
 
 def _nothing_found(spans):

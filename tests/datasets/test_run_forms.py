@@ -490,6 +490,34 @@ def test_a_tool_that_ran_without_a_call_is_named():
         claims_of([spans[0], nameless])
 
 
+def test_a_call_that_only_another_span_holds_is_named():
+    """Some instrumentations leave calls out of the input of the next request."""
+    spans = [span("a", input=SHORT, output=[CALL]), span("b", input=SHORT, output=LAST)]
+    with pytest.raises(ValueError, match=r"'log'.*'t'"):
+        claims_of(spans)
+
+
+def test_tools_below_the_spans_of_the_model():
+    """The agent's own span may hold no messages, and its tools may lie below its model."""
+    spans = [
+        span("i", operation="invocation"),
+        span("a", "i", "invoke_agent"),
+        span("c", "a", "call_llm"),
+        span("g", "c", "generate_content", input=SHORT, output=[CALL]),
+        span("t", "g", "execute_tool", **TOOL),
+        span("h", "c", "generate_content", input=[*SHORT, CALL, ANSWER], output=LAST),
+    ]
+    assert claims_of(spans) == STEPS
+
+
+def test_answers_of_which_the_call_was_stripped_are_refused():
+    """Parts of tools that became text name no call."""
+    answer = json.dumps([{"type": "tool-result", "toolCallId": "t", "output": "7"}])
+    messages = [*SHORT, part("assistant", "I look."), part("tool", answer)]
+    with pytest.raises(ValueError, match="message 2"):
+        claims_of([span("a", input=messages, output=LAST)])
+
+
 @pytest.mark.parametrize("structured", [False, True])
 @pytest.mark.parametrize("kind", ["file", "list of files", "the run itself", "scopes"])
 def test_whole_files_of_otlp(structured, kind):

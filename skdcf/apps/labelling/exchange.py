@@ -35,7 +35,7 @@ LABEL_STUDIO_CONFIG = """<View>
 </View>"""
 
 #: What spreadsheets take for the beginning of a formula.
-_FORMULA = tuple("=+-@\t\r")
+_FORMULA = tuple("=+-@\t\r\n\uff1d\uff0b\uff0d\uff20")  # of any width
 _VERDICT = {"from_name": "verdict", "to_name": "claim", "type": "choices"}
 
 
@@ -157,8 +157,13 @@ def _chosen(annotation, found):
     words = set()
     for choice in annotation.get("result") or ():
         name = choice.get("from_name")
-        if name == "verdict":
-            words |= {*((choice.get("value") or {}).get("choices") or ())}
+        value = choice.get("value") or {}
+        if name == "verdict" and value.get("choices"):
+            words |= {*value["choices"]}
+        elif name == "verdict":
+            found[
+                f'results of "verdict" without choices, but with {sorted(value)}'
+            ] += 1
         else:
             found[f'results of the control "{name}"'] += 1
     if not annotation.get("result"):

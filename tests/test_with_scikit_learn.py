@@ -44,7 +44,7 @@ def scored(scoring):
     )
 
 
-NO_TABLE = "a GraphBatch is no table of numbers"
+NO_TABLE = "a GraphBatch is not a table of numbers"
 ROWS = {
     "permutation_importance": (
         lambda: permutation_importance(CF, GRAPHS, LABELS),

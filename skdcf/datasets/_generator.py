@@ -142,7 +142,7 @@ def _made(batch, labels, names, descr, return_X_y):
     if return_X_y:
         return batch, labels
     columns = {"groups": np.arange(len(batch)), "feature_names": names, "DESCR": descr}
-    return Bunch(graphs=batch, labels=labels, **columns)
+    return Bunch(graphs=batch, labels=labels, data=batch, target=labels, **columns)
 
 
 def _draw_edges(rng, setting, type_of, sizes):

@@ -213,9 +213,12 @@ def as_bunch(rows: list[Problem], dropped: Sequence[Any] = ()) -> Bunch:
         )
     small = all(type(group) is int and abs(group) < 2**63 for group in groups)
     of = np.int64 if small else object
+    listed = _column(labels, LabelList)
     return Bunch(
         graphs=batch,
-        labels=_column(labels, LabelList),
+        labels=listed,
+        data=batch,
+        target=listed,
         groups=_column(groups) and np.fromiter(groups, of, len(groups)),
         masks=_column(masks),
         metadata=_column(metadata),

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from copy import copy, deepcopy
 from dataclasses import KW_ONLY, replace
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Literal, Never, Self, TypeAlias, overload
 
 import numpy as np
@@ -163,7 +164,11 @@ class ConformalFilter(Settings):
     # ---------------------------------------------------------------- fit and calibrate
 
     def fit(
-        self, X: Problems, y: Labels, groups: Groups = None, **others: Never
+        self,
+        X: Problems,
+        y: Labels | None = None,
+        groups: Groups = None,
+        **others: Never,
     ) -> Self:
         """Train columns and scorer if they learn, then calibrate on problems held out.
 
@@ -205,14 +210,27 @@ class ConformalFilter(Settings):
             As in `calibrate`, and if no claim is labelled false.
         """
         if others:
+            if get_close_matches(next(iter(others)), ["groups"]):
+                raise TypeError(
+                    f"fit takes X, y and groups, not {next(iter(others))}: did you mean groups?"
+                )
             raise TypeError(
                 f"fit takes X, y and groups, and no {' or '.join(others)}. Weights of problems "
                 "are part of the promise, guarantee=NoFalseClaim(weight=...), and of the mean "
                 "that score returns, score(X, y, sample_weight=...)"
             )
+        self._require(y)
         with unchanged_on_error(self):
             _fit.fit_together([self], X, y, groups)
             return self
+
+    def _require(self, y):
+        """ValueError if there are no labels."""
+        if y is None:
+            raise ValueError(
+                f"{type(self).__name__} requires y to be passed, but the target y is None: it is "
+                "calibrated on problems whose claims are labelled"
+            )
 
     def fit_levels(
         self,
@@ -248,7 +266,9 @@ class ConformalFilter(Settings):
         _fit.fit_together(filters, X, y, groups)
         return filters
 
-    def calibrate(self, X: Problems, y: Labels, groups: Groups = None) -> Self:
+    def calibrate(
+        self, X: Problems, y: Labels | None = None, groups: Groups = None
+    ) -> Self:
         """Calibrate again, on problems of the caller's; scorer and columns stay.
 
         Of each question one answer calibrates, and of the questions the smallest number
@@ -284,6 +304,7 @@ class ConformalFilter(Settings):
             claim than alpha allows for.
         """
         self.validate()
+        self._require(y)
         with unchanged_on_error(self):
             part = self._labelled_part(X, y, groups)
             return self._store(part, fewest=True)

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn import config_context
 from sklearn.base import BaseEstimator, clone, is_classifier
-from sklearn.model_selection import GroupKFold, check_cv
+from sklearn.model_selection import GroupKFold, PredefinedSplit, check_cv
 from sklearn.utils import _safe_indexing, check_random_state, get_tags
 
 from .._checks import check_alpha
@@ -45,7 +45,8 @@ class CalibratedSearch(BaseEstimator):
     ----------
     search : GridSearchCV or another search of scikit-learn
         A search around a filter. It is cloned, and stays unfitted. An integer ``cv``
-        stands for folds that keep the answers to a question together.
+        stands for folds that keep the answers to a question together. A PredefinedSplit or
+        a list of splits is one of all problems, from which those held out are taken.
     calibration_size : float or int, optional
         Share or number of the questions that only calibrate. None is what the filter
         would hold out by itself.
@@ -121,7 +122,7 @@ class CalibratedSearch(BaseEstimator):
         with warnings.catch_warnings():  # the thresholds meant are replaced below
             warnings.simplefilter("ignore", CalibrationWarning)
             best, search = choose(
-                self.search, searched[0], searched[1], questions[rest]
+                self.search, searched[0], searched[1], questions[rest], rest, len(batch)
             )
             best.set_params(calibration_size=1).fit(*searched, asked[0])
         count_as_trained(best, searched[0], asked[0])
@@ -225,8 +226,8 @@ def _check_scoring(scoring):
             )
 
 
-def choose(search, X, y, questions):
-    """The best settings, as an unfitted filter, and the fitted search.
+def choose(search, X, y, questions, rows=None, n_problems=None):
+    """Return the best settings, as an unfitted filter, and the fitted search.
 
     Parameters
     ----------
@@ -234,6 +235,9 @@ def choose(search, X, y, questions):
     X, y
         Problems and labels.
     questions : ndarray of int, shape (n_problems,)
+    rows, n_problems
+        Positions of these problems among those that ``search.cv`` was made for, and the
+        number of those.
     """
     check_search(search)
     search, filter = clone(search), search.estimator
@@ -242,8 +246,12 @@ def choose(search, X, y, questions):
     has_groups = groups is not False
     if has_groups and (cv is None or isinstance(cv, Integral)):
         cv = GroupKFold(cv or 5)
-    cv = check_cv(cv, y, classifier=is_classifier(filter))
-    search.cv = [*cv.split(X, y, *([questions] if has_groups else []))]
+    if isinstance(cv, (PredefinedSplit, list, tuple)):
+        rows = np.arange(len(questions)) if rows is None else rows
+        search.cv = _predefined(cv, rows, n_problems or len(rows))
+    else:
+        cv = check_cv(cv, y, classifier=is_classifier(filter))
+        search.cv = [*cv.split(X, y, *([questions] if has_groups else []))]
     if search.refit is True:
         search.refit = False  # the caller fits what was chosen
     with config_context(enable_metadata_routing=True):  # for the filters in the search
@@ -251,6 +259,29 @@ def choose(search, X, y, questions):
         with reason_sent_with(search):
             search.fit(X, y, groups=groups)
     return clone(filter).set_params(**search.best_params_), search
+
+
+def _predefined(cv, rows, n_problems):
+    """Return splits that name positions among all problems as positions among some rows."""
+    if isinstance(cv, PredefinedSplit):
+        if len(cv.test_fold) != n_problems:
+            raise ValueError(
+                f"cv is a PredefinedSplit of {len(cv.test_fold)} problems, but there are "
+                f"{n_problems}"
+            )
+        cv = cv.split()
+    position = np.full(n_problems, -1)
+    position[rows] = np.arange(len(rows))
+    splits = []
+    for split in cv:
+        train, test = (position[part][position[part] >= 0] for part in split)
+        if not (len(train) and len(test)):
+            raise ValueError(
+                "the calibration problems were drawn first, and a split in cv has no problem "
+                "left to train or to test on: use larger folds, or another random_state"
+            )
+        splits.append((train, test))
+    return splits
 
 
 def _taken(groups, rows):

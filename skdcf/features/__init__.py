@@ -14,7 +14,7 @@ from ._sets import (
     reasoning_features,
 )
 from ._text import TextFeatures
-from ._transformers import GraphUnion as GraphUnion
+from ._transformers import GraphUnion
 from .columns import ClaimTransformer
 
 __all__ = [
@@ -24,6 +24,7 @@ __all__ = [
     "DomainIndicators",
     "FrequencyFeature",
     "GraphFeatures",
+    "GraphUnion",
     "MetadataIndicators",
     "PairFeature",
     "SemanticFeatures",
@@ -36,4 +37,4 @@ __all__ = [
 ]
 
 # Classes that files of filters hold; `reasoning_features` makes them.
-__saved__: list[str] = ["GraphUnion", "OptionFeatures"]
+__saved__: list[str] = ["OptionFeatures"]

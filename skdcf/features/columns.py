@@ -272,18 +272,22 @@ def table_of(step: Any, batch: GraphBatch) -> Any:
     Raises
     ------
     ValueError
-        If the problems have no columns.
+        If the problems have no columns, or the transformer contains one of graphs.
     """
+    params = step.get_params().values() if hasattr(step, "get_params") else ()
+    if graph_steps := [p for p in params if isinstance(p, GraphTransformer)]:
+        raise ValueError(
+            f"{type(step).__name__} joins tables, but its {type(graph_steps[0]).__name__} "
+            "returns graphs. In a pipeline each step adds its columns: "
+            f"make_pipeline({', '.join(map(repr, graph_steps))})"
+        )
     if batch.features is None:
         raise ValueError(
             f"{step!r} needs columns, but the problems have none yet: put a transformer "
             "that makes some in front of it, such as reasoning_features()"
         )
-    transformers = (
-        [step, *step.get_params().values()] if hasattr(step, "get_params") else []
-    )
     if batch.feature_names and any(
-        isinstance(p, ColumnTransformer) for p in transformers
+        isinstance(p, ColumnTransformer) for p in (step, *params)
     ):
         try:
             from pandas import DataFrame

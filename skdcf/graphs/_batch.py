@@ -299,10 +299,12 @@ class GraphBatch(Structure, Sequence[ReasoningGraph]):
     def __array__(self, dtype: Any = None, copy: Any = None) -> NDArray[Any]:
         if dtype is None or np.dtype(dtype) != object:
             raise TypeError(
-                "a GraphBatch is no table of numbers. What learns from columns belongs inside "
-                "of the filter, which applies it to the claims: HardCF(features="
-                "StandardScaler()) or HardCF(BaggingClassifier()). What shuffles columns is "
-                "skdcf.inspection.permutation_importance. list(batch) is a list of graphs"
+                "a GraphBatch is not a table of numbers. A FeatureUnion joins tables: in "
+                "make_pipeline(GraphFeatures(), TextFeatures()) each step adds its columns. "
+                "What learns from columns belongs inside of the filter, which applies it to the "
+                "claims: HardCF(features=StandardScaler()) or HardCF(BaggingClassifier()). What "
+                "shuffles columns is skdcf.inspection.permutation_importance. list(batch) is a "
+                "list of graphs"
             )
         return np.fromiter(self, dtype=object, count=len(self))
 

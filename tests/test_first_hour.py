@@ -1,0 +1,136 @@
+"""What a person who knows scikit-learn tries first: it works, or the error says what does."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV, PredefinedSplit
+from sklearn.pipeline import FeatureUnion, make_pipeline, make_union
+
+from skdcf import CoherentConformalFilter, HardCF, IndependentFactuality, ReasoningGraph
+from skdcf.datasets import (
+    make_reasoning_graphs,
+    make_word_problems,
+    read_jsonl,
+    write_jsonl,
+)
+from skdcf.evaluation import CalibratedSearch, compare_filters
+from skdcf.features import GraphFeatures, GraphUnion, TextFeatures
+
+GRAPHS, Y = make_reasoning_graphs(90, random_state=0, return_X_y=True)
+UNION = FeatureUnion([("a", GraphFeatures()), ("b", TextFeatures())])
+PIPELINE = r"make_pipeline\(GraphFeatures\(\), TextFeatures\(\)\)"
+
+
+def test_a_feature_union_of_graph_transformers_names_the_pipeline():
+    problems = make_word_problems(60)
+    for X in (problems.graphs, GRAPHS):
+        with pytest.raises(ValueError, match=f"FeatureUnion.*{PIPELINE}"):
+            HardCF(features=UNION).fit(X, problems.labels if X is not GRAPHS else Y)
+    # Here scikit-learn speaks first, except that old versions make an array of the graphs.
+    with pytest.raises((ValueError, TypeError), match=f"1 dimensions|{PIPELINE}"):
+        make_pipeline(UNION, HardCF()).fit(problems.graphs, problems.labels)
+
+
+def test_the_pipeline_and_the_union_of_graphs_have_all_columns():
+    problems = make_word_problems(60)
+    columns = make_pipeline(GraphFeatures(), TextFeatures())
+    cf = HardCF(features=columns, alpha=0.3, random_state=0)
+    names = list(cf.fit(problems.graphs, problems.labels).get_feature_names_out())
+    union = GraphUnion(UNION.transformer_list).fit(problems.graphs)
+    assert names == union.get_feature_names_out().tolist()
+    # Transformers of tables are what a FeatureUnion joins.
+    tables = make_union("passthrough", "passthrough")
+    HardCF(features=tables, alpha=0.3, random_state=0).fit(GRAPHS, Y)
+
+
+@pytest.mark.parametrize(
+    "filter", [HardCF(0), IndependentFactuality(), CoherentConformalFilter()]
+)
+def test_what_is_missing_in_a_call_is_named_with_the_class(filter):
+    name = type(filter).__name__
+    for method in ("fit", "calibrate"):
+        with pytest.raises(ValueError, match=f"{name}.*y"):
+            getattr(clone(filter), method)(GRAPHS)
+    with pytest.raises(TypeError, match=r"group.*did you mean groups"):
+        filter.fit(GRAPHS, Y, group=np.arange(90))
+    with pytest.raises(TypeError, match="sample_weight") as caught:
+        filter.fit(GRAPHS, Y, sample_weight=np.ones(90))
+    assert "did you mean" not in str(caught.value)
+
+
+SPLITS = {
+    "three folds": PredefinedSplit(np.arange(90) % 3),
+    "one fold": PredefinedSplit(np.where(np.arange(90) < 60, -1, 0)),
+    "most are folds": PredefinedSplit(
+        np.where(np.arange(90) < 20, -1, np.arange(90) % 4)
+    ),
+    "positions": [
+        (np.arange(45), np.arange(45, 90)),
+        (np.arange(45, 90), np.arange(45)),
+    ],
+}
+
+
+@pytest.mark.parametrize("name", SPLITS)
+def test_a_calibrated_search_keeps_predefined_splits(name):
+    cv = SPLITS[name]
+    search = GridSearchCV(HardCF(0, alpha=0.3), {"scorer": [0, 1]}, cv=cv)
+    fitted = CalibratedSearch(search, random_state=0).fit(GRAPHS, Y)
+    pairs = list(cv if isinstance(cv, list) else cv.split())
+    assert fitted.search_.n_splits_ == len(pairs)
+    # Each problem of the search is where the split of all problems has it.
+    questions = np.arange(90)
+    rest, held = fitted._divide(questions, search.estimator)
+    for (train, test), (train_of_all, test_of_all) in zip(
+        fitted.search_.cv, pairs, strict=True
+    ):
+        assert set(rest[train]) == set(train_of_all) - set(held)
+        assert set(rest[test]) == set(test_of_all) - set(held)
+
+
+def test_a_predefined_split_of_other_problems_is_refused():
+    search = GridSearchCV(
+        HardCF(0), {"scorer": [0, 1]}, cv=PredefinedSplit([0, 1] * 10)
+    )
+    with pytest.raises(ValueError, match=r"cv.*20.*90"):
+        CalibratedSearch(search, random_state=0).fit(GRAPHS, Y)
+    with pytest.raises(ValueError, match=r"cv.*20"):
+        compare_filters({"search": search}, GRAPHS, Y, [0.3])
+    none_left = PredefinedSplit(np.where(np.arange(90) < 89, -1, 0))
+    for seed in range(20):
+        search.set_params(cv=none_left)
+        held = CalibratedSearch(search, random_state=seed)._divide(
+            np.arange(90), HardCF()
+        )[1]
+        if 89 in held:
+            with pytest.raises(ValueError, match="cv"):
+                CalibratedSearch(search, random_state=seed).fit(GRAPHS, Y)
+            return
+
+
+def test_data_sets_have_data_and_target(tmp_path):
+    write_jsonl(tmp_path / "log.jsonl", GRAPHS, labels=Y)
+    for problems in (
+        make_reasoning_graphs(5),
+        make_word_problems(5),
+        read_jsonl(tmp_path / "log.jsonl"),
+    ):
+        assert problems.data is problems.graphs
+        assert problems.target is problems.labels
+        assert len(problems.data) == len(problems.target)
+
+
+def test_a_series_of_labels_is_read():
+    plain = HardCF(0, alpha=0.3).fit(GRAPHS, Y).threshold_
+    for labels in (pd.Series(list(Y)), pd.Series(list(Y), index=np.arange(90)[::-1])):
+        assert HardCF(0, alpha=0.3).fit(GRAPHS, labels).threshold_ == plain
+        assert (
+            HardCF(0, alpha=0.3).fit(pd.Series(list(GRAPHS)), labels).threshold_
+            == plain
+        )
+
+
+def test_a_single_graph_is_told_from_a_list():
+    with pytest.raises(ValueError, match=r"single ReasoningGraph.*\[graph\]"):
+        HardCF(0).fit(ReasoningGraph([[1.0]]), [[1]])

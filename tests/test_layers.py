@@ -146,7 +146,7 @@ TAKEN = {
     ),
     "graphs.sources": "KINDS SOURCES UNSURE iterate_sources read_sources unsure_claims",
     "guarantees": "Overlapping PathRisks PerGroup refuse_dependence",
-    "guards": "known_to_priors refuse_known_questions",
+    "guards": ("known_to_priors refuse_known_questions warn_of_labels_among_columns"),
     "apps.labelling": "exchange",
     "apps.labelling.sources": "LabelSource WORDS get_label_sources set_label_sources",
     "apps.llm": (

@@ -27,7 +27,7 @@ from ..features.columns import columns_require_fit, fit_columns
 from ..graphs.hashes import Hashes
 from ..graphs.problems import hashes_of
 from ..graphs.sources import read_sources
-from ..guards import refuse_known_questions
+from ..guards import refuse_known_questions, warn_of_labels_among_columns
 from ..scorers import FitTask, Scorer
 from ..scorers.resolve import as_scorer, scorer_requires_fit
 from ..training.splitting import hold_out, holdout_count, number_groups
@@ -155,6 +155,7 @@ def fit_together(filters, X, y, groups):
         _fit_columns(first, fit, _unlabelled(fit.view))
         fit.learning = fit.scorer is None or scorer_requires_fit(fit.scorer)
     _warn_of_no_errors(fit)
+    warn_of_labels_among_columns(fit.view.passed, fit.view.labels)
     for filters_of_split in _share_split(filters, fit):
         _take_over(filters_of_split, first)
         _fit_split(filters_of_split, fit)

@@ -86,7 +86,6 @@ OF_THE_ROOM = {
     "test_extras.py": "the packages that the command looks for",
     "test_messages.py": "the words of a door stand in a table of the package",
     "test_ancestors.py": "bounds between small and large problems, set to be crossed",
-    "test_attacks.py": "the margin is taken away, so that the test is seen to fail",
     "test_drawing.py": "places on the canvas, and the few functions behind all pages",
     "test_agreement.py": "what is read of one text; columns are means of many",
     "test_arithmetic.py": "what is read of one text; columns are counts of many",
@@ -122,8 +121,9 @@ TAKEN = {
     "datasets.runs": "answers_of_other_runs read_beginning read_run",
     "estimators": (
         "CoherentConformalFilter Filter PROMISED SingleFeatureCF accept_provenance at_level "
-        "calibrated_masks compare_provenance count_as_trained decide largest_risks passing_answers "
-        "provenance_of reason_in_force reason_sent_with refuse_without_hazards shown_masks"
+        "calibrated_masks compare_provenance count_as_trained decide fit_levels largest_risks "
+        "passing_answers provenance_of reason_in_force reason_sent_with refuse_without_hazards "
+        "shown_masks"
     ),
     "evaluation.compare": "seeded",
     "exceptions": "ParameterWarning",
@@ -146,7 +146,22 @@ TAKEN = {
     ),
     "graphs.sources": "KINDS SOURCES UNSURE iterate_sources read_sources unsure_claims",
     "guarantees": "Overlapping PathRisks PerGroup refuse_dependence",
-    "guards": ("known_to_priors refuse_known_questions warn_of_labels_among_columns"),
+    "guards": "at_calibrate at_fit at_scores at_use",
+    "guards.judges": "name_errors",
+    "guards.levels": "level_in_force level_of warn_of_level",
+    "guards.overlap": "count_as_trained refuse_trained",
+    "guards.presence": "without_unknown_edges",
+    "guards.priors": "known_to_priors refuse_known_questions",
+    "guards.provenance": (
+        "accept_provenance compare_provenance join_origins provenance_of reason_in_force "
+        "reason_sent_with"
+    ),
+    "guards.rounding": "below_copies nearly_equal raised single_columns",
+    "guards.settings": (
+        "described described_guarantee refuse_changed refuse_unused refuse_without_theory "
+        "settings_of"
+    ),
+    "guards.verdicts": "with_missing_verdicts",
     "apps.labelling": "exchange",
     "apps.labelling.sources": "LabelSource WORDS get_label_sources set_label_sources",
     "apps.llm": (
@@ -402,6 +417,26 @@ def test_files_named_in_the_docstrings_of_modules_exist(checkout):
         for name in re.findall(r"`(_\w+)`", docstring):
             defined = re.search(rf"^(?:class |def |){name}\b", text, re.MULTILINE)
             assert (path.parent / f"{name}.py").exists() or defined, (path, name)
+
+
+def test_each_list_of_guards_is_called_from_one_place():
+    """Who guards something finds the place, and nothing is checked twice or never."""
+    lists = TAKEN["guards"].split()
+    calls = [
+        node.func.attr
+        for path in python_files()
+        for node in ast.walk(tree_of(path))
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and ast.unparse(node.func.value) == "guards"
+    ]
+    assert sorted(calls) == sorted(lists)
+
+
+def test_guards_are_called_by_the_estimators_alone():
+    assert {room(p) for p in python_files() if "guards" in rooms_imported(p)} == {
+        "estimators"
+    }
 
 
 def test_maths_without_sklearn():

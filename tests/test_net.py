@@ -11,6 +11,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.preprocessing import FunctionTransformer
 
 from skdcf import GraphBatch, HardCF, IndependentFactuality, ReasoningGraph
+from skdcf.estimators import fit_levels
 from skdcf.exceptions import CalibrationWarning, GuaranteeWarning
 from skdcf.guarantees import ExpectedFalse, NoFalseClaim
 from skdcf.inspection import explain
@@ -598,7 +599,7 @@ def test_levels_that_share_a_split_share_the_columns_that_are_learnt_there():
     X, y = numbered(80)
     settings = {"features": PCA(1), "calibration_size": 0.5, "random_state": 0}
     levels = [0.1, 0.3]
-    filters = HardCF(0, **settings).fit_levels(X, y, levels)
+    filters = fit_levels(HardCF(0, **settings), X, y, levels)
     for alpha, cf in zip(levels, filters, strict=True):
         alone = HardCF(0, alpha=alpha, **settings).fit(X, y)
         assert cf.threshold_ == alone.threshold_

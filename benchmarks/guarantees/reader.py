@@ -24,6 +24,7 @@ from benchmarks import GUIDE
 from benchmarks.pages.figures import plt
 from benchmarks.real_data import load
 from skdcf import CoherentConformalFilter, GraphBatch
+from skdcf.estimators import fit_levels
 from skdcf.exceptions import CalibrationWarning, LabelWarning
 from skdcf.features import ContextFeatures, reasoning_features
 from skdcf.graphs import question_groups
@@ -74,8 +75,8 @@ def halves(problems, seed):
     cut = GroupShuffleSplit(1, train_size=0.5, random_state=seed)
     train, test = next(cut.split(groups, groups=groups))
     cf = CoherentConformalFilter(random_state=seed)
-    filters = cf.fit_levels(
-        graphs[train], [labels[i] for i in train], ALPHAS, groups=groups[train]
+    filters = fit_levels(
+        cf, graphs[train], [labels[i] for i in train], ALPHAS, groups=groups[train]
     )
     truth = [labels[i] for i in test]
     rows = [count(f.predict(graphs[test]), truth) for f in filters]

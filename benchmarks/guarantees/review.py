@@ -18,6 +18,7 @@ from sklearn.model_selection import GroupShuffleSplit
 from skdcf import CoherentConformalFilter
 from skdcf.apps.labelling import ReviewOrder, review_curve
 from skdcf.datasets import fetch_felm, fetch_process_bench
+from skdcf.estimators import fit_levels
 from skdcf.features import reasoning_features
 from skdcf.graphs import question_groups
 
@@ -50,8 +51,12 @@ def main(splits):
         cut = GroupShuffleSplit(splits, train_size=0.5, random_state=0)
         rows = {alpha: [] for alpha in ALPHAS}
         for seed, (train, test) in enumerate(cut.split(groups, groups=groups)):
-            filters = CoherentConformalFilter(random_state=seed).fit_levels(
-                graphs[train], [data.labels[i] for i in train], ALPHAS, groups[train]
+            filters = fit_levels(
+                CoherentConformalFilter(random_state=seed),
+                graphs[train],
+                [data.labels[i] for i in train],
+                ALPHAS,
+                groups[train],
             )
             truth = [data.labels[i] for i in test]
             for alpha, filter in zip(ALPHAS, filters, strict=True):

@@ -27,7 +27,7 @@ from benchmarks.methods import AUTO, LOGISTIC, NEYMAN_PEARSON, compared
 from benchmarks.real_data import SETS, agreement, base, load
 from benchmarks.retention.few_labels import split
 from benchmarks.saving import SEED, fewer, halves, options, wanted, write
-from skdcf import CoherentConformalFilter
+from skdcf import CoherentConformalFilter, estimators
 from skdcf.evaluation import fit_levels
 from skdcf.exceptions import CalibrationWarning
 from skdcf.graphs import pack_labels
@@ -60,7 +60,7 @@ def coverage_cell(filter, X, labels, groups, parts, seed):
     train, rest = parts
     fresh = clone(filter).set_params(calibration_size=1, random_state=seed)
     y = [labels[i] for i in train]
-    fitted = fresh.fit_levels(X[train], y, LEVELS, groups[train])
+    fitted = estimators.fit_levels(fresh, X[train], y, LEVELS, groups[train])
     draws = GroupShuffleSplit(N_DRAWS, test_size=0.5, random_state=seed)
     draws = list(draws.split(rest, groups=groups[rest]))
     seen = np.zeros((len(LEVELS), len(rest)), dtype=int)

@@ -27,6 +27,7 @@ from benchmarks import RESULTS
 from benchmarks.guarantees.reader import problems_of
 from benchmarks.retention.frailty import FrailMixture
 from skdcf import CoherentConformalFilter
+from skdcf.estimators import fit_levels
 from skdcf.metrics import leave_one_out
 from skdcf.scorers import (
     ClassifierScorer,
@@ -107,7 +108,7 @@ def one_half(problems, variant, seed):
         cf = CoherentConformalFilter(
             VARIANTS[variant](), calibration_size=1, random_state=seed, ties="jitter"
         )
-        filters = cf.fit_levels(*known, ALPHAS, groups=groups[first])
+        filters = fit_levels(cf, *known, ALPHAS, groups=groups[first])
         reports = [
             leave_one_out(
                 filter,

@@ -1,17 +1,18 @@
 """The filters, as estimators of scikit-learn."""
 
+from ..guards.overlap import count_as_trained as count_as_trained
+from ..guards.provenance import accept_provenance as accept_provenance
+from ..guards.provenance import compare_provenance as compare_provenance
+from ..guards.provenance import provenance_of as provenance_of
+from ..guards.provenance import reason_in_force as reason_in_force
+from ..guards.provenance import reason_sent_with as reason_sent_with
 from ._chance import refuse_without_hazards as refuse_without_hazards
 from ._filter import PROMISED as PROMISED
-from ._filter import calibrated_masks as calibrated_masks
-from ._fit import at_level as at_level
+from ._levels import at_level as at_level
+from ._levels import calibrated_masks as calibrated_masks
+from ._levels import fit_levels as fit_levels
 from ._online import decide as decide
 from ._online import largest_risks as largest_risks
-from ._origin import accept_provenance as accept_provenance
-from ._origin import compare_provenance as compare_provenance
-from ._origin import count_as_trained as count_as_trained
-from ._origin import provenance_of as provenance_of
-from ._origin import reason_in_force as reason_in_force
-from ._origin import reason_sent_with as reason_sent_with
 from ._parts import CalibrationPart as CalibrationPart
 from ._presets import BoostedIndependentFactuality as BoostedIndependentFactuality
 from ._presets import CoherentConformalFilter as CoherentConformalFilter

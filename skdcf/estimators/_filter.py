@@ -1,7 +1,7 @@
 """The filter: one class, whose presets differ in their defaults.
 
-How it is fitted stands in ``_fit``, how problems come in, in ``_validation``, and what they are
-compared with in ``_origin``. A decision goes through this file from `ConformalFilter._look`
+How it is fitted stands in ``_fit``, how it is calibrated in ``_calibrate``, and what protects
+the guarantee in `skdcf.guards`. A decision goes through this file from `ConformalFilter._look`
 over `ConformalFilter._claims` to `ConformalFilter._margin`.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from copy import copy, deepcopy
+from copy import copy
 from dataclasses import KW_ONLY, replace
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Literal, Never, Self, TypeAlias, overload
@@ -20,55 +20,30 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import ClassifierTags
 from sklearn.utils.validation import check_is_fitted
 
-from .._checks import check_alpha, check_choice, check_weights, reduced, warn
+from .. import guards
+from .._checks import check_alpha, check_choice, check_weights, reduced
 from .._parameters import COUNT, SHARE, HasMethods, Settings, StrOptions, settings
-from ..exceptions import CalibrationWarning, ParameterWarning
-from ..features.columns import apply_columns
+from ..features.columns import apply_columns, carry_columns
 from ..graphs import GraphBatch, answer_text
 from ..graphs.labels import Labels
 from ..graphs.problems import Groups, Problems, hashes_of
-from ..guarantees import Guarantee, NoFalseClaim, refuse_dependence
-from ..guards import known_to_priors, refuse_known_questions
-from ..ops.hard import (
-    path_risk,
-    path_risk_of_errors,
-    segment_max,
-    segment_min,
-    segment_sum,
-)
+from ..guarantees import Guarantee, NoFalseClaim
+from ..guards.judges import name_errors
+from ..guards.levels import level_of, warn_of_level
+from ..guards.priors import known_to_priors
+from ..guards.provenance import compare_provenance
+from ..guards.rounding import raised
+from ..guards.settings import refuse_changed, refuse_without_theory
+from ..guards.verdicts import with_missing_verdicts
+from ..ops.hard import path_risk, segment_sum
 from ..training import SoftTraining
-from . import _chance, _fit, _online
+from . import _chance, _online
+from ._calibrate import calibrate_with, labelled_part, score
+from ._fit import fit
 from ._jitter import jittered
-from ._origin import (
-    compare_provenance,
-    name_errors,
-    needs_edges,
-    provenance_of,
-    refuse_trained,
-)
-from ._parts import (
-    CalibrationPart,
-    described_guarantee,
-    part_settings,
-    probes_of,
-    refuse_part,
-)
-from ._people import (
-    judged_by_people,
-    warn_of_verdicts,
-    without_verdicts_of_models,
-)
-from ._rounding import lowered, measured_rounding, raised, resolution_of
-from ._validation import (
-    TIES,
-    View,
-    admit,
-    confidence_of,
-    flat_labels,
-    warn_of_direction,
-    with_missing_verdicts,
-    with_names,
-)
+from ._levels import with_alpha
+from ._parts import CalibrationPart, part_settings, probes_of, refuse_part
+from ._validation import TIES, View, admit, confidence_of, flat_labels, with_names
 
 if TYPE_CHECKING:
     from ..relaxation import Relaxation
@@ -159,7 +134,7 @@ class ConformalFilter(Settings):
         """Raise ValueError unless all parameters are as declared, and of use."""
         check_alpha(self.alpha)
         super().validate()
-        _fit.refuse_without_theory(self)
+        refuse_without_theory(self)
 
     # ---------------------------------------------------------------- fit and calibrate
 
@@ -221,7 +196,7 @@ class ConformalFilter(Settings):
             )
         self._require(y)
         with unchanged_on_error(self):
-            _fit.fit_together([self], X, y, groups)
+            fit(self, X, y, groups)
             return self
 
     def _require(self, y):
@@ -231,40 +206,6 @@ class ConformalFilter(Settings):
                 f"{type(self).__name__} requires y to be passed, but the target y is None: it is "
                 "calibrated on problems whose claims are labelled"
             )
-
-    def fit_levels(
-        self,
-        X: Problems,
-        y: Labels,
-        alphas: Iterable[float],
-        groups: Groups = None,
-    ) -> list[Self]:
-        """Fit copies of this filter for several levels.
-
-        Levels that hold out the same number of problems share the split, and as much of
-        the training as does not depend on alpha.
-
-        Parameters
-        ----------
-        X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
-            The problems.
-        y : sequence of 1-D arrays, one per problem
-            Their labels, as in `fit`.
-        alphas : sequence of float in (0, 1)
-            The levels.
-        groups : array-like of shape (n_problems,), or False, optional
-            The question that each answer belongs to, as in `fit`.
-
-        Returns
-        -------
-        list of filters
-            One fitted filter per alpha.
-        """
-        filters = [_fit.at_level(self, check_alpha(a)) for a in alphas]
-        if not filters:
-            raise ValueError("alphas is empty, but at least one level is needed")
-        _fit.fit_together(filters, X, y, groups)
-        return filters
 
     def calibrate(
         self, X: Problems, y: Labels | None = None, groups: Groups = None
@@ -306,118 +247,8 @@ class ConformalFilter(Settings):
         self.validate()
         self._require(y)
         with unchanged_on_error(self):
-            part = self._labelled_part(X, y, groups)
-            return self._store(part, fewest=True)
-
-    def _labelled_part(self, X, y, groups):
-        """Make the calibration part of problems that come in by `calibrate`."""
-        view = self._look(X, y=y, new=True)
-        rows, _ = _fit.rows_that_count(view.passed, view.labels)
-        hashes = hashes_of(view.passed, groups)[rows]
-        view = view.take(rows)
-        people = judged_by_people(view.passed)
-        # Nothing trains here, and verdicts of a model do nothing else.
-        if people is not None:
-            warn_of_verdicts(people)
-            labels = without_verdicts_of_models(view.labels, view.passed, people)
-            view = replace(view, labels=labels).take(np.flatnonzero(people))
-            hashes = hashes[people]
-            rows = rows[people]
-        refuse_known_questions(self.scorer_, view.passed, hashes)
-        refuse_trained(view.passed, hashes, self._trained)
-        _fit.warn_of_labels([self], view)
-        return self._part(view, hashes, rows)
-
-    def _part(self, view, hashes, rows):
-        """Make the calibration part of problems: their scores, lowered for rounding.
-
-        Risks, jumps and answers are those of the problems as they are; only at the end are
-        scores lowered, so that everything before compares numbers that were not touched.
-        """
-        guarantee = self._resolved()
-        labels = view.labels
-        offsets = view.passed.offsets
-        confidence = self._confidence(view)
-        warn_of_direction(confidence, labels)
-        risk = self._risk(confidence, view.passed, steady=True)
-
-        # Where a whole answer may be released: the largest risk of those with an error.
-        largest = segment_max(risk, offsets)
-        wrong = np.zeros(len(largest), dtype=bool)
-        wrong[view.passed.problem_of[labels != 1]] = True
-        answers = np.where(wrong, largest, np.inf)
-
-        # An answer is shown as soon as one claim is kept, the first of those without parents.
-        starts = risk.copy()
-        starts[view.scored.edges[:, 1]] = np.inf
-        lowest = segment_min(starts, offsets)
-
-        # A guarantee of the user's own may look at problems without an error too.
-        if type(guarantee) is NoFalseClaim:
-            risk = path_risk_of_errors(risk, labels, view.scored)
-        else:
-            risk = path_risk(risk, view.scored)
-        jumps = guarantee.jumps(risk, labels, offsets)
-        named = with_names(view, guarantee)
-        claims = guarantee.path_risks(risk, named)
-        refuse_dependence(guarantee, named, claims)
-
-        # What a scorer calls exact is a column as passed, and is not measured.
-        rounding = 0.0
-        if not self.scorer_.batch_invariant or self.features_ is not None:
-            rounding = measured_rounding(
-                self._confidence_alone, view.passed, confidence
-            )
-        resolution = resolution_of(self.scorer_, (view.passed, view.scored), confidence)
-        if self.ties != "include":  # the published code compares scores as they are
-            position = lowered(jumps.position, resolution, rounding)
-            jumps = replace(jumps, position=position)
-        return CalibrationPart(
-            jumps=jumps,
-            answers=lowered(answers, resolution, rounding),
-            weights=claims.weights,
-            groups=claims.groups,
-            hashes=hashes,
-            largest=largest,
-            lowest=lowest,
-            lowest_lowered=lowered(lowest, resolution, rounding),
-            rows=rows,
-        )
-
-    def _store(self, part, fewest):
-        """Calibrate with the problems of a part that are chosen, and keep what came out."""
-        # A copy, since the caller may change the original.
-        guarantee = deepcopy(self._resolved())
-        level = self._level(None)
-        chosen, left_over = part.choose(guarantee, level, fewest)
-        self.unused_indices_: Any = part.rows[left_over]
-
-        # A whole answer is released once, whatever groups it is in. So its question counts
-        # once, too, chosen anew: one with answers in many groups would come more often.
-        answers = calibrating = chosen
-        if part.groups is not None:
-            answers, _ = part.choose(guarantee, level, fewest, in_groups=False)
-            calibrating = np.union1d(chosen, answers)
-        self.whole_answer_scores_: NDArray[np.float64] = np.sort(part.answers[answers])
-        self.max_path_risks_: NDArray[np.float64] = np.sort(part.largest[answers])
-        self._calibrated = part.hashes[calibrating].kept()
-
-        if len(chosen) < len(part):
-            part = part[chosen]
-        if self.ties != "include":
-            part = part.below_copies()
-        claims = part.path_risks()
-        calibration = guarantee.calibrate(part.jumps, claims)
-        self._warn(calibration, level)
-        # They are sorted, where the calibration has no others.
-        scores = calibration.scores
-        self.nonconformity_scores_: NDArray[np.float64] = (
-            np.sort(part.scores) if scores is None else scores
-        )
-        self.n_calibration_: int = calibration.n
-        self.calibration_ = calibration
-        self._calibrated_as = self._settings()
-        return self
+            calibrate_with(self, labelled_part(self, X, y, groups), fewest=True)
+            return self
 
     def calibration_scores(self, X: Problems, y: Labels) -> NDArray[np.float64]:
         """Nonconformity score of each problem, as `calibrate` would use it.
@@ -436,10 +267,8 @@ class ConformalFilter(Settings):
             scorer: the smallest path risk of a claim that is not known to be true, or
             what ``guarantee`` makes of these. +inf where every threshold is safe.
         """
-        view = self._look(X, y=y)
-        return self._part(
-            view, hashes_of(view.passed, False), np.arange(len(view.passed))
-        ).scores
+        view = replace(self._look(X, y=y), hashes=None)
+        return score(self, view).scores
 
     def calibration_part(
         self, X: Problems, y: Labels, groups: Groups = None
@@ -461,12 +290,13 @@ class ConformalFilter(Settings):
             For `calibrate_parts`. It takes some 50 bytes per problem, and holds a few of
             the problems, by which scorers are compared.
         """
-        door = copy(self)  # a copy, since the origin is noted on it
+        fitted = copy(self)  # a copy, since the provenance is noted on it
         batch = self.check(X)
-        part = door._labelled_part(batch, y, groups)
+        part = labelled_part(fitted, batch, y, groups)
         probes = probes_of(batch, self._path_risks_alone)
-        settings = part_settings(self)
-        return replace(part, made_as=settings, origin=door.provenance_, probes=probes)
+        return replace(
+            part, made_as=part_settings(self), origin=fitted.provenance_, probes=probes
+        )
 
     def calibrate_parts(self, parts: Iterable[CalibrationPart]) -> Self:
         """Calibrate again, on problems that were scored in parts.
@@ -500,16 +330,8 @@ class ConformalFilter(Settings):
         with unchanged_on_error(self):
             if part.origin is not None:
                 compare_provenance(self, part.origin, new=True)
-            return self._store(part, fewest=True)
-
-    def _take_scorer(self, scorer, trained):
-        """Take over the results of a fit, except for the calibration."""
-        self.scorer_: Any = scorer
-        self._trained = trained
-        level = _fit.level_in_force(self)
-        self._alpha_of_fit = level if scorer.uses_alpha else None
-
-    # ------------------------------------------------------------------------ the door
+            calibrate_with(self, part, fewest=True)
+            return self
 
     @overload
     def check(self, X: Problems, y: None = None) -> GraphBatch: ...
@@ -541,8 +363,10 @@ class ConformalFilter(Settings):
             On bad problems or labels. A fitted filter compares with those of `fit`.
         """
         fitted = hasattr(self, "scorer_")
-        door = self if fitted else copy(self)
-        batch, is_table = admit(door, X, reset=not fitted)
+        reader = self if fitted else copy(self)
+        batch, is_table = admit(reader, X, reset=not fitted)
+        if self.features is not None:
+            batch = carry_columns(self.features, batch)
         if y is None:
             return batch
         classes = self._classes() if fitted else None
@@ -552,19 +376,17 @@ class ConformalFilter(Settings):
         """The values of labels of a table for false and true; booleans after graphs."""
         return getattr(self, "classes_", np.array([False, True]))
 
-    def _look(self, X, *, y=None, new=False):
-        """The problems at a door, compared with those that calibrated.
-
-        With ``new`` they are to calibrate.
-        """
-        check_is_fitted(self, "scorer_")
-        batch, is_table = admit(self, X, reset=False, carry=y is not None)
+    def _look(self, X, *, y=None):
+        """The problems to decide about, checked, with their columns."""
+        check_is_fitted(self, "nonconformity_scores_")
+        batch, is_table = admit(self, X, reset=False)
         labels = None
         if y is not None:
             labels, _ = flat_labels(y, batch, is_table, self._classes())
-        compare_provenance(
-            self, provenance_of(self, batch, labelled=y is not None), new=new
-        )
+        guards.at_use(self, batch, labelled=y is not None)
+        if y is not None and self.features is not None:
+            # What is looked at several times carries its columns.
+            batch = carry_columns(self.features, batch)
         scored = self._scored(batch)
         return View(passed=batch, scored=scored, is_table=is_table, labels=labels)
 
@@ -676,7 +498,7 @@ class ConformalFilter(Settings):
             same_question, _ = hashes.among(kept)
             known.append(same_question | np.isin(hashes.content, kept["content"]))
         trained, calibrated = known
-        trained |= known_to_priors(self.scorer_, hashes)
+        trained |= known_to_priors(self.scorer_.priors, hashes)
         return trained, calibrated
 
     # ------------------------------------------------------------------ filter problems
@@ -757,7 +579,9 @@ class ConformalFilter(Settings):
             A row is what ``predict(X, alpha)`` returns, in one piece.
         """
         claims, view = self._claims(X)
-        margins = (self._margin(claims, view, self._level(alpha)) for alpha in alphas)
+        margins = (
+            self._margin(claims, view, level_of(self, alpha)) for alpha in alphas
+        )
         return np.array([margin > 0 for margin in margins])
 
     def error_probability(
@@ -936,8 +760,8 @@ class ConformalFilter(Settings):
     def _at_level(self, X, alpha, y=None):
         """Return what the calibration looks at, the problems, and the level in force."""
         claims, view = self._claims(X, y)
-        level = self._level(alpha)
-        self._warn(self.calibration_, level)
+        level = level_of(self, alpha)
+        warn_of_level(self.calibration_, level)
         return claims, view, level
 
     def _margin(self, claims, view, level):
@@ -954,18 +778,10 @@ class ConformalFilter(Settings):
 
     def _claims(self, X, y=None):
         """Return what the calibration looks at, and the problems."""
-        check_is_fitted(self, "nonconformity_scores_")
-        self._refuse_changed()
         view = self._look(X, y=y)
         view.confidence = self._confidence(view)
         risk = path_risk(self._risk(view.confidence, view.passed), view.scored)
-        # The caller may have changed the original.
         guarantee = self.calibration_.guarantee
-        if not guarantee.shares_functions(self._resolved()):
-            raise ValueError(
-                "guarantee has other functions for by or weight than at calibration: call "
-                "calibrate or fit again"
-            )
         return guarantee.path_risks(risk, with_names(view, guarantee)), view
 
     def stream(
@@ -1032,8 +848,8 @@ class ConformalFilter(Settings):
         'with a probability of at least 0.8, nothing false is kept, for new answers...'
         """
         check_is_fitted(self, "nonconformity_scores_")
-        self._refuse_changed()
-        level = self._level(alpha)
+        refuse_changed(self)
+        level = level_of(self, alpha)
         promise = name_errors(self.calibration_.describe(level), self.provenance_)
         if self.calibration_.keeps_nothing(level):
             return promise
@@ -1044,8 +860,8 @@ class ConformalFilter(Settings):
     def threshold_(self) -> float:
         """The threshold at ``alpha``; NaN where problems have thresholds of their own."""
         calibration = self.calibration_
-        self._refuse_changed()
-        return calibration.threshold(self._level(None))
+        refuse_changed(self)
+        return calibration.threshold(level_of(self, None))
 
     def threshold(self, alpha: Level = None) -> float:
         """The conformal threshold: claims with a smaller path risk are kept.
@@ -1075,9 +891,9 @@ class ConformalFilter(Settings):
             If alpha is above 0.5.
         """
         check_is_fitted(self, "nonconformity_scores_")
-        self._refuse_changed()
-        level = self._level(alpha)
-        self._warn(self.calibration_, level)
+        refuse_changed(self)
+        level = level_of(self, alpha)
+        warn_of_level(self.calibration_, level)
         threshold = self.calibration_.threshold(level)
         if np.isnan(threshold):
             raise ValueError(
@@ -1100,55 +916,7 @@ class ConformalFilter(Settings):
             A copy, whose calibration is that of this one.
         """
         check_is_fitted(self, "nonconformity_scores_")
-        self._refuse_changed()
-        copied = self._copy_at(alpha)
-        copied.calibration_ = copy(self.calibration_)
-        copied.calibration_.guarantee = deepcopy(copied._resolved())
-        copied._calibrated_as = copied._settings()
-        copied._warn(copied.calibration_, copied._level(None))
-        return copied
-
-    def _copy_at(self, alpha):
-        """A copy for another level, which waits for its calibration."""
-        copied = _fit.at_level(self, alpha, copy)
-        copied._alpha_of_fit = alpha if self.scorer_.uses_alpha else None
-        return copied
-
-    def _level(self, alpha):
-        level = self._resolved().level(alpha, self.alpha)
-        trained_at = self._alpha_of_fit
-        if alpha is None and trained_at not in (None, level):
-            raise ValueError(
-                f"the level is {level:g}, but the scorer was trained for {trained_at:g}: "
-                f"fit again, or ask for a level, as in predict(X, alpha={level:g})"
-            )
-        return level
-
-    def _refuse_changed(self):
-        """ValueError where a setting was changed that the threshold depends on."""
-        settings = self._settings()
-        if settings != self._calibrated_as:
-            raise ValueError(
-                "(edges, online, ties, guarantee, whether edges are read) was "
-                f"{self._calibrated_as} and is {settings} now: call calibrate or fit again"
-            )
-
-    def _settings(self):
-        """The settings that have to be as they were at calibration."""
-        guarantee = self.guarantee and described_guarantee(self.guarantee)
-        reads = None if self.features is None else needs_edges(self)
-        return self.edges, self.online, self.ties, guarantee, reads
-
-    def _warn(self, calibration, level):
-        if level > 0.5 and calibration.guarantee.is_probability:
-            warn(
-                f"alpha = {level:g} allows a false claim in {level:.0%} of the problems: "
-                f"alpha is the share of errors. Was {1 - level:.3g} meant?",
-                ParameterWarning,
-            )
-        shortage = calibration.shortage(level)
-        if shortage:
-            warn(shortage, CalibrationWarning)
+        return with_alpha(self, alpha)
 
     @property
     def coef_(self) -> NDArray[np.float64]:
@@ -1187,36 +955,3 @@ class ConformalFilter(Settings):
         # The type is not "classifier", whose checks use the labels {-1, 1}.
         tags.classifier_tags = ClassifierTags(multi_class=False)
         return tags
-
-
-def calibrated_masks(
-    filter: Any, labelled: tuple[Any, ...], X: Problems, alphas: list[float]
-) -> tuple[NDArray[np.bool_], list[int]]:
-    """Calibrate a filter for several levels, and decide at each which claims are kept.
-
-    Both from one look at the problems: what a level does not change is computed once.
-
-    Parameters
-    ----------
-    filter : fitted filter
-        It stays as it is.
-    labelled : tuple
-        Problems, labels and groups to calibrate with, as in ``calibrate``.
-    X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
-        Problems to decide about.
-    alphas : list of float in (0, 1)
-        The levels.
-
-    Returns
-    -------
-    masks : ndarray of bool, shape (n_alphas, n_claims)
-        A row is what the filter of that level predicts after ``calibrate``, in one piece.
-    n_calibration : list of int
-        How many problems calibrate at each level.
-    """
-    door = filter._copy_at(min(alphas))  # it takes note of the origin
-    part = door._labelled_part(*labelled)
-    filters = [door._copy_at(alpha)._store(part, fewest=True) for alpha in alphas]
-    claims, view = filters[0]._claims(X)
-    margins = [f._margin(claims, view, f._level(None)) for f in filters]
-    return np.array(margins) > 0, [f.n_calibration_ for f in filters]

@@ -10,8 +10,8 @@ from __future__ import annotations
 import numpy as np
 
 from ..graphs.hashes import hash_text, mix
+from ..guards.rounding import single_columns
 from ..ops.hard import segment_sum
-from ._rounding import single_columns
 
 _ODD = np.uint64(0x9E3779B97F4A7C15)
 SCALE = 1e-8  # size of the noise, far above what rounding lowers thresholds by

@@ -18,6 +18,7 @@ from ..graphs import GraphBatch, ReasoningGraph
 from ..graphs.hashes import Hashes
 from ..graphs.problems import Groups, Problems, hashes_of
 from ..graphs.ragged import offsets_of, ranges
+from ..guards.settings import settings_of
 from ..ops.hard import path_risk, segment_max
 from ..scorers import (
     ClassifierScorer,
@@ -171,29 +172,6 @@ def jittered_so_far(
     return out
 
 
-def refuse_whole_answers(guarantee, edges):
-    """Raise ValueError for groups, weights, losses and cuts that need the whole answer."""
-    if guarantee.show != 1 and edges is not chain_edges:
-        raise ValueError(
-            f"show is {guarantee.show!r}, but whether an answer passes is known only at its "
-            "end unless its claims form a chain: with online=True set "
-            "edges=skdcf.edges.chain_edges, or show=1"
-        )
-    entries = (("by", entry) for entry in guarantee.entries)
-    for name, value in (("weight", guarantee.weight), *entries):
-        if callable(value):
-            raise ValueError(
-                f"{name} is {value!r}, a function of whole answers, which are not known "
-                "while they are written: with online=True name a key of the metadata"
-            )
-    loss = guarantee.largest_loss(np.zeros(1), np.array([0, 1]))
-    if np.ndim(loss):
-        raise ValueError(
-            f"{guarantee!r} counts the claims that are kept, also of those that come later: "
-            'with online=True choose ExpectedFalse("share") or NoFalseClaim(max_false=...)'
-        )
-
-
 def decide_online(filter, claims, alpha, *, stop=False, **about):
     """Say for each claim whether it is kept, before the next one is read.
 
@@ -264,6 +242,7 @@ class _Answer:
         # The newest claim is the last of its prefix, so that nothing comes after it.
         self.whole = copy(filter)
         self.whole.online = False
+        self.whole._calibrated_as = settings_of(self.whole)
         self.alone = (
             scores_claims_alone(filter)
             and filter.ties != "jitter"

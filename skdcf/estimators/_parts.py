@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 from .._checks import without_places
 from ..graphs.hashes import Hashes
 from ..guarantees import PathRisks
+from ..guards.provenance import join_origins
+from ..guards.rounding import below_copies, nearly_equal
+from ..guards.settings import described, described_guarantee
 from ..ops.conformal import Jumps
-from ._origin import join_origins
-from ._rounding import below_copies, nearly_equal
 
 #: Names of what is compared, in the order of ``made_as``.
 MADE_AS = ("edges", "online", "ties", "guarantee", "scorer", "random_state")
@@ -329,17 +330,6 @@ def part_settings(filter):
         without_places(repr(filter.scorer_)),
         filter._seed if filter.ties == "jitter" else None,
     )
-
-
-def described_guarantee(guarantee, without=()):
-    """The settings of a guarantee as text, which is the same in another session."""
-    settings = guarantee.get_params(deep=False)
-    texts = {k: described(v) for k, v in settings.items() if k not in without}
-    return f"{type(guarantee).__name__}({texts})"
-
-
-def described(value):
-    return getattr(value, "__qualname__", None) or without_places(repr(value))
 
 
 def _refuse_other_settings(made_as, expected):

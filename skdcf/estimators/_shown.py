@@ -12,10 +12,10 @@ from ..exceptions import CalibrationWarning
 from ..graphs.problems import Groups, Problems, as_one, hashes_of
 from ..graphs.ragged import segment_ids
 from ..guarantees import NoFalseClaim, Overlapping, PerGroup, problems_needed
-from ..guards import refuse_known_questions
+from ..guards.overlap import refuse_trained
+from ..guards.priors import refuse_known_questions
 from ..ops.conformal import shown_rank
 from ..ops.hard import segment_min
-from ._origin import refuse_trained
 from ._parts import choose_one_each
 
 
@@ -46,7 +46,7 @@ def shown_masks(
     batch = view.passed
     hashes = hashes_of(batch, groups)
     refuse_trained(batch, hashes, filter._trained)
-    refuse_known_questions(filter.scorer_, batch, hashes)
+    refuse_known_questions(filter.scorer_.priors, batch, hashes)
     _refuse_calibrated(batch, hashes, filter._calibrated)
 
     names = [None] * len(batch)

@@ -1,11 +1,10 @@
-"""The door of a filter: what callers pass becomes checked, packed problems and flat labels."""
+"""Validation: what callers pass becomes checked, packed problems and flat labels."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.stats import rankdata
 from sklearn.utils.validation import column_or_1d, validate_data
 
 from .._checks import (
@@ -16,21 +15,19 @@ from .._checks import (
     refuse_iterator,
     warn,
 )
-from ..exceptions import GuaranteeWarning, ParameterWarning
+from ..exceptions import GuaranteeWarning
 from ..features.columns import carry_columns
 from ..graphs import GraphBatch, pack_labels
+from ..graphs.hashes import Hashes
 from ..graphs.labels import read_column
-from ..graphs.problems import pack_graphs
+from ..graphs.problems import hashes_of, pack_graphs
 from ..graphs.ragged import ranges
+from ..guards.presence import without_unknown_edges
 
 #: Ways to treat a claim whose path risk equals the threshold: drop it, keep it as
 #: published code does, which loses the guarantee where scores are tied, or break ties by
 #: a seeded hash of the problem.
 TIES = ("exclude", "include", "jitter")
-# So many claims tell the direction of a score as well as a million would.
-_LOOKED_AT = 20_000
-_FEWEST = 20  # claims of either kind, without which nothing is said
-_LEAST = 0.3  # share of pairs in the right order, below which a score is more than bad
 
 
 @dataclass
@@ -46,6 +43,10 @@ class View:
     is_table : bool
         Whether the caller passed a table with one claim per row.
     labels, confidence : ndarray of shape (n_claims,) or None
+    hashes : Hashes or None
+        They identify the problems and their questions; only of labelled problems.
+    rows : ndarray of int, shape (n_problems,), or None
+        Positions among the problems that the caller passed.
     """
 
     passed: GraphBatch
@@ -53,6 +54,8 @@ class View:
     is_table: bool = False
     labels: np.ndarray | None = None
     confidence: np.ndarray | None = None
+    hashes: Hashes | None = None
+    rows: np.ndarray | None = None
 
     def shaped(self, values):
         """Values per claim as the caller expects them."""
@@ -64,18 +67,51 @@ class View:
             return self
         passed = self.passed[rows]
         scored = passed if self.scored is self.passed else self.scored[rows]
-        labels = self.labels
-        if labels is not None:
-            starts = self.passed.offsets[:-1]
-            labels = labels[ranges(starts[rows], self.passed.sizes[rows])]
-        return replace(self, passed=passed, scored=scored, labels=labels)
+        starts = self.passed.offsets[:-1]
+        claims = ranges(starts[rows], self.passed.sizes[rows])
+        return replace(
+            self,
+            passed=passed,
+            scored=scored,
+            labels=None if self.labels is None else self.labels[claims],
+            hashes=None if self.hashes is None else self.hashes[rows],
+            rows=None if self.rows is None else self.rows[rows],
+        )
+
+    def unlabelled(self):
+        """The problems for what learns nothing: no label is known."""
+        return replace(self, labels=np.full_like(self.labels, -1))
 
 
-def admit(estimator, X, *, reset, carry=True):
-    """X as a GraphBatch, with edges of the rule if there is one, and whether it was a table.
+def read_labelled(estimator, X, y, groups, *, reset=False):
+    """Read labelled problems, with the hashes of their questions; columns are not computed.
 
-    Sets (``reset``) or compares the number and the names of the features. What is looked at
-    several times carries its columns, which costs a tenth of a prediction or more.
+    Sets (``reset``) or compares what a filter knows of its input.
+    """
+    batch, is_table = admit(estimator, X, reset=reset)
+    if estimator.features is not None:
+        batch = carry_columns(estimator.features, batch)
+    if reset:
+        vars(estimator).pop("classes_", None)
+    labels, classes = flat_labels(
+        y, batch, is_table, None if reset else estimator._classes()
+    )
+    if reset and classes is not None:
+        estimator.classes_ = classes
+    return View(
+        passed=batch,
+        scored=batch,
+        is_table=is_table,
+        labels=labels,
+        hashes=hashes_of(batch, groups),
+        rows=np.arange(len(batch)),
+    )
+
+
+def admit(estimator, X, *, reset):
+    """X as a GraphBatch, with the edges that the filter uses, and whether it was a table.
+
+    Sets (``reset``) or compares the number and the names of the features.
     """
     batch = pack_graphs(X)
     is_table = batch is None
@@ -96,8 +132,8 @@ def admit(estimator, X, *, reset, carry=True):
         _compare_features(estimator, batch)
     if callable(estimator.edges) and not is_table:
         batch = _ruled(batch, estimator.edges)
-    if carry and estimator.features is not None:
-        batch = carry_columns(estimator.features, batch)
+    elif not reset:
+        batch = without_unknown_edges(estimator, batch)
     return batch, is_table
 
 
@@ -260,14 +296,6 @@ def with_names(view, guarantee):
     return passed.replace_features(table, [*passed.feature_names, *names])
 
 
-def with_missing_verdicts(risk, batch):
-    """Risks, with +inf for claims whose verdict is missing, so that none is kept."""
-    for i, row in enumerate(batch.metadata):
-        missing = list((row or {}).get("no_verdict") or ())
-        risk[batch.offsets[i] + np.array(missing, dtype=int)] = np.inf
-    return risk
-
-
 def confidence_of(scorer, batch):
     """Confidences as a float array of shape (n_claims,), or ValueError."""
     returned = scorer.confidence(batch)
@@ -290,32 +318,3 @@ def confidence_of(scorer, batch):
             "confidences must be finite"
         )
     return confidence
-
-
-def warn_of_direction(confidence, labels):
-    """Warn where false claims are trusted more than true ones, as where a risk is passed.
-
-    Parameters
-    ----------
-    confidence : ndarray of shape (n_claims,)
-        What the scorer says of each claim that calibrates.
-    labels : ndarray of shape (n_claims,)
-        1 true, 0 false, -1 unknown.
-    """
-    confidence = confidence[:_LOOKED_AT]
-    labels = labels[:_LOOKED_AT]
-    n_true = int(np.sum(labels == 1))
-    n_false = int(np.sum(labels == 0))
-    if min(n_true, n_false) < _FEWEST:
-        return
-    judged = labels >= 0
-    ranks_of_true = rankdata(confidence[judged])[labels[judged] == 1].sum()
-    share = (ranks_of_true - n_true * (n_true + 1) / 2) / (n_true * n_false)
-    error = np.sqrt((n_true + n_false + 1) / (12 * n_true * n_false))
-    if share < min(_LEAST, 0.5 - 4 * error):
-        warn(
-            "the score ranks backwards: of a true and a false claim that calibrate it trusts "
-            f"the false one more in {1 - share:.0%} of the pairs. Is it a risk? Larger has to "
-            "mean more trusted: pass its negative. The promise holds, but little is kept",
-            ParameterWarning,
-        )

@@ -18,6 +18,7 @@ from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.model_selection import GroupKFold, PredefinedSplit, check_cv
 from sklearn.utils import _safe_indexing, check_random_state, get_tags
 
+from .. import estimators
 from .._checks import check_alpha
 from .._parameters import settings
 from ..estimators import PROMISED, at_level, count_as_trained, reason_sent_with
@@ -338,9 +339,9 @@ def fit_levels(
             "for each level"
         )
     if isinstance(filter, Mapping):
-        fresh = (at_level(filter[a], a).fit(X, y, groups) for a in alphas)
+        fresh = [at_level(filter[a], a).fit(X, y, groups) for a in alphas]
     else:
-        fresh = clone(filter).fit_levels(X, y, alphas, groups)
+        fresh = estimators.fit_levels(filter, X, y, alphas, groups)
     return dict(zip(alphas, fresh, strict=True))
 
 
@@ -351,7 +352,9 @@ def fit_each(filter, X, y, alphas, groups=None, **changes):
     A search is resolved to the filter that it chose, for each alpha anew.
     """
     if not isinstance(filter, Mapping) and search_in(filter) is None:
-        fitted = clone(filter).set_params(**changes).fit_levels(X, y, alphas, groups)
+        fitted = estimators.fit_levels(
+            clone(filter).set_params(**changes), X, y, alphas, groups
+        )
         scorers = [id(fitted_filter.scorer_) for fitted_filter in fitted]
         for scorer in dict.fromkeys(scorers):
             positions = [

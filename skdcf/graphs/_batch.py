@@ -267,15 +267,24 @@ class GraphBatch(Structure, Sequence[ReasoningGraph]):
         fields = _inputs.check_fields("metadata", metadata, self)
         return self._trusted(**self.__dict__ | {"metadata": fields, "tables": None})
 
-    def without_edges(self) -> GraphBatch:
-        """The same problems, in which it is known that no claim builds on another.
+    def without_edges(self, *, known: bool = True) -> GraphBatch:
+        """The same problems, in which no claim builds on another.
+
+        Parameters
+        ----------
+        known : bool, default=True
+            Whether this is known, or the edges are unknown.
 
         Returns
         -------
         GraphBatch
             Features and texts are shared.
         """
-        return self.replace_edges(())
+        bare = self.replace_edges(())
+        if known:
+            return bare
+        unknown = read_only(np.zeros(len(self), dtype=bool))
+        return self._trusted(**bare.__dict__ | {"edges_known": unknown, "tables": None})
 
     def __repr__(self) -> str:
         out = f"n_graphs={len(self)}, n_claims={self.n_claims}"

@@ -1,5 +1,108 @@
-"""What protects the guarantee, one file for each way in which it can be lost silently."""
+"""What protects the guarantee, one file for each way in which it can be lost silently.
 
-from .labels import warn_of_labels_among_columns as warn_of_labels_among_columns
-from .priors import known_to_priors as known_to_priors
-from .priors import refuse_known_questions as refuse_known_questions
+Four functions call the guards in order, and each of the four is called from one place. A guard
+raises or warns. Three of them change something: `presence` drops edges that calibration did not
+have, `rounding` lowers scores by as much as they may differ elsewhere, and with `verdicts` a claim
+whose verdict is missing is never kept.
+"""
+
+from __future__ import annotations
+
+from ..guarantees import refuse_dependence
+from .direction import warn_of_direction
+from .judges import note_judges
+from .labels import warn_of_no_errors, warn_of_unjudged
+from .leakage import warn_of_labels_among_columns
+from .overlap import refuse_copies, refuse_trained
+from .priors import refuse_known_questions
+from .provenance import compare_provenance, provenance_of
+from .rounding import Precision, measured_rounding, resolution_of
+from .settings import refuse_changed
+
+
+def at_fit(estimator, view, training_rows, calibration_rows, judged_twice=None):
+    """Check a split before anything is trained.
+
+    Parameters
+    ----------
+    estimator : filter
+        It is about to be fitted; its ``provenance_`` is that of the problems.
+    view : View
+        The problems, with labels and hashes.
+    training_rows, calibration_rows : ndarray of int
+        Positions of the problems on either side. Nothing is trained if the first is empty.
+    judged_twice : ndarray of bool, shape (n_problems,), optional
+        The problems that may be copies which a model, a review or an audit judged again.
+    """
+    priors = getattr(estimator.scorer, "priors", ())
+    refuse_known_questions(priors, view.passed, view.hashes)
+    warn_of_labels_among_columns(view.passed, view.labels)
+    if len(training_rows):
+        refuse_copies(view, training_rows, calibration_rows, judged_twice)
+        warn_of_no_errors(view.labels)
+    calibration = view.take(calibration_rows)
+    note_judges(estimator, calibration.passed, calibration.labels)
+    warn_of_unjudged(estimator, calibration.passed, calibration.labels)
+
+
+def at_calibrate(estimator, view):
+    """Check problems that a fitted filter is to be calibrated with.
+
+    Parameters
+    ----------
+    estimator : fitted filter
+        Its training problems are refused.
+    view : View
+        The problems that were selected, with labels and hashes.
+    """
+    refuse_known_questions(estimator.scorer_.priors, view.passed, view.hashes)
+    refuse_trained(view.passed, view.hashes, estimator._trained)
+    note_judges(estimator, view.passed, view.labels)
+    warn_of_unjudged(estimator, view.passed, view.labels)
+
+
+def at_scores(estimator, view, named, risks):
+    """Check the scores of calibration problems, and measure how closely they repeat themselves.
+
+    Parameters
+    ----------
+    estimator : fitted filter
+        Its scorer gave the confidences.
+    view : View
+        The problems, with labels and confidences.
+    named : GraphBatch
+        The problems with the columns that the guarantee names.
+    risks : PathRisks
+        What the guarantee made of their path risks.
+
+    Returns
+    -------
+    Precision
+        By how much scores have to be lowered.
+    """
+    warn_of_direction(view.confidence, view.labels)
+    refuse_dependence(estimator._resolved(), named, risks)
+    rounding = 0.0
+    # A scorer that is the same to the bit in every batch needs no measurement.
+    if not estimator.scorer_.batch_invariant or estimator.features_ is not None:
+        alone = estimator._confidence_alone
+        rounding = measured_rounding(alone, view.passed, view.confidence)
+    batches = view.passed, view.scored
+    resolution = resolution_of(estimator.scorer_, batches, view.confidence)
+    return Precision(resolution, rounding)
+
+
+def at_use(estimator, batch, *, labelled=False):
+    """Check problems that a calibrated filter decides about, before their columns are computed.
+
+    Parameters
+    ----------
+    estimator : fitted filter
+        Its settings and its ``provenance_`` are compared.
+    batch : GraphBatch
+        The problems as passed.
+    labelled : bool, default=False
+        Whether they have labels, whose meaning is compared then.
+    """
+    refuse_changed(estimator)
+    compare_provenance(estimator, provenance_of(estimator, batch, labelled))

@@ -1,48 +1,41 @@
-"""A column that holds the labels: calibration looks perfect, and says nothing of new problems.
+"""Labels that are missing, or all of one kind.
 
-What people or a judge said gets among the columns of a table easily. Calibration is then exact
-for such problems, and says nothing of new ones, in which the column is missing or made in
-another way.
+Nothing false is kept because of them, but far less may be kept than the scores deserve: a claim
+that nobody judged counts as false in calibration, and a scorer learns nothing without errors.
 """
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from .._checks import printable, warn
+from .._checks import warn
 from ..exceptions import LabelWarning
+from .levels import level_in_force
 
-_FEWEST = 20  # judged claims; in fewer a good score may equal the labels by chance
 
-
-def warn_of_labels_among_columns(batch: Any, labels: Any) -> None:
-    """Warn of the columns that equal the labels of all judged claims.
-
-    Parameters
-    ----------
-    batch : GraphBatch
-    labels : ndarray of shape (n_claims,)
-        1 true, 0 false, -1 unknown.
-
-    Warns
-    -----
-    LabelWarning
-        If there are any, and at least 20 claims are judged, some true and some false.
-    """
-    judged = labels >= 0
-    if batch.features is None or judged.sum() < _FEWEST:
-        return
-    verdicts = labels[judged]
-    if verdicts.min() == verdicts.max():
-        return
-    equal = (batch.features[judged] == verdicts[:, None]).all(axis=0)
-    for column in np.flatnonzero(equal).tolist():
-        names = batch.feature_names
-        name = str(column) if names is None else repr(printable(names[column]))
+def warn_of_no_errors(labels):
+    """Warn if claims are labelled true and none false."""
+    n_true = int(np.sum(labels == 1))
+    if n_true and not (labels == 0).any():
         warn(
-            f"the column {name} equals the labels of all {int(judged.sum())} judged claims. If "
-            "it was made from them, leave it out: new problems have no labels",
+            f"none of the {n_true} judged claims is labelled false, so that they tell "
+            "nothing of how errors look. See that 1 stands for true and 0 for false",
+            LabelWarning,
+        )
+
+
+def warn_of_unjudged(estimator, batch, labels):
+    """Warn if more calibration problems have no judged claim than the level allows for."""
+    if len(labels) == 0 or labels.min() >= 0:
+        return
+    level = level_in_force(estimator)
+    n_judged_claims = np.bincount(batch.problem_of[labels >= 0], minlength=len(batch))
+    n_unjudged = int(np.sum((n_judged_claims == 0) & (batch.sizes > 0)))
+    if n_unjudged > level * (len(batch) + 1):
+        warn(
+            f"in {n_unjudged} of {len(batch)} calibration problems no claim was judged true "
+            "or false. All their claims count as false, so that far less may be kept than "
+            "the scores deserve. If the problems to label were drawn at random, leave out "
+            "those that nobody has looked at",
             LabelWarning,
         )

@@ -17,16 +17,16 @@ from ..graphs import GraphBatch
 from ..graphs.hashes import Hashes
 
 
-def known_to_priors(scorer: Any, hashes: Hashes) -> NDArray[np.bool_]:
-    """Tell which problems have a question that a public prior in the scorer was learnt from.
+def known_to_priors(priors: Any, hashes: Hashes) -> NDArray[np.bool_]:
+    """Tell which problems have a question that a public prior was learnt from.
 
     A prior knows the texts of its questions. Answers to the same question in other words are
     known through their group.
 
     Parameters
     ----------
-    scorer : Scorer
-        Its ``priors`` are asked.
+    priors : tuple of PublicPrior
+        Those of a scorer.
     hashes : Hashes
         The hashes of the problems.
 
@@ -36,18 +36,18 @@ def known_to_priors(scorer: Any, hashes: Hashes) -> NDArray[np.bool_]:
         True for a known problem.
     """
     known = np.zeros(len(hashes.question), dtype=bool)
-    for prior in scorer.priors:
+    for prior in priors:
         known |= prior.knows(hashes.text)
     return np.isin(hashes.question, hashes.question[known])
 
 
-def refuse_known_questions(scorer: Any, batch: GraphBatch, hashes: Hashes) -> None:
-    """Refuse problems with questions that a public prior in the scorer was learnt from.
+def refuse_known_questions(priors: Any, batch: GraphBatch, hashes: Hashes) -> None:
+    """Refuse problems with questions that a public prior was learnt from.
 
     Parameters
     ----------
-    scorer : Scorer
-        Its ``priors`` are asked.
+    priors : tuple of PublicPrior
+        Those of a scorer.
     batch : GraphBatch
         The problems.
     hashes : Hashes
@@ -63,9 +63,9 @@ def refuse_known_questions(scorer: Any, batch: GraphBatch, hashes: Hashes) -> No
     GuaranteeWarning
         If problems have no question by which they could be known.
     """
-    if not scorer.priors:
+    if not priors:
         return
-    known = known_to_priors(scorer, hashes)
+    known = known_to_priors(priors, hashes)
     if known.any():
         raise ValueError(
             f"{int(known.sum())} of {len(known)} problems, "

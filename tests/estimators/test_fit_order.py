@@ -6,6 +6,7 @@ from sklearn.base import clone
 
 from skdcf import CoherentConformalFilter, HardCF, ReasoningGraph
 from skdcf.datasets import make_reasoning_graphs
+from skdcf.estimators import fit_levels
 from skdcf.exceptions import LabelWarning
 from skdcf.features import GraphFeatures
 from skdcf.scorers import ClassifierScorer, FeatureScorer, Scorer
@@ -18,7 +19,7 @@ GRAPHS, Y = make_reasoning_graphs(120, random_state=0, return_X_y=True)
 
 def test_at_least_one_level_is_needed():
     with pytest.raises(ValueError, match="alphas is empty, but at least one level"):
-        HardCF("frequency-score").fit_levels(GRAPHS, Y, [])
+        fit_levels(HardCF("frequency-score"), GRAPHS, Y, [])
 
 
 @pytest.mark.parametrize("declared", [False, True])
@@ -46,7 +47,7 @@ def test_each_level_has_an_origin_of_its_own():
     ]
     cf = HardCF(ClassifierScorer(), random_state=0)
     alphas = [0.1, 0.3]
-    for level in cf.fit_levels(graphs, Y, alphas):
+    for level in fit_levels(cf, graphs, Y, alphas):
         _, calibrated = level.seen(graphs)
         held = np.union1d(np.flatnonzero(calibrated), level.unused_indices_)
         judged_by_model = held % 40 == 0
@@ -61,7 +62,7 @@ def test_each_level_has_an_origin_of_its_own():
 def test_unjudged_problems_are_told_at_the_lowest_level(alphas):
     y = [np.full_like(row, -1) if i % 5 == 0 else row for i, row in enumerate(Y)]
     with pytest.warns(LabelWarning, match="in 24 of 120 calibration problems no claim"):
-        HardCF("frequency-score").fit_levels(GRAPHS, y, alphas)
+        fit_levels(HardCF("frequency-score"), GRAPHS, y, alphas)
 
 
 class Remembers(Scorer):

@@ -99,7 +99,7 @@ def test_nested_sets(oracle, graphs, labels, beta, coherent):
 def test_filtered_sets_at_every_tau(oracle, graphs, labels, beta, coherent):
     cf = make(beta, coherent).fit(graphs, labels)
     for j, tau in enumerate(oracle["meta"]["taus"]):
-        cf.calibration_ = OneThreshold(np.array([tau]), NoFalseClaim())
+        cf.calibration_ = OneThreshold(np.array([tau]), np.zeros(1), NoFalseClaim())
         kept = cf.predict(graphs, alpha=0.5)
         for problem, mask in zip(oracle["problems"], kept, strict=True):
             expected = recorded(problem, "filtered", beta, coherent)[j]

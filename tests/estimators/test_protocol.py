@@ -21,6 +21,7 @@ from skdcf import (
     CoherentConformalFilter,
     HardCF,
     IndependentFactuality,
+    estimators,
 )
 from skdcf.datasets import make_reasoning_graphs
 from skdcf.evaluation import compare_filters, fit_levels
@@ -320,7 +321,9 @@ def test_a_scorer_that_does_not_learn_needs_only_its_confidence():
 def test_a_scorer_that_knows_alpha_is_fitted_for_each():
     for make in (HardCF, CoherentConformalFilter):
         given = {"calibration_size": 24, "random_state": 0}
-        several = make(Levelled(), **given).fit_levels(GRAPHS, Y, [0.1, 0.3])
+        several = estimators.fit_levels(
+            make(Levelled(), **given), GRAPHS, Y, [0.1, 0.3]
+        )
         for alpha, filter in zip((0.1, 0.3), several, strict=True):
             alone = make(Levelled(), alpha=alpha, **given).fit(GRAPHS, Y)
             np.testing.assert_array_equal(
@@ -335,7 +338,7 @@ def test_a_scorer_that_knows_alpha_is_fitted_for_each():
 def test_levels_share_a_scorer_where_alpha_makes_no_difference(name):
     scorer, _ = SCORERS[name]
     given = {"calibration_size": 24, "random_state": 0}
-    few, many = HardCF(scorer, **given).fit_levels(GRAPHS, Y, [0.2, 0.4])
+    few, many = estimators.fit_levels(HardCF(scorer, **given), GRAPHS, Y, [0.2, 0.4])
     assert (few.scorer_ is many.scorer_) == (not few.scorer_.uses_alpha)
     assert (few.alpha, many.alpha) == (0.2, 0.4)
     alone = HardCF(scorer, alpha=0.4, **given).fit(GRAPHS, Y)
@@ -444,7 +447,7 @@ def test_changed_parameters_change_no_fitted_filter(scorer, changes):
     scorer = clone(scorer)
     filter = HardCF(scorer, alpha=0.2, random_state=0).fit(GRAPHS, Y)
     given = {"calibration_size": 24, "random_state": 0}
-    few, many = HardCF(scorer, **given).fit_levels(GRAPHS, Y, [0.2, 0.4])
+    few, many = estimators.fit_levels(HardCF(scorer, **given), GRAPHS, Y, [0.2, 0.4])
     before = [levels_of(each) for each in (filter, few, many)]
     other = HardCF(scorer).set_params(**changes)
     few.set_params(**changes)

@@ -18,6 +18,7 @@ from sklearn.tree import DecisionTreeClassifier
 from skdcf import GraphBatch, HardCF, ReasoningGraph
 from skdcf.apps.reporting import write_report
 from skdcf.datasets import make_reasoning_graphs
+from skdcf.estimators import fit_levels
 from skdcf.evaluation import CalibratedSearch
 from skdcf.exceptions import CalibrationWarning, LabelWarning
 from skdcf.graphs import as_batch
@@ -111,9 +112,10 @@ def test_the_copies_would_be_kept_without_the_margin(name, monkeypatch):
         ReasoningGraph(rng.normal(size=(4, 30)) * 3, [(0, 1), (1, 2), (2, 3)])
         for _ in range(12)
     ]
-    from skdcf.estimators import CalibrationPart, _filter
+    from skdcf.estimators import CalibrationPart
+    from skdcf.guards.rounding import Precision
 
-    monkeypatch.setattr(_filter, "lowered", lambda scores, *rest: scores)
+    monkeypatch.setattr(Precision, "lower", lambda precision, scores: scores)
     monkeypatch.setattr(CalibrationPart, "below_copies", lambda part: part)
     monkeypatch.setattr(overlap, "LOWERED", 0.0)
     slipped = 0
@@ -158,7 +160,7 @@ def test_ways_to_the_same_filter(data, name, tmp_path):
         own = cf.with_alpha(alpha)
         np.testing.assert_array_equal(flat(own.predict(new)), mask)
     learnt = HardCF(ClassifierScorer(), guarantee=EVERY[name], random_state=0)
-    together = learnt.fit_levels(known, y[:200], [0.1, 0.3])
+    together = fit_levels(learnt, known, y[:200], [0.1, 0.3])
     for one in together:
         alone = HardCF(ClassifierScorer(), guarantee=EVERY[name], random_state=0)
         alone.set_params(alpha=one.alpha).fit(known, y[:200])

@@ -2,6 +2,7 @@
 
 import re
 import warnings
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
@@ -52,14 +53,61 @@ def test_edges_known_and_unknown_do_not_mix(calibrated, used):
     cf = HardCF(0).fit(*problems(20, calibrated))
     others = [problem(calibrated, 50 + i) for i in range(999)]
     for X in ([problem(used, 49)], [*others, problem(used, 49)]):
-        if (calibrated == "unknown") == (used == "unknown"):
-            cf.predict(X)
+        if used != "unknown" or calibrated == "unknown":
+            dropped = calibrated == "unknown" and used == "given"
+            warned = pytest.warns(GuaranteeWarning, match=f"edges of 1 of {len(X)} ")
+            with warned if dropped else nullcontext():
+                cf.predict(X)
         else:
             for door in (cf.predict, cf.path_risk, cf.confidence, cf.filter):
                 with pytest.raises(ValueError, match="edges"):
                     door(X)
             with accept_provenance("no help"), pytest.raises(ValueError, match="edges"):
                 cf.predict(X)
+
+
+def with_edges(n, seed=0):
+    rng = np.random.default_rng(seed)
+    edges = [(0, 1), (1, 2), (0, 3)]
+    names = ["frequency-score", "other"]
+    table = rng.normal(size=(n, 4, 2))
+    return [ReasoningGraph(row, edges, feature_names=names) for row in table]
+
+
+def stripped(graph):
+    return ReasoningGraph(graph.features, None, feature_names=graph.feature_names)
+
+
+@pytest.mark.parametrize(
+    "filter_of",
+    [
+        lambda: HardCF(0),
+        lambda: HardCF(features=GraphFeatures(), random_state=0),
+        lambda: HardCF(features=GraphFeatures(), edges="none", random_state=0),
+        lambda: HardCF(0, ties="jitter", random_state=0),
+        lambda: HardCF(
+            0, guarantee=NoFalseClaim(by=lambda b: b.depth[b.offsets[1:] - 1])
+        ),
+    ],
+)
+def test_edges_are_dropped_if_those_of_calibration_were_unknown(filter_of):
+    """Before columns, groups and jitter: a filter of the bare problems decides the same."""
+    known = with_edges(80)
+    bare = [stripped(graph) for graph in known]
+    y = [np.arange(4) < 2 + i % 3 for i in range(80)]
+    new = with_edges(30, seed=1)
+    expected = filter_of().fit(bare, y).predict_alpha([stripped(g) for g in new])
+    cf = filter_of().fit(bare, y)
+    with pytest.warns(GuaranteeWarning, match="edges of 30 of 30 ") as warned:
+        found = cf.predict_alpha(new)
+    assert len(warned) == 1 and all(map(np.array_equal, found, expected))
+    again = filter_of().fit(bare, y)
+    other = with_edges(60, seed=2)
+    with pytest.warns(GuaranteeWarning, match="edges of 60 of 60 "):
+        cf.calibrate(other, y[:60])
+    again.calibrate([stripped(graph) for graph in other], y[:60])
+    np.testing.assert_array_equal(cf.nonconformity_scores_, again.nonconformity_scores_)
+    assert cf.provenance_["edges"] == [False]
 
 
 def test_a_mix_of_edges_cannot_calibrate():

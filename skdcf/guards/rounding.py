@@ -1,14 +1,15 @@
-"""How closely a filter repeats itself, and how far its threshold is lowered for it.
+"""Scores that differ in their last bits from one batch, machine or dtype to the next.
 
-The guarantee needs a score that is a function of the problem. In another batch, in
-float32, or behind a product whose sums are grouped by the size of the batch, the same
-problem may get a score that differs in its last bits: an exact copy of a false claim
-then slips below its own score. How far the scores differ, with the columns that the filter
-computes, is measured here. Filters lower their threshold by more than that, and what
-differs by more than rounding is refused.
+The guarantee needs a score that is a function of the problem. In another batch, in float32, or
+after a product whose sums are grouped by the size of the batch, the same problem may get another
+score in its last bits. An exact copy of a false claim then falls below its own score: coverage
+was .74 instead of .90. How far the scores differ, with the columns that the filter computes, is
+measured here. Filters lower their threshold by more than that. Larger differences are refused.
 """
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -95,22 +96,28 @@ def resolution_of(scorer, batches, confidence):
     return scorer.resolution
 
 
-def lowered(scores, resolution, rounding):
-    """Scores, each lowered by as much as it may differ elsewhere.
+@dataclass(frozen=True)
+class Precision:
+    """How closely scores repeat themselves.
 
-    Parameters
+    Attributes
     ----------
-    scores : ndarray
     resolution : float
-        From `resolution_of`.
+        From `resolution_of`, relative to 1 + abs(score).
     rounding : float
-        From `measured_rounding`.
+        From `measured_rounding`, in units of the score.
     """
-    scores = scores.copy()
-    finite = np.isfinite(scores)
-    size = 1 + np.abs(scores[finite])
-    scores[finite] -= np.maximum(resolution * size, rounding)
-    return scores
+
+    resolution: float
+    rounding: float
+
+    def lower(self, scores):
+        """Scores, each lowered by as much as it may differ elsewhere."""
+        scores = scores.copy()
+        finite = np.isfinite(scores)
+        size = 1 + np.abs(scores[finite])
+        scores[finite] -= np.maximum(self.resolution * size, self.rounding)
+        return scores
 
 
 def raised(risk, table):

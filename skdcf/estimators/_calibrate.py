@@ -1,0 +1,134 @@
+"""How a filter is calibrated; `fit` and `calibrate` share this.
+
+Confidences become path risks, these become nonconformity scores, and of each question one is
+kept. What the guarantee needs are the scores. What else is computed is said about the result:
+how many answers are shown, and how large the risks of whole answers are.
+"""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from dataclasses import replace
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from .. import guards
+from ..guarantees import NoFalseClaim
+from ..guards.levels import level_of, warn_of_level
+from ..guards.provenance import compare_provenance, provenance_of
+from ..guards.settings import settings_of
+from ..ops.hard import path_risk, path_risk_of_errors, segment_max, segment_min
+from ._parts import CalibrationPart
+from ._selection import select_to_calibrate
+from ._validation import read_labelled, with_names
+
+
+def labelled_part(estimator, X, y, groups):
+    """Score problems that come in by ``calibrate``; their provenance is noted."""
+    check_is_fitted(estimator, "scorer_")
+    view = read_labelled(estimator, X, y, groups)
+    provenance = provenance_of(estimator, view.passed, labelled=True)
+    compare_provenance(estimator, provenance, new=True)
+    view = select_to_calibrate(view)
+    guards.at_calibrate(estimator, view)
+    view.scored = estimator._scored(view.passed)
+    return score(estimator, view)
+
+
+def score(estimator, view):
+    """Score calibration problems.
+
+    Only at the end are scores lowered for rounding, so that everything before compares
+    numbers as they are.
+
+    Parameters
+    ----------
+    estimator : filter
+        Its columns and its scorer are fitted.
+    view : View
+        The problems, with labels, hashes, rows and columns.
+
+    Returns
+    -------
+    CalibrationPart
+    """
+    guarantee = estimator._resolved()
+    offsets = view.passed.offsets
+    view.confidence = estimator._confidence(view)
+    risk = estimator._risk(view.confidence, view.passed, steady=True)
+    # A guarantee of the user's own may look at problems without an error too.
+    if type(guarantee) is NoFalseClaim:
+        path = path_risk_of_errors(risk, view.labels, view.scored)
+    else:
+        path = path_risk(risk, view.scored)
+    jumps = guarantee.jumps(path, view.labels, offsets)
+    named = with_names(view, guarantee)
+    claims = guarantee.path_risks(path, named)
+    precision = guards.at_scores(estimator, view, named, claims)
+    if estimator.ties != "include":  # the published code compares scores as they are
+        jumps = replace(jumps, position=precision.lower(jumps.position))
+    return CalibrationPart(
+        jumps=jumps,
+        weights=claims.weights,
+        groups=claims.groups,
+        hashes=view.hashes,
+        rows=view.rows,
+        **_extremes(risk, view, precision),
+    )
+
+
+def _extremes(risk, view, precision):
+    """The smallest and largest risks of each answer, by which it is shown or released."""
+    offsets = view.passed.offsets
+    largest = segment_max(risk, offsets)
+    # A whole answer may be released below the largest risk of those with an error.
+    wrong = np.zeros(len(largest), dtype=bool)
+    wrong[view.passed.problem_of[view.labels != 1]] = True
+    # An answer is shown as soon as one claim is kept, the first of those without parents.
+    starts = risk.copy()
+    starts[view.scored.edges[:, 1]] = np.inf
+    lowest = segment_min(starts, offsets)
+    return {
+        "answers": precision.lower(np.where(wrong, largest, np.inf)),
+        "largest": largest,
+        "lowest": lowest,
+        "lowest_lowered": precision.lower(lowest),
+    }
+
+
+def calibrate_with(estimator, part, fewest):
+    """Calibrate with the problems of a part that are chosen, and keep what came out."""
+    # A copy, since the caller may change the original.
+    guarantee = deepcopy(estimator._resolved())
+    level = level_of(estimator, None)
+    chosen, left_over = part.choose(guarantee, level, fewest)
+    _keep_whole_answers(estimator, part, chosen, guarantee, level, fewest)
+    estimator.unused_indices_ = part.rows[left_over]
+    if len(chosen) < len(part):
+        part = part[chosen]
+    if estimator.ties != "include":
+        part = part.below_copies()
+    calibration = guarantee.calibrate(part.jumps, part.path_risks())
+    warn_of_level(calibration, level)
+    estimator.calibration_ = calibration
+    estimator.n_calibration_ = calibration.n
+    # They are sorted, where the calibration has no others.
+    scores = calibration.scores
+    estimator.nonconformity_scores_ = np.sort(part.scores) if scores is None else scores
+    estimator._calibrated_as = settings_of(estimator)
+
+
+def _keep_whole_answers(estimator, part, chosen, guarantee, level, fewest):
+    """Keep what releases whole answers, and the hashes of all that calibrate.
+
+    A whole answer is released once, whatever groups it is in. So its question counts once,
+    too, chosen anew: one with answers in many groups would come more often.
+    """
+    answers = calibrating = chosen
+    if part.groups is not None:
+        answers, _ = part.choose(guarantee, level, fewest, in_groups=False)
+        calibrating = np.union1d(chosen, answers)
+    estimator.whole_answer_scores_ = np.sort(part.answers[answers])
+    estimator.max_path_risks_ = np.sort(part.largest[answers])
+    estimator._calibrated = part.hashes[calibrating].kept()

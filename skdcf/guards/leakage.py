@@ -1,0 +1,48 @@
+"""A column that holds the labels: calibration looks perfect, and says nothing of new problems.
+
+What people or a judge said gets among the columns of a table easily. Calibration is then exact
+for such problems, and says nothing of new ones, in which the column is missing or made in
+another way.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .._checks import printable, warn
+from ..exceptions import LabelWarning
+
+_FEWEST = 20  # judged claims; in fewer a good score may equal the labels by chance
+
+
+def warn_of_labels_among_columns(batch: Any, labels: Any) -> None:
+    """Warn of the columns that equal the labels of all judged claims.
+
+    Parameters
+    ----------
+    batch : GraphBatch
+    labels : ndarray of shape (n_claims,)
+        1 true, 0 false, -1 unknown.
+
+    Warns
+    -----
+    LabelWarning
+        If there are any, and at least 20 claims are judged, some true and some false.
+    """
+    judged = labels >= 0
+    if batch.features is None or judged.sum() < _FEWEST:
+        return
+    verdicts = labels[judged]
+    if verdicts.min() == verdicts.max():
+        return
+    equal = (batch.features[judged] == verdicts[:, None]).all(axis=0)
+    for column in np.flatnonzero(equal).tolist():
+        names = batch.feature_names
+        name = str(column) if names is None else repr(printable(names[column]))
+        warn(
+            f"the column {name} equals the labels of all {int(judged.sum())} judged claims. If "
+            "it was made from them, leave it out: new problems have no labels",
+            LabelWarning,
+        )

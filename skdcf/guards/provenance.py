@@ -1,0 +1,247 @@
+"""Problems that were made in another way than those of calibration.
+
+A guarantee is about problems like those of calibration. With edges that were corrected for
+calibration only, coverage was .78 instead of .90; with another judge it was .80. What numbers
+do not tell is compared here: what extracted the claims, who wrote the answers, whether people
+changed edges, which rule chose the answer, and what a label means.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any
+
+import numpy as np
+
+from .._checks import warn
+from ..exceptions import GuaranteeWarning
+from .presence import (
+    PRESENT,
+    compare_presence,
+    needs_edges,
+    warn_of_alternatives,
+    warn_of_edges,
+)
+
+#: Values of the metadata that have to be as they were, where both are known.
+MADE = {
+    "extraction": "what extracted the claims",
+    "written_by": "who wrote the answers",
+    "edges_corrected": "whether a person changed edges",
+    "chosen_by": "the rule that chose the answer among several",
+    "label_meaning": "what a label means",
+}
+_AS_SAMPLED = "none, as sampled"  # the value where no rule chose
+
+_accepted: ContextVar[str | None] = ContextVar("accepted", default=None)
+
+
+@contextmanager
+def accept_provenance(reason: str | None) -> Iterator[None]:
+    """Accept problems that were made otherwise than those that calibrated.
+
+    Every fit, calibration and decision inside the block takes them, and so do the processes
+    that are started there for filters. Whether edges, alternatives and contexts are there is
+    still compared. What was accepted to calibrate is kept in ``provenance_``, with the reason,
+    and printed with the promise.
+
+    Parameters
+    ----------
+    reason : str
+        Why the problems may be used together; None accepts nothing.
+
+    Raises
+    ------
+    ValueError
+        If the reason is no text, or empty.
+
+    Examples
+    --------
+    >>> import skdcf
+    >>> from skdcf.datasets import make_reasoning_graphs
+    >>> graphs, y = make_reasoning_graphs(200, random_state=0, return_X_y=True)
+    >>> made = [g.replace(metadata={"extraction": "a" if i < 100 else "b"})
+    ...         for i, g in enumerate(graphs)]
+    >>> with skdcf.accept_provenance("b is a new name of a"):
+    ...     cf = skdcf.HardCF(0, alpha=0.2).fit(made, y)
+    >>> cf.provenance_["accepted"]
+    ['extraction: "b" beside "a" (b is a new name of a)']
+    """
+    if reason is not None and not (isinstance(reason, str) and reason.strip()):
+        raise ValueError(
+            f"accept_provenance is {reason!r}, but must be a text: the reason why problems "
+            "that were made in another way may be used"
+        )
+    token = _accepted.set(reason)
+    try:
+        yield
+    finally:
+        _accepted.reset(token)
+
+
+@contextmanager
+def reason_sent_with(search) -> Iterator[None]:
+    """Give the reason of the block to the filter of a search, whose clones take it along.
+
+    The clones may be fitted in other processes, which a context variable does not reach.
+    """
+    search.estimator._accepted = _accepted.get()
+    try:
+        yield
+    finally:
+        vars(search.estimator).pop("_accepted")
+        if hasattr(search, "best_estimator_"):
+            vars(search.best_estimator_).pop("_accepted", None)
+
+
+def reason_in_force(estimator: Any = None) -> str | None:
+    """The reason of the block, or the one that the search gave to the estimator."""
+    return _accepted.get() or getattr(estimator, "_accepted", None)
+
+
+def provenance_of(estimator, batch, labelled):
+    """List what is known of how problems were made, by name."""
+    reads = needs_edges(estimator)
+    has_several = batch.sizes > 1  # since one claim needs no edges
+    origin: dict[str, list[Any]] = {
+        "edges": _distinct(batch.edges_known[has_several]) if reads else []
+    }
+    if reads and has_several.any():
+        has_edges = np.diff(batch.edge_offsets) > 0
+        origin["share_with_edges"] = [float(has_edges[has_several].mean())]
+        origin["n_that_need_edges"] = [int(has_several.sum())]
+    for name in ("alternatives", "context"):
+        column = getattr(batch, name)
+        present = [False] if column is None else [value is not None for value in column]
+        origin[name] = _distinct(present)
+    if batch.alternatives is not None:
+        # An answer without claims compares nothing with the others.
+        pairs = zip(batch.alternatives, batch.sizes.tolist(), strict=True)
+        origin["n_alternatives"] = [
+            sum(not text.isspace() for text in texts if text)
+            for texts, n_claims in pairs
+            if texts is not None and n_claims
+        ]
+
+    # The inner dictionaries serve as ordered sets.
+    values: dict[str, dict[Any, Any]] = {name: {} for name in MADE}
+    text_of: dict[int, str | None] = {}  # as one dict often stands for a whole file
+    for row in [None] if batch.metadata is None else batch.metadata:
+        row = row or {}
+        for name in ("extraction", "written_by"):
+            value = row.get(name)
+            if id(value) not in text_of:
+                text = json.dumps(value, sort_keys=True, default=str)
+                text_of[id(value)] = value and text
+            values[name][text_of[id(value)]] = True
+        if reads:
+            values["edges_corrected"][bool(row.get("edges_corrected"))] = True
+        values["chosen_by"][row.get("chosen_by") or _AS_SAMPLED] = True
+        meaning = row.get("label_meaning")
+        if labelled or meaning is not None:
+            values["label_meaning"][meaning] = True
+    return origin | {name: list(distinct) for name, distinct in values.items()}
+
+
+def _distinct(flags):
+    return np.unique(np.asarray(flags, dtype=bool))[::-1].tolist()
+
+
+def join_origins(origins):
+    """Join the origins of several parts; None where nothing is known of any."""
+    joined: dict[str, dict[Any, Any]] = {}
+    for origin in origins:
+        for name, values in (origin or {}).items():
+            joined.setdefault(name, {}).update(dict.fromkeys(values))
+    return {name: list(values) for name, values in joined.items()} or None
+
+
+def compare_provenance(estimator, origin, *, new=False):
+    """ValueError or a warning where problems were made otherwise than those that calibrated.
+
+    Parameters
+    ----------
+    estimator : filter
+        Its ``provenance_``, where it has one, is what is compared with.
+    origin : dict
+        From `provenance_of`, or the ``provenance_`` of a part.
+    new : bool
+        Whether these problems are to calibrate, so that ``provenance_`` becomes theirs.
+    """
+    calibrated = getattr(estimator, "provenance_", None) or {}
+    reason = reason_in_force(estimator)
+    for name, text in PRESENT.items():
+        compare_presence(name, text, origin.get(name, []), calibrated.get(name))
+    warn_of_edges(origin, calibrated)
+    if not new:
+        warn_of_alternatives(origin, calibrated)
+    accepted = []
+    for name, text in MADE.items():
+        values = origin.get(name, [])
+        calibrated_values = list(calibrated.get(name) or ())
+        accepted += _compare_values(
+            name, text, values, before=calibrated_values, reason=reason
+        )
+    if new:
+        kept = {name: origin.get(name, []) for name in (*PRESENT, *MADE)}
+        kept["accepted"] = [*calibrated.get("accepted", ()), *dict.fromkeys(accepted)]
+        for name in ("share_with_edges", "judged", "judges"):
+            kept[name] = origin.get(name, [])
+        kept["n_alternatives"] = sorted(set(origin.get("n_alternatives", [])))
+        estimator.provenance_ = kept
+
+
+def _compare_values(name, text, values, *, before, reason):
+    """ValueError, a warning, or the differences that were accepted."""
+    values_known = [value for value in [*before, *values] if value is not None]
+    if not values_known:
+        return []
+    first = values_known[0]
+    allowed = {value for value in before if value is not None} or {first}
+    differing = [
+        value for value in values if value is not None and value not in allowed
+    ]
+    if differing and reason is None:
+        now, then = _differing_values(differing[0], first)
+        raise ValueError(
+            f"{name} ({text}) is {now}, and was {then} for those that "
+            "came before. The promise is about problems that are made alike: fit or "
+            "calibrate again, or say why it may be overlooked, "
+            'with skdcf.accept_provenance("reason"): ...'
+        )
+    unknown_now = None in values
+    unknown_before = None in before
+    if not differing and unknown_now != unknown_before and (unknown_now or values):
+        warn(
+            f"{name} ({text}) is {'un' * unknown_now}known for some of these problems, and "
+            f"{'un' * unknown_before}known for those that calibrate: it is {_shown(first)} "
+            "where it is known, and whether all were made alike cannot be checked",
+            GuaranteeWarning,
+        )
+    return [f"{name}: {_shown(v)} beside {_shown(first)} ({reason})" for v in differing]
+
+
+def _shown(value):
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def _differing_values(now, then):
+    """Two values as texts; of JSON objects only the first value in which they differ."""
+    try:
+        now_in, then_in = json.loads(now), json.loads(then)
+    except (TypeError, ValueError):
+        return _shown(now), _shown(then)
+    place = ""
+    while isinstance(now_in, dict) and isinstance(then_in, dict):
+        keys = [*then_in, *(key for key in now_in if key not in then_in)]
+        differing = (k for k in keys if now_in.get(k) != then_in.get(k))
+        key = next(differing, None)
+        if key is None:
+            break
+        place = f"{place}.{key}".strip(".")
+        now_in, then_in = now_in.get(key), then_in.get(key)
+    named = f"{place} " if place else ""
+    return f"{named}{json.dumps(now_in)}", f"{named}{json.dumps(then_in)}"

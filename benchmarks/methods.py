@@ -8,8 +8,8 @@ from skdcf import CoherentConformalFilter, HardCF, XGBoostCF
 from skdcf.relaxation import GridRelaxation
 from skdcf.scorers import (
     ClassifierScorer,
-    MixtureScorer,
     NeymanPearsonScorer,
+    StackingScorer,
 )
 from skdcf.training import SoftTraining
 
@@ -53,7 +53,7 @@ def compared():
         BOOSTED: XGBoostCF(**TIES),
         LINEAR: CoherentConformalFilter("linear", **TIES),
         NEYMAN_PEARSON: HardCF(NeymanPearsonScorer(), **TIES),
-        AUTO: CoherentConformalFilter("auto", **TIES),
+        AUTO: CoherentConformalFilter("stack", **TIES),
     }
 
 
@@ -68,4 +68,4 @@ def labelled():
 
 def for_answers():
     """`auto` for users who need something in every answer."""
-    return CoherentConformalFilter(MixtureScorer(gain="answers"), **TIES)
+    return CoherentConformalFilter(StackingScorer(gain="answers"), **TIES)

@@ -195,6 +195,7 @@ TAKEN = {
     ),
     "scorers.resolve": "as_scorer scorer_requires_fit",
     "apps.service": "JsonFormatter",
+    "training.gain": "Gain check_gain worth_of",
     "training.loop": "train",
     "training.splitting": (
         "Standardizer hold_out holdout_count noise_columns number_groups"

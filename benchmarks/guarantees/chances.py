@@ -98,7 +98,7 @@ def half(problems, train, test, seed):
     maps = maps_of(fit.call_args.args)
     new = graphs[test]
     batch = filter.transform_features(new)
-    log_odds = filter.scorer_.members_["neyman-pearson"].hazard(batch)
+    log_odds = filter.scorer_.scorers_["neyman-pearson"].hazard(batch)
     false = np.concatenate([labels[i] for i in test]) != 1
     masks = {f"{alpha:g}": filter.predict(new, alpha) for alpha in ALPHAS}
     masks["70 %"] = filter.first_claims(new, 0.7)

@@ -4,7 +4,7 @@
 
 It prints benchmarks/results/reader.txt and writes docs/guide/figures/reader.svg.
 
-The default filter (scorer "auto", the columns of texts and edges, and of passages where there
+The default filter (scorer "stack", the columns of texts and edges, and of passages where there
 are any) is fitted on half of the questions of published answers and used on the others.
 "shown" is the share of the answers of which something is kept, "false among shown" the share
 of these texts with a false claim, "unfiltered" that of all answers as they are. Errors are

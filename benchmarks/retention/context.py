@@ -1,15 +1,12 @@
 """Columns against passages: what they keep on QAGS, and how fast they are.
 
-    python -m benchmarks.retention.context [--splits 40] [--speed | --weights [--labels 120]]
+    python -m benchmarks.retention.context [--splits 40] [--speed]
 
 QAGS (Wang, Cho, Lewis, 2020): summaries of news, each sentence judged by three people, with
 the article as context. One random half trains, each summary of the other half is filtered
 with the threshold from all others of that half. Articles are distinct, so that each is a
 group of its own. --speed times passages of 600 words, three claims to a passage, made from
-words drawn at random, once read anew and once read before. --weights compares the default
-mixture, trained on --labels answers and without a public prior, with its members, with another
-seed, with weights that follow the folds as they do from 121 answers on, and with weights that
-stay closer together still, on sets with and without context.
+words drawn at random, once read anew and once read before.
 """
 
 import argparse
@@ -18,20 +15,14 @@ from itertools import product
 from time import process_time
 
 import numpy as np
-from scipy.special import softmax
-from sklearn.model_selection import GroupShuffleSplit, ShuffleSplit
+from sklearn.model_selection import ShuffleSplit
 
-from benchmarks.real_data import load, with_alternatives
 from skdcf import CoherentConformalFilter, GraphBatch, HardCF
 from skdcf.datasets import fetch_qags
 from skdcf.evaluation import fit_levels
 from skdcf.exceptions import CalibrationWarning
 from skdcf.features import ContextFeatures, reasoning_features
-from skdcf.graphs import pack_labels
 from skdcf.metrics import leave_one_out
-from skdcf.ops.conformal import leave_one_out_alpha
-from skdcf.ops.hard import nonconformity_scores, path_risk
-from skdcf.scorers import FitTask, MixtureScorer
 
 ALPHAS = (0.05, 0.1, 0.2, 0.3)
 WEIGHED = (
@@ -74,67 +65,6 @@ def keep(subset, n_splits):
         error = np.std(kept, axis=0, ddof=1) / np.sqrt(n_splits)
         row = zip(np.mean(kept, axis=0), error, strict=True)
         print(f"{subset:6} {name:30}", *(f"{a:.3f} +- {b:.3f}" for a, b in row))
-
-
-def kept_at(confidence, batch, labels, alpha):
-    """True claims kept per answer, leaving one answer out."""
-    risk = path_risk(-confidence, batch)
-    scores = nonconformity_scores(risk, labels, batch.offsets)
-    lowest = leave_one_out_alpha(scores, risk, batch.problem_of)
-    return ((labels == 1) & (lowest <= alpha + 1e-12)).sum() / len(batch)
-
-
-def mixed(mixture, alpha, n, floor):
-    """The members' weights, where the temperature is at least ``floor / (alpha n)``."""
-    kept = mixture.selection_.retention
-    temperature = max(0.05, floor / (alpha * n))
-    return softmax(np.array([0.0, 2.0]) + kept / (temperature * kept.max()))
-
-
-def weights(name, n_splits, n):
-    """Print what members keep, and changes of the default with paired naive errors."""
-    data = load(name)
-    X = reasoning_features().fit_transform(with_alternatives(data.graphs, 0))
-    groups, rows = np.asarray(data.groups), {}
-    halves = GroupShuffleSplit(n_splits, test_size=0.5, random_state=0)
-    for seed, (first, second) in enumerate(halves.split(groups, groups=groups)):
-        first = np.sort(np.random.RandomState(seed).permutation(first)[:n])
-        y, truth = (
-            pack_labels([data.labels[i] for i in r], X[r]) for r in (first, second)
-        )
-        fits = []
-        for more in (0, 1000):
-            tasks = [
-                FitTask(a, groups[first], np.random.RandomState(seed + more))
-                for a in ALPHAS
-            ]
-            mixture = MixtureScorer()
-            fits.append(mixture.fit_levels(X[first], y, tasks))
-        found = {}
-        for alpha, one, other in zip(ALPHAS, *fits, strict=True):
-            said = {k: m.confidence(X[second]) for k, m in one.members_.items()}
-            units = (np.array([*said.values()]) - one._centre[:, None]) / one._scale[
-                :, None
-            ]
-            said |= {
-                "weights apart": mixed(one, alpha, len(first), 0) @ units,
-                "closer still": mixed(one, alpha, len(first), 2) @ units,
-                "another seed": other.confidence(X[second]),
-                "auto": one.confidence(X[second]),
-            }
-            for key, confidence in said.items():
-                kept = kept_at(confidence, X[second], truth, alpha)
-                found.setdefault(key, []).append(kept)
-        for key, kept in found.items():
-            rows.setdefault(key, []).append(kept)
-    auto = np.array(rows["auto"])
-    for key, kept in rows.items():
-        kept = np.array(kept)
-        change = kept - auto
-        error = change.std(axis=0, ddof=1) / np.sqrt(n_splits)
-        row = zip(kept.mean(axis=0), change.mean(axis=0), error, strict=True)
-        said = (f"{a:.3f} ({b:+.3f} +- {c:.3f})" for a, b, c in row)
-        print(f"{name:12} {key:16}", *said, flush=True)
 
 
 def draw(n_passages, n_words, rng):
@@ -180,16 +110,11 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--splits", type=int, default=40)
     parser.add_argument("--speed", action="store_true")
-    parser.add_argument("--weights", action="store_true")
-    parser.add_argument("--labels", type=int, default=120)
     parser.add_argument("--only", nargs="*", default=WEIGHED)
     chosen = parser.parse_args()
     warnings.simplefilter("ignore", CalibrationWarning)
     if chosen.speed:
         speed(400)
-    elif chosen.weights:
-        for name in chosen.only:
-            weights(name, chosen.splits, chosen.labels)
     else:
         for name in ("cnndm", "xsum"):
             keep(name, chosen.splits)

@@ -17,7 +17,6 @@ the gain over all sets.
 import argparse
 import csv
 import warnings
-from functools import partial
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -25,17 +24,12 @@ from sklearn.model_selection import GroupShuffleSplit
 
 from benchmarks import RESULTS
 from benchmarks.guarantees.reader import problems_of
-from benchmarks.retention.frailty import FrailMixture
 from skdcf import CoherentConformalFilter
 from skdcf.estimators import fit_levels
 from skdcf.metrics import leave_one_out
-from skdcf.scorers import (
-    ClassifierScorer,
-    ConfTrScorer,
-    LinearModel,
-    MixtureScorer,
-    NeymanPearsonScorer,
-)
+from skdcf.relaxation import PathRelaxation
+from skdcf.scorers import ClassifierScorer, NeymanPearsonScorer, StackingScorer
+from skdcf.training import SoftTraining
 
 ALPHAS = (0.02, 0.05, 0.1, 0.2)
 N_DRAWS = 20  # of the answers that calibrate, in an evaluation
@@ -53,39 +47,22 @@ SETS = (
 )
 
 
-def members(*, names, gain=0.75):
-    """Some of the scorers that the default one mixes, without a lean to one of them."""
-    every = {
-        "linear": ConfTrScorer(LinearModel(spread=0.0)),
-        "neyman-pearson": NeymanPearsonScorer(gain=gain),
-        "regression": ClassifierScorer(target="hazard"),
-    }
-    return MixtureScorer({name: every[name] for name in names}, gain=gain)
-
-
-class WithoutLinear(MixtureScorer):
-    """The default members but the linear one, leaning to each other as they do beside it.
-
-    Beside a public prior the default has no linear one either.
-    """
-
-    def _fresh_members(self, training=None):
-        members = super()._fresh_members(training)
-        if self.public_prior is not None:
-            return members
-        return {name: m for name, m in members.items() if name != "linear"}
-
-
 POWERS = (1, 0.75, 0.5, 0)
+HOTTER = PathRelaxation(keep_temperature=1.0, quantile_temperature=1.0)
 VARIANTS = {
-    "auto": lambda: "auto",
-    **{f"power {p}": partial(MixtureScorer, gain=p) for p in POWERS},
-    **{f"frailty {p}": partial(FrailMixture, gain=p) for p in POWERS},
-    "regression": lambda: ClassifierScorer(target="hazard"),
-    "own-label": lambda: ClassifierScorer(target="own"),
-    **{f"without linear {p}": partial(WithoutLinear, gain=p) for p in (1, 0.75)},
-    "without linear": lambda: members(names=["neyman-pearson", "regression"]),
-    "without regression": lambda: members(names=["linear", "neyman-pearson"]),
+    **{f"stack {p}": {"scorer": StackingScorer(gain=p)} for p in POWERS},
+    **{
+        f"neyman-pearson {p}": {"scorer": NeymanPearsonScorer(gain=p)}
+        for p in (1, 0.75)
+    },
+    "regression": {"scorer": ClassifierScorer()},
+    "own-label": {"scorer": ClassifierScorer(target="own")},
+    "linear": {"scorer": "linear"},
+    "linear, temperatures of 1": {"scorer": "linear", "relaxation": HOTTER},
+    "linear, coherent start": {
+        "scorer": "linear",
+        "training": SoftTraining(init="coherent", shrinkage=100.0),
+    },
 }
 
 
@@ -106,7 +83,7 @@ def one_half(problems, variant, seed):
         warnings.simplefilter("ignore")
         # Calibrated on one question only: the new ones calibrate each other.
         cf = CoherentConformalFilter(
-            VARIANTS[variant](), calibration_size=1, random_state=seed, ties="jitter"
+            **VARIANTS[variant], calibration_size=1, random_state=seed, ties="jitter"
         )
         filters = fit_levels(cf, *known, ALPHAS, groups=groups[first])
         reports = [
@@ -174,7 +151,7 @@ def compare(options):
 
 
 def table(options):
-    """Write the powers of the gain, with and without frailty, as means over the sets."""
+    """Write the powers of the gain, as means over the sets."""
     saved = np.load(options.path)
     sets = list(dict.fromkeys(key.split("/")[0] for key in saved.files))
     header = ["gain"]
@@ -182,23 +159,18 @@ def table(options):
         f"{what} {alpha:g}" for what in ("kept", "shown", "false") for alpha in ALPHAS
     ]
     rows = []
-    for kind in ("power", "frailty"):
-        for power in POWERS:
-            if f"{sets[0]}/{kind} {power}" not in saved.files:
-                continue
-            numbers = [
-                np.nanmean(saved[f"{name}/{kind} {power}"], axis=0) for name in sets
-            ]
-            first = [np.nanmean(saved[f"{name}/power 1"], axis=0) for name in sets]
-            ratio = [
-                one[:, 0] / other[:, 0]
-                for one, other in zip(numbers, first, strict=True)
-            ]
-            change = 100 * np.mean(ratio, axis=0) - 100
-            shown, false = np.mean(numbers, axis=0)[:, 1:3].T
-            label = f"{power:g}" + (", frailty" if kind == "frailty" else "")
-            percent = [f"{value:+.0f} %" for value in change]
-            rows.append([label, *percent, *(f"{x:.2f}" for x in (*shown, *false))])
+    for power in POWERS:
+        if f"{sets[0]}/stack {power}" not in saved.files:
+            continue
+        numbers = [np.nanmean(saved[f"{name}/stack {power}"], axis=0) for name in sets]
+        first = [np.nanmean(saved[f"{name}/stack 1"], axis=0) for name in sets]
+        ratio = [
+            one[:, 0] / other[:, 0] for one, other in zip(numbers, first, strict=True)
+        ]
+        change = 100 * np.mean(ratio, axis=0) - 100
+        shown, false = np.mean(numbers, axis=0)[:, 1:3].T
+        percent = [f"{value:+.0f} %" for value in change]
+        rows.append([f"{power:g}", *percent, *(f"{x:.2f}" for x in (*shown, *false))])
     with TABLE.open("w", newline="") as file:
         csv.writer(file, lineterminator="\n").writerows([header, *rows])
     print(TABLE.read_text())
@@ -210,7 +182,9 @@ def main():
     commands = parser.add_subparsers(dest="command", required=True)
     keeping = commands.add_parser("keep")
     keeping.add_argument("path")
-    keeping.add_argument("--variants", nargs="+", default=["auto"], choices=VARIANTS)
+    keeping.add_argument(
+        "--variants", nargs="+", default=["stack 0.75", "stack 1"], choices=VARIANTS
+    )
     keeping.add_argument("--halves", type=int, default=16)
     keeping.add_argument("--jobs", type=int, default=2)
     keeping.add_argument("--data", nargs="+", default=SETS)

@@ -23,7 +23,7 @@ from skdcf.datasets import fetch_gsm8k_solutions, fetch_mr_ben
 from skdcf.features import reasoning_features
 from skdcf.graphs import pack_labels
 from skdcf.guarantees import NoFalseClaim
-from skdcf.scorers import FitTask, MixtureScorer, PublicPrior
+from skdcf.scorers import FitTask, PublicPrior, StackingScorer
 
 TRIED = {
     "biology": ("mr-ben", lambda: fetch_mr_ben("biology")),
@@ -64,7 +64,7 @@ def one_draw(X, labels, groups, path, n, seed):
         rest = np.flatnonzero(~np.isin(groups, groups[rows]))
         new, truth = X[rest], labels[np.isin(X.problem_of, rest)]
         splits = list(split(groups[rest], count, seed))
-        scorers = MixtureScorer(), MixtureScorer(public_prior=prior)
+        scorers = StackingScorer(), StackingScorer(public_prior=prior)
         out[str(alpha)] = {}
         for key, scorer in zip(KEYS, (*scorers, prior), strict=True):
             task = FitTask(alpha, groups[rows], np.random.RandomState(seed))

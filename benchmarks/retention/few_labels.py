@@ -28,7 +28,7 @@ from skdcf.graphs import pack_labels
 from skdcf.guarantees import NoFalseClaim
 from skdcf.ops.conformal import conformal_rank
 from skdcf.ops.hard import nonconformity_scores, path_risk, segment_sum
-from skdcf.scorers import FitTask, MixtureScorer, PublicPrior
+from skdcf.scorers import FitTask, PublicPrior, StackingScorer
 
 ALPHAS = (0.05, 0.1, 0.2)
 CALIBRATIONS = 25
@@ -76,15 +76,14 @@ def fitted(path, batch, labels, groups, alphas, seed):
     def tasks():
         return [FitTask(a, groups, np.random.RandomState(seed)) for a in alphas]
 
-    without = MixtureScorer().fit_levels(batch, labels, tasks())
-    blend = MixtureScorer(public_prior=PublicPrior(path))
+    without = StackingScorer().fit_levels(batch, labels, tasks())
+    blend = StackingScorer(public_prior=PublicPrior(path))
     blended = blend.fit_levels(batch, labels, tasks())
     return [
         {
-            "said": mixed.selection_.prior,
             WITHOUT: plain,
             WITH: mixed,
-            OWN: plain.members_["neyman-pearson"],
+            OWN: plain.scorers_["neyman-pearson"],
         }
         for plain, mixed in zip(without, blended, strict=True)
     ]
@@ -104,8 +103,7 @@ def one_draw(X, labels, groups, path, n, seed):
         new, truth = X[rest], labels[np.isin(X.problem_of, rest)]
         splits = list(split(groups[rest], count, seed))
         for alpha, scorers in zip(alphas, levels, strict=True):
-            said = scorers.pop("said")
-            out[str(alpha)] = {"said": said} | {
+            out[str(alpha)] = {
                 name: tried(scorer.confidence(new), new, truth, splits, alpha)
                 for name, scorer in scorers.items()
             }
@@ -146,7 +144,6 @@ def tried(confidence, new, truth, splits, alpha):
 def summary(name, n, alpha, draws):
     """The row of a table from what the draws gave at one level."""
     row = {"data": name, "n": n, "alpha": alpha, "draws": len(draws)}
-    row["left out"] = sum("left out" in one["said"] for one in draws)
     base = np.array([one[WITHOUT][0] for one in draws])
     for key in (WITHOUT, WITH, AS_IS, OWN):
         kept, miss = np.array([one[key] for one in draws]).T

@@ -27,7 +27,7 @@ def filters():
             ClassifierScorer(target="coherent"), **TIES
         ),
         "CF, XGBoost": XGBoostCF(**TIES),
-        AUTO: CoherentConformalFilter("auto", **TIES),
+        AUTO: CoherentConformalFilter("stack", **TIES),
     }
 
 

@@ -50,7 +50,7 @@ def compare(name, kind, n_folds, jobs):
             CF: HardCF("frequency-score", **TIES),
             TABLED: printed(kind, alphas),
             LOGISTIC: HardCF(ClassifierScorer(), **TIES),
-            AUTO: CoherentConformalFilter("auto", **TIES),
+            AUTO: CoherentConformalFilter("stack", **TIES),
             name: load(name),
         }
         if "frequency-score" not in table.feature_names:

@@ -417,7 +417,7 @@ def learning(kind, alphas):
         NARROW: printed(kind, alphas, MARGINS[-1]),
         LINEAR: CoherentConformalFilter("linear", **TIES),
         LOGISTIC: HardCF(ClassifierScorer(target="hazard"), **TIES),
-        AUTO: CoherentConformalFilter("auto", **TIES),
+        AUTO: CoherentConformalFilter("stack", **TIES),
     }
 
 

@@ -5,7 +5,7 @@
 Each line is a process of its own, so that its peak of memory is its own. Seconds are those
 of the processor, so that other processes hardly disturb.
 
-Seen: "auto" takes 7.6 s for the chain, 7.3 s for the star and 4.3 s for the complete graph,
+Seen: "stack" takes 7.6 s for the chain, 7.3 s for the star and 4.3 s for the complete graph,
 features 4.6 s and 4.5 s for the first two, when betweenness was among them. No process
 takes more than 0.81 GB. With --growth
 the sums over ancestors are timed at several sizes, and the exponent of time is fitted.
@@ -106,7 +106,7 @@ def run(task, shape, n):
     filters = {
         "HardCF": HardCF("frequency-score"),
         # Nearly all problems train, the large one among them.
-        "auto": CoherentConformalFilter(calibration_size=30, random_state=0),
+        "stack": CoherentConformalFilter(calibration_size=30, random_state=0),
     }
     batch, labels = problems(shape, n)
     start = time.process_time()
@@ -163,7 +163,7 @@ def main(with_growth):
         f"fit and predict of {N_SMALL} problems and a large one; features of the latter"
     )
     for shape, (_, n) in SHAPES.items():
-        for task in ("HardCF", "auto", "features"):
+        for task in ("HardCF", "stack", "features"):
             command = [sys.executable, __file__, "--one", task, shape, str(n)]
             subprocess.run(command, check=True)
     if with_growth:

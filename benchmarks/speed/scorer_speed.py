@@ -13,7 +13,7 @@ import numpy as np
 from skdcf.datasets import make_reasoning_graphs
 from skdcf.graphs import pack_labels
 from skdcf.ops.neyman_pearson import log_price
-from skdcf.scorers import FitTask, MixtureScorer, NeymanPearsonScorer
+from skdcf.scorers import FitTask, NeymanPearsonScorer, StackingScorer
 
 LEVELS = {1: [0.1], 4: [0.02, 0.05, 0.1, 0.2], 10: np.linspace(0.02, 0.2, 10)}
 
@@ -29,9 +29,9 @@ def timed(function, repeats):
 
 
 def fit_mixture(batch, labels, alphas):
-    """What `CoherentConformalFilter` with ``scorer="auto"`` trains, for each level."""
+    """What `CoherentConformalFilter` with ``scorer="stack"`` trains, for each level."""
     tasks = [FitTask(alpha, rng=np.random.RandomState(0)) for alpha in alphas]
-    return MixtureScorer().fit_levels(batch, labels, tasks)
+    return StackingScorer().fit_levels(batch, labels, tasks)
 
 
 def measure(n_problems, n_levels):

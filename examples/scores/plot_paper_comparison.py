@@ -34,7 +34,7 @@ filters = {
     "boosted independent": BoostedIndependentFactuality(ties="jitter"),
     "boosted trees": XGBoostCF(ties="jitter"),
     "differentiable, linear": CoherentConformalFilter("linear", ties="jitter"),
-    "auto": CoherentConformalFilter(ties="jitter"),
+    "stack": CoherentConformalFilter(ties="jitter"),
 }
 
 # %%

@@ -71,12 +71,12 @@ ImportanceDisplay.from_report(shap_values(models, some[0]))
 # %%
 # Scores that are no sum
 # ----------------------
-# The default scorer, "auto", is not linear. What hangs on a feature is measured there by
+# The default scorer, "stack", is not linear. What hangs on a feature is measured there by
 # shuffling it among the claims: how many true claims fewer are kept, at the same promise?
 
-auto = CoherentConformalFilter(alpha=0.05, random_state=0).fit(*train)
+stack = CoherentConformalFilter(alpha=0.05, random_state=0).fit(*train)
 part = graphs[350:500], labels[350:500]
-ImportanceDisplay.from_estimator(auto, *part, n_repeats=2, random_state=0)
+ImportanceDisplay.from_estimator(stack, *part, n_repeats=2, random_state=0)
 
 # %%
 # One feature alone

@@ -39,7 +39,7 @@ def refuse_without_hazards(scorer: Any) -> None:
         raise ValueError(
             f"{scorer!r} orders claims and does not say how likely an error is, so that it "
             "states no chance of a text. The level of a claim is no such chance either. Fit "
-            'with the scorer "auto" or "neyman-pearson"'
+            'with the scorer "stack" or "neyman-pearson"'
         )
 
 

@@ -96,7 +96,7 @@ class ConformalFilter(Settings):
         "guarantee": ("skdcf.guarantees", "NoFalseClaim", "ExpectedFalse"),
         "scorer": (
             "skdcf.scorers",
-            "MixtureScorer",
+            "StackingScorer",
             "NeymanPearsonScorer",
             "FrequencyScorer",
         ),

@@ -22,15 +22,15 @@ class CoherentConformalFilter(ConformalFilter):
 
     Parameters
     ----------
-    scorer : "auto", "linear", "neyman-pearson", model or any scorer, default="auto"
+    scorer : "stack", "linear", "neyman-pearson", model or any scorer, default="stack"
         "linear" is the method of the paper: a linear model, trained through a soft version
         of the procedure to keep as many true claims as possible. Other differentiable
         models, such as `~skdcf.scorers.MLPModel`, are trained in the same way.
         "neyman-pearson" estimates how likely an error begins at each claim, and orders
         claims by what keeping them costs in risk (`~skdcf.scorers.NeymanPearsonScorer`).
-        "auto" trains both and mixes their scores, each with a weight for what it keeps in
-        cross-validation on the training problems (`~skdcf.scorers.MixtureScorer`). All
-        that `HardCF` takes may be passed here as well.
+        "stack" adds the scores of "neyman-pearson" and of a logistic regression, with weights
+        that are trained in the same way as those of "linear"
+        (`~skdcf.scorers.StackingScorer`). All that `HardCF` takes may be passed here as well.
     features : transformer or Pipeline, optional
         Columns for the scorer, made by the filter: a transformer of `skdcf.features`, one
         of scikit-learn, or a Pipeline of them. What learns is fitted to training problems
@@ -42,7 +42,8 @@ class CoherentConformalFilter(ConformalFilter):
         How the procedure is softened; None is ``PathRelaxation()``. Refused where the
         scorer is not trained through it.
     training : SoftTraining or None, default=None
-        How the model is trained; None is ``SoftTraining()``. Refused where
+        How the model is trained; None is ``SoftTraining()``, whose own None the scorer
+        resolves. Refused where
         ``relaxation`` is.
     edges : "given", "none" or a rule of `skdcf.edges`, default="given"
         What a claim builds on. "given" takes the edges of the problems. "none" drops them
@@ -63,15 +64,15 @@ class CoherentConformalFilter(ConformalFilter):
         Seeds splits and initial parameters; training is reproducible to the bit.
     verbose : int, default=0
         Whether to print loss and retention of every iteration, or the weights that
-        "auto" chose.
+        "stack" trained.
 
     Attributes
     ----------
     coef_ : ndarray of shape (n_features,)
         Weights of a linear model, per unit of the features as passed. Features more
-        than 3 deviations from their mean count as if they were 3. Not for "auto".
+        than 3 deviations from their mean count as if they were 3. Not for "stack".
     loss_curve_ : list of float
-        Training objective per iteration; of the linear member with "auto".
+        Training objective per iteration; of the last step with "stack".
     n_iter_ : int
         Number of iterations.
     nonconformity_scores_ : ndarray of shape (n_calibration,)
@@ -88,7 +89,7 @@ class CoherentConformalFilter(ConformalFilter):
     n_calibration_ : int
         Number of calibration problems.
     scorer_ : Scorer
-        The trained scorer; that of "auto" has the weights in ``selection_``.
+        The trained scorer; that of "stack" has the weights in ``selection_``.
     n_features_in_ : int
         Number of features per claim.
     feature_names_in_ : ndarray of str
@@ -118,11 +119,11 @@ class CoherentConformalFilter(ConformalFilter):
     >>> frequency = HardCF("frequency-score", alpha=0.1).fit(graphs[:400], y[:400])
     >>> dcf.score(graphs[400:], y[400:]) > frequency.score(graphs[400:], y[400:])
     True
-    >>> dcf.n_calibration_, dcf.scorer_.selection_.members
-    (159, ('linear', 'neyman-pearson', 'regression'))
+    >>> dcf.n_calibration_, dcf.scorer_.selection_.scorers
+    (159, ('neyman-pearson', 'regression'))
     """
 
-    scorer: Any = "auto"
+    scorer: Any = "stack"
 
     @classmethod
     def from_paper(

@@ -60,7 +60,7 @@ def refuse_unused(estimator, scorer):
         if not scorer.uses_relaxation:
             raise ValueError(
                 f"{name} is set, but {scorer!r} would ignore it. Leave {name} at None, or "
-                'choose scorer="auto", "linear" or a model such as MLPModel()'
+                'choose scorer="stack", "linear" or a model such as MLPModel()'
             )
         setting.validate()
 

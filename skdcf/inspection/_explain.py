@@ -550,7 +550,7 @@ def permutation_importance(
     The threshold is found anew each time, from all other problems of X
     (`skdcf.metrics.leave_one_out`), so that the guarantee is the same with and without
     the feature: what is lost is retention alone. A scorer that reads the graph itself,
-    such as "auto", keeps what it knows from there.
+    such as "stack", keeps what it knows from there.
 
     Parameters
     ----------

@@ -6,11 +6,11 @@ such as `LinearModel`, become scorers through `ConfTrScorer`, which trains them.
 
 from ._classifier import ClassifierScorer
 from ._hazards import NeymanPearsonScorer
-from ._mixture import MixtureScorer
-from ._mixture import Selection as Selection
 from ._models import ConfTrScorer, LinearModel, MLPModel
 from ._prior import PublicPrior
 from ._scorer import FeatureScorer, FitTask, FrequencyScorer, LinearForm, Scorer
+from ._stack import Selection as Selection
+from ._stack import StackingScorer
 from ._tree_tables import HazardTable as HazardTable
 from .resolve import FunctionScorer as FunctionScorer
 
@@ -23,10 +23,10 @@ __all__ = [
     "LinearForm",
     "LinearModel",
     "MLPModel",
-    "MixtureScorer",
     "NeymanPearsonScorer",
     "PublicPrior",
     "Scorer",
+    "StackingScorer",
 ]
 
 # Classes that files of filters hold, and that nobody has to make.

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import KW_ONLY
-from numbers import Real
-from typing import Any, Literal, NamedTuple, Self, TypeAlias
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,13 +17,13 @@ from ..graphs import GraphBatch
 from ..ops.chance import chance_of_error, fit_frailty
 from ..ops.hard import below_true_claims
 from ..ops.neyman_pearson import log_price
+from ..training.gain import Gain, check_gain, worth_of
 from ..training.splitting import Standardizer
 from ._prior import PublicPrior, blend
 from ._scorer import FitTask, Folded, Scorer, folds, need_features
 from ._tree_tables import as_table, design, join
 
 N_FOLDS = 3  # folds for the own hazards that a public prior is weighed against
-MOST_KEPT = 1000  # largest number of claims for which a gain is checked
 # A tree sees half of the claims. Where it leaves out one fold of three, it sees about as
 # many of the others, and the trees of all folds together are the forest.
 OF_A_FOLD: dict[str, Any] = {"trees": 15, "share": 0.75}
@@ -34,49 +32,6 @@ DOUBTED = 5
 # The least hazard: a forest that saw no error nearby says 0, which is too sure.
 DOUBT = 0.05
 MOST_CLAIMS = 15_000  # claims of one tree; more would only take longer
-
-#: From numbers of kept claims, an array, to what they are worth together.
-Worth: TypeAlias = Callable[[NDArray[np.float64]], NDArray[np.float64]]
-Gain: TypeAlias = float | Literal["claims", "answers"] | Worth
-# To keep as many claims as possible spends the risk on the answers that are sure, and
-# empties the others. With a power below 1, a claim in an answer that would be empty is
-# worth more than a fifth one elsewhere.
-POWERS = {"claims": 1.0, "answers": 0.0}
-
-
-def worth_of(gain: Gain) -> Worth:
-    """Return the function that a power or a name stands for, or the function itself.
-
-    Raises
-    ------
-    ValueError
-        If it is no function, and no such power.
-    """
-    power = POWERS.get(gain, gain) if isinstance(gain, str) else gain
-    if isinstance(power, Real) and not isinstance(power, bool) and 0 <= power <= 1:
-        # The power 0 would not grow beyond one claim; the logarithm grows as little.
-        return (lambda kept: kept**power) if power > 0 else np.log1p
-    if callable(power):
-        return power
-    raise ValueError(
-        f"gain is {gain!r}, but must be a power from 0 to 1, one of {list(POWERS)}, or "
-        "a function of the number of kept claims, such as numpy.sqrt"
-    )
-
-
-def check_gain(gain: Gain) -> None:
-    """Raise ValueError unless a gain grows with every claim, and the less the more there are.
-
-    Otherwise no common price per claim exists, and kept sets would not be nested in alpha.
-    """
-    worth = worth_of(gain)
-    gains = np.diff(np.asarray(worth(np.arange(MOST_KEPT + 1.0)), dtype=np.float64))
-    grows = np.isfinite(gains).all() and (gains > 0).all()
-    if not (grows and (np.diff(gains) <= 1e-9 * gains[:-1]).all()):
-        raise ValueError(
-            "gain must grow with every claim that is kept, and be concave: no claim may be "
-            "worth more than the one before it"
-        )
 
 
 def learn_hazards(X, false, n_features, random_state, trees=40, share=0.5):
@@ -154,13 +109,13 @@ class NeymanPearsonScorer(Scorer):
         The four hazards: logistic regression and boosted trees, which see the claim, and
         logistic regression and a random forest, which see its problem as well. None where
         nothing was to be learnt: no features, or training claims that are all true or
-        all false. As a member of a mixture the scorer has the hazards of each fold.
+        all false. As a base scorer of a stack the scorer has the hazards of each fold.
     true_after_error_ : float
         Share of true claims among those below a false one, in training.
     frailty_ : ndarray of shape (3,) or None
         (theta, a, b) of `error_probability`: how much answers differ in ways that no feature tells,
         and an intercept and a slope of the log odds. None where nothing was learnt out of
-        fold, that is without ``public_prior`` and outside a mixture; the hazards then
+        fold, that is without ``public_prior`` and outside a stack; the hazards then
         count as they stand.
 
     Notes

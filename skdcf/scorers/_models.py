@@ -10,7 +10,8 @@ confidences changes nothing, so no intercept is needed, and one does no harm.
 
 from __future__ import annotations
 
-from numbers import Integral
+from dataclasses import KW_ONLY
+from numbers import Integral, Real
 from typing import Any, Self
 
 import numpy as np
@@ -19,7 +20,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from .._checks import warn
-from .._parameters import HasMethods, Settings, at_least, settings
+from .._parameters import HasMethods, Number, Settings, at_least, settings
 from ..graphs import GraphBatch
 from ._scorer import FitTask, LinearForm, Scorer, need_features
 
@@ -162,6 +163,8 @@ class ConfTrScorer(Scorer):
     ----------
     model : differentiable model or None, default=None
         Such as `LinearModel` (None) or `MLPModel`.
+    clip : float, default=3.0
+        Features further than this many deviations from their mean count as if they were there.
 
     Attributes
     ----------
@@ -194,10 +197,15 @@ class ConfTrScorer(Scorer):
     True
     """
 
-    _parameter_constraints = {"model": [None, HasMethods(["init", "__call__"])]}
+    _parameter_constraints = {
+        "model": [None, HasMethods(["init", "__call__"])],
+        "clip": [Number(Real, 0, None, closed="right")],
+    }
     requires_fit = uses_alpha = uses_relaxation = True
 
     model: Any = None
+    _: KW_ONLY
+    clip: float = 3.0
 
     def fit(
         self, batch: GraphBatch, labels: NDArray, task: FitTask | None = None
@@ -251,6 +259,7 @@ class ConfTrScorer(Scorer):
             groups=first.groups,
             rng=first.rng,
             verbose=first.verbose,
+            clip=self.clip,
         )
 
     def _fresh_model(self):

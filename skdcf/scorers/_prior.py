@@ -43,7 +43,7 @@ class PublicPrior(Scorer):
     the more the better it tells errors of the others. They learn nothing from your
     problems, so all of these can be used for calibration. A filter uses a prior only if it
     is asked for: as its scorer, or blended with hazards of your own as ``public_prior=`` of
-    `NeymanPearsonScorer` or of `MixtureScorer`.
+    `NeymanPearsonScorer` or of `StackingScorer`.
 
     Parameters
     ----------

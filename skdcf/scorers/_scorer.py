@@ -317,7 +317,7 @@ class Folded:
     def parts(self) -> list[tuple[GraphBatch, GraphBatch]]:
         """For each fold the problems of the others, and its own.
 
-        All members of a mixture share these batches: that each of them looks for the
+        All base scorers of a stack share these batches: that each of them looks for the
         ancestors of the same claims anew would take 2 % of a fit.
         """
         n_folds = int(self.fold_of.max()) + 1

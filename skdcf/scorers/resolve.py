@@ -17,7 +17,6 @@ from ..exceptions import GuaranteeWarning
 from ..graphs import GraphBatch
 from ._classifier import SURE, ClassifierScorer
 from ._hazards import NeymanPearsonScorer
-from ._mixture import MixtureScorer
 from ._models import ConfTrScorer
 from ._scorer import (
     FREQUENCY,
@@ -26,6 +25,7 @@ from ._scorer import (
     Scorer,
 )
 from ._scorer import scorer_requires_fit as scorer_requires_fit
+from ._stack import StackingScorer
 
 
 @settings
@@ -91,7 +91,7 @@ class FunctionScorer(Scorer):
 
 
 NAMED: dict[str, Callable[[], Scorer]] = {
-    "auto": MixtureScorer,
+    "stack": StackingScorer,
     "linear": ConfTrScorer,
     "neyman-pearson": lambda: NeymanPearsonScorer(random_state=None),
 }
@@ -104,7 +104,7 @@ def as_scorer(scorer: Any, batch: GraphBatch) -> Scorer:
     ----------
     scorer : None, str, int, Scorer, differentiable model, classifier or callable
         None is the frequency where a feature is called "frequency-score", else logistic
-        regression. "auto", "linear" and "neyman-pearson" are `MixtureScorer`,
+        regression. "stack", "linear" and "neyman-pearson" are `StackingScorer`,
         `ConfTrScorer` and `NeymanPearsonScorer`; another str, or an int, is a
         feature. A differentiable model is trained through soft calibration, a classifier
         on claims; a callable is a function of a GraphBatch. A fitted scorer or

@@ -6,7 +6,8 @@ give back the last parameters at which all was finite, and whether it was so to 
 """
 
 from collections.abc import Callable
-from dataclasses import KW_ONLY
+from dataclasses import KW_ONLY, replace
+from numbers import Real
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -15,6 +16,7 @@ from scipy.optimize import minimize
 
 from .. import _parameters as allowed
 from .._parameters import HasMethods, Settings, settings
+from .gain import Gain, check_gain
 from .splitting import holdout_count
 
 
@@ -190,15 +192,28 @@ class SoftTraining(Settings):
         None is ``LBFGS()``.
     loss : {"log-retention", "retention"}, default="log-retention"
         What is minimised: minus the logarithm of the soft retention, or minus it.
-    init : {"coherent", "random"}, default="coherent"
-        "coherent" starts from logistic regression of "this claim and all its ancestors
-        are true"; "random" from small random numbers.
-    shrinkage : float, default=100.0
-        Pull towards the coherent start: the objective has the term ``shrinkage / (alpha
-        n)^2 (1 - corr)``, where corr is the correlation of the scores with those at the
-        start and n the number of training problems. A random start needs 0.
+    init : {"hazard", "coherent", "random"}, array or None, default=None
+        Where training starts. "hazard" is logistic regression of "this claim is true" on the
+        claims whose ancestors are all true, "coherent" that of "this claim and all its
+        ancestors are true", "random" the model's own start, and an array the weights of a
+        linear model for features in unit deviation. None is "hazard".
+    shrinkage : float or None, default=None
+        Pull towards the start: the objective has the term ``shrinkage / (alpha n)^2 (1 -
+        corr)``, where corr is the correlation of the scores with those at the start and n
+        the number of training problems. None is 1,000, and 0 with a random start, which
+        needs 0.
+    gain : float in [0, 1], {"claims", "answers"}, callable or None, default=None
+        What the true claims that are kept of an answer are worth: the loss has their mean
+        worth in place of their mean number. A power x is (soft number + .001)^x, "answers"
+        or 0 the logarithm of one more than the number; a function is written in
+        ``autograd.numpy``. None is 1, their number.
     unit_variance : bool, default=True
         Whether scores are scaled to unit deviation before they are relaxed.
+
+    Notes
+    -----
+    The default scorer has its own values in place of those of ``None``, and its own start
+    and gain: see `~skdcf.scorers.StackingScorer`.
 
     Examples
     --------
@@ -213,16 +228,22 @@ class SoftTraining(Settings):
     _parameter_constraints = {
         "optimizer": [None, HasMethods(["minimize", "validate", "n_validation"])],
         "loss": [allowed.StrOptions({"log-retention", "retention"})],
-        "init": [allowed.StrOptions({"coherent", "random"})],
-        "shrinkage": [allowed.at_least(0)],
+        "init": [
+            None,
+            allowed.StrOptions({"hazard", "coherent", "random"}),
+            np.ndarray,
+        ],
+        "shrinkage": [None, allowed.at_least(0)],
+        "gain": [None, Real, str, callable],
         "unit_variance": ["boolean"],
     }
 
     optimizer: LBFGS | Adam | None = None
     _: KW_ONLY
     loss: Literal["log-retention", "retention"] = "log-retention"
-    init: Literal["coherent", "random"] = "coherent"
-    shrinkage: float = 100.0
+    init: Literal["hazard", "coherent", "random"] | NDArray[Any] | None = None
+    shrinkage: float | None = None
+    gain: Gain | None = None
     unit_variance: bool = True
 
     @classmethod
@@ -241,11 +262,44 @@ class SoftTraining(Settings):
         super().validate()
         if self.optimizer is not None:
             self.optimizer.validate()
-        if self.init == "random" and self.shrinkage:
+        if self.gain is not None:
+            check_gain(self.gain)
+        if self.starts_at_random and self.shrinkage:
             raise ValueError(
-                f"shrinkage is {self.shrinkage!r}, but it pulls towards a coherent start "
-                'and this one is random: set shrinkage=0, or init="coherent"'
+                f"shrinkage is {self.shrinkage!r}, but it pulls towards the start, and this "
+                'one is random: set shrinkage=0, or init="hazard"'
             )
+
+    @property
+    def starts_at_random(self) -> bool:
+        """Whether the model draws the parameters to start from."""
+        return isinstance(self.init, str) and self.init == "random"
+
+    def resolved(
+        self,
+        init: Any = "hazard",
+        shrinkage: float = 1000.0,
+        gain: Gain = 1.0,
+    ) -> Self:
+        """Return a copy with values in place of those that are None.
+
+        Parameters
+        ----------
+        init, shrinkage, gain : object
+            The values for this scorer.
+
+        Returns
+        -------
+        SoftTraining
+        """
+        shrinkage = 0.0 if self.starts_at_random else shrinkage
+        return replace(
+            self,
+            optimizer=self.optimizer or LBFGS(),
+            init=init if self.init is None else self.init,
+            shrinkage=shrinkage if self.shrinkage is None else self.shrinkage,
+            gain=gain if self.gain is None else self.gain,
+        )
 
 
 class _NotFiniteError(Exception):

@@ -3,9 +3,11 @@
 =====  ==========================================================================
 z      scores that the model gives to n claims
 u      scores of mean 0 and deviation 1: (z - mean z) / std z
-K      soft number of true claims kept per problem at the risk -u, or -z without unit variance
+k_i    soft number of true claims kept of problem i at the risk -u, or -z without unit variance
+w      what so many claims are worth: the gain
 mu     weight of the shrinkage towards the scores c of the start
-F      ``-log(K) + mu (1 - corr(u, c))``, or -K in place of -log(K), which is minimised
+F      ``-log(mean w(k_i)) + mu (1 - corr(u, c))``, perhaps without the logarithm, which is
+       minimised
 =====  ==========================================================================
 
 Autograd follows F through the model, `standardised` and the steps of the relaxation, each of
@@ -25,10 +27,11 @@ from numpy.typing import NDArray
 
 from .._checks import check_alpha
 from ..graphs import GraphBatch
-from ..ops.hard import coherent_labels
+from ..ops.hard import below_true_claims, coherent_labels
 from ..ops.segments import with_vjp
 from ..ops.soft import log_loss
-from ._settings import LBFGS, lbfgs
+from ._settings import lbfgs
+from .gain import soft_worth_of
 from .splitting import Standardizer, hold_out, pick
 
 
@@ -82,6 +85,7 @@ def train(
     groups: Any = None,
     rng: Any = None,
     verbose: Any = 0,
+    clip: float = 3.0,
 ) -> Any:
     """Train a model through soft calibration and prediction, for each level.
 
@@ -105,6 +109,8 @@ def train(
         Initial parameters, validation problems and halves.
     verbose : int
         Print loss and retention of every iteration if positive.
+    clip : float
+        Where standardised features are cut off.
 
     Returns
     -------
@@ -135,8 +141,8 @@ def train(
     training.validate()
     relaxation.validate()
     rng = rng or np.random.RandomState()
-    run = _Run(model, relaxation, training, rng=rng, verbose=verbose)
-    run.prepare(batch, labels, groups)
+    run = _Run(model, relaxation, training.resolved(), rng=rng, verbose=verbose)
+    run.prepare(batch, labels, groups, clip=clip)
     return [run.for_level(alpha) for alpha in alphas]
 
 
@@ -149,10 +155,11 @@ class _Run:
         self.rng = rng
         self.training = training
         self.verbose = verbose
-        self.optimizer = training.optimizer or LBFGS()
+        self.optimizer = training.optimizer
+        self.worth = soft_worth_of(training.gain)
         self.validation = None
 
-    def prepare(self, batch, labels, groups):
+    def prepare(self, batch, labels, groups, clip):
         """Hold out validation problems, standardise, start, and plan the rest."""
         n_questions = len(batch) if groups is None else len(np.unique(groups))
         n_validation = self.optimizer.n_validation(n_questions)
@@ -160,21 +167,34 @@ class _Run:
             rest, rows = hold_out(len(batch), n_validation, groups, self.rng)
             held_out, held_labels = pick(batch, labels, rows)
             batch, labels = pick(batch, labels, rest)
-        self.standardizer = Standardizer.fit(batch.features)
+        self.standardizer = Standardizer.fit(batch.features, clip)
         self.X = self.standardizer(batch.features)
         x, self.unflatten = flatten(self.model.init(self.X.shape[1], self.rng))
-        if self.training.init == "coherent":
-            x = start_coherent(
-                self.model, self.X, batch, labels=labels, x=x, unflatten=self.unflatten
-            )
-        self.x = x
-        self.scores = self.model(self.unflatten(x), self.X)
+        self.x = self._start(batch, labels, x)
+        self.scores = self.model(self.unflatten(self.x), self.X)
         self.message = _why_nothing_to_learn(labels, self.scores)
         if not self.message:
             self.plan = self.relaxation.plan(batch, labels)
         if n_validation and not self.message:
             plan = self.relaxation.plan(held_out, held_labels)
             self.validation = self.standardizer(held_out.features), plan
+
+    def _start(self, batch, labels, x):
+        """Find the flat parameters to start from; ``x`` are those of the model itself."""
+        init = self.training.init
+        if not isinstance(init, str):
+            return np.array(init, dtype=np.float64)
+        if init == "random":
+            return x
+        target, judged, C = START[init](batch, labels)
+        return fit_logistic(
+            self.model,
+            self.X[judged],
+            target[judged],
+            x=x,
+            unflatten=self.unflatten,
+            C=C,
+        )
 
     def for_level(self, alpha):
         """Train for one level; every level draws the same random numbers."""
@@ -217,18 +237,19 @@ class _Run:
             kept = self.relaxation.true_claims(
                 risk, self.plan, alpha, calibration=calibration, prediction=prediction
             )
-            return loss(anp.mean(kept)) + (mu - unit @ pull)
+            return loss(anp.mean(self.worth(kept))) + (mu - unit @ pull)
 
         return objective
 
     def retention(self, X, plan, alpha):
-        """Make a function of parameters: soft retention where all problems calibrate."""
+        """Make a function of parameters: what is kept is worth, if all problems calibrate."""
 
         def measure(params):
             scores = self.model(params, X)
             if self.training.unit_variance:
                 scores = standardised(scores)
-            return float(self.relaxation.retention(-scores, plan, alpha))
+            kept = self.relaxation.true_claims(-scores, plan, alpha)
+            return float(np.mean(self.worth(kept)))
 
         return measure
 
@@ -289,28 +310,19 @@ def _why_nothing_to_learn(labels, scores):
     return ""
 
 
-C = 0.3
-
-
-def start_coherent(
-    model: Any,
-    X: Any,
-    batch: GraphBatch,
-    labels: NDArray[Any],
-    x: NDArray[Any],
-    unflatten: Callable[[Any], Any],
-) -> NDArray[Any]:
-    """Find parameters that tell whether a claim and all its ancestors are true.
-
-    A claim of which that is not known is left out: it has an unknown label among itself
-    and its ancestors, and no false one.
-    """
+def _coherent_target(batch, labels):
+    """Mark claims that are true with all their ancestors, and claims of which that is known."""
     target = coherent_labels(labels, batch)
-    if (labels < 0).any():
-        judged = target | ~coherent_labels(labels != 0, batch)
-        X = X[judged]
-        target = target[judged]
-    return fit_logistic(model, X, target, x=x, unflatten=unflatten)
+    return target, target | ~coherent_labels(labels != 0, batch), 0.3
+
+
+def _hazard_target(batch, labels):
+    """Mark true claims, and judged claims whose ancestors are all true."""
+    return labels == 1, (labels >= 0) & below_true_claims(labels, batch), 0.03
+
+
+# What the logistic regression of a start learns, from which claims, and its C.
+START = {"coherent": _coherent_target, "hazard": _hazard_target}
 
 
 def fit_logistic(
@@ -319,7 +331,7 @@ def fit_logistic(
     target: Any,
     x: NDArray[Any],
     unflatten: Callable[[Any], Any],
-    C: Any = C,
+    C: float,
 ) -> NDArray[Any]:
     """Find parameters that minimise ``|params|^2 / 2 + C sum of log losses``.
 

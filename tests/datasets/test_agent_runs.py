@@ -198,7 +198,7 @@ def test_addresses_are_those_of_the_repository():
 
 
 @pytest.mark.parametrize("edges", ["chain", "data"])
-@pytest.mark.parametrize("learner", ["auto", "regression"])
+@pytest.mark.parametrize("learner", ["stack", "regression"])
 def test_decisions_never_depend_on_what_comes_later(runs, edges, learner):
     """Masks are those of the whole run, where it is cut and where it is streamed.
 
@@ -208,7 +208,7 @@ def test_decisions_never_depend_on_what_comes_later(runs, edges, learner):
     tasks = np.unique(data.groups)
     train = np.flatnonzero(np.isin(data.groups, tasks[:40]))
     made = {
-        "auto": CoherentConformalFilter(online=True, alpha=0.2, random_state=0),
+        "stack": CoherentConformalFilter(online=True, alpha=0.2, random_state=0),
         "regression": HardCF(online=True, alpha=0.2, random_state=0),
     }
     cf = made[learner].fit(data.graphs[train], [data.labels[i] for i in train])

@@ -298,7 +298,7 @@ def test_every_kind_of_scorer(data):
         XGBoostCF(),
         BoostedIndependentFactuality(),
         CoherentConformalFilter("linear"),
-        CoherentConformalFilter("auto"),
+        CoherentConformalFilter("stack"),
     ],
     ids=lambda filter: repr(filter)[:40],
 )

@@ -2,15 +2,13 @@
 
 import numpy as np
 import pytest
-from sklearn.base import clone
 
-from skdcf import CoherentConformalFilter, HardCF, ReasoningGraph
+from skdcf import HardCF, ReasoningGraph
 from skdcf.datasets import make_reasoning_graphs
 from skdcf.estimators import fit_levels
 from skdcf.exceptions import LabelWarning
 from skdcf.features import GraphFeatures
 from skdcf.scorers import ClassifierScorer, FeatureScorer, Scorer
-from skdcf.training import SoftTraining
 
 HUMAN = {"kind": "human", "by": "ann", "when": None, "version": None}
 MODEL = {"kind": "model", "by": "judge", "when": None, "version": None}
@@ -99,15 +97,3 @@ def test_no_false_claim_among_the_judged_ones_is_told():
         LabelWarning, match="none of the .* judged claims is labelled fal"
     ):
         HardCF(ClassifierScorer(), alpha=0.3, random_state=0).fit(GRAPHS, y)
-
-
-def test_auto_trains_as_it_is_told():
-    """From a random start too, which tells a direction only where it is not zero."""
-    training = SoftTraining(init="random", shrinkage=0)
-    cf = CoherentConformalFilter(training=training, random_state=0).fit(GRAPHS, Y)
-    linear = cf.scorer_.members_["linear"]
-    assert np.any(linear.params_) and len(linear.loss_curve_) > 1
-    again = clone(cf).fit(GRAPHS, Y)
-    np.testing.assert_array_equal(
-        again.scorer_.members_["linear"].params_, linear.params_
-    )

@@ -9,7 +9,7 @@ from skdcf import GraphBatch, HardCF
 from skdcf.datasets import make_reasoning_graphs
 from skdcf.metrics import leave_one_out
 from skdcf.ops.neyman_pearson import log_price
-from skdcf.scorers import ClassifierScorer, MixtureScorer, NeymanPearsonScorer
+from skdcf.scorers import NeymanPearsonScorer, StackingScorer
 
 
 def best_prefix(hazards, t, worth):
@@ -48,21 +48,6 @@ def test_answers_empty_fewer_and_cost_little():
     assert answers.retention > 0.8 * claims.retention
 
 
-@pytest.mark.long
-def test_weights_follow_the_gain():
-    X, y = make_reasoning_graphs(200, random_state=0, return_X_y=True)
-    members = {"a": ClassifierScorer(), "b": NeymanPearsonScorer()}
-    found = []
-    same = [(1, "claims", np.positive), (0.5, np.sqrt), (0, "answers", np.log1p)]
-    for gain in [gain for gains in same for gain in gains]:
-        cf = HardCF(MixtureScorer(members, gain=gain), random_state=0).fit(X, y)
-        found.append(cf.scorer_.selection_.retention)
-    claims, answers = found[0], found[-1]
-    assert (answers < claims).all()
-    for one, other in ((0, 1), (0, 2), (3, 4), (5, 6), (5, 7)):
-        np.testing.assert_array_equal(found[one], found[other])
-
-
 @pytest.mark.parametrize(
     ("gain", "message"),
     [
@@ -79,6 +64,6 @@ def test_weights_follow_the_gain():
     ],
 )
 def test_what_is_no_gain(gain, message):
-    for kind, value in itertools.product((NeymanPearsonScorer, MixtureScorer), [gain]):
+    for kind, value in itertools.product((NeymanPearsonScorer, StackingScorer), [gain]):
         with pytest.raises(ValueError, match=message):
             kind(gain=value).validate()

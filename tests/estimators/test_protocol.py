@@ -35,10 +35,10 @@ from skdcf.scorers import (
     FitTask,
     FrequencyScorer,
     LinearModel,
-    MixtureScorer,
     MLPModel,
     NeymanPearsonScorer,
     Scorer,
+    StackingScorer,
 )
 from skdcf.scorers.resolve import FunctionScorer, as_scorer
 
@@ -84,7 +84,7 @@ class Levelled(Centroid):
 # By name: what is written for ``scorer=``, and whether it learns.
 SCORERS = {
     "none": (None, False),
-    "auto": ("auto", True),
+    "stack": ("stack", True),
     "linear": ("linear", True),
     "neyman-pearson": ("neyman-pearson", True),
     "name": ("nx_reachability", False),
@@ -101,8 +101,8 @@ SCORERS = {
     "perceptron": (MLPModel((3,)), True),
     "conformal": (ConfTrScorer(MLPModel(())), True),
     "hazards": (NeymanPearsonScorer(weight_after_error=0.2), True),
-    "mixture": (
-        MixtureScorer({"own": Centroid(), "plain": FeatureScorer(0)}, n_folds=2),
+    "stack of its own": (
+        StackingScorer({"own": Centroid(), "plain": FeatureScorer(0)}, n_folds=2),
         True,
     ),
     "own": (Centroid(2.0), True),
@@ -111,7 +111,7 @@ SCORERS = {
 CHEAP = {
     name: s
     for name, (s, _) in SCORERS.items()
-    if name not in ("auto", "neyman-pearson")
+    if name not in ("stack", "neyman-pearson")
 }
 
 FILTERS = {
@@ -126,7 +126,7 @@ FILTERS = {
 
 
 # Filters differ in what they do with a score, so that one of them meets those that train long.
-TRAIN_LONG = ("auto", "neyman-pearson", "hazards", "perceptron")
+TRAIN_LONG = ("stack", "neyman-pearson", "hazards", "perceptron")
 EVERY_PAIR = [
     pytest.param(
         cls,
@@ -287,7 +287,7 @@ def test_edges_are_dropped_before_a_scorer_sees_them(calls):
     assert any(len(batch.edges) for _, batch, *_ in calls)
 
 
-@pytest.mark.parametrize("name", ["frequency", "auto", "hazards", "linear"])
+@pytest.mark.parametrize("name", ["frequency", "stack", "hazards", "linear"])
 def test_incoherent_is_coherent_without_edges(name):
     """The same computation: a filter that never had the edges."""
     scorer, _ = SCORERS[name]
@@ -360,7 +360,7 @@ def corrupted():
         ClassifierScorer(GaussianNB()),
         NeymanPearsonScorer(),
         ConfTrScorer(),
-        MixtureScorer({"own": Centroid()}, n_folds=2),
+        StackingScorer({"own": Centroid()}, n_folds=2),
         Centroid(),
         Levelled(),
     ],
@@ -432,7 +432,7 @@ CHANGES = [
         {"scorer__weight_after_error": 1.0, "scorer__gain": "answers"},
     ),
     (
-        MixtureScorer({"a": FeatureScorer(0), "b": FeatureScorer(1)}),
+        StackingScorer({"a": FeatureScorer(0), "b": FeatureScorer(1)}),
         {"scorer__n_folds": 2, "scorer__members": {"a": FeatureScorer(5)}},
     ),
     (Centroid(), {"scorer__power": 3.0}),
@@ -468,7 +468,7 @@ def test_what_a_member_is_changed_to_afterwards():
     member = Centroid()
     filters = [
         HardCF(
-            MixtureScorer({"own": member, "plain": FeatureScorer(0)}), random_state=0
+            StackingScorer({"own": member, "plain": FeatureScorer(0)}), random_state=0
         ),
     ]
     before = [levels_of(filter.fit(GRAPHS, Y)) for filter in filters]
@@ -509,7 +509,7 @@ def test_a_function_with_a_state_is_copied(form):
     ("given", "kind"),
     [
         (None, FrequencyScorer),
-        ("auto", MixtureScorer),
+        ("stack", StackingScorer),
         ("linear", ConfTrScorer),
         ("neyman-pearson", NeymanPearsonScorer),
         ("nx_reachability", FeatureScorer),
@@ -535,7 +535,7 @@ def test_nothing_said_is_a_classifier_where_there_is_no_frequency():
     assert type(as_scorer(None, unnamed)) is ClassifierScorer
 
 
-@pytest.mark.parametrize("name", ["auto", "linear", "neyman-pearson"])
+@pytest.mark.parametrize("name", ["stack", "linear", "neyman-pearson"])
 def test_a_feature_of_a_scorers_name_is_not_guessed_at(name):
     odd = GRAPHS.replace_features(GRAPHS.features[:, :2], [name, "b"])
     with pytest.raises(ValueError, match=f"pass FeatureScorer\\('{name}'\\) for the"):

@@ -9,7 +9,7 @@ that are trained in this way are compared to 1e-2, a tenth of what moves a mask 
 perceptron is not in the table, because its masks differ between kernels.
 
 What is changed on purpose is recorded anew, by name:
-``SKDCF_DATA=... python tests/test_recorded.py "perl / auto" ...``
+``SKDCF_DATA=... python tests/test_recorded.py "perl / stack" ...``
 """
 
 import json
@@ -71,9 +71,9 @@ FILTERS = {
     "single feature": SingleFeatureCF("nx_is_sink", beta_mix=0.5, random_state=0),
     "boosted independent": BoostedIndependentFactuality(random_state=0),
     "xgboost": XGBoostCF(random_state=0),
-    "auto": soft(),
-    "auto, independent": soft(edges="none"),
-    "auto, grid": soft(relaxation=GridRelaxation()),
+    "stack": soft(),
+    "stack, independent": soft(edges="none"),
+    "stack, grid": soft(relaxation=GridRelaxation()),
     "linear": linear(),
     "linear, independent": linear(edges="none"),
     "linear, grid": linear(
@@ -102,7 +102,7 @@ FIXED = ("reachability", "reachability, ties included", "single feature", "funct
 FREQUENCY = ("default hard", "independent")  # on problems that have such a feature
 BY_QUESTION = "perl, by question"
 PROBLEMS = ("math", "felm", "perl", BY_QUESTION)
-THROUGH_CALIBRATION = ("auto", "linear", "paper", "boosted independent")
+THROUGH_CALIBRATION = ("stack", "linear", "paper", "boosted independent")
 
 
 def recorded_columns():
@@ -155,14 +155,14 @@ def measure(name, label, known, new):
 @pytest.mark.parametrize(
     "label",
     [
-        pytest.param(label, marks=pytest.mark.long if "auto, " in label else ())
+        pytest.param(label, marks=pytest.mark.long if "stack, " in label else ())
         for label in FILTERS
     ],
 )
 def test_as_recorded(parts, label):
     name, known, new = parts
     old = [int(part) for part in sklearn.__version__.split(".")[:2]] < [1, 9]
-    if old and any(word in label for word in ("auto", "neyman-pearson", "xgboost")):
+    if old and any(word in label for word in ("stack", "neyman-pearson", "xgboost")):
         pytest.skip("recorded with scikit-learn 1.9: older versions grow other trees")
     recorded = RECORDED[f"{name} / {label}"]
     found = measure(name, label, known, new)

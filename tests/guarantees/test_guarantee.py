@@ -202,7 +202,7 @@ def tied_problems(n, rng):
     "filter",
     [
         CoherentConformalFilter("linear", alpha=0.2, random_state=0),
-        CoherentConformalFilter("auto", alpha=0.2, random_state=0),
+        CoherentConformalFilter("stack", alpha=0.2, random_state=0),
         HardCF(logistic(), alpha=0.2, random_state=0),
     ],
 )

@@ -357,7 +357,7 @@ def test_leave_one_out_is_refused_without_a_closed_form(data, name):
         leave_one_out(cf, graphs, y)
 
 
-@pytest.mark.parametrize("scorer", ["neyman-pearson", "linear", "auto"])
+@pytest.mark.parametrize("scorer", ["neyman-pearson", "linear", "stack"])
 def test_a_bound_says_how_many_calibrate_and_what_is_trained_for(data, scorer):
     """Sized for alpha = 0.1, 39 of 100 calibrated, and a bound of 0.02 needs 49."""
     graphs, y = data

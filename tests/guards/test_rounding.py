@@ -238,7 +238,7 @@ def classifier():
         lambda: CoherentConformalFilter("linear", alpha=0.3, random_state=0),
         lambda: CoherentConformalFilter(alpha=0.3, random_state=0),
     ],
-    ids=["classifier", "scorer", "neyman-pearson", "linear", "auto"],
+    ids=["classifier", "scorer", "neyman-pearson", "linear", "stack"],
 )
 def test_columns_of_rounding_errors_do_not_decide(make):
     """Other errors, such as another batch has, give the same masks."""

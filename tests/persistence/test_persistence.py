@@ -59,10 +59,10 @@ from skdcf.persistence._save import nodes_of, public_modules
 from skdcf.relaxation import GridRelaxation
 from skdcf.scorers import (
     ClassifierScorer,
-    MixtureScorer,
     MLPModel,
     NeymanPearsonScorer,
     Scorer,
+    StackingScorer,
 )
 from skdcf.scorers.resolve import FunctionScorer
 
@@ -74,7 +74,7 @@ GRAPHS = GRAPHS.replace_features(
 )
 
 FILTERS = {
-    "auto": CoherentConformalFilter(random_state=0),
+    "stack": CoherentConformalFilter(random_state=0),
     "linear": CoherentConformalFilter("linear", random_state=np.random.RandomState(3)),
     "grid": CoherentConformalFilter("linear", relaxation=GridRelaxation()),
     "mlp": CoherentConformalFilter(MLPModel((3,)), ties="jitter", random_state=1),
@@ -82,7 +82,7 @@ FILTERS = {
     "column": HardCF(1, ties="include"),
     "logistic": HardCF(ClassifierScorer()),
     "trees": HardCF(NeymanPearsonScorer(), random_state=0),
-    "mixture": HardCF(MixtureScorer({"one": ClassifierScorer()}), random_state=0),
+    "regressions": HardCF(StackingScorer({"one": ClassifierScorer()}), random_state=0),
     "forest": HardCF(RandomForestClassifier(3, random_state=0)),
     "boosted": HardCF(GradientBoostingClassifier(n_estimators=3)),
     "histogram": HardCF(HistGradientBoostingClassifier(max_iter=3)),
@@ -159,7 +159,7 @@ def test_documented_modules_are_public(checkout):
 
 @pytest.mark.long
 def test_other_process_predicts_the_same(tmp_path):
-    cf = fitted("auto")
+    cf = fitted("stack")
     path = skdcf.save(cf, tmp_path / "cf.skops")
     code = (
         "import sys, skdcf, numpy as np\n"

@@ -11,8 +11,8 @@ from skdcf.ops.chance import chance_of_error, fit_frailty
 from skdcf.scorers import (
     ClassifierScorer,
     FeatureScorer,
-    MixtureScorer,
     NeymanPearsonScorer,
+    StackingScorer,
 )
 
 EDGES = [(0, 1), (0, 2), (1, 3), (2, 3)]
@@ -210,7 +210,7 @@ def test_claims_without_a_verdict_are_never_among_the_first():
 
 @pytest.mark.parametrize(
     "scorer",
-    ["frequency-score", ClassifierScorer(), MixtureScorer({"a": ClassifierScorer()})],
+    ["frequency-score", ClassifierScorer(), StackingScorer({"a": ClassifierScorer()})],
 )
 def test_a_scorer_without_hazards_says_why(scorer):
     graphs, labels = make_reasoning_graphs(300, random_state=0, return_X_y=True)
@@ -220,15 +220,15 @@ def test_a_scorer_without_hazards_says_why(scorer):
     assert not hasattr(cf.scorer_, "error_probability")
 
 
-def test_members_of_ones_own_are_asked():
+def test_base_scorers_of_ones_own_are_asked():
     graphs, labels = make_reasoning_graphs(300, random_state=0, return_X_y=True)
     members = {"regression": ClassifierScorer(), "prices": NeymanPearsonScorer()}
-    cf = HardCF(MixtureScorer(members), alpha=0.2, random_state=0)
+    cf = HardCF(StackingScorer(members), alpha=0.2, random_state=0)
     assert hasattr(cf.scorer, "error_probability")
     cf.fit(graphs[:200], labels[:200])
     batch = cf.transform_features(graphs[200:])
     kept = np.ones(batch.n_claims, dtype=bool)
-    prices = cf.scorer_.members_["prices"]
+    prices = cf.scorer_.scorers_["prices"]
     masks = batch.split(kept)
     np.testing.assert_array_equal(
         cf.error_probability(graphs[200:], masks),
@@ -299,4 +299,4 @@ def test_an_answer_without_claims_has_no_chance():
 
 def test_a_feature_has_no_chance_and_prior_has():
     assert not hasattr(FeatureScorer("x"), "error_probability")
-    assert hasattr(MixtureScorer(), "error_probability")
+    assert hasattr(StackingScorer(), "error_probability")

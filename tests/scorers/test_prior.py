@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +9,7 @@ import pytest
 import sklearn
 from scipy.optimize import minimize
 from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.exceptions import ConvergenceWarning
 
 import skdcf
 from skdcf import CoherentConformalFilter, GraphBatch, HardCF
@@ -17,13 +17,12 @@ from skdcf.exceptions import CalibrationWarning, GuaranteeWarning
 from skdcf.features import reasoning_features
 from skdcf.monitoring import SlidingCalibration, release_claims
 from skdcf.persistence import load, save
-from skdcf.relaxation import PathRelaxation
 from skdcf.scorers import (
     ClassifierScorer,
     FitTask,
-    MixtureScorer,
     NeymanPearsonScorer,
     PublicPrior,
+    StackingScorer,
 )
 from skdcf.scorers._prior import blend, digest
 from skdcf.scorers._scorer import Folded
@@ -167,35 +166,29 @@ def test_log_odds_are_blended():
     assert len(weights) == len(prior.fit(batch).card_["sources"])
 
 
-def test_beside_a_blend_nothing_else_trains_unless_it_is_told_how():
+def test_a_blend_starts_with_all_of_the_weight():
     batch, labels = problems(60)
-    mixture = MixtureScorer(public_prior=PublicPrior())
-    [alone] = mixture.fit_levels(batch, labels, [FitTask()])
-    assert list(alone.members_) == ["neyman-pearson"]
-    assert alone.selection_.weights.tolist() == [1.0]
-    order = np.argsort(alone.confidence(batch))
-    member = alone.members_["neyman-pearson"].confidence(batch)
-    assert (np.diff(member[order]) >= 0).all()
-    for setting in ({"training": SoftTraining()}, {"relaxation": PathRelaxation()}):
-        [both] = mixture.fit_levels(batch, labels, [FitTask(**setting)])
-        assert list(both.members_) == ["linear", "neyman-pearson"]
-
-
-def said(scorer):
-    return scorer.selection_.prior
+    stack = StackingScorer(public_prior=PublicPrior())
+    held = FitTask(training=SoftTraining(shrinkage=1e9))
+    stack = stack.fit(batch, labels, held)
+    assert list(stack.scorers_) == ["neyman-pearson", "regression"]
+    np.testing.assert_allclose(stack.selection_.weights, [1, 0], atol=1e-3)
+    blended = stack.scorers_["neyman-pearson"].confidence(batch)
+    assert np.corrcoef(stack.confidence(batch), blended)[0, 1] > 0.999
 
 
 def test_it_is_used_only_if_it_is_asked_for():
     batch, labels = problems(80)
     y = batch.split(labels)
     plain = CoherentConformalFilter(random_state=0).fit(batch, y)
-    assert plain.scorer_.priors == () and said(plain.scorer_) == ""
-    asked = MixtureScorer(public_prior=PublicPrior())
+    assert plain.scorer_.priors == ()
+    asked = StackingScorer(public_prior=PublicPrior())
     blended = CoherentConformalFilter(asked, random_state=0).fit(batch, y)
-    assert re.match(r"log odds .* own \+ .* public", said(blended.scorer_))
+    assert len(blended.scorer_.priors) == 1
+    assert len(blended.scorer_.scorers_["neyman-pearson"].blend_) > 2
     for wrong in (True, "mathematics"):
         with pytest.raises(ValueError, match="public_prior"):
-            MixtureScorer(public_prior=wrong).validate()
+            StackingScorer(public_prior=wrong).validate()
 
 
 def test_its_columns_have_to_be_there():
@@ -215,8 +208,8 @@ def among(n_known, n, *, seed=0):
 USED_BY = {
     "prior": lambda prior: prior,
     "blend": lambda prior: NeymanPearsonScorer(public_prior=prior),
-    "auto": lambda prior: MixtureScorer(public_prior=prior),
-    "mixture": lambda prior: MixtureScorer(
+    "stack": lambda prior: StackingScorer(public_prior=prior),
+    "stack of its own": lambda prior: StackingScorer(
         {"own": NeymanPearsonScorer(public_prior=prior)}
     ),
 }
@@ -349,7 +342,7 @@ def test_problems_without_a_question():
     batch, labels = problems(60, texts=[""] * 60)
     y = batch.split(labels)
     said_so = "60 of 60 problems have no question"
-    for scorer in (PublicPrior(), MixtureScorer(public_prior=PublicPrior())):
+    for scorer in (PublicPrior(), StackingScorer(public_prior=PublicPrior())):
         with pytest.warns(GuaranteeWarning, match=said_so):
             HardCF(scorer, random_state=0).fit(batch, y)
     known, labels = problems(60)
@@ -360,14 +353,15 @@ def test_problems_without_a_question():
 
 def test_settings_that_nothing_would_use():
     with pytest.raises(ValueError, match="public_prior is set"):
-        MixtureScorer({"a": ClassifierScorer()}, public_prior=PublicPrior()).validate()
+        StackingScorer({"a": ClassifierScorer()}, public_prior=PublicPrior()).validate()
 
 
 def test_nothing_to_learn_beside_it():
     """No error among the labels: the weights stay where they are pulled."""
     batch, labels = problems(30)
-    scorer = MixtureScorer(public_prior=PublicPrior())
-    scorer.fit(batch, np.ones_like(labels), FitTask())
+    scorer = StackingScorer(public_prior=PublicPrior())
+    with pytest.warns(ConvergenceWarning, match="no training claim is false"):
+        scorer.fit(batch, np.ones_like(labels), FitTask())
     assert np.isfinite(scorer.confidence(batch)).all()
 
 
@@ -438,7 +432,7 @@ def test_too_few_labels_train_what_was_asked_for():
     cf = CoherentConformalFilter(features=reasoning_features(), alpha=0.05)
     with pytest.warns(CalibrationWarning, match="such as a column or PublicPrior"):
         cf.fit(graphs, y)
-    assert len(cf.scorer_.selection_.members) == 3 and cf.n_calibration_ < 19
+    assert len(cf.scorer_.selection_.scorers) == 2 and cf.n_calibration_ < 19
     column = HardCF("context_trigrams", features=reasoning_features(), alpha=0.05)
     assert column.fit(graphs, y).n_calibration_ == 19
 

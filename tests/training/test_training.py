@@ -2,6 +2,7 @@
 
 from itertools import pairwise
 
+import autograd.numpy as anp
 import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, clone
@@ -14,7 +15,7 @@ from skdcf.ops.hard import coherent_labels
 from skdcf.relaxation import GridRelaxation, PathRelaxation
 from skdcf.scorers import LinearModel, MLPModel
 from skdcf.training import LBFGS, Adam, SoftTraining
-from skdcf.training.loop import fit_logistic, start_coherent, train
+from skdcf.training.loop import START, fit_logistic, train
 from skdcf.training.splitting import Standardizer, noise_columns
 
 RELAXATIONS = [PathRelaxation(), PathRelaxation(max_temperature=0.1), GridRelaxation()]
@@ -162,13 +163,14 @@ def test_columns_of_rounding_errors_are_left_out():
 def test_start_is_penalised_logistic_regression():
     X = Standardizer.fit(BATCH.features)(BATCH.features)
     target = coherent_labels(LABELS, BATCH)
-    start = fit_logistic(LinearModel(), X, target, np.ones(X.shape[1]), lambda x: x)
+    begin = np.ones(X.shape[1])
+    start = fit_logistic(LinearModel(), X, target, begin, lambda x: x, C=0.3)
     other = LogisticRegression(C=0.3, tol=1e-10, max_iter=5000).fit(X, target)
     np.testing.assert_allclose(start, other.coef_[0], atol=1e-4)
 
 
 def test_start_without_edges_learns_the_own_label():
-    strong = lbfgs_of(1, shrinkage=1e9)
+    strong = lbfgs_of(1, shrinkage=1e9, init="coherent")
     own = np.random.RandomState(0).uniform(size=len(LABELS)) > 0.2
     for batch, target in (
         (BATCH, coherent_labels(own, BATCH)),
@@ -186,7 +188,6 @@ def test_start_leaves_out_what_is_not_known():
     """A claim counts where it is true with all ancestors, or a false one is among these."""
     labels = LABELS.astype(int)
     labels[np.random.RandomState(0).uniform(size=len(labels)) < 0.3] = -1
-    X = Standardizer.fit(BATCH.features)(BATCH.features)
     known, target = [], []
     for i, own in enumerate(BATCH.split(labels)):
         graph = BATCH[i]
@@ -196,10 +197,52 @@ def test_start_leaves_out_what_is_not_known():
             target.append((seen == 1).all())
     known, target = np.array(known), np.array(target)
     assert 0 < known.sum() < len(known)
-    begin = np.zeros(X.shape[1])
-    found = start_coherent(LinearModel(), X, BATCH, labels, begin, lambda x: x)
-    expected = fit_logistic(LinearModel(), X[known], target[known], begin, lambda x: x)
-    np.testing.assert_array_equal(found, expected)
+    found, judged, _ = START["coherent"](BATCH, labels)
+    np.testing.assert_array_equal(judged, known)
+    np.testing.assert_array_equal(found[judged], target[known])
+
+
+def test_the_start_is_the_hazard_regression():
+    """What is above an error is all true; unknown labels teach nothing."""
+    labels = LABELS.astype(int)
+    labels[np.random.RandomState(0).uniform(size=len(labels)) < 0.1] = -1
+    at_risk = []
+    for i, own in enumerate(BATCH.split(labels)):
+        graph = BATCH[i]
+        at_risk += [
+            own[v] >= 0 and all(own[u] == 1 for u in graph.ancestors(v))
+            for v in range(graph.n_claims)
+        ]
+    at_risk = np.array(at_risk)
+    result = run(lbfgs_of(1, shrinkage=1e9), labels=labels)
+    X = result.standardizer(BATCH.features)
+    other = LogisticRegression(C=0.03, tol=1e-10, max_iter=5000)
+    scores = other.fit(X[at_risk], labels[at_risk]).decision_function(X)
+    assert np.corrcoef(X @ result.params, scores)[0, 1] > 0.9999
+
+
+@pytest.mark.parametrize("init", ["hazard", "coherent", np.arange(31.0)], ids=str)
+def test_shrinkage_pulls_towards_the_start(init):
+    weak, strong = (
+        run(SoftTraining(init=init, shrinkage=s)).params for s in (0.0, 1e7)
+    )
+    X = Standardizer.fit(BATCH.features)(BATCH.features)
+    start = run(lbfgs_of(1, init=init, shrinkage=1e12)).params
+    near = [np.corrcoef(X @ start, X @ w)[0, 1] for w in (weak, strong)]
+    assert near[0] < 0.99 and near[1] > 0.9999
+
+
+@pytest.mark.parametrize("gain", [0.5, 0, anp.sqrt])
+def test_a_gain_below_one_shows_more_answers(gain):
+    batch, labels = problems(300, 3)
+    shown = []
+    for setting in ({}, {"gain": gain}):
+        result = run(SoftTraining(shrinkage=0.0, **setting), batch=batch, labels=labels)
+        relaxation = PathRelaxation()
+        plan = relaxation.plan(batch, labels)
+        risk = -result.confidence(LinearModel(), batch.features)
+        shown.append(np.minimum(relaxation.true_claims(risk, plan, 0.1), 1).mean())
+    assert shown[1] > shown[0]
 
 
 # ---- whole runs
@@ -257,9 +300,12 @@ def test_confidence_has_unit_deviation():
 def test_shrinkage_keeps_scores_near_the_start():
     X = Standardizer.fit(BATCH.features)(BATCH.features)
     target = coherent_labels(LABELS, BATCH)
-    w = fit_logistic(LinearModel(), X, target, np.zeros(X.shape[1]), lambda x: x)
+    w = fit_logistic(LinearModel(), X, target, np.zeros(31), lambda x: x, C=0.3)
     kept = [
-        np.corrcoef(X @ w, X @ run(SoftTraining(shrinkage=strength)).params)[0, 1]
+        np.corrcoef(
+            X @ w,
+            X @ run(SoftTraining(init="coherent", shrinkage=strength)).params,
+        )[0, 1]
         for strength in (0.0, 100.0, 1e6)
     ]
     assert kept == sorted(kept) and kept[0] < 0.99 < kept[2]

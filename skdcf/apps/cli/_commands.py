@@ -34,9 +34,9 @@ from ...ops.hard import path_risk
 from ...scorers import (
     ClassifierScorer,
     FeatureScorer,
-    MixtureScorer,
     NeymanPearsonScorer,
     PublicPrior,
+    StackingScorer,
 )
 from .. import labelling, reporting
 from .._messages import renumbered, reworded
@@ -70,12 +70,12 @@ def _scorer_with_prior(name, prior):
     if prior is None:
         return name
     public_prior = PublicPrior(prior)
-    if name == "auto":
-        return MixtureScorer(public_prior=public_prior)
+    if name == "stack":
+        return StackingScorer(public_prior=public_prior)
     if name == "neyman-pearson":
         return NeymanPearsonScorer(public_prior=public_prior, random_state=None)
     raise ValueError(
-        f"--prior {prior} is set, but --scorer {name} would ignore it: use --scorer auto, "
+        f"--prior {prior} is set, but --scorer {name} would ignore it: use --scorer stack, "
         "neyman-pearson or public-prior"
     )
 
@@ -83,13 +83,13 @@ def _scorer_with_prior(name, prior):
 def _scorer_without_training(options, graphs, features):
     """Choose what needs no training if calibration needs all answers; None if it does not.
 
-    Only in place of "auto": the public prior that was named, or how far contexts support
+    Only in place of "stack": the public prior that was named, or how far contexts support
     each claim.
     """
     n = files.count_questions(graphs)
     needed = problems_needed(options.alpha)
     held_out = NoFalseClaim().calibration_count(n, options.alpha)
-    if options.scorer != "auto" or options.calibration or not held_out < needed <= n:
+    if options.scorer != "stack" or options.calibration or not held_out < needed <= n:
         return None
     computed = features is not None and graphs.context is not None
     if not (options.prior or computed or _SUPPORT in (graphs.feature_names or ())):
@@ -97,7 +97,8 @@ def _scorer_without_training(options, graphs, features):
     name = "the public prior" if options.prior else f"the column {_SUPPORT}"
     files.inform(
         f"a level of {options.alpha:g} needs {needed} of these {n} answers for calibration, so "
-        f"nothing is trained: {name} is used in place of auto. With more answers auto is used"
+        f"nothing is trained: {name} is used in place of the stack. With more answers the stack "
+        "is used"
     )
     return PublicPrior(options.prior) if options.prior else FeatureScorer(_SUPPORT)
 
@@ -200,8 +201,10 @@ def _save(filter, data, options):
         f"{n} answers calibrated{left}; they allow levels from alpha = {low:.3g} on"
     )
     selection = getattr(filter.scorer_, "selection_", None)
-    if selection and selection.prior and options.verbose:
-        files.inform(f"scorer: {selection.prior}")
+    if selection and options.verbose:
+        weights = zip(selection.scorers, selection.weights, strict=True)
+        shares = ", ".join(f"{name} {weight:.2f}" for name, weight in weights)
+        files.inform(f"weights of the scorers: {shares}")
     for reason in filter.provenance_.get("accepted", ()):
         files.inform(f"problems made otherwise were accepted: {reason}")
     if keeps_nothing:

@@ -20,12 +20,12 @@ def folder(tmp_path_factory):
     """A filter with chances, one without, and new problems."""
     folder = tmp_path_factory.mktemp("chances")
     graphs, labels = make_word_problems(360, random_state=0, return_X_y=True)
-    for name, scorer in [("auto", "auto"), ("plain", "linear")]:
+    for name, scorer in [("stack", "stack"), ("plain", "linear")]:
         cf = CoherentConformalFilter(
             scorer, features=reasoning_features(), alpha=0.05, random_state=0
         ).fit(graphs[:180], labels[:180])
         save(cf, folder / f"{name}.skops")
-        if name == "auto":
+        if name == "stack":
             np.save(folder / "masks.npy", np.array(cf.predict(graphs[180:]), object))
             np.save(folder / "chances.npy", cf.error_probability(graphs[180:]))
     write_jsonl(folder / "new.jsonl", graphs[180:], labels=labels[180:])
@@ -42,7 +42,7 @@ def lines_of(path):
 
 def test_each_line_has_the_chance_of_its_text(folder, tmp_path, capsys):
     out = tmp_path / "kept.jsonl"
-    assert not run("filter", folder / "auto.skops", folder / "new.jsonl", "-o", out)
+    assert not run("filter", folder / "stack.skops", folder / "new.jsonl", "-o", out)
     chances = np.load(folder / "chances.npy")
     rows = lines_of(out)
     assert len(rows) == len(chances)
@@ -59,7 +59,7 @@ def test_each_line_has_the_chance_of_its_text(folder, tmp_path, capsys):
 
 def test_a_text_outside_the_promise_never_carries_the_level(folder, tmp_path, capsys):
     out = tmp_path / "kept.jsonl"
-    command = ["filter", folder / "auto.skops", folder / "new.jsonl", "-o", out]
+    command = ["filter", folder / "stack.skops", folder / "new.jsonl", "-o", out]
     assert not run(*command, "--at-least-one")
     masks = np.load(folder / "masks.npy", allow_pickle=True)
     n_outside = 0
@@ -88,7 +88,7 @@ def test_a_text_outside_the_promise_never_carries_the_level(folder, tmp_path, ca
 @pytest.mark.parametrize("promise", ["answers", "shown"])
 def test_plain_text_says_per_line_what_is_not_promised(folder, tmp_path, promise):
     out = tmp_path / "kept.txt"
-    command = ["filter", folder / "auto.skops", folder / "new.jsonl", "-o", out]
+    command = ["filter", folder / "stack.skops", folder / "new.jsonl", "-o", out]
     assert not run(*command, "--text", "--promise", promise)
     inside = out.read_text("utf-8").splitlines()
     assert not run(*command, "--text", "--promise", promise, "--at-least-one")
@@ -115,7 +115,7 @@ def test_a_scorer_without_hazards_is_refused_before_a_file_is_written(
 
 def test_evaluate_prints_and_draws_the_chances(folder, tmp_path, capsys):
     picture = tmp_path / "chances.svg"
-    command = ["evaluate", folder / "auto.skops", folder / "new.jsonl"]
+    command = ["evaluate", folder / "stack.skops", folder / "new.jsonl"]
     assert not run(*command, "--picture", picture)
     assert "chance stated" in capsys.readouterr().out
     assert "<svg" in picture.read_text("utf-8")
@@ -135,7 +135,7 @@ def test_the_report_has_the_chances_and_a_picture_of_them(folder, tmp_path):
     from skdcf import load
 
     path = write_report(
-        tmp_path / "r.html", load(folder / "auto.skops"), data.graphs, data.labels
+        tmp_path / "r.html", load(folder / "stack.skops"), data.graphs, data.labels
     )
     page = path.read_text("utf-8")
     assert "chance of something false that is stated" in page

@@ -44,7 +44,7 @@ NO_COMMAND = [
     "features/_answers.py",
     "features/_sets.py",
     "guarantees/_guarantees.py",
-    "scorers/_mixture.py",
+    "scorers/_stack.py",
     "persistence/_threshold.py",
     "ops/",
     "edges.py",

@@ -23,7 +23,7 @@ from ._checks import (
     check_weights,
 )
 from ._html import Table
-from .estimators import Filter, passing_answers
+from .estimators import Filter, check, flat_masks, passing_answers, seen
 from .graphs import Labels, Problems, question_groups
 from .graphs.problems import as_set, read_groups
 from .graphs.ragged import flatten, offsets_of
@@ -715,16 +715,16 @@ def evaluate_filter(
     {False: 126, True: 74}
     """
     alphas = _levels_of(filter, alphas)
-    batch, labels = filter.check(X, y)
+    batch, labels = check(filter, X, y)
     questions = question_groups(batch, groups)
     calibration = filter.calibration_
     guarantee = calibration.guarantee
     return report_of(
         guarantee,
-        (alphas, filter.masks(batch, alphas), labels, batch.offsets, questions),
+        (alphas, flat_masks(filter, batch, alphas), labels, batch.offsets, questions),
         None if by is None else _rows_by_group(read_groups(by, batch)[0]),
         laws=[calibration.coverage_law(a) for a in alphas],
-        seen=np.array(filter.seen(batch, groups)),
+        seen=np.array(seen(filter, batch, groups)),
         threshold=np.array([calibration.threshold(a) for a in alphas]),
         n_calibration=filter.n_calibration_,
         passing=None if guarantee.show == 1 else passing_answers(filter, batch),
@@ -801,7 +801,7 @@ def leave_one_out(
     check_count("n_draws", 1 if n_draws is None else n_draws, 1)
     if filter.ties == "include":
         raise ValueError('leave-one-out evaluation needs ties="exclude" or "jitter"')
-    batch, labels = filter.check(X, y)
+    batch, labels = check(filter, X, y)
     questions = question_groups(batch, groups)
     if len(np.unique(questions)) < 2:
         raise ValueError("leave-one-out evaluation needs at least two questions")

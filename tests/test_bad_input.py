@@ -22,6 +22,7 @@ from skdcf import (
 )
 from skdcf.adapters import from_lm_polygraph, from_verdicts
 from skdcf.datasets import make_reasoning_graphs
+from skdcf.estimators import check
 from skdcf.exceptions import GuaranteeWarning, ParameterWarning
 from skdcf.features import reasoning_features
 from skdcf.graphs import as_batch, pack_labels
@@ -569,7 +570,7 @@ def test_labels_of_a_table_are_read_by_meaning(false, true):
     fitted = HardCF(0, alpha=0.3).fit(X, y)
     assert fitted.threshold_ == plain.threshold_
     assert fitted.score(X, y) == plain.score(X, TRUTH) > 0
-    np.testing.assert_array_equal(HardCF(0).check(X, y)[1], TRUTH)
+    np.testing.assert_array_equal(check(HardCF(0), X, y)[1], TRUTH)
     # Afterwards one value is enough, as its meaning is known from fit.
     assert fitted.score(X[TRUTH], [true] * TRUTH.sum()) > 0
     assert fitted.score(X[~TRUTH], [false] * (~TRUTH).sum()) == 0
@@ -580,9 +581,9 @@ def test_texts_without_a_known_meaning_are_refused():
     with pytest.raises(
         ValueError, match=r"'nonsense', .* np.where\(y == 'nonsense', 0"
     ):
-        HardCF(0).check(X, y)
+        check(HardCF(0), X, y)
     y = ["YES", "true ", "Correct", "no", "Wrong", "unknown"] * 10
-    assert HardCF(0).check(X, y)[1].tolist() == [1, 1, 1, 0, 0, -1] * 10
+    assert check(HardCF(0), X, y)[1].tolist() == [1, 1, 1, 0, 0, -1] * 10
 
 
 def test_values_of_a_table_that_are_new_after_fit():

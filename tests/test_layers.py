@@ -121,9 +121,9 @@ TAKEN = {
     "datasets.runs": "answers_of_other_runs read_beginning read_run",
     "estimators": (
         "CoherentConformalFilter Filter PROMISED SingleFeatureCF accept_provenance at_level "
-        "calibrated_masks compare_provenance count_as_trained decide fit_levels largest_risks "
-        "passing_answers provenance_of reason_in_force reason_sent_with refuse_without_hazards "
-        "shown_masks"
+        "calibrated_masks calibration_scores check compare_provenance count_as_trained decide "
+        "first_claims fit_levels flat_masks largest_risks passing_answers provenance_of "
+        "reason_in_force reason_sent_with refuse_without_hazards seen shown_masks"
     ),
     "evaluation.compare": "seeded",
     "exceptions": "ParameterWarning",
@@ -149,7 +149,7 @@ TAKEN = {
     "guards": "at_calibrate at_fit at_scores at_use",
     "guards.judges": "name_errors",
     "guards.levels": "level_in_force level_of warn_of_level",
-    "guards.overlap": "count_as_trained refuse_trained",
+    "guards.overlap": "refuse_trained",
     "guards.presence": "without_unknown_edges",
     "guards.priors": "known_to_priors refuse_known_questions",
     "guards.provenance": (

@@ -11,7 +11,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.preprocessing import FunctionTransformer
 
 from skdcf import GraphBatch, HardCF, IndependentFactuality, ReasoningGraph
-from skdcf.estimators import fit_levels
+from skdcf.estimators import check, fit_levels, seen, thresholds
 from skdcf.exceptions import CalibrationWarning, GuaranteeWarning
 from skdcf.guarantees import ExpectedFalse, NoFalseClaim
 from skdcf.inspection import explain
@@ -295,7 +295,7 @@ def test_weights_of_any_size_need_as_many_problems(scale):
     cf = HardCF(0, alpha=0.1, guarantee=guarantee)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert np.isfinite(cf.fit(X[:20], y[:20]).thresholds(X[20:])).all()
+        assert np.isfinite(thresholds(cf.fit(X[:20], y[:20]), X[20:])).all()
     with pytest.warns(CalibrationWarning):
         cf.fit(X[:8], y[:8])
 
@@ -393,7 +393,7 @@ def test_a_group_that_looks_at_the_others_is_refused_where_few_problems_show_it(
 def test_a_look_at_problems_leaves_nothing_on_a_filter_before_its_fit():
     cf = HardCF(0)
     before = dict(vars(cf))
-    cf.check(one_claim_each([0.1, 0.9]))
+    check(cf, one_claim_each([0.1, 0.9]))
     assert vars(cf) == before
 
 
@@ -407,7 +407,7 @@ def test_answers_of_one_claim_that_people_judged_calibrate_alone():
     X = one_claim_each(rng.random(90), metadata=metadata)
     y = (rng.random((90, 1)) < 0.6).astype(int).tolist()
     cf = HardCF(Learning(), alpha=0.2, random_state=0).fit(X, y)
-    trained, calibrated = cf.seen(X)
+    trained, calibrated = seen(cf, X)
     assert calibrated.tolist() == [True] * 40 + [False] * 50
     assert trained.tolist() == [False] * 40 + [True] * 50
 

@@ -29,6 +29,7 @@ from benchmarks import GUIDE
 from benchmarks.guarantees.reader import problems_of
 from benchmarks.pages.figures import plt
 from skdcf import CoherentConformalFilter
+from skdcf.estimators import first_claims
 from skdcf.ops.chance import chance_of_error
 from skdcf.ops.hard import below_true_claims, segment_sum
 from skdcf.scorers import _hazards
@@ -101,7 +102,7 @@ def half(problems, train, test, seed):
     log_odds = filter.scorer_.scorers_["neyman-pearson"].hazard(batch)
     false = np.concatenate([labels[i] for i in test]) != 1
     masks = {f"{alpha:g}": filter.predict(new, alpha) for alpha in ALPHAS}
-    masks["70 %"] = filter.first_claims(new, 0.7)
+    masks["70 %"] = first_claims(filter, new, 0.7)
     out = {}
     for name, rows in masks.items():
         kept = np.concatenate(rows).astype(bool)

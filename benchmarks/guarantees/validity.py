@@ -38,6 +38,7 @@ from skdcf import (
     XGBoostCF,
 )
 from skdcf.datasets import make_reasoning_graphs
+from skdcf.estimators import calibration_scores, flat_masks, with_alpha
 from skdcf.exceptions import CalibrationWarning
 from skdcf.guarantees import ExpectedFalse, NoFalseClaim
 from skdcf.ops.conformal import conformal_rank
@@ -149,7 +150,7 @@ def fitted(name, kind, ties):
 def measure(name, ties, guarantee, kind, n, alpha, draws, *, truth=None):
     """Loss of each test problem of each draw, shape (draws, N_TEST)."""
     cf, pool, known, risk = fitted(name, kind, ties)
-    filter = cf.with_alpha(alpha).set_params(guarantee=guarantee)
+    filter = with_alpha(cf, alpha).set_params(guarantee=guarantee)
     filter.calibrate(pool, known)
     part, promise = filter.calibration_part(pool, known), filter.calibration_.guarantee
     flat = np.concatenate(truth or known)
@@ -345,7 +346,7 @@ def training_row(key, draws):
         cf = HardCF(forest, alpha=0.1, random_state=0)
         cf.fit(graphs[cal], [labels[i] for i in cal])
         cf.calibrate(graphs[cal], [labels[i] for i in cal])
-        mask, flat = cf.masks(graphs[new], [0.1])[0], [labels[i] for i in new]
+        mask, flat = flat_masks(cf, graphs[new], [0.1])[0], [labels[i] for i in new]
         offsets = graphs[new].offsets
         losses.append(NoFalseClaim().loss(np.concatenate(flat), mask, offsets))
     return row(np.array(losses, float), 0.1)
@@ -372,7 +373,7 @@ def ties_row(key, draws):
     rng, losses = np.random.default_rng(0), []
     flat = np.concatenate(labels)
     risk = np.concatenate(list(cf.path_risk(graphs)))
-    scores = cf.calibration_scores(graphs, labels)
+    scores = calibration_scores(cf, graphs, labels)
     worst = np.full(len(graphs), np.inf)
     np.minimum.at(worst, graphs.problem_of[flat == 0], risk[flat == 0])
     for _ in range(draws):
@@ -395,7 +396,7 @@ def shift_row(key, draws):
     rng, losses = np.random.default_rng(0), []
     for _ in range(min(draws, 100)):
         cf.calibrate_parts([part[rng.permutation(len(part))[:200]]])
-        mask = cf.masks(graphs[new], [0.1])[0]
+        mask = flat_masks(cf, graphs[new], [0.1])[0]
         losses.append(NoFalseClaim().loss(flat, mask, graphs[new].offsets))
     return row(np.array(losses, float), 0.1)
 

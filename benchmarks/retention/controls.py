@@ -28,6 +28,7 @@ from benchmarks.real_data import SETS, agreement, base, load
 from benchmarks.retention.few_labels import split
 from benchmarks.saving import SEED, fewer, halves, options, wanted, write
 from skdcf import CoherentConformalFilter, estimators
+from skdcf.estimators import calibration_scores, check
 from skdcf.evaluation import fit_levels
 from skdcf.exceptions import CalibrationWarning
 from skdcf.graphs import pack_labels
@@ -66,8 +67,8 @@ def coverage_cell(filter, X, labels, groups, parts, seed):
     seen = np.zeros((len(LEVELS), len(rest)), dtype=int)
     covered = np.zeros_like(seen)
     for level, (alpha, cf) in enumerate(zip(LEVELS, fitted, strict=True)):
-        batch, held = cf.check(X[rest], [labels[i] for i in rest])
-        scores = cf.calibration_scores(batch, held)
+        batch, held = check(cf, X[rest], [labels[i] for i in rest])
+        scores = calibration_scores(cf, batch, held)
         for known, new in draws:
             limit = conformal_threshold(np.sort(scores[known]), alpha)
             seen[level, new] += 1

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from .._drawing import CLAIMS_LISTED
 from .._files import write_text
 from .._html import card, escape, folded, page, table
-from ..estimators import Filter
+from ..estimators import Filter, check
 from ..evaluation import evaluate_error_probability
 from ..graphs import Labels, Problems
 from ..inspection import explain
@@ -91,7 +91,7 @@ def write_report(
     True
     """
     level = filter.calibration_.guarantee.level(None, filter.alpha)
-    batch, labels = filter.check(X, y)
+    batch, labels = check(filter, X, y)
     report = evaluate_filter(
         filter, batch, labels, sorted({*alphas, level}), by=by, groups=groups
     )

@@ -1,16 +1,20 @@
 """The filters, as estimators of scikit-learn."""
 
-from ..guards.overlap import count_as_trained as count_as_trained
 from ..guards.provenance import accept_provenance as accept_provenance
 from ..guards.provenance import compare_provenance as compare_provenance
 from ..guards.provenance import provenance_of as provenance_of
 from ..guards.provenance import reason_in_force as reason_in_force
 from ..guards.provenance import reason_sent_with as reason_sent_with
+from ._calibrate import calibration_scores as calibration_scores
+from ._chance import first_claims as first_claims
 from ._chance import refuse_without_hazards as refuse_without_hazards
 from ._filter import PROMISED as PROMISED
 from ._levels import at_level as at_level
 from ._levels import calibrated_masks as calibrated_masks
 from ._levels import fit_levels as fit_levels
+from ._levels import flat_masks as flat_masks
+from ._levels import thresholds as thresholds
+from ._levels import with_alpha as with_alpha
 from ._online import decide as decide
 from ._online import largest_risks as largest_risks
 from ._parts import CalibrationPart as CalibrationPart
@@ -21,5 +25,8 @@ from ._presets import IndependentFactuality as IndependentFactuality
 from ._presets import SingleFeatureCF as SingleFeatureCF
 from ._presets import XGBoostCF as XGBoostCF
 from ._protocol import Filter as Filter
+from ._seen import count_as_trained as count_as_trained
+from ._seen import seen as seen
 from ._shown import passing_answers as passing_answers
 from ._shown import shown_masks as shown_masks
+from ._validation import check as check

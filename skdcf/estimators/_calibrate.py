@@ -132,3 +132,24 @@ def _keep_whole_answers(estimator, part, chosen, guarantee, level, fewest):
     estimator.whole_answer_scores_ = np.sort(part.answers[answers])
     estimator.max_path_risks_ = np.sort(part.largest[answers])
     estimator._calibrated = part.hashes[calibrating].kept()
+
+
+def calibration_scores(estimator, X, y):
+    """Nonconformity score of each problem, as ``calibrate`` would use it.
+
+    Parameters
+    ----------
+    estimator : fitted filter
+    X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
+        The problems.
+    y : sequence of 1-D arrays, one per problem
+        Their labels, as in ``fit``.
+
+    Returns
+    -------
+    ndarray of shape (n_problems,)
+        The largest threshold that is safe, lowered by more than the rounding of the
+        scorer: the smallest path risk of a claim that is not known to be true, or
+        what ``guarantee`` makes of these. +inf where every threshold is safe.
+    """
+    return score(estimator, estimator._look(X, y=y)).scores

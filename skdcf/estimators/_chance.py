@@ -43,8 +43,25 @@ def refuse_without_hazards(scorer: Any) -> None:
         )
 
 
-def first_claims_of(filter: Any, X: Problems, share: float) -> NDArray[Any]:
-    """What `ConformalFilter.first_claims` returns."""
+def first_claims(filter: Any, X: Problems, share: float = 0.0) -> NDArray[Any]:
+    """Masks of the safest claims of each problem, whatever alpha keeps of it.
+
+    Nothing is guaranteed for such a text; ``error_probability`` says how likely it is wrong.
+
+    Parameters
+    ----------
+    filter : fitted filter
+    X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
+        The problems.
+    share : float in [0, 1], default=0.0
+        Share of the claims, rounded up; at least one.
+
+    Returns
+    -------
+    ndarray of shape (n_problems,)
+        Shaped as in ``predict``: those with the smallest path risks, each with all that
+        it builds on.
+    """
     if not 0 <= share <= 1:
         raise ValueError(f"share is {share!r}, but must be from 0 to 1")
     claims, view = filter._claims(X)

@@ -7,12 +7,12 @@ over `ConformalFilter._claims` to `ConformalFilter._margin`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import KW_ONLY, replace
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any, Literal, Never, Self, TypeAlias, overload
+from typing import TYPE_CHECKING, Any, Literal, Never, Self, TypeAlias
 
 import numpy as np
 from numpy.random import RandomState
@@ -26,11 +26,10 @@ from .._parameters import COUNT, SHARE, HasMethods, Settings, StrOptions, settin
 from ..features.columns import apply_columns, carry_columns
 from ..graphs import GraphBatch, answer_text
 from ..graphs.labels import Labels
-from ..graphs.problems import Groups, Problems, hashes_of
+from ..graphs.problems import Groups, Problems
 from ..guarantees import Guarantee, NoFalseClaim
 from ..guards.judges import name_errors
 from ..guards.levels import level_of, warn_of_level
-from ..guards.priors import known_to_priors
 from ..guards.provenance import compare_provenance
 from ..guards.rounding import raised
 from ..guards.settings import refuse_changed, refuse_without_theory
@@ -38,12 +37,19 @@ from ..guards.verdicts import with_missing_verdicts
 from ..ops.hard import path_risk, segment_sum
 from ..training import SoftTraining
 from . import _chance, _online
-from ._calibrate import calibrate_with, labelled_part, score
+from ._calibrate import calibrate_with, labelled_part
 from ._fit import fit
 from ._jitter import jittered
-from ._levels import with_alpha
 from ._parts import CalibrationPart, part_settings, probes_of, refuse_part
-from ._validation import TIES, View, admit, confidence_of, flat_labels, with_names
+from ._validation import (
+    TIES,
+    View,
+    admit,
+    check,
+    confidence_of,
+    flat_labels,
+    with_names,
+)
 
 if TYPE_CHECKING:
     from ..relaxation import Relaxation
@@ -250,26 +256,6 @@ class ConformalFilter(Settings):
             calibrate_with(self, labelled_part(self, X, y, groups), fewest=True)
             return self
 
-    def calibration_scores(self, X: Problems, y: Labels) -> NDArray[np.float64]:
-        """Nonconformity score of each problem, as `calibrate` would use it.
-
-        Parameters
-        ----------
-        X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
-            The problems.
-        y : sequence of 1-D arrays, one per problem
-            Their labels, as in `fit`.
-
-        Returns
-        -------
-        ndarray of shape (n_problems,)
-            The largest threshold that is safe, lowered by more than the rounding of the
-            scorer: the smallest path risk of a claim that is not known to be true, or
-            what ``guarantee`` makes of these. +inf where every threshold is safe.
-        """
-        view = replace(self._look(X, y=y), hashes=None)
-        return score(self, view).scores
-
     def calibration_part(
         self, X: Problems, y: Labels, groups: Groups = None
     ) -> CalibrationPart:
@@ -291,7 +277,7 @@ class ConformalFilter(Settings):
             the problems, by which scorers are compared.
         """
         fitted = copy(self)  # a copy, since the provenance is noted on it
-        batch = self.check(X)
+        batch = check(self, X)
         part = labelled_part(fitted, batch, y, groups)
         probes = probes_of(batch, self._path_risks_alone)
         return replace(
@@ -332,45 +318,6 @@ class ConformalFilter(Settings):
                 compare_provenance(self, part.origin, new=True)
             calibrate_with(self, part, fewest=True)
             return self
-
-    @overload
-    def check(self, X: Problems, y: None = None) -> GraphBatch: ...
-
-    @overload
-    def check(self, X: Problems, y: Labels) -> tuple[GraphBatch, NDArray[np.int8]]: ...
-
-    def check(self, X, y=None):
-        """Check problems and labels, as `fit` and all other methods do first.
-
-        Parameters
-        ----------
-        X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
-            The problems.
-        y : sequence of 1-D arrays, one per problem, optional
-            Their labels, as in `fit`.
-
-        Returns
-        -------
-        batch : GraphBatch
-            The problems, packed; every method takes them in place of X. They and their
-            slices carry the columns of ``features``, where nothing in these learns.
-        labels : ndarray of int, shape (n_claims,)
-            Only if y is given: 1 true, 0 false, -1 unknown, in place of y.
-
-        Raises
-        ------
-        ValueError
-            On bad problems or labels. A fitted filter compares with those of `fit`.
-        """
-        fitted = hasattr(self, "scorer_")
-        reader = self if fitted else copy(self)
-        batch, is_table = admit(reader, X, reset=not fitted)
-        if self.features is not None:
-            batch = carry_columns(self.features, batch)
-        if y is None:
-            return batch
-        classes = self._classes() if fitted else None
-        return batch, flat_labels(y, batch, is_table, classes)[0]
 
     def _classes(self):
         """The values of labels of a table for false and true; booleans after graphs."""
@@ -471,79 +418,38 @@ class ConformalFilter(Settings):
         check_is_fitted(self)
         return np.array(self._columns_out, dtype=object)
 
-    def seen(
-        self, X: Problems, groups: Groups = None
-    ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-        """Tell which problems trained the filter, and which calibrated it.
-
-        Problems are compared by hashes of their question and of their content.
-
-        Parameters
-        ----------
-        X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
-            The problems.
-        groups : array-like of shape (n_problems,), or False, optional
-            As in `fit`.
-
-        Returns
-        -------
-        trained, calibrated : ndarray of bool, shape (n_problems,)
-            True for the problems that were among those of the fit, and of the calibration.
-        """
-        check_is_fitted(self)
-        batch = self.check(X)
-        hashes = hashes_of(batch, groups)
-        known = []
-        for kept in (self._trained, self._calibrated):
-            same_question, _ = hashes.among(kept)
-            known.append(same_question | np.isin(hashes.content, kept["content"]))
-        trained, calibrated = known
-        trained |= known_to_priors(self.scorer_.priors, hashes)
-        return trained, calibrated
-
     # ------------------------------------------------------------------ filter problems
 
-    def thresholds(self, X: Problems, alpha: Level = None) -> NDArray[Any]:
-        """The threshold of each problem: claims with a smaller path risk are kept.
-
-        Parameters
-        ----------
-        X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
-            The problems.
-        alpha : float in (0, 1), optional
-            None is the filter's own.
-
-        Returns
-        -------
-        ndarray of shape (n_problems,)
-            All the same, unless ``guarantee`` looks at groups, weights or counts.
-        """
-        claims, view, level = self._at_level(X, alpha)
-        thresholds = self.calibration_.thresholds(claims, level)
-        return np.broadcast_to(thresholds, len(view.passed)).copy()
-
-    def predict(self, X: Problems, alpha: Level = None) -> NDArray[Any]:
+    def predict(
+        self, X: Problems, alpha: Level | Sequence[Level] = None
+    ) -> NDArray[Any]:
         """Decide which claims are kept.
 
         Parameters
         ----------
         X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
             The problems.
-        alpha : float in (0, 1), optional
+        alpha : float in (0, 1), or sequence of float, optional
             None is the filter's own. Kept sets are nested in alpha.
 
         Returns
         -------
-        ndarray of shape (n_problems,)
+        ndarray of shape (n_problems,), or (n_levels, n_problems) for several levels
             Objects: a boolean mask per problem, True for the claims that are kept. For an
             array X values of y: ``classes_[1]`` for a claim that is kept, and ``classes_[0]``
             for one that is not.
         """
-        margin, view = self._decision(X, alpha)
-        kept = margin > 0
-        if view.is_table:
-            return self._classes()[kept.astype(int)]
-        return view.shaped(kept)
+        risks, view = self._claims(X)
+        several = isinstance(alpha, (Sequence, np.ndarray))
+        levels: list[Any] = [*alpha] if several else [alpha]  # type: ignore[misc]
+        rows = []
+        for each in levels:
+            level = level_of(self, each)
+            warn_of_level(self.calibration_, level)
+            kept = self._margin(risks, view, level) > 0
+            classes = self._classes()[kept.astype(int)] if view.is_table else kept
+            rows.append(view.shaped(classes))
+        return np.stack(rows) if several else rows[0]
 
     def predict_alpha(self, X: Problems) -> NDArray[Any]:
         """The smallest alpha at which each claim is kept.
@@ -562,27 +468,6 @@ class ConformalFilter(Settings):
         """
         claims, view = self._claims(X)
         return view.shaped(self.calibration_.levels(claims, self.ties == "include"))
-
-    def masks(self, X: Problems, alphas: Iterable[Level]) -> NDArray[np.bool_]:
-        """Decide which claims are kept at several levels, from one look at the problems.
-
-        Parameters
-        ----------
-        X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
-            The problems.
-        alphas : sequence of float or None
-            The levels; None is the filter's own.
-
-        Returns
-        -------
-        ndarray of bool, shape (n_alphas, n_claims)
-            A row is what ``predict(X, alpha)`` returns, in one piece.
-        """
-        claims, view = self._claims(X)
-        margins = (
-            self._margin(claims, view, level_of(self, alpha)) for alpha in alphas
-        )
-        return np.array([margin > 0 for margin in margins])
 
     def error_probability(
         self, X: Problems, masks: Any = None, *, alpha: Level = None
@@ -626,26 +511,6 @@ class ConformalFilter(Settings):
         True
         """
         return _chance.chances_of(self, X, masks, alpha)
-
-    def first_claims(self, X: Problems, share: float = 0.0) -> NDArray[Any]:
-        """Masks of the safest claims of each problem, whatever alpha keeps of it.
-
-        Nothing is promised of such a text; `error_probability` says how likely it is wrong.
-
-        Parameters
-        ----------
-        X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
-            The problems.
-        share : float in [0, 1], default=0.0
-            Share of the claims, rounded up; at least one.
-
-        Returns
-        -------
-        ndarray of shape (n_problems,)
-            Shaped as in `predict`: those with the smallest path risks, each with all that
-            it builds on.
-        """
-        return _chance.first_claims_of(self, X, share)
 
     def path_risk(self, X: Problems) -> NDArray[Any]:
         """The largest risk among each claim and its ancestors.
@@ -881,7 +746,7 @@ class ConformalFilter(Settings):
         Raises
         ------
         ValueError
-            If ``guarantee`` gives problems thresholds of their own: see `thresholds`.
+            If ``guarantee`` gives problems thresholds of their own.
 
         Warns
         -----
@@ -897,26 +762,9 @@ class ConformalFilter(Settings):
         threshold = self.calibration_.threshold(level)
         if np.isnan(threshold):
             raise ValueError(
-                f"with guarantee={self.guarantee!r} problems have thresholds of their own: "
-                "thresholds(X) gives one for each"
+                f"with guarantee={self.guarantee!r} problems have thresholds of their own"
             )
         return threshold
-
-    def with_alpha(self, alpha: float) -> Self:
-        """The same fitted filter with another alpha, without any training.
-
-        Parameters
-        ----------
-        alpha : float in (0, 1)
-            The level of the copy.
-
-        Returns
-        -------
-        fitted filter
-            A copy, whose calibration is that of this one.
-        """
-        check_is_fitted(self, "nonconformity_scores_")
-        return with_alpha(self, alpha)
 
     @property
     def coef_(self) -> NDArray[np.float64]:

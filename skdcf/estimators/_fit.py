@@ -52,7 +52,7 @@ class Split:
     Attributes
     ----------
     training : View
-        What scorer and columns learn from. If they learn nothing: all problems, unlabelled.
+        What scorer and columns learn from; without labels if they learn nothing.
     calibration : View
         What the threshold comes from.
     questions : ndarray of int, shape (n_training,), or None
@@ -139,8 +139,12 @@ def divide(estimator, selection, scorer, n_held) -> Split:
     training_rows, calibration_rows = selection.split(n_held, rng)
     view = selection.view
     learns = scorer is None or scorer_requires_fit(scorer)
+    unlabelled = None
     if not learns:
+        # Without labels it may look at the problems that calibrate, unless some are held out.
         warn_of_unused(selection)
+        everything = view if n_held is None else view.take(training_rows)
+        unlabelled = everything.unlabelled()
         training_rows = training_rows[:0]
     elif not len(training_rows):
         raise ValueError(
@@ -155,7 +159,7 @@ def divide(estimator, selection, scorer, n_held) -> Split:
         scorer = make_columns(estimator, view, view.take(training_rows))
     n_questions = selection.question.max() + 1
     return Split(
-        training=view.take(training_rows) if learns else view.unlabelled(),
+        training=unlabelled or view.take(training_rows),
         calibration=view.take(calibration_rows),
         questions=(
             selection.question[training_rows]

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.utils.validation import check_is_fitted
 
 from .._checks import check_alpha
 from ..graphs import Labels, Problems
@@ -106,6 +107,7 @@ def share(first, estimators):
 
 def with_alpha(fitted, alpha):
     """A copy of a fitted filter for another level, with the same calibration problems."""
+    check_is_fitted(fitted, "nonconformity_scores_")
     refuse_changed(fitted)
     copied = _copy_at(fitted, alpha)
     copied.calibration_ = copy(fitted.calibration_)
@@ -113,6 +115,48 @@ def with_alpha(fitted, alpha):
     copied._calibrated_as = settings_of(copied)
     warn_of_level(copied.calibration_, level_of(copied, None))
     return copied
+
+
+def flat_masks(filter: Any, X: Problems, alphas: Iterable[float | None]) -> Any:
+    """Decide which claims are kept at several levels, from one look at the problems.
+
+    Parameters
+    ----------
+    filter : fitted filter
+    X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
+        The problems.
+    alphas : sequence of float or None
+        The levels; None is the filter's own.
+
+    Returns
+    -------
+    ndarray of bool, shape (n_alphas, n_claims)
+        A row is what ``predict(X, alpha)`` returns, in one piece.
+    """
+    risks, view = filter._claims(X)
+    margins = [filter._margin(risks, view, level_of(filter, a)) for a in alphas]
+    return np.array(margins) > 0
+
+
+def thresholds(filter: Any, X: Problems, alpha: float | None = None) -> Any:
+    """The threshold of each problem: claims with a smaller path risk are kept.
+
+    Parameters
+    ----------
+    filter : fitted filter
+    X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
+        The problems.
+    alpha : float in (0, 1), optional
+        None is the filter's own.
+
+    Returns
+    -------
+    ndarray of shape (n_problems,)
+        All the same, unless ``guarantee`` looks at groups, weights or counts.
+    """
+    risks, view, level = filter._at_level(X, alpha)
+    of_problems = filter.calibration_.thresholds(risks, level)
+    return np.broadcast_to(of_problems, len(view.passed)).copy()
 
 
 def _copy_at(fitted, alpha):

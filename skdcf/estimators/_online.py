@@ -372,16 +372,16 @@ def decide(
     -------
     Decision
     """
-    filter = getattr(filter, "best_estimator_", filter)  # a CalibratedSearch has one
-    risks, view, level = filter._at_level(X, alpha)
-    calibration = filter.calibration_
-    margin = filter._margin(risks, view, level)
+    fitted = getattr(filter, "best_estimator_", filter)  # a CalibratedSearch has one
+    risks, view, level = fitted._at_level(X, alpha)
+    calibration = fitted.calibration_
+    margin = fitted._margin(risks, view, level)
     threshold = calibration.thresholds(risks, level)
     if np.ndim(threshold):
         threshold = threshold[view.passed.problem_of]
     threshold = np.broadcast_to(threshold, margin.shape)
     try:
-        levels = calibration.levels(risks, filter.ties == "include")
+        levels = calibration.levels(risks, fitted.ties == "include")
     except ValueError:  # groups that overlap give a claim no level of its own
         levels = np.full(len(margin), np.nan)
     return Decision(
@@ -391,5 +391,5 @@ def decide(
         path_risk=risks.path_risk,
         threshold=threshold,
         smallest_alpha=levels,
-        form=filter.scorer_.linear_form(view.scored),
+        form=fitted.scorer_.linear_form(view.scored),
     )

@@ -17,6 +17,7 @@ from ..guards.provenance import join_origins
 from ..guards.rounding import below_copies, nearly_equal
 from ..guards.settings import described, described_guarantee
 from ..ops.conformal import Jumps
+from ._validation import check
 
 #: Names of what is compared, in the order of ``made_as``.
 MADE_AS = ("edges", "online", "ties", "guarantee", "scorer", "random_state")
@@ -300,7 +301,9 @@ def refuse_part(part, filter):
         return
     _refuse_other_settings(part.made_as, part_settings(filter))
     for batch, risks_before in part.probes:
-        checked = filter.check(batch)  # which gives it edges anew where there is a rule
+        checked = check(
+            filter, batch
+        )  # which gives it edges anew where there is a rule
         risks_now = filter._path_risks_alone(checked)
         same_edges = np.array_equal(checked.edges, batch.edges)
         if not same_edges or not nearly_equal(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import column_or_1d, validate_data
@@ -17,7 +19,7 @@ from .._checks import (
 )
 from ..exceptions import GuaranteeWarning
 from ..features.columns import carry_columns
-from ..graphs import GraphBatch, pack_labels
+from ..graphs import GraphBatch, Problems, pack_labels
 from ..graphs.hashes import Hashes
 from ..graphs.labels import read_column
 from ..graphs.problems import hashes_of, pack_graphs
@@ -318,3 +320,39 @@ def confidence_of(scorer, batch):
             "confidences must be finite"
         )
     return confidence
+
+
+def check(estimator: Any, X: Problems, y: Any = None) -> Any:
+    """Check problems and labels, as all methods of a filter do first.
+
+    Parameters
+    ----------
+    estimator : filter
+        If it is fitted, X is compared with the problems of ``fit``.
+    X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
+        The problems.
+    y : sequence of 1-D arrays, one per problem, optional
+        Their labels, as in ``fit``.
+
+    Returns
+    -------
+    batch : GraphBatch
+        The problems, packed; every method takes them in place of X. They and their
+        slices carry the columns of ``features``, where nothing in these learns.
+    labels : ndarray of int, shape (n_claims,)
+        Only if y is given: 1 true, 0 false, -1 unknown, in place of y.
+
+    Raises
+    ------
+    ValueError
+        On bad problems or labels.
+    """
+    fitted = hasattr(estimator, "scorer_")
+    reader = estimator if fitted else copy(estimator)
+    batch, is_table = admit(reader, X, reset=not fitted)
+    if estimator.features is not None:
+        batch = carry_columns(estimator.features, batch)
+    if y is None:
+        return batch
+    classes = estimator._classes() if fitted else None
+    return batch, flat_labels(y, batch, is_table, classes)[0]

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from .._checks import check_count
 from .._html import Table
-from ..estimators import Filter
+from ..estimators import Filter, check, flat_masks
 from ..graphs import Labels, Problems, question_groups
 from ..graphs.problems import Groups
 from ..graphs.ragged import flatten
@@ -239,9 +239,9 @@ def evaluate_error_probability(
     >>> bool(abs(report.stated - report.observed).max() < 0.15)
     True
     """
-    batch, labels = filter.check(X, y)
+    batch, labels = check(filter, X, y)
     if masks is None:
-        masks = batch.split(filter.masks(batch, [alpha])[0])
+        masks = batch.split(flat_masks(filter, batch, [alpha])[0])
     elif alpha is not None:
         raise ValueError(
             f"alpha is {alpha:g} and masks are passed as well: the masks say what is kept, "

@@ -21,7 +21,7 @@ from sklearn.utils import _safe_indexing, check_random_state, get_tags
 from .. import estimators
 from .._checks import check_alpha
 from .._parameters import settings
-from ..estimators import PROMISED, at_level, count_as_trained, reason_sent_with
+from ..estimators import PROMISED, at_level, check, count_as_trained, reason_sent_with
 from ..exceptions import CalibrationWarning
 from ..graphs import Labels, Problems, question_groups
 from ..graphs.problems import pack_graphs
@@ -112,7 +112,7 @@ class CalibratedSearch(BaseEstimator):
         """
         check_search(self.search)
         filter = self.search.estimator
-        batch, labels = filter.check(X, y)
+        batch, labels = check(filter, X, y)
         questions = question_groups(batch, groups)
         rest, held_rows = self._divide(questions, filter)
         packed = (batch, batch.split(labels)) if pack_graphs(X) else (X, y)
@@ -179,7 +179,9 @@ def search_in(model):
 
 def check_search(search):
     """ValueError unless what a search chooses among can be compared by its score."""
-    if search_in(search) is not search or not hasattr(search.estimator, "check"):
+    if search_in(search) is not search or not hasattr(
+        search.estimator, "calibrate_parts"
+    ):
         raise ValueError(
             f"search is {search!r}: a search of scikit-learn around a filter is expected, "
             "such as GridSearchCV(HardCF(...), {...})"

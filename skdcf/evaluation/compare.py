@@ -25,7 +25,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from .._checks import check_alphas, check_choice, warn
 from .._files import append_journal, open_journal
 from .._version import __version__
-from ..estimators import accept_provenance, calibrated_masks, reason_in_force
+from ..estimators import accept_provenance, calibrated_masks, check, reason_in_force
 from ..exceptions import CalibrationWarning
 from ..graphs import GraphBatch, Labels, Problems, question_groups
 from ..guarantees import NoFalseClaim
@@ -139,9 +139,9 @@ def compare_filters(
     levels = check_alphas(alphas).tolist()
     filters = check_filters(filters, levels, protocol)
     plain = list(_plain_filters(filters))
-    batch, labels = plain[0].check(X, y)
+    batch, labels = check(plain[0], X, y)
     for filter_of in plain[1:]:  # slices carry the columns that need no learning
-        batch = filter_of.check(batch)
+        batch = check(filter_of, batch)
     questions = numbered(question_groups(batch, groups))
     split_labels = batch.split(labels)
     rng = check_random_state(random_state)
@@ -294,7 +294,7 @@ def _evaluate(cf, data, alphas, seed):
         )
         return [row | {"n_calibration": report.n_calibration} for row in report.rows()]
     kept, n_calibration = calibrated_masks(cf, data[0], X, alphas)
-    batch, labels = cf.check(X, y)
+    batch, labels = check(cf, X, y)
     questions = question_groups(batch, groups)
     report = report_of(
         cf.calibration_.guarantee,

@@ -1,4 +1,4 @@
-"""The columns that a filter computes by itself: it learns them once and applies them at every door.
+"""The columns that a filter computes by itself: learnt once, and applied at every entry point.
 
 Transformers of graphs (`GraphTransformer`, ours) take and return problems. Any other transformer
 of scikit-learn takes and returns the table with one row per claim. The steps of a Pipeline

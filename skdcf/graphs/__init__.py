@@ -1,6 +1,6 @@
 """Reasoning graphs, alone and packed.
 
-What other rooms need besides stands in the modules ``labels`` and ``problems``.
+What other modules need besides stands in the modules ``labels`` and ``problems``.
 """
 
 from ._batch import GraphBatch as GraphBatch

@@ -1,7 +1,7 @@
 """Many problems laid side by side: the only form that the inside works on.
 
 The fields are the attributes of `GraphBatch`.
-There are two doors: ``pack`` or ``from_arrays`` in, ``batch[i]`` out.
+There are two entry points, ``from_graphs`` and ``from_arrays``; ``batch[i]`` is a graph again.
 """
 
 from __future__ import annotations

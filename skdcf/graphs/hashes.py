@@ -195,7 +195,7 @@ def join_questions(names: Any, texts: Any, alone: Any) -> NDArray[Any]:
 class Hashes:
     """Hashes by which problems are known again.
 
-    A question may come in by a name at one door and by its text at another, so that both
+    A question may come in by a name at one entry point and by its text at another, so both
     are kept.
 
     Attributes
@@ -356,12 +356,12 @@ class Hashes:
         Parameters
         ----------
         kept : dict
-            From `kept`, of the problems at another door.
+            From `kept`, of the problems at another entry point.
 
         Returns
         -------
         same_question : ndarray of bool, shape (n_problems,)
-            The name is the same, or the text, where it names one question at both doors.
+            The name is the same, or the text, if it names one question at both entry points.
             Where both gave it a name, the names differ, and the context has to be the same.
         doubtful : ndarray of bool, shape (n_problems,)
             The text is the same, and the caller said that the question is another one.

@@ -104,7 +104,7 @@ def pack_labels(
 
 
 def read_labels(values: Any, place: Callable[[int], str]) -> NDArray[np.int8]:
-    """A flat list of labels as an array; every room reads labels by this function.
+    """A flat list of labels as an array; every module reads labels by this function.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Ragged arrays, and how values are passed on along edges: what all other rooms rest on.
+"""Ragged arrays, and how values are passed on along edges: what all other modules rest on.
 
 ``offsets`` has one entry more than there are segments; segment ``i`` is
 ``values[offsets[i]:offsets[i + 1]]`` and may be empty.

@@ -670,7 +670,7 @@ class Overlapping(Calibration):
     def levels(self, risks: PathRisks, keep_equal: Any = False) -> Any:
         raise ValueError(
             f"with groups that overlap (by={self.guarantee.by!r}) the smallest alpha of a "
-            "claim is not known: use predict(X, alpha) or masks(X, alphas)"
+            "claim is not known: use predict(X, alpha)"
         )
 
     def thresholds(self, risks: PathRisks, level: Any) -> NDArray[Any]:

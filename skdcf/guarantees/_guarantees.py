@@ -870,7 +870,7 @@ class ExpectedFalse(Guarantee):
     >>> from skdcf.guarantees import ExpectedFalse
     >>> graphs, y = make_reasoning_graphs(300, random_state=0, return_X_y=True)
     >>> cf = HardCF(guarantee=ExpectedFalse("share", 0.05)).fit(graphs[:200], y[:200])
-    >>> cf.thresholds(graphs[200:]).shape
+    >>> cf.predict(graphs[200:]).shape
     (100,)
     """
 

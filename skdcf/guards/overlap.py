@@ -11,7 +11,6 @@ import numpy as np
 
 from .._checks import warn
 from ..exceptions import GuaranteeWarning
-from ..graphs.problems import hashes_of
 
 
 def refuse_trained(batch, hashes, trained):
@@ -46,7 +45,7 @@ def refuse_copies(view, training_rows, calibration_rows, judged_twice):
 
     ValueError where answers are likely to stand there twice, as a model and a person judged
     them or as they were reviewed; else a warning, if they are texts. To leave copies out of
-    training is no way out: where they are other answers, what calibrates would be rarer
+    training does not help: if they are other answers, what calibrates would be rarer
     than what is to come, and a scorer that trusts what is usual would keep too much.
     ``judged_twice`` tells which problems may be copies that were judged again.
     """
@@ -73,33 +72,3 @@ def refuse_copies(view, training_rows, calibration_rows, judged_twice):
             "does not hold. Leave copies out, or pass groups, which are the same for copies",
             GuaranteeWarning,
         )
-
-
-def count_as_trained(estimator, X, groups=None):
-    """Remember problems that chose the settings of a filter as if they had trained it.
-
-    Parameters
-    ----------
-    estimator : fitted filter
-    X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
-    groups : array-like of shape (n_problems,), or False, optional
-        The question that each problem answers.
-    """
-    trained = estimator._trained
-    kept = hashes_of(estimator.check(X), groups).kept()
-    merged = {
-        kind: np.union1d(trained[kind], kept[kind])
-        for kind in ("question", "content", "name", "passage")
-    }
-
-    # A text names one question where it does so both times.
-    text = np.union1d(trained["text"], kept["text"])
-    names_one = np.ones(len(text), dtype=bool)
-    is_named = np.zeros(len(text), dtype=bool)
-    for hashes in (trained, kept):
-        at = np.searchsorted(text, hashes["text"])
-        names_one[at] &= hashes["text_names_one"]
-        is_named[at] |= hashes["text_is_named"]
-    merged |= {"text": text, "text_names_one": names_one, "text_is_named": is_named}
-    merged["alone"] = np.array([trained["alone"].any() and kept["alone"].any()])
-    estimator._trained = merged

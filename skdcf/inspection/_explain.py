@@ -20,7 +20,7 @@ from sklearn.utils import check_random_state
 from .._checks import check_count
 from .._drawing import CLAIMS_LISTED, problem_html
 from .._html import Table, card, folded, html_table
-from ..estimators import Filter, decide
+from ..estimators import Filter, check, decide
 from ..evaluation import CalibratedSearch
 from ..graphs import Labels, Problems, ReasoningGraph, answer_text
 from ..metrics import leave_one_out
@@ -272,7 +272,7 @@ def explain(
     y_of_problems: Any = [y] if single and y is not None else y
     decision = decide(filter, problems, alpha)
     batch = decision.batch
-    labels = None if y is None else filter.check(problems, y_of_problems)[1]
+    labels = None if y is None else check(filter, problems, y_of_problems)[1]
     guarantee = filter.calibration_.guarantee
     levels = decision.smallest_alpha
     never = levels >= 1 if guarantee.is_probability else np.isinf(levels)
@@ -585,7 +585,7 @@ def permutation_importance(
     'frequency-score'
     """
     check_count("n_repeats", n_repeats, 1)
-    batch, labels = filter.check(X, y)
+    batch, labels = check(filter, X, y)
     level = filter.calibration_.guarantee.level(alpha, filter.alpha)
     rng = check_random_state(random_state)
 

@@ -17,7 +17,7 @@ from sklearn.utils import check_random_state
 
 from .._checks import check_alphas, check_groups
 from .._html import LevelTable, Table
-from ..estimators import SingleFeatureCF
+from ..estimators import SingleFeatureCF, check
 from ..evaluation import ComparisonReport, compare_filters, fit_levels
 from ..evaluation.compare import seeded
 from ..graphs import Labels, Problems
@@ -180,7 +180,7 @@ def score_separation(
     rng = check_random_state(random_state)
     if not filters:
         raise ValueError("filters is empty: at least one is needed")
-    batch, labels = next(iter(filters.values())).check(X, y)
+    batch, labels = check(next(iter(filters.values())), X, y)
     groups = check_groups(groups, len(batch))
     seed = int(rng.randint(2**31 - 1))
     kind = ShuffleSplit if groups is None else GroupShuffleSplit
@@ -455,7 +455,7 @@ def surrogate_agreement(
 
     levels = check_alphas(alphas)
     batch = filter.transform_features(X)
-    true = filter.check(X, y)[1] == 1
+    true = check(filter, X, y)[1] == 1
     if true.all():
         raise ValueError("no claim is false: there are no scores to compare")
     if not conformal_rank(len(batch), levels.min()):

@@ -27,7 +27,7 @@ from scipy.special import logsumexp
 from sklearn.utils import check_random_state
 
 from .._parameters import Number, Settings, positive, settings
-from ..estimators import largest_risks
+from ..estimators import check, flat_masks, largest_risks
 from ..graphs import Labels, Problems
 from ..graphs.problems import as_one, pack_graphs
 from ..ops.hard import segment_sum
@@ -490,8 +490,8 @@ class CoverageMonitor(BettingMonitor):
         if all(isinstance(null, Urn) for null in nulls.values()):
             thresholds = [nulls[n].threshold if n in nulls else -np.inf for n in names]
             return passes, part.scores < thresholds, part.lowest < thresholds
-        batch, labels = filter.check(X, y)
-        [kept] = filter.masks(batch, [None])
+        batch, labels = check(filter, X, y)
+        [kept] = flat_masks(filter, batch, [None])
         guarantee = filter.calibration_.guarantee
         lost = np.asarray(guarantee.loss(labels, kept, batch.offsets), np.float64)
         shown = segment_sum(kept, batch.offsets) > 0

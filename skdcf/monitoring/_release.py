@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from .._checks import check_alpha
-from ..estimators import Filter, shown_masks
+from ..estimators import Filter, check, shown_masks
 from ..graphs import Problems
 from ._monitors import largest_of
 
@@ -85,7 +85,7 @@ def release(filter: Filter, X: Problems, alpha: float) -> NDArray[np.bool_]:
             "too much under the shift that the weights describe. Leave weight at None and "
             "calibrate again on answers like the new ones"
         )
-    batch = filter.check(X)
+    batch = check(filter, X)
     scores = filter.whole_answer_scores_
     largest = largest_of(filter.path_risk(batch))
     # An answer's p-value is so many of n + 1: itself, and the calibration problems with

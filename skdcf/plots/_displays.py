@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 
 from .._checks import check_choice, import_extra, printable
 from .._parameters import settings
+from ..estimators import check
 from ..evaluation import ChanceReport, ComparisonReport, evaluate_error_probability
 from ..graphs import Labels
 from ..inspection import SeparationReport, permutation_importance, surrogate_agreement
@@ -689,7 +690,7 @@ class ScoreDistributionDisplay(Display):
             An object of this class, drawn.
         """
         filters = by_name(estimator)
-        labels = next(iter(filters.values())).check(X, y)[1]
+        labels = check(next(iter(filters.values())), X, y)[1]
         scores = {name: filter_of.confidence(X) for name, filter_of in filters.items()}
         return cls.from_predictions(labels, scores, ax=ax)
 

@@ -24,6 +24,7 @@ from sklearn.neighbors import KNeighborsClassifier
 
 from skdcf import GraphBatch, HardCF
 from skdcf.datasets import read_jsonl
+from skdcf.estimators import check, thresholds
 from skdcf.guarantees import ExpectedFalse, NoFalseClaim
 from skdcf.monitoring import release
 
@@ -227,7 +228,7 @@ def _cell(kind, seed):
     X, y = sampled(rng, 100)
     notebook = _run_cell(CELLS[kind].format("str(hash(text))"))
     old = AgreementFeatures(answer=notebook.answer)
-    X = HardCF("answer_agreement", features=old, alpha=ALPHA).fit(X, y).check(X)
+    X = check(HardCF("answer_agreement", features=old, alpha=ALPHA).fit(X, y), X)
     notebook = _run_cell(CELLS[kind].format("'all agree'"))
     new = AgreementFeatures(answer=notebook.answer)
     cf = HardCF("answer_agreement", features=new, alpha=ALPHA).fit(X, y)
@@ -283,7 +284,7 @@ def delta_in_groups(_):
         new = one_claim_each(
             np.full(10, 0.5), metadata=[{"part": g} for g in range(10)]
         )
-        missed = 1 + cf.thresholds(new)
+        missed = 1 + thresholds(cf, new)
         n_all += (missed <= ALPHA).all()
         n_each += (missed <= ALPHA).mean()
     return (

@@ -43,6 +43,7 @@ from skdcf import (
     XGBoostCF,
 )
 from skdcf.datasets import make_reasoning_graphs
+from skdcf.estimators import check
 from skdcf.exceptions import LabelWarning
 from skdcf.features import (
     AgreementFeatures,
@@ -379,20 +380,20 @@ def test_weights_reach_the_score_in_a_routed_search(data):
 def test_check_is_what_all_methods_do_first(data):
     graphs, y = data
     unfitted = HardCF("frequency-score")
-    batch, labels = unfitted.check(list(graphs), y)
+    batch, labels = check(unfitted, list(graphs), y)
     assert (
         isinstance(batch, GraphBatch) and labels.tolist() == np.concatenate(y).tolist()
     )
     assert not vars(unfitted).keys() - unfitted.get_params().keys()
     fitted = unfitted.fit(batch, labels)
-    assert fitted.check(list(graphs)).offsets.tolist() == graphs.offsets.tolist()
+    assert check(fitted, list(graphs)).offsets.tolist() == graphs.offsets.tolist()
     X = np.random.default_rng(0).normal(size=(30, 2))
-    table, truth = HardCF(0).check(X, np.where(X[:, 0] > 0, "yes", "no"))
+    table, truth = check(HardCF(0), X, np.where(X[:, 0] > 0, "yes", "no"))
     assert table.sizes.tolist() == [1] * 30 and truth.tolist() == (X[:, 0] > 0).tolist()
     with pytest.raises(ValueError, match="labels"):
-        fitted.check(graphs, y[:3])
+        check(fitted, graphs, y[:3])
     with pytest.raises(ValueError, match="no feature 'frequency-score'"):
-        fitted.check(graphs.replace_features(graphs.features[:, :1], ["a"]))
+        check(fitted, graphs.replace_features(graphs.features[:, :1], ["a"]))
 
 
 @pytest.mark.parametrize("filter", FILTERS, ids=names)

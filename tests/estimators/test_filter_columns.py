@@ -15,6 +15,7 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from skdcf import GraphBatch, HardCF
 from skdcf.datasets import make_reasoning_graphs, make_word_problems
+from skdcf.estimators import check, seen
 from skdcf.features import (
     AgreementFeatures,
     ClaimTransformer,
@@ -90,7 +91,7 @@ def test_columns_that_learn_see_judged_claims_of_training_problems_only(numbers)
     judged = X.features[np.concatenate(y) >= 0]
     rows = {row.tobytes() for row in table}
     assert len(rows) < len(judged) and rows <= {row.tobytes() for row in judged}
-    trained, calibrated = cf.seen(X)
+    trained, calibrated = seen(cf, X)
     assert not (trained & calibrated).any()
     assert calibrated.sum() == cf.n_calibration_
     inside = np.concatenate(
@@ -164,7 +165,7 @@ def test_columns_that_learn_nothing_are_computed_once(numbers):
     X, y = numbers
     Counting.rows = 0
     filters = [HardCF(s, features=Counting(), random_state=0) for s in (0, None)]
-    batch = filters[0].check(X)
+    batch = check(filters[0], X)
     for rows in np.array_split(np.arange(300), 3):
         for cf in filters:
             cf.fit(batch[rows], [y[i] for i in rows]).predict(batch)
@@ -189,12 +190,12 @@ def test_columns_do_not_outlive_what_made_them(words, kind, monkeypatch):
         cf = HardCF("answer_agreement", features=columns).fit(X, y)
         agreement = cf.transform_features(X).features[:, 0]
         assert (agreement == 1).all() == (conclusion == conclusions[0])
-        X = cf.check(X)
+        X = check(cf, X)
 
 
 def test_a_batch_that_is_pickled_leaves_its_columns_at_home(words):
     X, _ = words
-    carried = HardCF(features=reasoning_features()).check(X)
+    carried = check(HardCF(features=reasoning_features()), X)
     assert len(pickle.dumps(carried)) < 1.01 * len(pickle.dumps(X))
 
 

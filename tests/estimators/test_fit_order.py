@@ -5,7 +5,7 @@ import pytest
 
 from skdcf import HardCF, ReasoningGraph
 from skdcf.datasets import make_reasoning_graphs
-from skdcf.estimators import fit_levels
+from skdcf.estimators import fit_levels, seen
 from skdcf.exceptions import LabelWarning
 from skdcf.features import GraphFeatures
 from skdcf.scorers import ClassifierScorer, FeatureScorer, Scorer
@@ -46,7 +46,7 @@ def test_each_level_has_an_origin_of_its_own():
     cf = HardCF(ClassifierScorer(), random_state=0)
     alphas = [0.1, 0.3]
     for level in fit_levels(cf, graphs, Y, alphas):
-        _, calibrated = level.seen(graphs)
+        _, calibrated = seen(level, graphs)
         held = np.union1d(np.flatnonzero(calibrated), level.unused_indices_)
         judged_by_model = held % 40 == 0
         n_claims = GRAPHS.sizes[held]

@@ -10,6 +10,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_predict, cross_val_score
 
 from skdcf import CoherentConformalFilter, HardCF, IndependentFactuality, ReasoningGraph
+from skdcf.estimators import flat_masks
 from skdcf.exceptions import LabelWarning
 from skdcf.metrics import coverage_score
 
@@ -54,7 +55,7 @@ def test_predictions_are_values_of_y(filter, coding):
     np.testing.assert_array_equal(predicted, coded(coding, kept))
     assert 0.2 < kept.mean() < 0.9
     np.testing.assert_array_equal(
-        cf.predict(X, alpha=0.2), coded(coding, cf.masks(X, [0.2])[0])
+        cf.predict(X, alpha=0.2), coded(coding, flat_masks(cf, X, [0.2])[0])
     )
 
 

@@ -1,5 +1,7 @@
 """Options that no other test sets: each of them makes the difference that it names."""
 
+import inspect
+
 import numpy as np
 import pytest
 
@@ -8,6 +10,7 @@ from skdcf import HardCF
 from skdcf.apps.labelling import ReviewOrder, next_to_label, review_curve
 from skdcf.apps.reporting import write_report
 from skdcf.datasets import make_reasoning_graphs, make_word_problems
+from skdcf.estimators import with_alpha
 from skdcf.evaluation import compare_filters
 from skdcf.guarantees import NoFalseClaim
 from skdcf.inspection import permutation_importance, single_feature_ablation
@@ -86,7 +89,7 @@ def test_importance_at_another_level(filter):
         options = {"alpha": alpha, "n_repeats": 1, "random_state": 0}
         return permutation_importance(filter, X[120:], Y[120:], **options).mean
 
-    np.testing.assert_array_equal(means(filter, 0.05), means(filter.with_alpha(0.05)))
+    np.testing.assert_array_equal(means(filter, 0.05), means(with_alpha(filter, 0.05)))
     assert (means(filter, 0.05) != means(filter)).any()
 
 
@@ -163,3 +166,34 @@ def test_errors_of_a_group_are_told_apart():
 def test_questions_of_a_batch_that_is_shown(filter):
     with pytest.raises(ValueError, match="one of 2 answers to the same question"):
         release_claims(filter, X[120:140], 0.3, groups=np.arange(20) // 2)
+
+
+def test_several_levels_give_a_row_of_masks_each():
+    graphs, y = make_reasoning_graphs(120, random_state=0, return_X_y=True)
+    cf = HardCF("frequency-score").fit(graphs[:100], y[:100])
+    alphas = [0.05, 0.2]
+    rows = cf.predict(graphs[100:], alpha=alphas)
+    assert rows.shape == (2, 20)
+    for row, alpha in zip(rows, alphas, strict=True):
+        alone = cf.predict(graphs[100:], alpha=alpha)
+        assert all(map(np.array_equal, row, alone))
+    X = np.random.default_rng(0).random((60, 1))
+    table = HardCF(0).fit(X, np.arange(60) % 3 > 0)
+    found = table.predict(X, alpha=np.array(alphas))
+    np.testing.assert_array_equal(found, [table.predict(X, alpha=a) for a in alphas])
+
+
+@pytest.mark.parametrize("name", ["HardCF", "CoherentConformalFilter"])
+def test_a_filter_has_few_methods(name):
+    """Who meets one method too many looks for what it is for."""
+    of_scikit_learn = {"get_params", "set_params", "get_metadata_routing"}
+    methods = [
+        method
+        for method in dir(getattr(skdcf, name)())
+        if not method.startswith("_")
+        and not (method.startswith("set_") and method.endswith("_request"))
+        and inspect.isroutine(
+            inspect.getattr_static(getattr(skdcf, name), method, None)
+        )
+    ]
+    assert len(set(methods) - of_scikit_learn) <= 18 + (name != "HardCF")

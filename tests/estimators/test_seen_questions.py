@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from skdcf import GraphBatch, HardCF, ReasoningGraph
+from skdcf.estimators import seen
 from skdcf.exceptions import GuaranteeWarning
 from skdcf.graphs.problems import hashes_of
 from skdcf.scorers import ClassifierScorer
@@ -66,7 +67,7 @@ def test_a_question_that_trained_is_refused_whatever_it_is_called(case):
     X, y = answers(60, seed=1, **now)
     with pytest.raises(ValueError, match="trained the filter, or are answers"):
         cf.calibrate(X, y, groups=groups_now)
-    trained, calibrated = cf.seen(X, groups_now)
+    trained, calibrated = seen(cf, X, groups_now)
     assert (trained | calibrated).all() and trained.any() and calibrated.any()
     new, labels = answers(60, start=100, seed=2, **now)
     groups_new = (

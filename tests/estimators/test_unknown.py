@@ -19,6 +19,7 @@ from skdcf import (
     XGBoostCF,
 )
 from skdcf.datasets import make_reasoning_graphs
+from skdcf.estimators import check
 from skdcf.evaluation import CalibratedSearch, compare_filters
 from skdcf.exceptions import LabelWarning
 from skdcf.graphs import pack_labels
@@ -147,7 +148,7 @@ def test_tables_with_unknown_rows():
     one = HardCF(0, alpha=0.3).fit(X, y)
     other = HardCF(0, alpha=0.3).fit(X, np.maximum(y, 0))
     assert one.threshold_ == other.threshold_
-    assert one.check(X, y)[1].tolist() == y.tolist()
+    assert check(one, X, y)[1].tolist() == y.tolist()
     learnt = HardCF(LogisticRegression(), alpha=0.3, random_state=0).fit(X, y)
     problems = [ReasoningGraph(row[None], []) for row in X]
     same = clone(learnt).fit(problems, [[label] for label in y])
@@ -159,13 +160,13 @@ def test_minus_one_on_a_table_is_unknown_next_to_0_and_refused_next_to_1():
     X = np.random.default_rng(0).normal(size=(60, 1))
     truth = X[:, 0] > 0
     assert (
-        HardCF(0).check(X, np.where(truth, 0, -1))[1].tolist()
+        check(HardCF(0), X, np.where(truth, 0, -1))[1].tolist()
         == np.where(truth, 0, -1).tolist()
     )
     with pytest.raises(ValueError, match="labels are -1 and 1"):
-        HardCF(0).check(X, np.where(truth, 1, -1))
+        check(HardCF(0), X, np.where(truth, 1, -1))
     with pytest.raises(ValueError, match="3 distinct values"):
-        HardCF(0).check(X, np.resize([-1, 1, 2], 60))
+        check(HardCF(0), X, np.resize([-1, 1, 2], 60))
 
 
 # --- training: left out

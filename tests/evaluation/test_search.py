@@ -24,6 +24,7 @@ from sklearn.pipeline import make_pipeline
 
 from skdcf import CoherentConformalFilter, GraphBatch, HardCF, SingleFeatureCF
 from skdcf.datasets import make_reasoning_graphs
+from skdcf.estimators import check, seen
 from skdcf.evaluation import CalibratedSearch, compare_filters, fit_levels
 from skdcf.exceptions import CalibrationWarning
 from skdcf.features import AgreementFeatures, GraphFeatures
@@ -52,8 +53,8 @@ class Seen:
     searching = False
 
 
-@pytest.fixture(autouse=True)
-def seen(monkeypatch):
+@pytest.fixture(autouse=True, name="seen")
+def forget_what_was_seen(monkeypatch):
     for name in ("trained", "scored"):
         monkeypatch.setattr(Seen, name, set())
     return Seen
@@ -182,7 +183,7 @@ def test_problems_that_chose_settings_count_as_trained():
     groups = np.arange(N) // 2
     search = GridSearchCV(SingleFeatureCF(alpha=0.2), {"beta_mix": [0.0, 1.0]}, cv=3)
     fitted = CalibratedSearch(search, random_state=0).fit(GRAPHS, Y, groups)
-    trained, calibrated = fitted.best_estimator_.seen(GRAPHS, groups)
+    trained, calibrated = seen(fitted.best_estimator_, GRAPHS, groups)
     assert not (trained & calibrated).any() and trained.sum() > N / 3
     with pytest.raises(ValueError, match="trained"):
         fitted.calibrate(GRAPHS, Y, groups)
@@ -507,14 +508,14 @@ def test_columns_of_a_function_that_was_written_anew_are_computed_anew():
         exec(f"def conclude(text):\n    return {conclusion}", vars(notebook))
         features = AgreementFeatures(answer=notebook.conclude)
         cf = HardCF(0, features=features)
-        batch = cf.check(batch)
+        batch = check(cf, batch)
         columns.append(cf.fit(batch, Y[:30]).transform_features(batch).features)
     assert (columns[0] != columns[1]).any()
 
 
 def test_carried_columns_stay_at_home():
     """Where a batch goes, another function may have the name that made them."""
-    batch = HardCF(0, features=GraphFeatures()).check(GRAPHS)
+    batch = check(HardCF(0, features=GraphFeatures()), GRAPHS)
     assert len(batch.tables) == 1
     sent = pickle.loads(pickle.dumps(batch[:20]))
     assert sent.tables is None

@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 from skdcf import GraphBatch, HardCF, ReasoningGraph
+from skdcf.estimators import check
 from skdcf.features import GraphFeatures
 from skdcf.graphs import as_batch, pack_labels
 
@@ -91,7 +92,7 @@ def test_numbers_stay_numbers_in_every_box(value):
         pd.DataFrame(table),
         [tuple(row) for row in table],
     ):
-        assert HardCF(0).check(X).features.tolist() == [[float(value)]] * 40
+        assert check(HardCF(0), X).features.tolist() == [[float(value)]] * 40
         assert as_batch(X).features.tolist() == [[float(value)]] * 40
         assert ReasoningGraph(X).features.tolist() == [[float(value)]] * 40
 

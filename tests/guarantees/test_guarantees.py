@@ -13,6 +13,7 @@ from sklearn.pipeline import make_pipeline
 import skdcf
 from skdcf import CoherentConformalFilter, GraphBatch, HardCF, ReasoningGraph
 from skdcf.datasets import make_reasoning_graphs
+from skdcf.estimators import flat_masks, thresholds, with_alpha
 from skdcf.evaluation import CalibratedSearch, compare_filters, fit_levels
 from skdcf.exceptions import CalibrationWarning
 from skdcf.features import GraphFeatures
@@ -217,7 +218,7 @@ def test_one_statement_in_many_forms(data, name, ties):
     cf = quiet(cf.fit, graphs[:250], y[:250])
     new = graphs[250:]
     levels, risk = flat(cf.predict_alpha(new)), flat(cf.path_risk(new))
-    masks = cf.masks(new, ALPHAS)
+    masks = flat_masks(cf, new, ALPHAS)
     for i, alpha in enumerate(ALPHAS):
         kept = flat(quiet(cf.predict, new, alpha))
         np.testing.assert_array_equal(kept, levels <= alpha)
@@ -269,7 +270,7 @@ def test_groups_are_calibrated_by_themselves(data):
         rows = np.flatnonzero(group[:300] == name)
         alone = HardCF(0).fit(graphs[rows], [y[i] for i in rows])
         new = 300 + np.flatnonzero(group[300:] == name)
-        assert set(cf.thresholds(graphs[new])) == {alone.threshold_}
+        assert set(thresholds(cf, graphs[new])) == {alone.threshold_}
     with pytest.raises(ValueError, match="thresholds of their own"):
         cf.threshold()
     assert np.isnan(cf.threshold_)
@@ -282,10 +283,10 @@ def test_groups_come_from_metadata_features_and_functions(data):
     features = np.c_[graphs.features, (group == "long")[graphs.problem_of]]
     column = named.replace_features(features, [*graphs.feature_names, "is_long"])
     expected = HardCF(0, guarantee=NoFalseClaim(by=long_answers))
-    expected = expected.fit(graphs[:300], y[:300]).thresholds(graphs[300:])
+    expected = thresholds(expected.fit(graphs[:300], y[:300]), graphs[300:])
     for by, some in (("length", named), ("is_long", column), ("length", list(named))):
         cf = HardCF(0, guarantee=NoFalseClaim(by=by)).fit(some[:300], y[:300])
-        np.testing.assert_array_equal(cf.thresholds(some[300:]), expected)
+        np.testing.assert_array_equal(thresholds(cf, some[300:]), expected)
     wrong = {
         "colour": "no such metadata",
         graphs.feature_names[0]: "differs from that of the first claim",
@@ -327,9 +328,11 @@ def test_unknown_labels_keep_less(data):
     hidden = [np.where(rng.random(len(row)) < 0.1, -1, row) for row in y]
     for name, guarantee in GUARANTEES.items():
         cf = HardCF(0, guarantee=guarantee)
-        full = quiet(clone(cf).fit, graphs[:250], y[:250]).masks(graphs[250:], ALPHAS)
+        full = flat_masks(
+            quiet(clone(cf).fit, graphs[:250], y[:250]), graphs[250:], ALPHAS
+        )
         less = quiet(clone(cf).fit, graphs[:250], hidden[:250])
-        assert (less.masks(graphs[250:], ALPHAS) <= full).all(), name
+        assert (flat_masks(less, graphs[250:], ALPHAS) <= full).all(), name
 
 
 @pytest.mark.parametrize("name", ["two", "delta", "by", "by and delta"])
@@ -344,7 +347,7 @@ def test_leave_one_out_leaves_one_out(data, name, monkeypatch):
     for i in range(48):
         rest = np.delete(np.arange(48), i)
         one = quiet(clone(cf).fit, graphs[rest], [y[j] for j in rest])
-        for j, mask in enumerate(one.masks(graphs[[i]], ALPHAS)):
+        for j, mask in enumerate(flat_masks(one, graphs[[i]], ALPHAS)):
             lost[j] += cf.guarantee.loss(y[i], mask, np.array([0, len(mask)]))[0]
     np.testing.assert_allclose(report.coverage, 1 - lost / 48)
 
@@ -496,7 +499,7 @@ def test_no_door_to_a_threshold_of_other_settings(data, change, tmp_path):
         "threshold": lambda: cf.threshold(0.1),
         "threshold_": lambda: cf.threshold_,
         "describe": lambda: cf.describe(0.1),
-        "with_alpha": lambda: cf.with_alpha(0.2),
+        "with_alpha": lambda: with_alpha(cf, 0.2),
         "file": lambda: skdcf.persistence.save_threshold(cf, tmp_path / "t.json"),
     }
     for door in doors.values():
@@ -622,7 +625,7 @@ def test_files_hold_guarantees(data, tmp_path):
         )
     cf = HardCF(0, guarantee=NoFalseClaim(by=["g", "h"]), alpha=0.2).fit(named, y)
     back = skdcf.load(skdcf.save(cf, tmp_path / "filter.skops"))
-    np.testing.assert_array_equal(back.thresholds(named), cf.thresholds(named))
+    np.testing.assert_array_equal(thresholds(back, named), thresholds(cf, named))
 
 
 def test_metadata_outlives_features(data):

@@ -14,6 +14,7 @@ from skdcf.datasets import (
     read_jsonl,
     write_jsonl,
 )
+from skdcf.estimators import calibration_scores, seen, thresholds
 from skdcf.exceptions import CalibrationWarning
 from skdcf.guarantees import ExpectedFalse, NoFalseClaim
 from skdcf.monitoring import CoverageMonitor, release_claims
@@ -316,7 +317,7 @@ def test_questions_that_the_filter_knows_are_refused():
         release_claims(cf, [*new, graphs[0]], 0.2)
     other, other_labels = answers_of(300, 1, seed=2)
     learnt = HardCF(alpha=0.05, random_state=0).fit(other, other_labels)
-    trained = np.flatnonzero(learnt.seen(other)[0])
+    trained = np.flatnonzero(seen(learnt, other)[0])
     with pytest.raises(ValueError, match="trained the filter"):
         release_claims(learnt, [*new, other[trained[0]]], 0.2)
 
@@ -490,8 +491,8 @@ def test_of_groups_the_rate_is_the_mean_over_their_ranks(problems):
     wrong = 0.0
     for name in (False, True):
         n = int((group == name).sum())
-        threshold = cf.thresholds(batch[rows[group == name][:1]], 0.2)[0]
-        scores = cf.calibration_scores(batch, y)[rows[group == name]]
+        threshold = thresholds(cf, batch[rows[group == name][:1]], 0.2)[0]
+        scores = calibration_scores(cf, batch, y)[rows[group == name]]
         rank = min(conformal_rank(n, 0.2), 1 + (scores < threshold).sum())
         wrong += n * rank / (n + 1) / len(rows)
     rate, low, high = cf.calibration_.false_among_shown(0.2)

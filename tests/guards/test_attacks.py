@@ -18,7 +18,7 @@ from sklearn.tree import DecisionTreeClassifier
 from skdcf import GraphBatch, HardCF, ReasoningGraph
 from skdcf.apps.reporting import write_report
 from skdcf.datasets import make_reasoning_graphs
-from skdcf.estimators import fit_levels
+from skdcf.estimators import fit_levels, flat_masks, thresholds, with_alpha
 from skdcf.evaluation import CalibratedSearch
 from skdcf.exceptions import CalibrationWarning, LabelWarning
 from skdcf.graphs import as_batch
@@ -131,10 +131,10 @@ def test_the_copies_would_be_kept_without_the_margin(name, monkeypatch):
 
 
 def agree(cf, X, alphas=(0.05, 0.1, 0.3)):
-    masks = cf.masks(X, alphas)
+    masks = flat_masks(cf, X, alphas)
     for mask, alpha in zip(masks, alphas, strict=True):
         np.testing.assert_array_equal(flat(cf.predict(X, alpha)), mask)
-        risk, t = flat(cf.path_risk(X)), cf.thresholds(X, alpha)
+        risk, t = flat(cf.path_risk(X)), thresholds(cf, X, alpha)
         np.testing.assert_array_equal(risk < np.repeat(t, X.sizes), mask)
     if not isinstance(getattr(cf.calibration_, "indicators", None), np.ndarray):
         levels = flat(cf.predict_alpha(X))
@@ -157,7 +157,7 @@ def test_ways_to_the_same_filter(data, name, tmp_path):
     np.testing.assert_array_equal(flat(parts), masks[1])
     np.testing.assert_array_equal(agree(pickle.loads(pickle.dumps(cf)), new), masks)
     for alpha, mask in zip((0.05, 0.1, 0.3), masks, strict=True):
-        own = cf.with_alpha(alpha)
+        own = with_alpha(cf, alpha)
         np.testing.assert_array_equal(flat(own.predict(new)), mask)
     learnt = HardCF(ClassifierScorer(), guarantee=EVERY[name], random_state=0)
     together = fit_levels(learnt, known, y[:200], [0.1, 0.3])
@@ -206,8 +206,8 @@ def test_problems_without_claims_unknown_labels_and_small_samples(data, name):
         assert agree(cf.fit(some, nobody), some).sum() <= worst.sum()
     with pytest.warns(CalibrationWarning):  # k = 0
         cf.fit(graphs[:2], y[:2])
-    assert not cf.masks(graphs[:2], [0.2]).any()
-    assert np.all(cf.thresholds(graphs[:2]) == -np.inf)
+    assert not flat_masks(cf, graphs[:2], [0.2]).any()
+    assert np.all(thresholds(cf, graphs[:2]) == -np.inf)
 
 
 @pytest.mark.parametrize("names", [None, ["p", "q"]])
@@ -273,15 +273,15 @@ def test_groups_in_lists_beside_groups_that_are_not(data):
     topics = [["ab", "x"] if i < 150 and i % 2 else "ab" for i in range(300)]
     graphs = graphs.replace_metadata([{"topic": t} for t in topics])
     cf = HardCF("frequency-score", guarantee=NoFalseClaim(by="topic"), alpha=0.2)
-    whole = cf.fit(graphs, y).thresholds(graphs)
+    whole = thresholds(cf.fit(graphs, y), graphs)
     assert cf.calibration_.names == ["ab", "x"]
     parts = [
         cf.calibration_part(graphs[a:b], y[a:b]) for a, b in ((0, 150), (150, 300))
     ]
     cf.calibrate_parts(parts)
     assert cf.calibration_.names == ["ab", "x"]
-    np.testing.assert_array_equal(cf.thresholds(graphs), whole)
-    np.testing.assert_array_equal(cf.thresholds(graphs[200:]), whole[200:])
+    np.testing.assert_array_equal(thresholds(cf, graphs), whole)
+    np.testing.assert_array_equal(thresholds(cf, graphs[200:]), whole[200:])
 
 
 def test_tables_of_groups_hold_yes_and_no(data):
@@ -294,7 +294,7 @@ def test_tables_of_groups_hold_yes_and_no(data):
     frame = lambda batch: pandas.DataFrame(in_two(batch))  # noqa: E731
     one = HardCF("frequency-score", guarantee=NoFalseClaim(by=frame)).fit(graphs, y)
     other = HardCF("frequency-score", guarantee=NoFalseClaim(by=in_two)).fit(graphs, y)
-    np.testing.assert_array_equal(one.thresholds(graphs), other.thresholds(graphs))
+    np.testing.assert_array_equal(thresholds(one, graphs), thresholds(other, graphs))
 
 
 def test_groups_and_weights_that_look_at_the_batch_are_refused(data):
@@ -368,8 +368,8 @@ def test_extreme_weights(data, weight):
     of = lambda batch: np.full(len(batch), weight)  # noqa: E731
     cf = HardCF("frequency-score", guarantee=NoFalseClaim(weight=of)).fit(graphs, y)
     plain = HardCF("frequency-score").fit(graphs, y)
-    expected = plain.masks(graphs, [0.1, 0.3]) & (weight > 0)
-    np.testing.assert_array_equal(cf.masks(graphs, [0.1, 0.3]), expected)
+    expected = flat_masks(plain, graphs, [0.1, 0.3]) & (weight > 0)
+    np.testing.assert_array_equal(flat_masks(cf, graphs, [0.1, 0.3]), expected)
 
 
 # --- settings that change behind the filter's back
@@ -382,12 +382,12 @@ def test_another_function_of_the_same_name_is_noticed(data):
         "weight": [lambda b: 1.0 + b.sizes, lambda b: 1.0 / (1 + b.sizes)],
     }.items():
         cf = HardCF("frequency-score", guarantee=NoFalseClaim(**{name: both[0]}))
-        before = cf.fit(graphs, y).thresholds(graphs)
+        before = thresholds(cf.fit(graphs, y), graphs)
         cf.set_params(**{f"guarantee__{name}": both[1]})
         with pytest.raises(ValueError, match="other functions"):
             cf.predict(graphs)
         cf.set_params(**{f"guarantee__{name}": both[0]})
-        np.testing.assert_array_equal(cf.thresholds(graphs), before)
+        np.testing.assert_array_equal(thresholds(cf, graphs), before)
 
 
 def test_parts_are_for_the_guarantee_that_made_them(data):
@@ -412,7 +412,7 @@ def test_parts_are_for_the_fit_that_made_them(data):
     cf = HardCF(ClassifierScorer(), random_state=0).fit(graphs[:100], y[:100])
     new = graphs[100:], y[100:]
     part, threshold = cf.calibration_part(*new), cf.threshold_
-    cf.fit(graphs[:100], y[:100]).with_alpha(0.3).calibrate_parts(
+    with_alpha(cf.fit(graphs[:100], y[:100]), 0.3).calibrate_parts(
         [part]
     )  # the same fit
     assert cf.threshold_ == threshold
@@ -508,11 +508,12 @@ def test_other_sessions_take_functions_for_what_they_are(data, kind, tmp_path):
     }[kind]()
     cf = HardCF("frequency-score", guarantee=guarantee).fit(graphs, y)
     file = tmp_path / "filter.pickle"
-    file.write_bytes(pickle.dumps((cf, graphs, cf.thresholds(graphs))))
+    file.write_bytes(pickle.dumps((cf, graphs, thresholds(cf, graphs))))
     code = (
         "import pickle, sys, numpy as np; sys.path.insert(0, sys.argv[2]);"
+        "from skdcf.estimators import thresholds;"
         "cf, X, t = pickle.load(open(sys.argv[1], 'rb'));"
-        "np.testing.assert_allclose(cf.thresholds(X), t)"
+        "np.testing.assert_allclose(thresholds(cf, X), t)"
     )
     here = os.path.dirname(__file__)
     run = [sys.executable, "-W", "ignore", "-c", code, str(file), here]
@@ -535,17 +536,17 @@ def test_one_problem_with_several_groups_changes_no_other(data, unseen):
     guarantee = NoFalseClaim(by="topic", unseen=unseen)
     cf = HardCF("frequency-score", alpha=0.2, guarantee=guarantee)
     cf.fit(known[:200], y[:200])
-    alone, topics[250] = cf.thresholds(known[200:]), {"topic": ["a"]}
+    alone, topics[250] = thresholds(cf, known[200:]), {"topic": ["a"]}
     mixed = graphs.replace_metadata(topics)[200:]
-    np.testing.assert_array_equal(cf.thresholds(mixed), alone)
+    np.testing.assert_array_equal(thresholds(cf, mixed), alone)
     topics[250] = {"topic": ["a", "b"]}
     mixed = graphs.replace_metadata(topics)[200:]
     if unseen == "error":
         with pytest.raises(ValueError, match="is of group frozenset"):
-            cf.thresholds(mixed)
+            thresholds(cf, mixed)
     else:
         rest = np.arange(100) != 50
-        np.testing.assert_array_equal(cf.thresholds(mixed)[rest], alone[rest])
+        np.testing.assert_array_equal(thresholds(cf, mixed)[rest], alone[rest])
 
 
 @pytest.mark.parametrize(
@@ -565,7 +566,7 @@ def test_functions_that_are_called_alike_make_groups_of_their_own(data, both):
     named.fit(graphs[:200], y[:200])
     assert len(cf.calibration_.names) == 4
     np.testing.assert_allclose(
-        cf.thresholds(graphs[200:]), named.thresholds(graphs[200:])
+        thresholds(cf, graphs[200:]), thresholds(named, graphs[200:])
     )
 
 
@@ -582,9 +583,9 @@ def test_lists_of_groups_in_a_list_of_keys(data):
     cf.set_params(alpha=0.2).fit(graphs[:200], y[:200])
     found = {("tag", "x"), ("tag", "y"), ("kind", "a"), ("kind", "b")}
     assert set(cf.calibration_.names) == found
-    whole = cf.thresholds(graphs[200:])
+    whole = thresholds(cf, graphs[200:])
     for i in (0, 17, 60):  # alone, no problem of the batch need have a list
-        assert cf.thresholds(graphs[200 + i : 201 + i]) == whole[i]
+        assert thresholds(cf, graphs[200 + i : 201 + i]) == whole[i]
 
 
 # --- a level of the guarantee's own
@@ -595,7 +596,7 @@ def test_the_level_of_a_guarantee_goes_with_the_filter(data, tmp_path):
     graphs, y = data
     bound = ExpectedFalse("share", bound=0.05)
     cf = HardCF("frequency-score", alpha=0.3, guarantee=bound).fit(graphs, y)
-    for one in (cf, cf.with_alpha(0.1), cf.with_alpha(0.02)):
+    for one in (cf, with_alpha(cf, 0.1), with_alpha(cf, 0.02)):
         value = load_threshold(save_threshold(one, tmp_path / "t.json"))
         assert value.threshold == one.threshold()
         kept = [value.keep(risk) for risk in one.path_risk(graphs)]
@@ -626,11 +627,11 @@ def test_columns_in_another_order_where_a_function_reads_them(data, of):
     )
     plain = HardCF("frequency-score").fit(graphs, y)
     np.testing.assert_array_equal(
-        plain.masks(backwards, [0.1]), plain.masks(graphs, [0.1])
+        flat_masks(plain, backwards, [0.1]), flat_masks(plain, graphs, [0.1])
     )
     cf = HardCF("frequency-score", guarantee=guarantee).fit(graphs, y)
     with pytest.raises(ValueError, match="feature names differ"):
-        cf.masks(backwards, [0.1])
+        flat_masks(cf, backwards, [0.1])
 
 
 # --- a scorer that learns, and does not say so

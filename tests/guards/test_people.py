@@ -10,7 +10,7 @@ from skdcf import CoherentConformalFilter, HardCF, ReasoningGraph, load
 from skdcf.apps.cli import main
 from skdcf.apps.labelling import next_to_label
 from skdcf.datasets import write_jsonl
-from skdcf.estimators import fit_levels
+from skdcf.estimators import fit_levels, seen
 from skdcf.evaluation import CalibratedSearch, compare_filters
 from skdcf.exceptions import CalibrationWarning, GuaranteeWarning, LabelWarning
 from skdcf.scorers import ClassifierScorer
@@ -56,7 +56,7 @@ def test_peoples_answers_calibrate_and_the_models_train():
     cf = HardCF(ClassifierScorer(), alpha=0.1, random_state=0)
     cf.fit([*people, *judged], [*people_labels, *judged_labels])
     assert cf.n_calibration_ == 60
-    trained, calibrated = cf.seen([*people, *judged])
+    trained, calibrated = seen(cf, [*people, *judged])
     assert not trained[:60].any() and trained[60:].all()
     assert calibrated[:60].all() and not calibrated[60:].any()
     assert "judge" not in cf.describe()
@@ -94,7 +94,7 @@ def test_a_question_that_has_both_calibrates_and_trains_nothing():
         [*people, *again, *judged[10:]], [*people_labels, *judged_labels]
     )
     assert cf.n_calibration_ == 30
-    assert not cf.seen(again)[0].any() and cf.seen(judged[10:])[0].all()
+    assert not seen(cf, again)[0].any() and seen(cf, judged[10:])[0].all()
 
 
 def test_a_claim_that_only_the_model_judged_counts_as_false_among_peoples():
@@ -151,7 +151,7 @@ def test_an_answer_without_a_question_that_is_there_twice_is_refused(kind):
     with pytest.raises(ValueError, match="judged twice, an answer cannot do both"):
         cf.fit(X, y)
     cf.fit(X, y, groups=np.r_[every, blind])
-    trained, calibrated = cf.seen(answers(every, None, None), every)
+    trained, calibrated = seen(cf, answers(every, None, None), every)
     assert not (trained & calibrated).any() and calibrated[:40].any()
     assert trained[40:].all()
     masks = cf.predict(list(answers(range(100, 2100), None, None)))
@@ -275,7 +275,7 @@ def test_levels_share_the_split_and_auto_learns_from_the_model():
     X, y = [*people, *judged], [*people_labels, *judged_labels]
     filters = fit_levels(cf, X, y, [0.05, 0.1, 0.2])
     assert [f.n_calibration_ for f in filters] == [50, 50, 50]
-    assert all(f.seen(judged)[0].all() for f in filters)
+    assert all(seen(f, judged)[0].all() for f in filters)
 
 
 def test_what_does_not_fit_is_said():
@@ -310,8 +310,8 @@ def test_marks_of_the_page_on_every_line_change_nothing():
     y = [*[np.full(3, -1)] * 4, *people_labels, *[np.full(3, -1)] * 5, *judged_labels]
     cf = HardCF(ClassifierScorer(), alpha=0.1, random_state=0).fit(X, y)
     assert cf.n_calibration_ == 40
-    assert cf.seen(people)[1].all() and not cf.seen(people)[0].any()
-    assert cf.seen(marked)[0].all() and not cf.seen(marked)[1].any()
+    assert seen(cf, people)[1].all() and not seen(cf, people)[0].any()
+    assert seen(cf, marked)[0].all() and not seen(cf, marked)[1].any()
 
 
 def test_the_command_takes_two_files(tmp_path, capsys):
@@ -331,7 +331,7 @@ def test_the_command_takes_two_files(tmp_path, capsys):
     said = capsys.readouterr().err
     assert "45 answers calibrated" in said and "judge model" not in said
     cf = load(model)
-    assert cf.seen(plain)[1].all() and not cf.seen(plain)[0].any()
+    assert seen(cf, plain)[1].all() and not seen(cf, plain)[0].any()
 
 
 @pytest.mark.filterwarnings("ignore::skdcf.exceptions.LabelWarning")

@@ -18,6 +18,7 @@ from skdcf import GraphBatch, HardCF, ReasoningGraph, accept_provenance, load, s
 from skdcf.apps.labelling.sources import LabelSource, set_label_sources
 from skdcf.datasets import make_reasoning_graphs
 from skdcf.edges import chain_edges
+from skdcf.estimators import seen
 from skdcf.evaluation import CalibratedSearch, compare_filters
 from skdcf.exceptions import (
     CalibrationWarning,
@@ -355,10 +356,10 @@ def test_problems_that_trained_do_not_calibrate():
     again = [ReasoningGraph([[9.0]], claims=["other"], problem=x.problem) for x in X]
     with pytest.raises(ValueError, match="trained the filter"):
         cf.calibrate(again, y)
-    trained, calibrated = cf.seen(X)
+    trained, calibrated = seen(cf, X)
     assert trained.sum() + calibrated.sum() == 40 and not (trained & calibrated).any()
     cf.calibrate(*asked(40, 100))
-    assert cf.seen(asked(40, 100)[0])[1].sum() == cf.n_calibration_
+    assert seen(cf, asked(40, 100)[0])[1].sum() == cf.n_calibration_
     fixed = HardCF(0).fit(X, y)  # nothing learns, so nothing has trained
     assert fixed.calibrate(X, y).n_calibration_ == 39
 

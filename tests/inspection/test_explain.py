@@ -22,6 +22,7 @@ from skdcf import (
     SingleFeatureCF,
 )
 from skdcf.datasets import make_reasoning_graphs
+from skdcf.estimators import thresholds
 from skdcf.exceptions import CalibrationWarning
 from skdcf.inspection import Contributions, explain
 
@@ -86,13 +87,13 @@ def test_other_promises_have_thresholds_and_levels_of_their_own():
     grouped = HardCF("frequency-score", guarantee=NoFalseClaim(by="odd"), alpha=0.1)
     grouped = grouped.fit(batch[:200], Y[:200])
     for filter, new in ((counted, NEW), (grouped, batch[200:])):
-        thresholds, masks = filter.thresholds(new), filter.predict(new)
+        limits, masks = thresholds(filter, new), filter.predict(new)
         for found, threshold, mask in zip(
-            explain(filter, new), thresholds, masks, strict=True
+            explain(filter, new), limits, masks, strict=True
         ):
             np.testing.assert_allclose(found.threshold, threshold)
             np.testing.assert_array_equal(found.kept, mask)
-    assert len(set(grouped.thresholds(batch[200:]))) == 2
+    assert len(set(thresholds(grouped, batch[200:]))) == 2
     both = NoFalseClaim(by=["odd", lambda b: b.sizes > 6])
     overlapping = HardCF("frequency-score", guarantee=both, alpha=0.1).fit(
         batch[:200], Y[:200]

@@ -14,6 +14,7 @@ from reference_hard import (
 )
 
 from skdcf import GraphBatch, HardCF, ReasoningGraph
+from skdcf.estimators import flat_masks
 from skdcf.inspection import explain
 from skdcf.ops.conformal import (
     claim_alpha,
@@ -187,7 +188,7 @@ def test_a_path_risk_that_equals_the_threshold(ties):
     kept = [True, ties == "include", False]
     claims = -risks[:, None]
     assert cf.predict(claims).tolist() == kept
-    assert cf.masks(claims, [0.2])[0].tolist() == kept
+    assert flat_masks(cf, claims, [0.2])[0].tolist() == kept
     assert (cf.decision_function(claims) > 0).tolist() == kept
     assert (cf.predict_alpha(claims) <= 0.2).tolist() == kept
     assert [len(graph.features) for graph in cf.filter(claims)] == kept

@@ -6,6 +6,7 @@ from scipy.optimize import linprog
 
 from skdcf import HardCF
 from skdcf.datasets import make_reasoning_graphs
+from skdcf.estimators import flat_masks, thresholds
 from skdcf.exceptions import CalibrationWarning
 from skdcf.guarantees import NoFalseClaim
 from skdcf.ops.conformal import conformal_threshold
@@ -120,11 +121,11 @@ def test_filters_take_groups_that_overlap(named):
         cf = HardCF("frequency-score", alpha=0.2, guarantee=NoFalseClaim(by=by))
         cf.fit(graphs[:300], y[:300])
         new = graphs[300:]
-        t = cf.thresholds(new)
+        t = thresholds(cf, new)
         kept = np.concatenate(list(cf.predict(new)))
         risk = np.concatenate(list(cf.path_risk(new)))
         np.testing.assert_array_equal(kept, risk < t[new.problem_of])
-        np.testing.assert_array_equal(kept, cf.masks(new, [0.2])[0])
+        np.testing.assert_array_equal(kept, flat_masks(cf, new, [0.2])[0])
         with pytest.raises(ValueError, match=r"use predict\(X, alpha\)"):
             cf.predict_alpha(new)
     with pytest.raises(ValueError, match="neither delta nor weight"):
@@ -139,12 +140,12 @@ def test_small_and_unseen_groups(named):
     with pytest.warns(CalibrationWarning, match=r"'rare' \(5\).*at least 9"):
         cf.fit(graphs[:300], y[:300])
     with pytest.warns(CalibrationWarning):
-        t = cf.thresholds(graphs[:300])
+        t = thresholds(cf, graphs[:300])
     assert (t[:5] == -np.inf).all() and (t[5:] > -np.inf).all()
     with pytest.raises(ValueError, match="is of group 'new'"), pytest.warns():
-        cf.thresholds(graphs[300:])
+        thresholds(cf, graphs[300:])
     for unseen, expected in (("empty", True), ("pool", False)):
         cf.set_params(guarantee__unseen=unseen)
         with pytest.warns(CalibrationWarning):
             cf.fit(graphs[:300], y[:300])
-            assert (cf.thresholds(graphs[300:]) == -np.inf).all() == expected
+            assert (thresholds(cf, graphs[300:]) == -np.inf).all() == expected

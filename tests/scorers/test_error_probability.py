@@ -7,6 +7,7 @@ import pytest
 
 from skdcf import CoherentConformalFilter, GraphBatch, HardCF, ReasoningGraph
 from skdcf.datasets import make_reasoning_graphs
+from skdcf.estimators import first_claims
 from skdcf.ops.chance import chance_of_error, fit_frailty
 from skdcf.scorers import (
     ClassifierScorer,
@@ -143,7 +144,7 @@ def test_stated_is_seen_on_answers_that_the_filter_does_not_know(data):
         3000, "felm", random_state=8, return_X_y=True
     )
     cf = CoherentConformalFilter(random_state=0).fit(graphs[:1000], labels[:1000])
-    for masks in (cf.predict(graphs[1000:]), cf.first_claims(graphs[1000:], 0.7)):
+    for masks in (cf.predict(graphs[1000:]), first_claims(cf, graphs[1000:], 0.7)):
         stated = cf.error_probability(graphs[1000:], masks)
         rows = zip(labels[1000:], masks, strict=True)
         wrong = np.array([(row[mask] == 0).any() for row, mask in rows])
@@ -168,7 +169,7 @@ def test_the_default_is_what_predict_keeps(fitted, data):
 def test_a_text_is_the_likelier_wrong_the_more_is_kept(fitted, data):
     new = data[0][250:]
     chances = [
-        fitted.error_probability(new, fitted.first_claims(new, share))
+        fitted.error_probability(new, first_claims(fitted, new, share))
         for share in (0, 0.5, 1)
     ]
     assert (np.diff(chances, axis=0) >= 0).all()
@@ -178,10 +179,12 @@ def test_a_text_is_the_likelier_wrong_the_more_is_kept(fitted, data):
 def test_the_chance_of_a_text_does_not_hang_on_the_others(fitted, data):
     new = data[0][250:300]
     alone = [
-        fitted.error_probability(new[i : i + 1], fitted.first_claims(new[i : i + 1], 1))
+        fitted.error_probability(
+            new[i : i + 1], first_claims(fitted, new[i : i + 1], 1)
+        )
         for i in range(50)
     ]
-    together = fitted.error_probability(new, fitted.first_claims(new, 1))
+    together = fitted.error_probability(new, first_claims(fitted, new, 1))
     np.testing.assert_allclose(np.concatenate(alone), together, rtol=1e-9)
 
 
@@ -189,13 +192,13 @@ def test_the_first_claims_are_the_safest_ones_and_closed(fitted, data):
     new = data[0][250:]
     risks = fitted.path_risk(new)
     for graph, mask, risk in zip(
-        new, fitted.first_claims(new, 0.4), risks, strict=True
+        new, first_claims(fitted, new, 0.4), risks, strict=True
     ):
         assert mask.sum() == max(1, np.ceil(0.4 * graph.n_claims - 1e-9))
         assert risk[mask].max() <= risk[~mask].min(initial=np.inf)
         for parent, child in graph.edges:
             assert mask[parent] or not mask[child]
-    assert all(mask.sum() == 1 for mask in fitted.first_claims(new))
+    assert all(mask.sum() == 1 for mask in first_claims(fitted, new))
 
 
 def test_claims_without_a_verdict_are_never_among_the_first():
@@ -204,7 +207,7 @@ def test_claims_without_a_verdict_are_never_among_the_first():
     graph = graphs[100].replace(
         metadata={"no_verdict": list(range(graphs[100].n_claims))}
     )
-    (mask,) = cf.first_claims([graph], 0.5)
+    (mask,) = first_claims(cf, [graph], 0.5)
     assert not mask.any()
 
 
@@ -269,13 +272,13 @@ def test_a_level_beside_masks_is_refused(fitted, data):
     with pytest.raises(ValueError, match="leave one of the two out"):
         fitted.error_probability(new, fitted.predict(new), alpha=0.2)
     with pytest.raises(ValueError, match="from 0 to 1"):
-        fitted.first_claims(new, 1.2)
+        first_claims(fitted, new, 1.2)
 
 
 def test_of_a_table_masks_are_the_booleans_themselves():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(400, 3))
-    y = (X[:, 0] + rng.normal(size=400) > 0).astype(int)
+    y = X[:, 0] + rng.normal(size=400) > 0
     cf = HardCF(NeymanPearsonScorer(), alpha=0.2, random_state=0).fit(X[:300], y[:300])
     kept = cf.predict(X[300:])
     chance = cf.error_probability(X[300:])
@@ -291,7 +294,7 @@ def test_an_answer_without_claims_has_no_chance():
         feature_names=graphs[0].feature_names,
     )
     chance = cf.error_probability(
-        [empty, graphs[250]], cf.first_claims([empty, graphs[250]])
+        [empty, graphs[250]], first_claims(cf, [empty, graphs[250]])
     )
     assert np.isnan(chance[0])
     assert 0 < chance[1] < 1

@@ -13,6 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 import skdcf
 from skdcf import CoherentConformalFilter, GraphBatch, HardCF
+from skdcf.estimators import seen
 from skdcf.exceptions import CalibrationWarning, GuaranteeWarning
 from skdcf.features import reasoning_features
 from skdcf.monitoring import SlidingCalibration, release_claims
@@ -248,7 +249,7 @@ def test_problems_that_it_has_seen_are_refused(name, features, having_seen):
     ):
         with pytest.raises(ValueError, match="problem"):
             enter()
-    trained, _ = cf.seen(batch)
+    trained, _ = seen(cf, batch)
     assert trained[81:].all()
 
 

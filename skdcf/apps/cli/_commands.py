@@ -21,7 +21,12 @@ from ... import evaluation, inspection, load, metrics, save
 from ..._checks import printable
 from ..._files import iter_objects
 from ...datasets import jsonl, records
-from ...estimators import CoherentConformalFilter, refuse_without_hazards
+from ...estimators import (
+    CoherentConformalFilter,
+    first_claims,
+    refuse_without_hazards,
+    seen,
+)
 from ...exceptions import CalibrationWarning, LabelWarning
 from ...features import reasoning_features
 from ...graphs import GraphBatch, answer_text
@@ -249,7 +254,7 @@ def _levels_to_choose(filter, data):
 
 def _calibrating(filter, data):
     """The answers that calibrate and train nothing, with their labels."""
-    trained, calibrated = filter.seen(data.graphs)
+    trained, calibrated = seen(filter, data.graphs)
     rows = np.flatnonzero(calibrated & ~trained)
     return data.graphs[rows], [data.labels[i] for i in rows]
 
@@ -375,7 +380,7 @@ def _at_least_one(filter, rows, graphs, masks, counts):
     """The rows and masks, with the safest claim where the filter keeps nothing."""
     masks = list(masks)
     rows = list(rows)
-    for i, first in enumerate(filter.first_claims(graphs)):
+    for i, first in enumerate(first_claims(filter, graphs)):
         if not masks[i].any() and first.any():
             masks[i] = first
             rows[i] = replace(rows[i], is_promised=False)

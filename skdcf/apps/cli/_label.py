@@ -22,6 +22,7 @@ import numpy as np
 from ... import GraphBatch, datasets, load
 from ..._checks import printable
 from ..._files import write_text
+from ...estimators import seen
 from ...metrics import error_rate_upper_bound
 from .. import labelling
 from ..labelling.sources import WORDS, get_label_sources, set_label_sources
@@ -290,11 +291,11 @@ def _plan_audit(store, looks, *, masks, seed, by):
 
 
 def _refuse_seen(filter, graphs):
-    trained, calibrated = filter.seen(graphs)
-    seen = trained | calibrated
-    if seen.any():
+    trained, calibrated = seen(filter, graphs)
+    known = trained | calibrated
+    if known.any():
         raise ValueError(
-            f"{int(seen.sum())} answers, {graphs.name_of(int(np.argmax(seen)))} first, are to "
+            f"{int(known.sum())} answers, {graphs.name_of(int(np.argmax(known)))} first, are to "
             "questions that trained or calibrated the filter, which does better on "
             "them than on new ones: leave them out of the audit"
         )

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import t as student
 
+from ...estimators import calibration_scores, check
 from ...graphs import GraphBatch, Labels, pack_labels
 from ...guarantees import NoFalseClaim
 from ...metrics import coverage_interval
@@ -313,14 +314,14 @@ def next_to_label(
             f"guarantee={filter.guarantee!r} has thresholds of its own; what moves them is "
             "only known for the standard promise, guarantee=None"
         )
-    batch, labels = filter.check(X, y)
+    batch, labels = check(filter, X, y)
     alpha = filter.alpha if alpha is None else alpha
     # One answer per question calibrates, and of the questions no more than are needed.
     part = filter.calibration_part(batch, np.zeros(batch.n_claims, dtype=int))
     chosen, _ = part.choose(NoFalseClaim(), alpha, fewest=True)
     rows = part.rows[chosen]
-    scores_now = filter.calibration_scores(batch, labels)[rows]
-    hoped = filter.calibration_scores(batch, np.where(labels == -1, 1, labels))[rows]
+    scores_now = calibration_scores(filter, batch, labels)[rows]
+    hoped = calibration_scores(filter, batch, np.where(labels == -1, 1, labels))[rows]
     risk = np.concatenate(list(filter.path_risk(batch)), axis=None)
     threshold = conformal_threshold(np.sort(scores_now), alpha)
     asked = []

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..._checks import check_choice
-from ...estimators import decide
+from ...estimators import check, decide
 from ...graphs import GraphBatch, Labels, Problems, as_batch
 from ._judging import Asked, Order, share_of_work
 from .sources import WORDS, LabelSource, LabelStore, set_label_sources
@@ -568,15 +568,15 @@ def review_curve(
     list of float
         True claims kept per answer, one number for each entry of ``checks``.
     """
-    batch, labels = filter.check(X, y)
+    batch, labels = check(filter, X, y)
     truth = batch.split(labels)
     review = ReviewOrder(filter, batch, alpha)
     n_checked = 0
     curve = []
     for per_answer in checks:
-        while n_checked < round(per_answer * len(batch)) and (check := review.next()):
-            is_true = truth[check.problem][check.claim] == 1
-            review.told(check.problem, check.claim, "true" if is_true else "false")
+        while n_checked < round(per_answer * len(batch)) and (asked := review.next()):
+            is_true = truth[asked.problem][asked.claim] == 1
+            review.told(asked.problem, asked.claim, "true" if is_true else "false")
             n_checked += 1
         n_true = sum(
             int((mask & (row == 1)).sum())

@@ -103,6 +103,22 @@ def test_fit_uses_the_prior_that_is_named(tmp_path, capsys):
     assert "--prior mathematics" in capsys.readouterr().err
 
 
+def test_edges_are_dropped_by_a_filter_that_was_fitted_without(tmp_path, capsys):
+    """The command had refused them, with the advice to fit without edges."""
+    data = make_word_problems(60, random_state=0)
+    bare = [g.replace(edges=None) for g in data.graphs]
+    write_jsonl(tmp_path / "bare", bare, data.labels)
+    write_jsonl(tmp_path / "with_edges", data.graphs)
+    fit = "fit", tmp_path / "bare", "-o", tmp_path / "m", "--no-edges"
+    assert run(*fit, "--scorer", "logistic", "--features", "built-in") == 0
+    capsys.readouterr()
+    for name in ("bare", "with_edges"):
+        done = run("filter", tmp_path / "m", tmp_path / name, "-o", tmp_path / "out")
+        assert done == 0
+        warned = "edges of" in capsys.readouterr().err
+        assert warned == (name == "with_edges")
+
+
 def test_fit_says_first_that_nothing_is_trained(tmp_path, capsys):
     """If calibration takes all answers, auto gives way to what needs no training."""
     data = make_word_problems(20, random_state=0)

@@ -10,6 +10,7 @@ from skdcf import HardCF, ReasoningGraph
 from skdcf.adapters import from_frame, from_verdicts
 from skdcf.apps.labelling.exchange import read_csv
 from skdcf.datasets import read_jsonl
+from skdcf.estimators import check
 from skdcf.metrics import coverage_score
 
 PAIRS = [
@@ -34,8 +35,8 @@ def test_tables_of_words_of_any_kind(pair, kind):
     elif kind != "list":
         pandas = pytest.importorskip("pandas")
         y = pandas.Series(y, dtype="category" if kind == "category" else None)
-    assert HardCF(0).check(X, y)[1].tolist() == [1, 0] * 30
-    assert HardCF(0, alpha=0.3).fit(X, y).check(X, y)[1].tolist() == [1, 0] * 30
+    assert check(HardCF(0), X, y)[1].tolist() == [1, 0] * 30
+    assert check(HardCF(0, alpha=0.3).fit(X, y), X, y)[1].tolist() == [1, 0] * 30
 
 
 class Verdict(enum.Enum):
@@ -51,14 +52,14 @@ class Ordered(enum.IntEnum):
 def test_what_is_neither_number_nor_word():
     y = [Verdict.RIGHT, Verdict.WRONG] * 30
     with pytest.raises(ValueError, match="neither all numbers nor all words"):
-        HardCF(0).check(X, y)
+        check(HardCF(0), X, y)
     dates = np.array(["2020-01-01", "2021-01-01"] * 30, dtype="datetime64[D]")
     with pytest.raises(ValueError, match="neither all numbers nor all words"):
-        HardCF(0).check(X, dates)
+        check(HardCF(0), X, dates)
     with pytest.raises(ValueError, match="several kinds"):
-        HardCF(0).check(X, np.array(["right", 0] * 30, dtype=object))
+        check(HardCF(0), X, np.array(["right", 0] * 30, dtype=object))
     numbers = [Ordered.TRUE, Ordered.FALSE] * 30
-    assert HardCF(0).check(X, numbers)[1].tolist() == [1, 0] * 30
+    assert check(HardCF(0), X, numbers)[1].tolist() == [1, 0] * 30
 
 
 @pytest.mark.parametrize("pair", [*PAIRS, ("good", "bad")], ids="/".join)
@@ -84,7 +85,7 @@ def test_readers_take_words_by_meaning_or_refuse_them(pair, tmp_path):
     table.write_text("problem_id,claim_number,label\np,1,True\np,2,False\n")
     assert read_csv(table, [graph]) == {"imported": [["true", "false"]]}
     with refused:
-        HardCF().check([graph], [[true, false]])
+        check(HardCF(), [graph], [[true, false]])
     with refused:
         coverage_score([[true, false]], [[True, False]])
     rows = [[{"claim": "a", "verdict": true}, {"claim": "b", "verdict": false}]]

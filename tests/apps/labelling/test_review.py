@@ -7,6 +7,7 @@ from sklearn.base import clone
 from skdcf import CoherentConformalFilter, GraphBatch, HardCF
 from skdcf.apps.labelling import ReviewOrder, review_curve
 from skdcf.datasets import make_reasoning_graphs, make_word_problems
+from skdcf.estimators import seen
 from skdcf.exceptions import LabelWarning
 from skdcf.features import reasoning_features
 from skdcf.guarantees import ExpectedFalse, NoFalseClaim
@@ -291,10 +292,10 @@ def test_what_was_reviewed_trains_and_others_calibrate_as_without_it(with_texts)
     alone = clone(cf).fit(graphs, y)
     both = clone(cf).fit([*graphs, *marked], [*y, *y_marked])
     assert both.n_calibration_ == alone.n_calibration_
-    for was_seen, is_seen in zip(alone.seen(graphs), both.seen(graphs), strict=True):
+    for was_seen, is_seen in zip(seen(alone, graphs), seen(both, graphs), strict=True):
         assert (was_seen == is_seen).all()
-    trained, calibrated = both.seen(marked)
-    _, calibrates = alone.seen(graphs[:10])
+    trained, calibrated = seen(both, marked)
+    _, calibrates = seen(alone, graphs[:10])
     assert calibrates.any() and not calibrates.all()
     # A question that calibrates trains nothing, whoever answered it.
     assert trained[10:].all() and not calibrated[10:].any()

@@ -1,0 +1,75 @@
+"""Which problems trained or calibrated a filter."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from ..graphs import Problems
+from ..graphs.problems import Groups, hashes_of
+from ..guards.priors import known_to_priors
+from ._validation import check
+
+
+def seen(
+    filter: Any, X: Problems, groups: Groups = None
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Tell which problems trained a filter, and which calibrated it.
+
+    Problems are compared by hashes of their question and of their content.
+
+    Parameters
+    ----------
+    filter : fitted filter
+    X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
+        The problems.
+    groups : array-like of shape (n_problems,), or False, optional
+        As in ``fit``.
+
+    Returns
+    -------
+    trained, calibrated : ndarray of bool, shape (n_problems,)
+        True for the problems that were among those of the fit, and of the calibration.
+    """
+    check_is_fitted(filter)
+    hashes = hashes_of(check(filter, X), groups)
+    found = []
+    for kept in (filter._trained, filter._calibrated):
+        same_question, _ = hashes.among(kept)
+        found.append(same_question | np.isin(hashes.content, kept["content"]))
+    trained, calibrated = found
+    trained |= known_to_priors(filter.scorer_.priors, hashes)
+    return trained, calibrated
+
+
+def count_as_trained(estimator, X, groups=None):
+    """Remember problems that chose the settings of a filter as if they had trained it.
+
+    Parameters
+    ----------
+    estimator : fitted filter
+    X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
+    groups : array-like of shape (n_problems,), or False, optional
+        The question that each problem answers.
+    """
+    trained = estimator._trained
+    kept = hashes_of(check(estimator, X), groups).kept()
+    merged = {
+        kind: np.union1d(trained[kind], kept[kind])
+        for kind in ("question", "content", "name", "passage")
+    }
+
+    # A text names one question where it does so both times.
+    text = np.union1d(trained["text"], kept["text"])
+    names_one = np.ones(len(text), dtype=bool)
+    is_named = np.zeros(len(text), dtype=bool)
+    for hashes in (trained, kept):
+        at = np.searchsorted(text, hashes["text"])
+        names_one[at] &= hashes["text_names_one"]
+        is_named[at] |= hashes["text_is_named"]
+    merged |= {"text": text, "text_names_one": names_one, "text_is_named": is_named}
+    merged["alone"] = np.array([trained["alone"].any() and kept["alone"].any()])
+    estimator._trained = merged

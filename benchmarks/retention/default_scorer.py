@@ -27,6 +27,8 @@ from benchmarks.guarantees.reader import problems_of
 from skdcf import CoherentConformalFilter
 from skdcf.estimators import fit_levels
 from skdcf.metrics import leave_one_out
+from skdcf.ops.conformal import leave_one_out_alpha
+from skdcf.ops.hard import nonconformity_scores
 from skdcf.relaxation import PathRelaxation
 from skdcf.scorers import ClassifierScorer, NeymanPearsonScorer, StackingScorer
 from skdcf.training import SoftTraining
@@ -34,7 +36,8 @@ from skdcf.training import SoftTraining
 ALPHAS = (0.02, 0.05, 0.1, 0.2)
 N_DRAWS = 20  # of the answers that calibrate, in an evaluation
 TABLE = RESULTS / "gain.csv"
-NUMBERS = ("retention", "shown", "false_among_shown", "coverage")
+NUMBERS = ("retention", "shown", "false_among_shown", "coverage", "worth")
+GAIN = 0.75  # of "worth"
 SETS = (
     "perl",
     "felm",
@@ -72,11 +75,30 @@ def in_order(groups):
     return np.argsort(np.argsort(first))[code]
 
 
-def one_half(problems, variant, seed):
+def worth(filter, graphs, labels, groups, alpha, seed):
+    """Mean of (true claims kept)^GAIN over answers, one of each question at a time."""
+    rng = np.random.RandomState(seed)
+    values = []
+    for _ in range(N_DRAWS):
+        order = rng.permutation(len(graphs))
+        _, first = np.unique(groups[order], return_index=True)
+        rows = np.sort(order[first])
+        batch, flat = graphs[rows], np.concatenate([labels[i] for i in rows])
+        risk = np.concatenate(list(filter.path_risk(batch)))
+        scores = nonconformity_scores(risk, flat, batch.offsets)
+        kept = leave_one_out_alpha(scores, risk, batch.problem_of) <= alpha + 1e-12
+        counts = np.bincount(batch.problem_of, kept & (flat == 1), len(batch))
+        values.append(np.mean(counts**GAIN))
+    return np.mean(values)
+
+
+def one_half(problems, variant, seed, n_train=None):
     """Numbers of one variant in one split, shape (n_alphas, n_numbers)."""
     graphs, labels, groups = problems
     split = GroupShuffleSplit(1, test_size=0.5, random_state=seed)
     first, second = next(split.split(groups, groups=groups))
+    if n_train is not None:
+        first = np.sort(np.random.RandomState(seed).permutation(first)[:n_train])
     known = graphs[first], [labels[i] for i in first]
     new = graphs[second], [labels[i] for i in second]
     with warnings.catch_warnings():
@@ -97,7 +119,14 @@ def one_half(problems, variant, seed):
             )
             for filter, alpha in zip(filters, ALPHAS, strict=True)
         ]
-    return [[getattr(report, name)[0] for name in NUMBERS] for report in reports]
+    values = [
+        worth(filter, *new, groups[second], alpha, seed)
+        for filter, alpha in zip(filters, ALPHAS, strict=True)
+    ]
+    return [
+        [*(getattr(report, name)[0] for name in NUMBERS[:-1]), value]
+        for report, value in zip(reports, values, strict=True)
+    ]
 
 
 def keep(options):
@@ -109,7 +138,7 @@ def keep(options):
         problems = graphs, labels, in_order(groups)
         for variant in options.variants:
             calls = (
-                delayed(one_half)(problems, variant, seed)
+                delayed(one_half)(problems, variant, seed, options.train)
                 for seed in range(options.halves)
             )
             numbers = np.array(parallel(calls))
@@ -188,6 +217,7 @@ def main():
     keeping.add_argument("--halves", type=int, default=16)
     keeping.add_argument("--jobs", type=int, default=2)
     keeping.add_argument("--data", nargs="+", default=SETS)
+    keeping.add_argument("--train", type=int, help="so many training answers only")
     comparing = commands.add_parser("compare")
     comparing.add_argument("old_file")
     comparing.add_argument("new_file")

@@ -13,6 +13,7 @@ from ._calibration import PerGroup as PerGroup
 from ._guarantees import ExpectedFalse, Guarantee, NoFalseClaim, problems_needed
 from ._guarantees import refuse_dependence as refuse_dependence
 from ._passing import Passing as Passing
+from ._passing import choose_share as choose_share
 
 __all__ = [
     "Calibration",

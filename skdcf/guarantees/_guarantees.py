@@ -9,6 +9,7 @@ from __future__ import annotations
 from abc import ABCMeta, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import copy
 from dataclasses import KW_ONLY
 from math import ceil
 from numbers import Integral
@@ -92,7 +93,7 @@ class Guarantee(Settings, metaclass=ABCMeta):
         "by": [None, str, list, tuple, callable],
         "weight": [None, callable],
         "unseen": [StrOptions({"error", "pool", "empty"})],
-        "show": [SHARE_OR_ALL],
+        "show": [SHARE_OR_ALL, StrOptions({"auto"})],
     }
     _: KW_ONLY
     by: str | Callable[..., Any] | Sequence[Any] | None = None
@@ -131,9 +132,26 @@ class Guarantee(Settings, metaclass=ABCMeta):
                 "both: use show=1, or leave weight at None"
             )
 
+    def with_share(self, share: float) -> Guarantee:
+        """Return the same guarantee with the share that ``show="auto"`` chose.
+
+        Parameters
+        ----------
+        share : float in [0, 1]
+            0 says that nothing is shown, since no share is good enough.
+
+        Returns
+        -------
+        Guarantee
+            A copy.
+        """
+        chosen = copy(self)
+        chosen.show = share
+        return chosen
+
     def _share(self):
-        """The share to count with; before it is chosen, "auto" counts as a quarter."""
-        return 0.25 if self.show == "auto" else self.show
+        """The share to count with: before one is chosen, "auto" counts as a quarter."""
+        return 0.25 if self.show == "auto" else self.show or 1
 
     @abstractmethod
     def scores(
@@ -527,6 +545,8 @@ class Guarantee(Settings, metaclass=ABCMeta):
         int
             How many problems to hold out.
         """
+        if self.show == "auto":
+            return conformal.whole_count(n, level, self._share(), at_most=0.6)
         count = conformal.whole_count(n, level, self._share())
         needed = self.problems_needed(level)
         return count if needed > 0.6 * n else max(count, needed)
@@ -609,11 +629,15 @@ class NoFalseClaim(Guarantee):
         What is done with problems of a group that calibration has not seen: an error,
         the threshold of all problems together (nothing is promised for the group), or
         keep nothing.
-    show : float in (0, 1], default=1
+    show : float in (0, 1], or "auto", default=1
         Share of the answers that may pass: an answer passes if its smallest path risk is
         below that of this share of the calibration answers. Nothing is kept of the
         others, and the guarantee holds for each answer *given that it passes*. With 1
         every answer passes, and the guarantee is over all answers, empty ones included.
+        "auto" lets `fit` choose the largest share, on training problems, of which hardly more
+        than ``alpha`` contain a false claim among *all* their claims below the cut: then
+        nearly every answer that passes shows something. `fit` raises ValueError if there are
+        too few problems for any share, and nothing is shown if no share is good enough.
 
     References
     ----------

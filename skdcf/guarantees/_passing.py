@@ -18,14 +18,92 @@ of V. Vovk (ACML 2012). `skdcf.monitoring.release_claims` controls the texts sho
 (U. Gazin, R. Heller, A. Marandon and E. Roquain, arXiv:2403.12295).
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..graphs.ragged import segment_ids
-from ..ops.conformal import Jumps, passing_cut
+from ..ops.conformal import Jumps, conformal_rank, passing_count, passing_cut
+from ..ops.hard import segment_min
 from ._calibration import Calibration, PathRisks
+
+#: Shares that ``show="auto"`` tries.
+SHARES = tuple(hundredths / 100 for hundredths in range(10, 101))
+
+
+class ShareChoice(NamedTuple):
+    """What training answers say of each share of the answers that may pass.
+
+    Parameters
+    ----------
+    shares : ndarray of shape (n_shares,)
+        The shares.
+    passing : ndarray of int, shape (n_shares,)
+        Number of training answers that pass the cut at each share.
+    wrong : ndarray of shape (n_shares,)
+        Number of these of which everything below the cut contains a false claim, or the
+        sum of their losses.
+    chosen : float
+        The largest share with (1 + wrong) / (1 + passing) <= level; 0 if there is none.
+    """
+
+    shares: NDArray[np.float64]
+    passing: NDArray[np.int64]
+    wrong: NDArray[np.float64]
+    chosen: float
+
+
+def choose_share(
+    guarantee: Any,
+    path_risk: NDArray[np.float64],
+    labels: NDArray[Any],
+    offsets: NDArray[np.int64],
+    *,
+    level: float,
+    n_calibration: int,
+) -> ShareChoice:
+    """Choose the share of answers that may pass, from answers that do not calibrate.
+
+    Every answer that passes shows something if the threshold is at least the cut. So a share
+    is good if few training answers contain a false claim below the cut. The "1 +" on both
+    sides keeps a share from being found by luck among few answers.
+
+    Parameters
+    ----------
+    guarantee : Guarantee
+        It says what is lost.
+    path_risk : ndarray of shape (n_claims,)
+        Path risks of training problems, by scorers that were not trained on them.
+    labels : ndarray of shape (n_claims,)
+        1 true, 0 false, -1 unknown, which counts as false.
+    offsets : ndarray of shape (n_problems + 1,)
+        Bounds of the problems among the claims.
+    level : float
+        The level of the guarantee.
+    n_calibration : int
+        Number of problems held out for calibration. Only shares that reach rank 1 with
+        these are tried.
+
+    Returns
+    -------
+    ShareChoice
+        The share, and what it was chosen from.
+    """
+    lowest = segment_min(path_risk, offsets)
+    jumps = guarantee.jumps(path_risk, labels, offsets)
+    shares = np.array(SHARES)
+    cuts = np.array([passing_cut(lowest, share) for share in SHARES])
+    passing = (lowest < cuts[:, None]).sum(axis=1)
+    passing[np.isposinf(cuts)] = len(lowest)
+    wrong = ((jumps.position < cuts[:, None]) * jumps.height).sum(axis=1)
+    delta = getattr(guarantee, "delta", None)
+    reached = [
+        conformal_rank(passing_count(n_calibration, share), min(level, 1.0), delta) > 0
+        for share in SHARES
+    ]
+    good = shares[((1 + wrong) / (1 + passing) <= level) & reached]
+    return ShareChoice(shares, passing, wrong, float(good.max(initial=0.0)))
 
 
 class Passing(Calibration):
@@ -72,6 +150,12 @@ class Passing(Calibration):
         return self.among.threshold(level)
 
     def shortage(self, level: float) -> str | None:
+        if not self.guarantee.show:
+            return (
+                "in the training answers, even those with the safest claims contain a false "
+                f"claim more often than {level:.0%}, so nothing is shown: better evidence "
+                "or a larger alpha is needed"
+            )
         if not self.among.shortage(level):
             return None
         needed = self.guarantee.problems_needed(level)

@@ -153,8 +153,11 @@ def passing_cut(lowest: NDArray[Any], share: float) -> float:
     Returns
     -------
     float
-        The k0-th smallest of ``lowest``, k0 = ceil(share (n + 1)); +inf if k0 > n.
+        The k0-th smallest of ``lowest``, k0 = ceil(share (n + 1)); +inf if k0 > n, and -inf
+        for a share of 0.
     """
+    if share == 0:
+        return -inf
     k = passing_count(len(lowest), share)
     return float(np.partition(lowest, k)[k]) if k < len(lowest) else inf
 
@@ -166,7 +169,9 @@ def problems_needed(alpha, delta=None, share=1):
     return floor(needed / Fraction(repr(float(share))))
 
 
-def whole_count(n: int, alpha: float, share: float = 1) -> int:
+def whole_count(
+    n: int, alpha: float, share: float = 1, at_most: float | None = None
+) -> int:
     """Number of problems held out of n for calibration, such that none is wasted.
 
     With n_cal problems the rank is floor(alpha (n_cal + 1)), and what the floor cuts off
@@ -180,16 +185,19 @@ def whole_count(n: int, alpha: float, share: float = 1) -> int:
     alpha : float
     share : float in (0, 1]
         Share of the problems that may pass; the rank is that among those that do.
+    at_most : float, optional
+        Share of the problems to hold out where more would be needed, in place of 0.3.
 
     Returns
     -------
     int
         About 0.3 n where n is too small for that: more than 0.6 n would be needed.
     """
+    otherwise = max(1, round(0.3 * n) if at_most is None else floor(at_most * n + 1e-9))
     if alpha * share * n < 1:  # as two ranks would take more problems than there are
-        return max(1, round(0.3 * n))
+        return otherwise
     count = _fewest(max(2, round(0.4 * alpha * share * n)), n, alpha, share=share)
-    return count if count <= 0.6 * n else max(1, round(0.3 * n))
+    return count if count <= 0.6 * n else otherwise
 
 
 @lru_cache

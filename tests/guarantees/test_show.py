@@ -11,6 +11,7 @@ from skdcf.guarantees import (
     Guarantee,
     NoFalseClaim,
     PathRisks,
+    choose_share,
     problems_needed,
 )
 from skdcf.ops.conformal import (
@@ -289,3 +290,45 @@ def test_jumps_are_those_of_the_answers_that_pass():
         new = as_risks(draw_answers(rng, 30)[0])
         expected = np.where(new.lowest < cut, alone.thresholds(new, 0.3), -inf)
         np.testing.assert_array_equal(calibration.thresholds(new, 0.3), expected)
+
+
+def test_the_largest_good_share_is_chosen():
+    """By the definition, over hundredths, from answers that do not calibrate."""
+    rng = np.random.default_rng(7)
+    found = []
+    for _ in range(40):
+        n = int(rng.integers(20, 150))
+        risk, false = draw_answers(rng, n, int(rng.integers(5, 200)), height=0.6)
+        risks = as_risks(risk)
+        labels = 1 - false.ravel().astype(int)
+        n_calibration, level = int(rng.integers(10, 90)), 0.2
+        good = []
+        for hundredths in range(10, 101):
+            share = Fraction(hundredths, 100)
+            k0 = ceil(share * (n + 1))
+            cut = inf if k0 == n + 1 else sorted(risk.min(axis=1))[k0 - 1]
+            passing = [i for i in range(n) if cut == inf or risk[i].min() < cut]
+            wrong = sum((false[i] & (risk[i] < cut)).any() for i in passing)
+            reached = floor(Fraction(1, 5) * ceil(share * (n_calibration + 1)))
+            if reached and Fraction(1 + wrong, 1 + len(passing)) <= Fraction(1, 5):
+                good.append(hundredths / 100)
+        choice = choose_share(
+            NoFalseClaim(show="auto"),
+            risk.ravel(),
+            labels,
+            risks.offsets,
+            level=level,
+            n_calibration=n_calibration,
+        )
+        assert choice.chosen == max(good, default=0.0)
+        found.append(choice.chosen)
+    assert np.count_nonzero(found) > 0 and len(set(found)) > 5
+
+
+def test_without_a_good_share_nothing_passes_and_the_reason_is_given():
+    risks = PathRisks(np.array([0.1, 0.2, 0.3]), np.arange(4))
+    guarantee = NoFalseClaim(show="auto").with_share(0.0)
+    calibration = guarantee.calibrate(Jumps.of_scores(np.full(3, inf)), risks)
+    assert not calibration.passes(risks).any()
+    assert np.isinf(calibration.levels(risks)).all()
+    assert "training answers" in calibration.shortage(0.5)

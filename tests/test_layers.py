@@ -145,7 +145,7 @@ TAKEN = {
         "flatten offsets_of pass_all ranges reduce_segments segment_ids sort_small"
     ),
     "graphs.sources": "KINDS SOURCES UNSURE iterate_sources read_sources unsure_claims",
-    "guarantees": "Overlapping PathRisks PerGroup refuse_dependence",
+    "guarantees": "Overlapping PathRisks PerGroup choose_share refuse_dependence",
     "guards": "at_calibrate at_fit at_scores at_use",
     "guards.judges": "name_errors",
     "guards.levels": "level_in_force level_of warn_of_level",
@@ -193,7 +193,7 @@ TAKEN = {
         "GridLayout gated_weights grid_retention log_coherence log_keep "
         "soft_supremum threshold_grid violation"
     ),
-    "scorers.resolve": "as_scorer scorer_requires_fit",
+    "scorers.resolve": "as_scorer out_of_fold_confidence scorer_requires_fit",
     "apps.service": "JsonFormatter",
     "training.gain": "Gain check_gain worth_of",
     "training.loop": "train",

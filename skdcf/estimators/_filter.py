@@ -133,8 +133,13 @@ class ConformalFilter(Settings):
         return self.scorer
 
     def _resolved(self):
-        """The guarantee in force, where None stands for that of no false claim."""
-        return PLAIN if self.guarantee is None else self.guarantee
+        """The guarantee in force: None is that of no false claim, "auto" a chosen share."""
+        if self.guarantee is None:
+            return PLAIN
+        share = getattr(self, "share_", None)
+        if self.guarantee.show == "auto" and share is not None:
+            return self.guarantee.with_share(share)
+        return self.guarantee
 
     def validate(self) -> None:
         """Raise ValueError unless all parameters are as declared, and of use."""

@@ -5,7 +5,8 @@
 3. Compute the columns that learn nothing. The scorer depends on them, and so does the split.
 4. Split by question. All problems whose question is not used for calibration train.
 5. Guard: refuse what would lose the guarantee, before anything is trained.
-6. Learn the other columns and the scorer, on training problems only.
+6. Learn the other columns and the scorer, on training problems only. Choose the share of
+   answers that may pass if the guarantee leaves it to `fit`.
 7. Calibrate on the others.
 
 Several levels are fitted together in `_levels`, which takes the same steps.
@@ -30,6 +31,7 @@ from ..scorers.resolve import as_scorer, scorer_requires_fit
 from ..training.splitting import holdout_count
 from ._calibrate import calibrate_with, score
 from ._selection import Selection, select, warn_of_unused
+from ._share import count_apart, is_chosen, refuse_too_few, set_share
 from ._validation import View, read_labelled
 
 
@@ -42,6 +44,8 @@ def fit(estimator, X, y, groups) -> None:
     train: Any = split.training
     [fitted] = split.scorer.fit_levels(train.scored, train.labels, [task])
     take_scorer(estimator, fitted, split)
+    if is_chosen(estimator):
+        set_share(estimator, split, task)
     calibrate_with(estimator, score(estimator, split.calibration), split.fewest)
 
 
@@ -60,6 +64,8 @@ class Split:
     scorer : unfitted Scorer
     learns : bool
         Whether the scorer or the columns learn.
+    n_calibration : int
+        Number of questions that may calibrate.
     fewest : bool
         Whether no more questions calibrate than it takes for their rank. Of what is held out
         none is left over.
@@ -72,6 +78,7 @@ class Split:
     questions: np.ndarray | None
     scorer: Scorer
     learns: bool
+    n_calibration: int
     fewest: bool
     rng: np.random.RandomState
 
@@ -81,6 +88,7 @@ def prepare(estimator, X, y, groups) -> tuple[Selection, Scorer | None]:
     estimator.validate()
     view = read_labelled(estimator, X, y, groups, reset=True)
     vars(estimator).pop("provenance_", None)
+    estimator.share_ = None
     provenance = provenance_of(estimator, view.passed, labelled=True)
     compare_provenance(estimator, provenance, new=True)
     seed = check_random_state(estimator.random_state).randint(2**31 - 1)
@@ -123,12 +131,14 @@ def count_held_out(estimator, selection, scorer):
                 "the answers that people judged, or those that the model judged"
             )
         return None
-    if size is None and not learns:
+    if size is None and not learns and not is_chosen(estimator):
         return None
     n = selection.n_questions
     if n == 1 and len(selection.candidates) > 1:
         raise ValueError("all problems are in one group: nothing can be held out")
-    if size is None:
+    if size is None and not learns:
+        size = count_apart(n)
+    elif size is None:
         size = estimator._resolved().calibration_count(n, level_in_force(estimator))
     return holdout_count("calibration_size", size, n)
 
@@ -138,7 +148,11 @@ def divide(estimator, selection, scorer, n_held) -> Split:
     rng = np.random.RandomState(estimator._seed)
     training_rows, calibration_rows = selection.split(n_held, rng)
     view = selection.view
-    learns = scorer is None or scorer_requires_fit(scorer)
+    n_calibration = selection.n_questions if n_held is None else n_held
+    chooses = is_chosen(estimator)
+    if chooses:
+        refuse_too_few(estimator, n_calibration)
+    learns = scorer is None or scorer_requires_fit(scorer) or chooses
     unlabelled = None
     if not learns:
         # Without labels it may look at the problems that calibrate, unless some are held out.
@@ -168,7 +182,8 @@ def divide(estimator, selection, scorer, n_held) -> Split:
         ),
         scorer=scorer,
         learns=learns,
-        fewest=n_held is None and not selection.all_calibrate,
+        n_calibration=n_calibration,
+        fewest=chooses or (n_held is None and not selection.all_calibrate),
         rng=rng,
     )
 

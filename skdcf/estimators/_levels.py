@@ -18,6 +18,7 @@ from ..guards.levels import level_in_force, level_of, warn_of_level
 from ..guards.settings import refuse_changed, settings_of
 from ._calibrate import calibrate_with, labelled_part, score
 from ._fit import count_held_out, divide, prepare, take_scorer, task_of
+from ._share import is_chosen, set_share
 
 
 def at_level(estimator: Any, alpha: float, copier: Any = clone) -> Any:
@@ -90,8 +91,10 @@ def _fit_together(estimators, selection, scorer, n_held):
 
     # Levels that share a scorer are scored once: their guarantees differ in the level alone.
     parts: dict[int, Any] = {}
-    for each, scorer_of_level in zip(estimators, fitted, strict=True):
+    for each, task, scorer_of_level in zip(estimators, tasks, fitted, strict=True):
         take_scorer(each, scorer_of_level, split)
+        if is_chosen(each):
+            set_share(each, split, task)
         if id(scorer_of_level) not in parts:
             parts[id(scorer_of_level)] = score(each, split.calibration)
         calibrate_with(each, parts[id(scorer_of_level)], split.fewest)

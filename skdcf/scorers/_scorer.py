@@ -351,6 +351,25 @@ def fit_folds(scorer, folded, labels, tasks):
     return scorer.fit_levels(batch, labels, tasks), unseen
 
 
+def out_of_fold_confidence(scorer, batch, labels, task, n_folds=3):
+    """Confidence of each claim by a fit on other folds, by question, shape (n_claims,).
+
+    Where all problems are of one question there are no folds, and the fit has seen them all.
+    """
+    task = task.on(np.ones(len(batch), dtype=bool))
+    fold_of = folds(len(batch), task.groups, n_folds, task.rng)
+    unseen = np.empty(batch.n_claims)
+    for fold in range(fold_of.max(initial=0) + 1):
+        own = fold_of == fold
+        others = ~own if (~own).any() else own
+        rows, rest = own[batch.problem_of], others[batch.problem_of]
+        [fitted] = clone(scorer).fit_levels(
+            batch[others], labels[rest], [task.on(others)]
+        )
+        unseen[rows] = fitted.confidence(batch[own])
+    return unseen
+
+
 def confidence_of_each(scorers, batch):
     """Confidences, shape (n_scorers, n_claims); the same scorer is asked only once."""
     distinct = {id(scorer): scorer for scorer in scorers}

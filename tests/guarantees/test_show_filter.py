@@ -1,14 +1,18 @@
 """Filters with a share of answers that may pass, at every entry point."""
 
+import warnings
+
 import numpy as np
 import pytest
+from sklearn.linear_model import LogisticRegression
 
 import skdcf
 from skdcf import HardCF, ReasoningGraph
 from skdcf.datasets import make_reasoning_graphs
 from skdcf.edges import chain_edges
-from skdcf.exceptions import CalibrationWarning
-from skdcf.guarantees import ExpectedFalse, NoFalseClaim
+from skdcf.estimators import fit_levels
+from skdcf.exceptions import CalibrationWarning, GuaranteeWarning
+from skdcf.guarantees import ExpectedFalse, NoFalseClaim, PathRisks
 from skdcf.metrics import evaluate_filter, leave_one_out
 from skdcf.monitoring import release_claims
 from skdcf.ops.conformal import conformal_rank, passing_count, shown_rank
@@ -228,3 +232,99 @@ def test_what_is_said_of_answers_that_pass(data):
     assert "pass" in said and "0.2 contain a false claim" in said
     share = HardCF(0, guarantee=ExpectedFalse("share", 0.2, show=0.5))
     assert "pass" in share.fit(*[part[:99] for part in data]).describe()
+
+
+# --- show="auto"
+
+
+def auto(scorer=0, alpha=ALPHA, **more):
+    guarantee = NoFalseClaim(show="auto")
+    return HardCF(scorer, alpha=alpha, guarantee=guarantee, random_state=0, **more)
+
+
+def test_a_scorer_that_learns_nothing_chooses_on_a_fifth_of_the_questions(data):
+    graphs, y = data
+    cf = auto().fit(graphs[:200], y[:200])
+    assert cf.n_calibration_ <= 160
+    assert 0.1 <= cf.share_ <= 1
+    # Those that chose the share count as training problems.
+    with pytest.warns(GuaranteeWarning, match="40 of 200"):
+        cf.calibrate(graphs[:200], y[:200])
+
+
+def test_the_share_is_that_of_out_of_fold_risks_of_training_problems(data):
+    graphs, y = data
+    cf = auto(LogisticRegression()).fit(graphs[:250], y[:250])
+    shares, passing, wrong = cf.share_table_.T
+    good = shares[(1 + wrong) / (1 + passing) <= ALPHA]
+    assert cf.share_ == good.max(initial=0)
+    n = cf.n_calibration_
+    # No more answers calibrate than it takes for the rank, which the share decides.
+    rank = conformal_rank(passing_count(n, cf.share_), ALPHA)
+    assert conformal_rank(passing_count(n - 1, cf.share_), ALPHA) < rank
+    before = cf.share_
+    cf.calibrate(graphs[250:], y[250:])
+    assert cf.share_ == before == cf.calibration_.guarantee.show
+
+
+def test_other_levels_keep_the_share_so_kept_sets_are_nested(data):
+    graphs, y = data
+    cf = auto().fit(graphs[:250], y[:250])
+    low, high = (
+        np.concatenate(list(cf.predict(graphs[250:], alpha=alpha)))
+        for alpha in (0.1, 0.3)
+    )
+    assert (low <= high).all()
+
+
+def test_too_few_answers_for_any_share_are_refused_with_their_number(data):
+    graphs, y = data
+    with pytest.raises(ValueError, match=r"show.*alpha = 0\.02.*54"):
+        auto(alpha=0.02).fit(graphs[:50], y[:50])
+
+
+def test_if_no_share_is_good_nothing_is_shown_and_the_reason_is_said():
+    rng = np.random.default_rng(0)
+    X = [ReasoningGraph(rng.random((3, 1)), ()) for _ in range(200)]
+    y = [(rng.random(3) < 0.5).astype(int) for _ in X]
+    with pytest.warns(CalibrationWarning, match="training answers"):
+        cf = auto(alpha=0.1).fit(X, y)
+    assert cf.share_ == 0
+    with pytest.warns(CalibrationWarning, match="training answers"):
+        assert not any(mask.any() for mask in cf.predict(X))
+
+
+def test_levels_that_are_fitted_together_choose_each_its_own_share(data):
+    graphs, y = data
+    together = fit_levels(auto(), graphs[:250], y[:250], [0.1, 0.3])
+    for cf, alpha in zip(together, (0.1, 0.3), strict=True):
+        alone = auto(alpha=alpha).fit(graphs[:250], y[:250])
+        assert cf.share_ == alone.share_
+        assert cf.threshold_ == alone.threshold_
+    assert together[0].share_ <= together[1].share_
+
+
+@pytest.mark.long
+def test_wrong_answers_among_those_that_pass_are_at_most_alpha_with_auto():
+    """The share is chosen in each draw; the level holds among answers that pass."""
+    rng = np.random.default_rng(1)
+    wrong = passing = 0
+    for _ in range(150):
+        risk = rng.random((400, 3))
+        true = rng.random(risk.shape) >= 0.9 * risk**2
+        X = [ReasoningGraph(-row[:, None], ()) for row in risk]
+        y = list(true.astype(int))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            cf = auto(alpha=0.1).fit(X[:150], y[:150], groups=False)
+            masks = cf.predict(X[150:])
+        kept_false = [
+            bool((m & (row == 0)).any()) for m, row in zip(masks, y[150:], strict=True)
+        ]
+        passes = cf.calibration_.passes(
+            PathRisks(risk[150:].ravel(), np.arange(251) * 3)
+        )
+        wrong += sum(kept_false)
+        passing += passes.sum()
+    assert passing > 5000
+    assert wrong / passing < 0.1 + 4 * np.sqrt(0.1 / 150 / 10)

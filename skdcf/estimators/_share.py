@@ -1,0 +1,67 @@
+"""The share of answers that may pass, chosen on training problems (``show="auto"``).
+
+How many questions are held out is fixed by counts before anything is trained, and the share
+depends on training problems alone. So the calibration problems stay exchangeable with new
+ones, although the share was chosen on the problems that trained the scorer.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..guarantees import choose_share
+from ..guards.levels import level_in_force
+from ..ops.conformal import problems_needed
+from ..ops.hard import path_risk
+from ..scorers.resolve import out_of_fold_confidence, scorer_requires_fit
+
+LARGEST = 0.9  # the largest share that has to be within reach, for "auto" to be of use
+
+
+def is_chosen(estimator) -> bool:
+    """Tell whether a filter chooses the share of answers that may pass."""
+    return estimator.guarantee is not None and estimator.guarantee.show == "auto"
+
+
+def count_apart(n_questions: int) -> int:
+    """Return how many questions to hold out if nothing learns: all but a fifth."""
+    return n_questions - -(-n_questions // 5)
+
+
+def refuse_too_few(estimator, n_calibration) -> None:
+    """Raise ValueError if no share up to .9 reaches rank 1 with the calibration problems."""
+    level = level_in_force(estimator)
+    delta = getattr(estimator.guarantee, "delta", None)
+    needed = problems_needed(level, delta, LARGEST) if level < 1 else 0
+    if n_calibration < needed:
+        raise ValueError(
+            f'show is "auto", but {n_calibration} calibration problems are too few for '
+            f"alpha = {level:g}: no share of the answers can pass. At least {needed} are "
+            "needed. Label more answers, choose a larger alpha, or set show=1"
+        )
+
+
+def set_share(estimator, split, task) -> None:
+    """Choose the share on the training problems.
+
+    ``share_`` is the share, and ``share_table_`` has what it was chosen from: a row per share,
+    with the share, the training answers that pass, and how many of these are wrong.
+    """
+    train = split.training
+    if scorer_requires_fit(split.scorer):
+        confidence = out_of_fold_confidence(
+            split.scorer, train.scored, train.labels, task
+        )
+    else:
+        confidence = estimator.scorer_.confidence(train.scored)
+    risk = estimator._risk(np.asarray(confidence, float), train.passed)
+    choice = choose_share(
+        estimator.guarantee,
+        path_risk(risk, train.scored),
+        train.labels,
+        train.passed.offsets,
+        level=level_in_force(estimator),
+        n_calibration=split.n_calibration,
+    )
+    estimator.share_ = choice.chosen
+    estimator.share_table_ = np.column_stack(choice[:3])

@@ -109,7 +109,7 @@ $(VENV)-integrations/ready: setup.cfg integrations/requirements.txt
 	$(PYTHON) -m venv $(VENV)-integrations
 	$(VENV)-integrations/bin/pip install --quiet uv
 	$(VENV)-integrations/bin/uv pip install --quiet --python $(VENV)-integrations/bin/python \
-	  --editable . -r integrations/requirements.txt
+	  --editable '.[apps]' -r integrations/requirements.txt
 	touch '$@'
 
 clean:

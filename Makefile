@@ -23,7 +23,7 @@ export MPLBACKEND ?= Agg
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: demo test long-tests coverage wheel-test matrix release-check lint docs attacks bench paper \
-  foreign integrations clean
+  foreign integrations axe clean
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
 
@@ -100,9 +100,10 @@ foreign: $(VENV)/with-test
 INTEGRATIONS := langchain_runnable ragas_results deepeval_results mlflow_model \
   langgraph_interrupt agents_guardrail
 
-integrations: $(VENV)-integrations/ready
+integrations: $(VENV)-integrations/ready $(VENV)-clients/ready
 	set -e; cd integrations; for name in $(INTEGRATIONS); do \
-	  echo "== $$name"; ../$(VENV)-integrations/bin/python $$name.py; done
+	  echo "== $$name"; ../$(VENV)-integrations/bin/python $$name.py; done; \
+	  echo "== clients of the service"; ../$(VENV)-clients/bin/python ../deploy/try_client.py
 
 # pip takes many minutes to find versions of all that go together, and uv some seconds.
 $(VENV)-integrations/ready: setup.cfg integrations/requirements.txt
@@ -112,8 +113,19 @@ $(VENV)-integrations/ready: setup.cfg integrations/requirements.txt
 	  --editable '.[apps]' -r integrations/requirements.txt
 	touch '$@'
 
+# What makes and tries clients of the service; its packages do not go with those above.
+$(VENV)-clients/ready: setup.cfg
+	$(PYTHON) -m venv $(VENV)-clients
+	$(VENV)-clients/bin/pip install --quiet --editable '.[apps]' \
+	  'openapi-python-client~=0.29.1' 'schemathesis~=4.32'
+	touch '$@'
+
+# Tests of the pages in a browser look for faults with axe-core, if it is there.
+axe:
+	npm install --silent --prefix $(VENV)/axe axe-core@4
+
 clean:
-	rm -rf $(VENV) $(VENV)-integrations build dist *.egg-info demo_output .pytest_cache .ruff_cache .mypy_cache
+	rm -rf $(VENV) $(VENV)-integrations $(VENV)-clients build dist *.egg-info demo_output .pytest_cache .ruff_cache .mypy_cache
 	rm -rf .hypothesis
 	rm -rf docs/_build docs/generated docs/gallery docs/sg_execution_times.rst .coverage
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

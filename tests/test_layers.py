@@ -37,6 +37,7 @@ FLOORS = [
     {"inspection", "plots"},
     {"adapters", "datasets", "monitoring", "persistence"},
     {"apps", "apps._messages"},
+    {"apps.web"},
     {"apps.labelling", "apps.llm", "apps.reporting"},
     {"__main__", "apps.cli", "apps.service"},
 ]
@@ -73,11 +74,13 @@ HEAVY = {
 }
 
 # A service is made of these. The command imports it when it serves.
-WEB = {"fastapi", "prometheus_client", "pydantic", "starlette"}
+WEB = {"fastapi", "prometheus_client", "pydantic", "starlette", "uvicorn"}
 
 
 def is_web(path):
-    return place(path).startswith(("apps/service/", "apps/labelling/_"))
+    return place(path).startswith(
+        ("apps/service/", "apps/web/", "apps/labelling/_pages", "apps/cli/_serve")
+    )
 
 
 # Tests go through the public face. What these import of a room's own shows nowhere
@@ -102,6 +105,7 @@ OF_THE_ROOM = {
     "test_plots.py": "the colours that drawings in two formats share",
     "test_neyman_pearson_price.py": "the bound between small and large problems",
     "test_prior.py": "weights of a blend against another minimiser",
+    "test_processes.py": "the key, while another process makes it",
     "test_service_runs.py": "bounds that are soon reached, and a step that takes long",
     "test_rounding.py": "the size of the noise, which masks do not show",
     "test_tree_tables.py": "a forest that regresses, which is a part of the default alone",
@@ -196,6 +200,9 @@ TAKEN = {
     "scorers.resolve": "as_scorer out_of_fold_confidence scorer_requires_fit",
     "apps.service": "JsonFormatter",
     "training.gain": "Gain check_gain worth_of",
+    "apps.web.guard": "GONE Guard LINES",
+    "apps.web.refusal": "RefusedError fault_of read_object",
+    "apps.web.server": "server_of",
     "training.loop": "train",
     "training.splitting": (
         "Standardizer hold_out holdout_count noise_columns number_groups"

@@ -28,8 +28,8 @@ Every command explains itself: skdcf COMMAND --help"""
 _TYPES = {"float": float, "int": int}
 #: What the extra ``apps`` brings (tests/test_extras.py compares this with setup.cfg).
 _PACKAGES = (
-    "fastapi json_repair matplotlib narwhals openai pandas prometheus_client pydantic "
-    "sentencex uvicorn"
+    "fastapi json_repair latex2mathml matplotlib narwhals openai pandas prometheus_client "
+    "pydantic sentencex uvicorn"
 )
 
 

@@ -12,21 +12,21 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from uvicorn.config import LOGGING_CONFIG
+
 from ... import load
 from ..._checks import is_loopback
 from .._messages import reworded
 from ..service import JsonFormatter, Service, create_app
+from ..web.server import server_of
 from ._extract import make_client, read_config
 from ._files import inform
 
 _LOG = logging.getLogger("skdcf.apps.service")
-_HEAD = 30.0  # seconds for the headers of a first request
 
 
 def serve(options: Any) -> None:
     """Answer requests until the process is ended; what runs then is finished first."""
-    import uvicorn
-
     read_config(options)
     token = os.environ.get(options.token_variable or "", "").strip() or None
     if options.token_variable and not token:
@@ -56,22 +56,14 @@ def serve(options: Any) -> None:
         _log_as_json()
     path = "/v1/filter" if options.base_url is None else "/v1/answer"
     inform(f"http://{options.host}:{options.port}{path}; Ctrl-C ends it")
-    config = uvicorn.Config(
+    server = server_of(
         app,
         host=options.host,
         port=options.port,
-        backlog=4096,
-        access_log=False,
-        log_level="warning",
-        log_config=None if options.json_logs else uvicorn.config.LOGGING_CONFIG,
-        server_header=False,
-        timeout_keep_alive=20,
-        timeout_graceful_shutdown=30,
+        log_config=None if options.json_logs else LOGGING_CONFIG,
     )
-    config.load()
-    config.http_protocol_class = _impatient(config.http_protocol_class)
     with _loading_anew(app, paths):
-        uvicorn.Server(config).run()
+        server.run()
 
 
 def _client(options: Any) -> Any:
@@ -136,45 +128,6 @@ def _loading_anew(app: Service, paths: dict[str, Path]) -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGHUP, before)
-
-
-def _impatient(protocol: Any) -> Any:
-    """A protocol of uvicorn that ends connections on which no request begins.
-
-    Each request of a connection has the same time for its headers, however they come in.
-    Bodies have a deadline of their own, and uvicorn has one between two requests.
-    """
-
-    class Impatient(protocol):  # type: ignore[misc, valid-type]
-        _ending: Any = None
-
-        def connection_made(self, transport: Any) -> None:
-            super().connection_made(transport)
-            self._watch()
-
-        def data_received(self, data: bytes) -> None:
-            super().data_received(data)
-            self._watch()
-
-        def connection_lost(self, exc: Exception | None) -> None:
-            self._stop_watching()
-            super().connection_lost(exc)
-
-        def _watch(self) -> None:
-            if self.cycle is not None and not self.cycle.response_complete:
-                self._stop_watching()  # the headers are there
-            elif self._ending is None:
-                self._ending = self.loop.call_later(_HEAD, self._end_where_silent)
-
-        def _stop_watching(self) -> None:
-            if self._ending is not None:
-                self._ending.cancel()
-                self._ending = None
-
-        def _end_where_silent(self) -> None:
-            self.transport.close()
-
-    return Impatient
 
 
 def _raise_limit_of_connections() -> None:

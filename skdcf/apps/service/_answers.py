@@ -21,8 +21,8 @@ from ..llm import (
     Usage,
     check_writer,
 )
+from ..web.refusal import RefusedError
 from ._models import AnswerRequest
-from ._refusal import RefusedError
 
 _MOST_ANSWERS = 100  # answers that are made at a time
 _LOG = logging.getLogger("skdcf.apps.service")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import secrets
 import threading
@@ -20,18 +21,23 @@ from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import ClientDisconnect
 
+from ..._checks import is_loopback
 from ..._version import __version__
 from ...graphs import ReasoningGraph
 from ..llm import ChatClient
+from ..web.guard import GONE, Guard
+from ..web.refusal import RefusedError, fault_of
 from ._answers import Answers
-from ._guard import GONE, Guard
 from ._journal import Journal
 from ._metrics import Metrics
 from ._questions import read_key
-from ._refusal import fault_of
 from ._routes import content_types, router
 from ._runs import Runs
 from ._served import Served
+
+# Routes that answer everybody, since they say nothing about what is served.
+_OPEN = "/health", "/ready", "/docs", "/openapi.json"
+_LOG = logging.getLogger("skdcf.apps.service")
 
 
 def create_app(
@@ -157,7 +163,8 @@ class Service:
         security = [] if token is None else [Security(HTTPBearer(auto_error=False))]
         api.include_router(router, dependencies=security)
         self.api = api
-        self.guard = Guard(api, content_types(api), token, cors or [], self.metrics)
+        admission = _Admission(token, cors or [])
+        self.guard = Guard(api, content_types(api), admission.check, self._report)
         self._app: Any = self.guard
         if cors:
             self._app = CORSMiddleware(
@@ -179,6 +186,12 @@ class Service:
             Likewise.
         """
         await self._app(scope, receive, send)
+
+    def _report(self, route: str, status: int, seconds: float, request: str) -> None:
+        """Count a request that has ended, and write it to the log."""
+        self.metrics.count(route, status, seconds)
+        line = {"route": route, "status": status, "seconds": round(seconds, 6)}
+        _LOG.info("request", line | {"request": request})
 
     def replace(
         self, filters: Mapping[str, Any], calibrated: Mapping[str, str] | None = None
@@ -337,6 +350,46 @@ _HELP = {
     "false_among_shown_share": "Share with something false among those shown.",
     "false_among_shown_share_error": "Standard error of the share.",
 }
+
+
+class _Admission:
+    """Who is answered.
+
+    Parameters
+    ----------
+    token : str or None
+        Secret that requests have to send; None answers this machine alone.
+    origins : list of str
+        Origins of pages that are answered; a page of the service itself always is.
+    """
+
+    def __init__(self, token: str | None, origins: list[str]) -> None:
+        self._token = token
+        self._origins = origins
+
+    def check(self, request: Request, path: str) -> None:
+        """RefusedError for whoever is not answered.
+
+        Parameters
+        ----------
+        request : starlette.requests.Request
+        path : str
+        """
+        headers = request.headers
+        host = headers.get("host", "")
+        name, _, port = host.rpartition(":")
+        if self._token is None and not is_loopback((name or port).strip("[]")):
+            raise RefusedError(403, "without a token only this machine is answered")
+        origin = headers.get("origin")
+        if origin not in (None, f"http://{host}", f"https://{host}", *self._origins):
+            raise RefusedError(
+                403, f"pages of {origin} are not answered: start with --cors {origin}"
+            )
+        if self._token is None or path in _OPEN:
+            return
+        authorization = headers.get("authorization", "").encode("utf-8")
+        if not secrets.compare_digest(authorization, f"Bearer {self._token}".encode()):
+            raise RefusedError(401, "the token is missing or wrong")
 
 
 async def _refuse(request: Request, error: Exception) -> Response:

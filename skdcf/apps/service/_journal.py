@@ -21,7 +21,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ._refusal import RefusedError
+from ..web.refusal import RefusedError
 
 _MOST_IN_MEMORY = 10_000  # answers that are kept in memory
 _TABLES = """PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA secure_delete=ON;

@@ -13,7 +13,8 @@ from fastapi.routing import APIRoute
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 from starlette.requests import ClientDisconnect
 
-from ._guard import LINES
+from ..web.guard import LINES
+from ..web.refusal import RefusedError, fault_of, read_object
 from ._models import (
     Answered,
     AnswerRequest,
@@ -33,7 +34,6 @@ from ._models import (
     StepDecided,
     StepRequest,
 )
-from ._refusal import RefusedError, fault_of, read_object
 from ._served import Writing
 
 

@@ -13,8 +13,8 @@ from typing import Any
 
 from ...datasets.records import BROKEN
 from ...datasets.runs import read_beginning, read_run
+from ..web.refusal import RefusedError
 from ._journal import Journal
-from ._refusal import RefusedError
 from ._served import Served, Writing
 
 _MOST_RUNS = 10_000

@@ -19,9 +19,9 @@ from ...datasets.records import BROKEN, read_problem
 from ...graphs import ReasoningGraph
 from ...inspection import explain
 from ...monitoring import CoverageMonitor
+from ..web.refusal import RefusedError
 from ._journal import Entry, Journal
 from ._questions import Questions
-from ._refusal import RefusedError
 
 _MOST_CLAIMS = 2_000  # claims of an answer, since others wait while it is decided about
 _TOGETHER = 32  # answers that are decided about in one go

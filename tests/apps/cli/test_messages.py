@@ -188,7 +188,7 @@ def test_problems_count_from_1_where_lines_do():
 
 
 def test_the_service_answers_in_words_of_a_request():
-    from skdcf.apps.service._refusal import fault_of
+    from skdcf.apps.web.refusal import fault_of
 
     broken = {"labls": [1], "question": "?", "claims": ["a"]}
     with pytest.raises(ValueError, match="rename=") as caught:

@@ -101,7 +101,7 @@ class Program:
 
 HERE = "document.querySelector('.claim.here:not([hidden]) .number').textContent"
 QUESTION = "document.querySelector('#question').textContent"
-SHOWN = "document.querySelectorAll('.claim:not([hidden])').length"
+SHOWN = "document.querySelectorAll('li:not([hidden]) > .claim').length"
 DONE = "document.querySelector('#done').className"
 
 
@@ -205,7 +205,9 @@ def test_the_page_grows_and_verdicts_are_taken_back(folder, filter, truth, tmp_p
         # Kept claims and the one that is asked about; no other.
         assert tab.run(SHOWN) == sum(before[i]) + 1
         assert tab.run(HERE) == str(v + 1)
-        verdicts = "[...document.querySelectorAll('.claim:not([hidden]) .verdict')]"
+        verdicts = (
+            "[...document.querySelectorAll('li:not([hidden]) > .claim .verdict')]"
+        )
         texts = tab.run(f"{verdicts}.map(e => e.textContent)")
         assert sorted(texts) == sorted(["kept"] * sum(before[i]) + [""])
         tab.press("t")
@@ -229,7 +231,7 @@ def test_the_page_grows_and_verdicts_are_taken_back(folder, filter, truth, tmp_p
         # Keys that would change what the filter decided by do nothing.
         tab.press("e", "x")
         ready(tab)
-        assert tab.run("document.querySelectorAll('input').length") == 0
+        assert tab.run("document.querySelectorAll('.claim input').length") == 0
         with pytest.raises(ValueError, match="the filter has decided by the edges"):
             store.correct_edges(i, [], by="ann")
 

@@ -82,7 +82,7 @@ async def gone():
 
 @pytest.mark.parametrize("pieces", [[], [b'{"cl'], [b" "] * 3])
 def test_a_body_that_does_not_come_in_time_is_given_up(fitted, monkeypatch, pieces):
-    monkeypatch.setattr("skdcf.apps.service._guard._BODY", 0.05)
+    monkeypatch.setattr("skdcf.apps.web.guard._BODY", 0.05)
     app = create_app(fitted)
     for path in ("/v1/filter", "/v1/labels"):
         work = reply_of(app, path, receive=sending(*pieces))
@@ -94,8 +94,8 @@ def test_a_body_that_does_not_come_in_time_is_given_up(fitted, monkeypatch, piec
 def test_a_stream_has_a_deadline_for_its_first_line_and_one_for_each_other(
     online, monkeypatch
 ):
-    monkeypatch.setattr("skdcf.apps.service._guard._BODY", 0.05)
-    monkeypatch.setattr("skdcf.apps.service._guard._IDLE", 0.1)
+    monkeypatch.setattr("skdcf.apps.web.guard._BODY", 0.05)
+    monkeypatch.setattr("skdcf.apps.web.guard._IDLE", 0.1)
     app = create_app(online)
     head, claim, *_ = lines_of(GRAPHS[200])
     for pieces, seconds in (([b'{"question"'], "0.05"), ([as_lines([head])], "0.1")):
@@ -124,7 +124,7 @@ def test_lines_may_come_in_any_pieces(online):
 @pytest.mark.parametrize("bound", ["_MOST_BODIES", "_MOST_BYTES"])
 def test_the_oldest_body_is_given_up_for_a_new_one(fitted, monkeypatch, bound):
     """4,020 that were slow kept everybody else out, whoever asked for /health included."""
-    monkeypatch.setattr(f"skdcf.apps.service._guard.{bound}", 3)
+    monkeypatch.setattr(f"skdcf.apps.web.guard.{bound}", 3)
     app = create_app(fitted)
 
     async def many():
@@ -151,7 +151,7 @@ def test_the_oldest_body_is_given_up_for_a_new_one(fitted, monkeypatch, bound):
 
 
 def test_health_ready_and_metrics_stand_outside_the_bound(fitted, monkeypatch):
-    monkeypatch.setattr("skdcf.apps.service._guard._MOST_WAITING", 0)
+    monkeypatch.setattr("skdcf.apps.web.guard._MOST_WAITING", 0)
     app = create_app(fitted)
     assert call(app, "/v1/filter", GOOD)[0] == 503
     assert call(app, "/health", method="GET")[0] == 200
@@ -163,7 +163,7 @@ def test_health_ready_and_metrics_stand_outside_the_bound(fitted, monkeypatch):
 
 
 def test_too_many_streams_are_asked_to_come_later(online, monkeypatch):
-    monkeypatch.setattr("skdcf.apps.service._guard._MOST_STREAMS", 0)
+    monkeypatch.setattr("skdcf.apps.web.guard._MOST_STREAMS", 0)
     app = create_app(online)
     assert call(app, "/v1/stream", as_lines(lines_of(GRAPHS[200])), **LINES)[0] == 503
     assert call(app, "/v1/filter", GOOD)[0] == 200
@@ -331,7 +331,7 @@ def test_4000_slow_clients_keep_nobody_out(model, fitted):
     mask = fitted.predict([GRAPHS[200]])[0].tolist()
     clients = []
     try:
-        patience = "import skdcf.apps.service._guard as door\ndoor._BODY = 15.0\n"
+        patience = "import skdcf.apps.web.guard as door\ndoor._BODY = 15.0\n"
         with Serving(model, before=patience) as serving:
             for _ in range(4100):
                 clients.append(connected(serving.port))
@@ -359,7 +359,7 @@ def test_4000_slow_clients_keep_nobody_out(model, fitted):
 @pytest.mark.long
 @POSIX
 def test_a_connection_on_which_no_request_begins_is_ended(model):
-    impatient = "import skdcf.apps.cli._serve as door\ndoor._HEAD = 0.5\n"
+    impatient = "import skdcf.apps.web.server as door\ndoor._HEAD = 0.5\n"
     with Serving(model, before=impatient) as serving:
         with connected(serving.port) as silent, connected(serving.port) as begun:
             begun.sendall(b"POST /v1/filter HTTP/1.1\r\nHost: 127")
@@ -371,7 +371,7 @@ def test_a_connection_on_which_no_request_begins_is_ended(model):
 @POSIX
 def test_half_sent_headers_have_the_same_time_in_every_request(model):
     """Those of the second request of a connection stood open for more than 60 s."""
-    impatient = "import skdcf.apps.cli._serve as door\ndoor._HEAD = 1.0\n"
+    impatient = "import skdcf.apps.web.server as door\ndoor._HEAD = 1.0\n"
     with Serving(model, before=impatient) as serving, connected(serving.port) as client:
         for _ in range(3):
             client.sendall(whole_request())

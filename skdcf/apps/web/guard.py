@@ -1,16 +1,15 @@
 """The guard before all routes: who is answered, and how slow and large a request may be.
 
-It is one ASGI middleware. What is refused here was not read any further. Bodies are read
-here as a whole, so that routes wait for nobody.
+It is one ASGI middleware, of the service and of the labelling page. What is refused here
+was not read any further. Bodies are read here as a whole, so that routes wait for nobody.
 """
 
 from __future__ import annotations
 
 import asyncio
-import logging
 import re
 import secrets
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from time import perf_counter
 from typing import Any
@@ -18,9 +17,7 @@ from typing import Any
 from fastapi.responses import JSONResponse
 from starlette.requests import Request
 
-from ..._checks import is_loopback
-from ._metrics import Metrics
-from ._refusal import RefusedError
+from .refusal import RefusedError
 
 LINES = "application/x-ndjson"
 GONE = 499  # the usual status of a request whose client went away
@@ -33,14 +30,11 @@ _MOST_BODIES = 4000
 _MOST_BYTES = 2**28
 _MOST_WAITING = 4000  # requests at a time; one more is asked to come again later
 _MOST_STREAMS = 1000
-# Routes that answer everybody, since they say nothing about what is served.
-_OPEN = "/health", "/ready", "/docs", "/openapi.json"
 _REQUEST_ID = re.compile(r"[\w.-]{1,64}")
-_LOG = logging.getLogger("skdcf.apps.service")
 
 
 class Guard:
-    """Middleware that admits requests, reads their bodies, and counts and logs them.
+    """Middleware that admits requests, reads their bodies, and reports how they ended.
 
     Parameters
     ----------
@@ -48,27 +42,30 @@ class Guard:
         What answers.
     routes : dict
         For each path the content type of its requests, or None if they have no body.
-    token : str or None
-        Secret that requests have to send; None answers this machine alone.
-    origins : list of str
-        Origins of pages that are answered; a page of the service itself always is.
-    metrics : Metrics
-        Where requests are counted.
+    admit : callable
+        Takes a request and its path, and raises RefusedError if it is not answered.
+    report : callable, optional
+        Takes route, status, seconds and id of a request that has ended.
+    headers : mapping, optional
+        Headers of every reply.
     """
 
     def __init__(
         self,
         app: Any,
         routes: dict[str, str | None],
-        token: str | None,
-        origins: list[str],
-        metrics: Metrics,
+        admit: Callable[[Request, str], None],
+        report: Callable[[str, int, float, str], None] = lambda *_: None,
+        headers: Mapping[str, str] | None = None,
     ) -> None:
         self._app = app
         self._routes = routes
-        self._token = token
-        self._origins = origins
-        self._metrics = metrics
+        self._admit = admit
+        self._report = report
+        self._headers = [
+            (name.lower().encode(), value.encode())
+            for name, value in (headers or {}).items()
+        ]
         self._bodies = _Bodies()
         self.n_waiting = 0
         self.n_streams = 0
@@ -98,7 +95,8 @@ class Guard:
             nonlocal send, status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                message["headers"].append((b"x-request-id", request_id.encode()))
+                named = (b"x-request-id", request_id.encode())
+                message["headers"] += [named, *self._headers]
             try:
                 await send(message)
             except OSError:  # the client went away; there is nobody to tell the rest
@@ -112,14 +110,10 @@ class Guard:
                 {"error": error.detail}, error.status_code, error.headers
             )
             await refusal(scope, receive, send_on)
-        except Exception as error:
-            # The routes have told the client, and said it in the log.
-            _LOG.debug("%s", type(error).__name__)
-        seconds = perf_counter() - begin
+        except Exception:
+            pass
         route = path if path in self._routes else "other"
-        self._metrics.count(route, status, seconds)
-        line = {"route": route, "status": status, "seconds": round(seconds, 6)}
-        _LOG.info("request", line | {"request": request_id})
+        self._report(route, status, perf_counter() - begin, request_id)
 
     async def _pass_on(self, request: Request, path: str, send: Any) -> None:
         """Refuse the request, or hand it to its route together with its body."""
@@ -134,6 +128,9 @@ class Guard:
         sent = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         if sent != kind:
             raise RefusedError(415, f"the content type must be {kind}, got {sent!r}")
+        length = request.headers.get("content-length", "")
+        if length.isdecimal() and int(length) > _LONGEST:
+            raise _too_long()
         coding = request.headers.get("content-encoding", "identity")
         if coding != "identity":
             raise RefusedError(
@@ -147,24 +144,6 @@ class Guard:
         if body is not None:
             with self._one_more("n_waiting", _MOST_WAITING):
                 await self._app(scope, _replay(body, request.receive), send)
-
-    def _admit(self, request: Request, path: str) -> None:
-        """RefusedError for whoever is not answered."""
-        headers = request.headers
-        host = headers.get("host", "")
-        name, _, port = host.rpartition(":")
-        if self._token is None and not is_loopback((name or port).strip("[]")):
-            raise RefusedError(403, "without a token only this machine is answered")
-        origin = headers.get("origin")
-        if origin not in (None, f"http://{host}", f"https://{host}", *self._origins):
-            raise RefusedError(
-                403, f"pages of {origin} are not answered: start with --cors {origin}"
-            )
-        if self._token is None or path in _OPEN:
-            return
-        authorization = headers.get("authorization", "").encode("utf-8")
-        if not secrets.compare_digest(authorization, f"Bearer {self._token}".encode()):
-            raise RefusedError(401, "the token is missing or wrong")
 
     def check_room(self) -> None:
         """RefusedError if one more request would be refused now."""
@@ -231,6 +210,10 @@ class _Bodies:
                 oldest.reschedule(0)
 
 
+def _too_long() -> RefusedError:
+    return RefusedError(413, f"a request has at most {_LONGEST:,} bytes")
+
+
 async def _chunks(receive: Any) -> AsyncIterator[bytes]:
     """The parts of a body; ConnectionError if the client goes away before its end."""
     n_bytes = 0
@@ -242,7 +225,7 @@ async def _chunks(receive: Any) -> AsyncIterator[bytes]:
         chunk = message.get("body", b"")
         n_bytes += len(chunk)
         if n_bytes > _LONGEST:
-            raise RefusedError(413, f"a request has at most {_LONGEST:,} bytes")
+            raise _too_long()
         yield chunk
         is_over = not message.get("more_body", False)
 
@@ -273,7 +256,7 @@ def _by_line(receive: Any) -> Callable[[], Any]:
         part = message.get("body", b"")
         n_bytes += len(part)
         if n_bytes > _LONGEST:
-            raise RefusedError(413, f"a request has at most {_LONGEST:,} bytes")
+            raise _too_long()
         if b"\n" in part:
             patience = _IDLE
             deadline = asyncio.get_running_loop().time() + patience

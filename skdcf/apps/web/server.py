@@ -1,0 +1,76 @@
+"""The server under an application, which ends connections on which no request begins."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import uvicorn
+
+_HEAD = 30.0  # seconds for the headers of a request
+
+
+def server_of(app: Any, **settings: Any) -> uvicorn.Server:
+    """Make a server.
+
+    Parameters
+    ----------
+    app : ASGI application
+    **settings : object
+        As `uvicorn.Config` takes them.
+
+    Returns
+    -------
+    uvicorn.Server
+    """
+    config = uvicorn.Config(
+        app,
+        backlog=4096,
+        access_log=False,
+        log_level="warning",
+        server_header=False,
+        timeout_keep_alive=20,
+        timeout_graceful_shutdown=30,
+        **settings,
+    )
+    config.load()
+    config.http_protocol_class = _impatient(config.http_protocol_class)
+    return uvicorn.Server(config)
+
+
+def _impatient(protocol: Any) -> Any:
+    """A protocol of uvicorn that ends connections on which no request begins.
+
+    Each request of a connection has the same time for its headers, however they come in.
+    Bodies have a deadline of their own, and uvicorn has one between two requests.
+    """
+
+    class Impatient(protocol):  # type: ignore[misc, valid-type]
+        _ending: Any = None
+
+        def connection_made(self, transport: Any) -> None:
+            super().connection_made(transport)
+            self._watch()
+
+        def data_received(self, data: bytes) -> None:
+            super().data_received(data)
+            self._watch()
+
+        def connection_lost(self, exc: Exception | None) -> None:
+            self._stop_watching()
+            super().connection_lost(exc)
+
+        def _watch(self) -> None:
+            if self.cycle is not None and not self.cycle.response_complete:
+                self._stop_watching()  # the headers are there
+            elif self._ending is None:
+                self._ending = self.loop.call_later(_HEAD, self._end_where_silent)
+
+        def _stop_watching(self) -> None:
+            if self._ending is not None:
+                self._ending.cancel()
+                self._ending = None
+
+        def _end_where_silent(self) -> None:
+            self.transport.close()
+
+    return Impatient

@@ -222,6 +222,8 @@ class Service:
                 # It is the same one, which has counted already.
                 old.calibrated = new.calibrated
                 new = old
+            elif new.not_watched:
+                _LOG.warning("filter %r is not watched: %s", name, new.not_watched)
             served[name] = new
         self.served = served
 

@@ -26,7 +26,7 @@ from ..web.refusal import RefusedError
 _MOST_IN_MEMORY = 10_000  # answers that are kept in memory
 _TABLES = """PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA secure_delete=ON;
 CREATE TABLE IF NOT EXISTS answers (number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE,
-mask TEXT NOT NULL, filter TEXT NOT NULL, alpha REAL NOT NULL, question TEXT, groups TEXT,
+mask TEXT NOT NULL, filter TEXT NOT NULL, alpha REAL NOT NULL, question TEXT, part INTEGER,
 calibrated INTEGER NOT NULL, labels TEXT, drawn INTEGER, judged INTEGER);
 CREATE INDEX IF NOT EXISTS judged ON answers (judged) WHERE judged IS NOT NULL;
 CREATE TABLE IF NOT EXISTS claims (filter TEXT PRIMARY KEY, kept INTEGER NOT NULL,
@@ -36,7 +36,7 @@ touched REAL NOT NULL, size INTEGER NOT NULL, head TEXT NOT NULL);
 CREATE INDEX IF NOT EXISTS sizes ON runs (touched, size);
 CREATE TABLE IF NOT EXISTS steps (run TEXT, number INTEGER, record TEXT NOT NULL,
 keep INTEGER NOT NULL, PRIMARY KEY (run, number))"""
-_FIELDS = "id, mask, filter, alpha, question, groups, calibrated, labels, drawn, judged"
+_FIELDS = "id, mask, filter, alpha, question, part, calibrated, labels, drawn, judged"
 _NO_RUN = "no run with this id is open: it was closed, or had no step for a week"
 
 
@@ -55,9 +55,8 @@ class Entry(NamedTuple):
         Its level.
     question : str or None
         A keyed hash of the question; None for an answer that stands alone.
-    groups : str or None
-        Positions of the groups of the guarantee that the answer belongs to, as JSON; None
-        without groups.
+    part : int or None
+        Position of its group among those of the calibration; None if it is in none.
     calibrated : bool
         Whether the question calibrated the filter.
     labels : str or None
@@ -73,7 +72,7 @@ class Entry(NamedTuple):
     filter: str
     alpha: float
     question: str | None = None
-    groups: str | None = None
+    part: int | None = None
     calibrated: bool = False
     labels: str | None = None
     drawn: bool | None = None

@@ -321,6 +321,10 @@ class FilterState(BaseModel):
 
     alpha: float
     alarm: bool
+    not_watched: Annotated[
+        str | None,
+        Field(description="Why labels cannot give an alarm, if they cannot."),
+    ]
     promise: str
     filter: Annotated[str, Field(description="A digest; another filter has another.")]
     n_calibration: int

@@ -160,7 +160,9 @@ async def _decide_lines(request: Request) -> AsyncIterator[str]:
     """A decision for each claim, and at the end what is kept of all."""
     service = request.app.state.service
     lines = _read_lines(request)
-    head = await anext(lines, {})
+    head = await anext(lines, None)
+    if head is None:
+        raise RefusedError(400, "the request has no line: send what is known first")
     writing = Writing(service.named(head.pop("filter", None)), head)
     async for claim in lines:
         keep = await asyncio.to_thread(writing.add, claim)

@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...datasets.records import BROKEN, read_problem
-from ...graphs import ReasoningGraph
+from ...graphs import GraphBatch, ReasoningGraph
+from ...graphs.problems import as_one
 from ...inspection import explain
 from ...monitoring import CoverageMonitor
 from ..web.refusal import RefusedError
@@ -83,6 +84,9 @@ class Served:
         self.alpha = self.guarantee.level(None, filter.alpha)
         self.digest = _digest_of(filter)
         self.monitor = CoverageMonitor(filter)
+        #: Why no alarm can be given, if none can.
+        self.not_watched = self.monitor.why_not_watched()
+        self._groups = list(getattr(filter.calibration_, "names", [None]))
         self.questions = Questions(filter, key)
         # The way from a question to this filter, where models are asked.
         self.pipeline: Any = None
@@ -211,8 +215,22 @@ class Served:
             filter=self.digest,
             alpha=level,
             question=question,
+            part=self._part_of(graph),
             calibrated=is_calibrated,
         )
+
+    def _part_of(self, graph: ReasoningGraph) -> int | None:
+        """The position of the group of an answer among those of the calibration."""
+        if self.guarantee.by is None or len(self._groups) == 1:
+            return None
+        batch = GraphBatch.from_graphs([graph])
+        try:
+            risks = self.guarantee.path_risks(np.zeros(batch.n_claims), batch)
+        except ValueError:  # the group is a column that the filter computes
+            batch = self.filter.transform_features(batch)
+            risks = self.guarantee.path_risks(np.zeros(batch.n_claims), batch)
+        group = as_one((risks.groups or [None])[0])
+        return self._groups.index(group) if group in self._groups else None
 
     def origin(self, graph: ReasoningGraph) -> dict[str, str]:
         """What is known of how an answer was made, and what the promise then covers.
@@ -296,7 +314,8 @@ class Served:
         labels = np.array(json.loads(entry.labels or "[]"))
         lost = self.guarantee.loss(labels, mask, np.array([0, len(mask)]))
         with suppress(ValueError):  # errors that follow no known law are not watched
-            self.monitor.update_losses(lost, shown=[mask.any()])
+            group = None if entry.part is None else self._groups[entry.part]
+            self.monitor.update_losses(lost, group, shown=[mask.any()])
 
     def describe(self) -> dict[str, Any]:
         """Say what this filter promises, for those who run the service.
@@ -308,6 +327,7 @@ class Served:
         return {
             "alpha": self.alpha,
             "alarm": self.monitor.alarm,
+            "not_watched": self.not_watched,
             "promise": self.filter.describe(),
             "filter": self.digest,
             "n_calibration": self.filter.n_calibration_,
@@ -457,6 +477,7 @@ def check_size(n_claims: int) -> None:
 
 def _digest_of(filter: Any) -> str:
     """A name by which a filter is known again, with its calibration."""
-    description = f"{filter!r} {filter.n_calibration_} {filter.threshold()!r}"
-    scores = np.asarray(filter.max_path_risks_, dtype=np.float64).tobytes()
+    description = f"{filter!r} {filter.n_calibration_}"
+    arrays = filter.max_path_risks_, filter.nonconformity_scores_
+    scores = np.concatenate(arrays, dtype=np.float64).tobytes()
     return hashlib.sha256(description.encode() + scores).hexdigest()[:16]

@@ -129,7 +129,7 @@ def test_labels_of_both_are_one_stream(pair, fitted, tmp_path):
             assert ask(app, "/v1/labels", **said)[0] == 200
         if i % 2 == 0:
             lost.append(bool((np.array(reply["mask"]) & (Y[i] != 1)).any()))
-    expected = CoverageMonitor(fitted).update_errors(lost).summary()
+    expected = CoverageMonitor(fitted).update_losses(lost).summary()
     pair.append(create_app(fitted, folder=tmp_path))
     seen = [numbers_in(call(app, "/metrics", method="GET")[1]) for app in pair]
     assert seen[0] == seen[1] == seen[2]

@@ -35,6 +35,7 @@ import skdcf
 from skdcf.apps.cli import main
 from skdcf.apps.service import create_app
 from skdcf.graphs import question_groups
+from skdcf.guarantees import ExpectedFalse, NoFalseClaim
 from skdcf.inspection import explain
 from skdcf.monitoring import CoverageMonitor
 
@@ -200,6 +201,58 @@ def test_labels_feed_the_monitor_once_and_only_where_they_were_drawn(fitted, tmp
         assert b"claim 0 of" not in path.read_bytes()
         if os.name == "posix":
             assert path.stat().st_mode & 0o777 == 0o600, path
+
+
+def weight_of_kind(batch):
+    return np.array([1.0 + (row["kind"] == "a") for row in batch.metadata])
+
+
+GUARANTEES = {
+    "none": NoFalseClaim(),
+    "max_false": NoFalseClaim(max_false=1),
+    "delta": NoFalseClaim(delta=0.1),
+    "by": NoFalseClaim(by="kind"),
+    "weight": NoFalseClaim(weight=weight_of_kind),
+    "share": ExpectedFalse("share", bound=0.2),
+    "count": ExpectedFalse("count", bound=0.5),
+}
+
+
+@pytest.mark.filterwarnings("ignore::skdcf.exceptions.GuaranteeWarning")
+@pytest.mark.parametrize("name", GUARANTEES)
+def test_every_guarantee_is_served_and_watched_by_its_own_quantity(name, caplog):
+    """Filters with by=, weight= or a count were refused, and a mean was not watched."""
+    kinds = [
+        graph.replace(metadata={"kind": "ab"[i % 2]}) for i, graph in enumerate(GRAPHS)
+    ]
+    cf = skdcf.HardCF("frequency-score", alpha=0.2, guarantee=GUARANTEES[name])
+    cf.fit(kinds[:200], Y[:200])
+    app = create_app(cf)
+    monitor = CoverageMonitor(cf)
+    guarantee = cf.calibration_.guarantee
+    is_watched = monitor.why_not_watched() is None
+    assert is_watched == (name != "weight") == ("is not watched" not in caplog.text)
+    for i in range(200, 240):
+        status, reply, _ = call(app, "/v1/filter", body_of(kinds[i]))
+        kept = cf.predict([kinds[i]])[0]
+        assert status == 200 and reply["mask"] == kept.tolist()
+        said = {
+            "id": reply["id"],
+            "labels": [int(v) for v in Y[i]],
+            "sampling": "random",
+        }
+        assert call(app, "/v1/labels", json.dumps(said).encode())[0] == 200
+        if is_watched:
+            lost = guarantee.loss(Y[i], kept, np.array([0, len(kept)]))
+            group = "ab"[i % 2] if name == "by" else None
+            monitor.update_losses(lost, group, shown=[kept.any()])
+    found = app.watched()["default"].monitor.summary()
+    expected = monitor.summary()
+    for key in ("n_problems", "n_errors", "wealth", "groups", "shown"):
+        np.testing.assert_equal(found[key], expected[key])
+    assert found["n_problems"] == (40 if is_watched else 0)
+    [told] = call(app, "/health", method="GET")[1]["filters"].values()
+    assert (told["not_watched"] is None) == is_watched
 
 
 @pytest.mark.parametrize("token", [None, TOKEN])

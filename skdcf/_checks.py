@@ -128,11 +128,19 @@ def check_weights(sample_weight, n):
 
     They have to be finite and at least 0, and one of them has to be positive.
     """
-    from sklearn.utils.validation import _check_sample_weight
+    from sklearn.utils import column_or_1d
 
     if sample_weight is None:
         return np.ones(n)
-    weights = _check_sample_weight(sample_weight, range(n), dtype=np.float64)
+    if np.ndim(sample_weight) == 0:
+        sample_weight = np.full(n, sample_weight)
+    if np.shape(sample_weight) != (n,):
+        raise ValueError(
+            f"sample_weight has shape {np.shape(sample_weight)}, but there are {n} problems"
+        )
+    weights = column_or_1d(sample_weight, dtype=np.float64)
+    if not np.isfinite(weights).all():
+        raise ValueError("sample_weight contains NaN or infinity")
     if (weights < 0).any() or not weights.any():
         raise ValueError(
             f"sample_weight has a least value of {weights.min():g} and a sum of "

@@ -7,9 +7,10 @@ from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar, Self, dataclass_transform
 
 import numpy as np
-from sklearn.utils import _param_validation
-from sklearn.utils._param_validation import Interval, RealNotInt
-from sklearn.utils._param_validation import StrOptions as StrOptions
+
+from . import _sklearn
+from ._sklearn import Interval, RealNotInt
+from ._sklearn import StrOptions as StrOptions
 
 if TYPE_CHECKING:  # type checkers know this base, and so check constructors as well
     MYPY = False
@@ -29,7 +30,7 @@ else:
     from sklearn.base import BaseEstimator
 
 
-class HasMethods(_param_validation.HasMethods):
+class HasMethods(_sklearn.HasMethods):
     """An object with these methods; a class is none, although it has them."""
 
     def is_satisfied_by(self, val):

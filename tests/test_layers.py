@@ -24,6 +24,7 @@ FLOORS = [
         "_files",
         "_html",
         "_parameters",
+        "_sklearn",
         "_version",
         "exceptions",
     },
@@ -110,6 +111,7 @@ OF_THE_ROOM = {
     "test_rounding.py": "the size of the noise, which masks do not show",
     "test_tree_tables.py": "a forest that regresses, which is a part of the default alone",
     "ways_to_answer.py": "clocks that run a hundred times as fast",
+    "test_with_scikit_learn.py": "which private names of scikit-learn are used",
 }
 
 

@@ -3,7 +3,10 @@
 The page "With scikit-learn" has the table of these, and prints the errors.
 """
 
+import ast
 import pickle
+from importlib import import_module
+from pathlib import Path
 
 import joblib
 import numpy as np
@@ -23,7 +26,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_consistent_length, resample
 from sklearn.utils.validation import has_fit_parameter
 
-from skdcf import HardCF
+import skdcf
+from skdcf import HardCF, _sklearn
 from skdcf.datasets import (
     build_dataset,
     make_reasoning_graphs,
@@ -175,3 +179,31 @@ def test_labels_of_all_sources_are_such_lists(tmp_path):
         type(make_reasoning_graphs(2).labels),
     }
     assert kinds == {type(LABELS)}
+
+
+def private_imports(path):
+    """Private names of scikit-learn that a module imports, as ``module.name``."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(
+            "sklearn"
+        ):
+            names = [f"{node.module}.{alias.name}" for alias in node.names]
+        elif isinstance(node, ast.Import):
+            names = [a.name for a in node.names if a.name.startswith("sklearn")]
+        else:
+            continue
+        yield from (name for name in names if "._" in name)
+
+
+def test_one_module_imports_private_names_of_scikit_learn():
+    package = Path(skdcf.__file__).parent
+    found = {p.name: [*private_imports(p)] for p in package.rglob("*.py")}
+    assert {name for name, imports in found.items() if imports} == {"_sklearn.py"}
+    assert len(found["_sklearn.py"]) == 6
+
+
+def test_classes_that_files_hold_are_where_they_were():
+    """The nightly job runs this with the next scikit-learn."""
+    for room, names in _sklearn.KEPT_IN_FILES.items():
+        for name in names:
+            assert isinstance(getattr(import_module(room), name), type)

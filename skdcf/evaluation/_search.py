@@ -16,11 +16,12 @@ from numpy.typing import ArrayLike
 from sklearn import config_context
 from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.model_selection import GroupKFold, PredefinedSplit, check_cv
-from sklearn.utils import _safe_indexing, check_random_state, get_tags
+from sklearn.utils import check_random_state, get_tags
 
 from .. import estimators
 from .._checks import check_alpha
 from .._parameters import settings
+from .._sklearn import take_rows
 from ..estimators import PROMISED, at_level, check, count_as_trained, reason_sent_with
 from ..exceptions import CalibrationWarning
 from ..graphs import Labels, Problems, question_groups
@@ -117,7 +118,7 @@ class CalibratedSearch(BaseEstimator):
         rest, held_rows = self._divide(questions, filter)
         packed = (batch, batch.split(labels)) if pack_graphs(X) else (X, y)
         searched, new = (
-            [_safe_indexing(d, part) for d in packed] for part in (rest, held_rows)
+            [take_rows(d, part) for d in packed] for part in (rest, held_rows)
         )
         asked = (_taken(groups, rest), _taken(groups, held_rows))
         with warnings.catch_warnings():  # the thresholds meant are replaced below

@@ -15,11 +15,11 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.base import TransformerMixin, clone
 from sklearn.utils import Tags
-from sklearn.utils.metaestimators import _BaseComposition
 from sklearn.utils.validation import check_is_fitted
 
 from .._checks import check_choice
 from .._parameters import Settings, settings
+from .._sklearn import Composition
 from ..graphs import GraphBatch, ReasoningGraph, as_batch
 from ._cleaning import check_claim_texts
 
@@ -305,7 +305,7 @@ def list_columns(batch: GraphBatch) -> list[str]:
 
 
 @settings
-class GraphUnion(GraphTransformer, _BaseComposition):
+class GraphUnion(GraphTransformer, Composition):
     """Columns of several transformers side by side.
 
     scikit-learn's ``FeatureUnion`` joins tables and would drop texts and edges.

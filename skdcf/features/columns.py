@@ -20,7 +20,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.compose import ColumnTransformer
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
-from sklearn.utils import _safe_indexing, get_tags
+from sklearn.utils import get_tags
 
 from .._parameters import HasMethods, settings
 from ..graphs import GraphBatch, as_batch, pack_labels
@@ -140,12 +140,12 @@ def _fit_table(step, batch, labels):
     if labels is None or not requires_fit(step):
         step.fit(table)
         return
-    judged = np.flatnonzero(labels >= 0)
-    if not len(judged):
+    judged = labels >= 0
+    if not judged.any():
         raise ValueError(
             f"{step!r} learns from judged claims, and no claim of the training problems is"
         )
-    step.fit(_safe_indexing(table, judged), labels[judged])
+    step.fit(table[judged], labels[judged])
 
 
 def apply_columns(fitted: Any, batch: GraphBatch) -> GraphBatch:

@@ -21,6 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._checks import warn, warn_of_versions
 from .._files import replaced
+from .._sklearn import KEPT_IN_FILES
 from .._version import __version__
 from ..exceptions import ParameterWarning
 
@@ -270,17 +271,7 @@ _KNOWN = (
     "pathlib.WindowsPath",
     "skdcf.apps.llm.join_claims",
     "skdcf.apps.llm.split_sentences",
-    "sklearn.metrics._scorer._PassthroughScorer",
     "xgboost.sklearn.XGBClassifier",
-)
-#: How scikit-learn keeps which metadata a method takes; that module has no ``__all__``.
-_REQUESTS = (
-    "MetadataRequest",
-    "MetadataRouter",
-    "MethodMapping",
-    "MethodMetadataRequest",
-    "MethodPair",
-    "RouterMappingPair",
 )
 #: Trees that their libraries follow without looking, so that a made-up one ends the
 #: process. Some versions of skops trust them.
@@ -331,7 +322,11 @@ def _known_names():
             *_KNOWN,
             *(f"skdcf.edges.{name}" for name in import_module("skdcf.edges").__all__),
             *(f"sklearn.model_selection._split.{name}" for name in splitters),
-            *(f"sklearn.utils._metadata_requests.{name}" for name in _REQUESTS),
+            *(
+                f"{room}.{name}"
+                for room, names in KEPT_IN_FILES.items()
+                for name in names
+            ),
         ]
     )
 

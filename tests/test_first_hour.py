@@ -123,7 +123,11 @@ def test_data_sets_have_data_and_target(tmp_path):
 
 def test_a_series_of_labels_is_read():
     plain = HardCF(0, alpha=0.3).fit(GRAPHS, Y).threshold_
-    for labels in (pd.Series(list(Y)), pd.Series(list(Y), index=np.arange(90)[::-1])):
+    for labels in (
+        pd.Series(Y),
+        pd.Series(list(Y)),
+        pd.Series(list(Y), index=np.arange(90)[::-1]),
+    ):
         assert HardCF(0, alpha=0.3).fit(GRAPHS, labels).threshold_ == plain
         assert (
             HardCF(0, alpha=0.3).fit(pd.Series(list(GRAPHS)), labels).threshold_

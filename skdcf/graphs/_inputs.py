@@ -12,7 +12,7 @@ import numpy as np
 from .._checks import is_missing, is_number, other_row, printable
 from ._derived import find_cycle, find_depth, sort_edges
 from .ragged import read_only, segment_ids
-from .sources import NO_VERDICT
+from .sources import NEVER_KEPT, is_list_of_claims
 
 # Iterable, but one text is no list of texts, and the others promise no order.
 NO_LISTS = (str, bytes, Set, Mapping, ValuesView)
@@ -165,13 +165,13 @@ def check_field(name, value, n_claims, where):
         return check_texts(value, name, where)
     if not isinstance(value, Mapping):
         raise ValueError(f"{where}metadata is {show(value)}: a dict is expected")
-    missing = value.get(NO_VERDICT, [])
-    listed = isinstance(missing, (list, tuple))
-    if not listed or any(type(v) is not int or not 0 <= v < n_claims for v in missing):
-        raise ValueError(
-            f"{where}metadata {NO_VERDICT!r} is {show(missing)}: a list of positions of "
-            f"its {n_claims} claims expected, counted from 0"
-        )
+    for key in NEVER_KEPT:
+        listed = value.get(key, [])
+        if not is_list_of_claims(listed, n_claims):
+            raise ValueError(
+                f"{where}metadata {key!r} is {show(listed)}: a list of positions of "
+                f"its {n_claims} claims expected, counted from 0"
+            )
     return dict(value)
 
 

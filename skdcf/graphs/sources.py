@@ -12,8 +12,12 @@ SOURCES = "label_sources"
 #: A person, a language model, or a rule that made labels from something else.
 KINDS = ("human", "model", "derived")
 #: Keys of the metadata that list claims, counted from 0: those whose verdict is missing, and
-#: those that somebody looked at and could not call true or false. The label of these is 0.
+#: those that may not say what the answer says.
 NO_VERDICT = "no_verdict"
+FLAGGED = "flagged_claims"
+#: Filters keep no claim that is listed under one of these, and nothing that builds on it.
+NEVER_KEPT = (NO_VERDICT, FLAGGED)
+#: The claims that somebody looked at and could not call true or false. Their label is 0.
 UNSURE = "unsure_claims"
 
 
@@ -36,13 +40,30 @@ def cut_metadata(metadata: Any, mask: NDArray[Any]) -> Any:
         return metadata
     changed = {}
     number = mask.cumsum() - 1
-    for key in (NO_VERDICT, UNSURE):
+    for key in (*NEVER_KEPT, UNSURE):
         if is_list_of_claims(metadata.get(key), len(mask)):
             changed[key] = [int(number[v]) for v in metadata[key] if mask[v]]
     rows = metadata.get(SOURCES)
     if isinstance(rows, list) and len(rows) == len(mask):
         changed[SOURCES] = list(compress(rows, mask))
     return metadata | changed
+
+
+def never_kept(metadata: Mapping[str, Any] | None) -> list[int]:
+    """The claims of a problem that no filter keeps, whatever their scores are.
+
+    Parameters
+    ----------
+    metadata : dict or None
+        Of the problem.
+
+    Returns
+    -------
+    list of int
+        Their positions.
+    """
+    rows = metadata or {}
+    return sorted({v for key in NEVER_KEPT for v in rows.get(key) or ()})
 
 
 def is_list_of_claims(value: Any, n_claims: int) -> bool:

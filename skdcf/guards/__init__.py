@@ -2,8 +2,8 @@
 
 Four functions call the guards in order, and each of the four is called from one place. A guard
 raises or warns. Three of them change something: `presence` drops edges that calibration did not
-have, `rounding` lowers scores by as much as they may differ elsewhere, and with `verdicts` a claim
-whose verdict is missing is never kept.
+have, `rounding` lowers scores by as much as they may differ elsewhere, and `verdicts` keeps no
+claim whose verdict is missing, or that may not say what the answer says.
 """
 
 from __future__ import annotations

@@ -1,16 +1,22 @@
-"""Claims of which the verdict that a column needs is missing, as where a model failed.
+"""Claims that must not be kept whatever their scores are.
 
-Such a claim has a column like any other, which says nothing of it. It is never kept.
+The verdict that a column needs is missing, as where a model failed, or the claim may not say
+what the answer says, as where a model altered a number when it cut the answer up. Such a
+claim has columns like any other, which say nothing of it. It is never kept, in calibration
+and in use alike, nor is what builds on it: to remove it after the filter would break
+guarantees about shares.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
+from ..graphs.sources import never_kept
 
-def with_missing_verdicts(risk, batch):
-    """Risks, with +inf for claims whose verdict is missing, so that none is kept."""
+
+def without_some_claims(risk, batch):
+    """Risks, with +inf for claims that the metadata forbid to keep."""
     for i, row in enumerate(batch.metadata):
-        missing = list((row or {}).get("no_verdict") or ())
-        risk[batch.offsets[i] + np.array(missing, dtype=int)] = np.inf
+        forbidden = np.array(never_kept(row), dtype=int)
+        risk[batch.offsets[i] + forbidden] = np.inf
     return risk

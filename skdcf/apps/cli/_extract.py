@@ -51,14 +51,17 @@ def extract(options):
         inform(f'problem "{printable(e.graph.id)}": {"; ".join(e.flags)}')
     usage = extractor.usage_
     n_claims = sum(e.graph.n_claims for e in done)
+    n_flagged = sum(len(e.flagged) for e in done)
     cost = ""
     if options.prices is not None:
         cost = f", costing {usage.cost(options.prices):.4g}"
     inform(
-        f"{len(done)} problems with {n_claims} claims, {len(odd)} of them flagged",
+        f"{len(done)} problems, of which {len(odd)} are flagged",
         f"{usage.calls} calls ({usage.cached} replies from the cache, {usage.retries} "
         f"requests made again), {usage.prompt_tokens} tokens of prompts and "
         f"{usage.completion_tokens} of replies{cost}",
+        f"{n_claims} claims, of which {n_flagged} ({n_flagged / max(n_claims, 1):.0%}) may "
+        f"not say what the answer says: {'kept' if options.keep_flagged else 'never kept'}",
     )
 
 
@@ -200,6 +203,7 @@ def _extractor(options):
         sample=llm.SampleAnswers(options.samples) if options.samples else None,
         features=[steps[name]() for name in options.features] or None,
         on_failure=options.on_failure,
+        keep_flagged=options.keep_flagged,
         confirm=(lambda estimate: True) if options.yes else None,
         verbose=True,
     )

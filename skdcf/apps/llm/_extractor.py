@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 from sklearn.base import TransformerMixin
+from tqdm.auto import tqdm
 
 from ..._parameters import Settings, StrOptions
 from ...graphs import GraphBatch, ReasoningGraph
+from ...graphs.sources import FLAGGED
 from . import _client as clients
 from . import _steps
 from ._calls import SENTENCE
 from ._client import ChatClient, Estimate, Step, call_step, count_tokens
 from ._errors import CallError
+from ._flags import flag_of_text, flagged_claims, stated_by, texts_of
 from ._reply import Usage
 from ._session import MOST_ASKS, MOST_PER_LIMIT, gather_coroutines
 from ._steps import (
@@ -29,7 +33,6 @@ from ._steps import (
 )
 
 _MARKS = re.compile(r"^\s*(?:[-*\u2022#>]+\s+|\d+[.)]\s+)|[.!?\u3002\s]+$")
-_MOST_OUTSIDE = 0.2  # this share of an answer may be in no claim without a flag
 
 
 class Answer(NamedTuple):
@@ -72,12 +75,15 @@ class Extraction:
         What was not as it should be, such as a graph that had to be repaired.
     usage : Usage
         What it cost.
+    flagged : tuple of int
+        The claims that may not say what the answer says.
     """
 
     graph: ReasoningGraph
     answer: Answer
     flags: tuple[str, ...] = ()
     usage: Usage = field(default_factory=Usage)
+    flagged: tuple[int, ...] = ()
 
 
 def read_answers(X: Iterable[Any], *, ask: bool = False) -> list[Answer]:
@@ -159,15 +165,6 @@ def make_graph(answer: Answer, claims: Sequence[Any], edges: Any) -> ReasoningGr
     return ReasoningGraph(None, edges, claims=[str(c) for c in claims], **shared)
 
 
-def flag_of_text(graph: ReasoningGraph) -> str | None:
-    """A flag where much of an answer is in no claim: it was neither kept nor dropped."""
-    answer, stated = _stated(graph)
-    letters = np.array([c.isalnum() for c in answer], dtype=bool)
-    share = (letters & ~stated.any(axis=0)).sum() / max(letters.sum(), 1)
-    few = share <= _MOST_OUTSIDE
-    return None if few else f"{share:.0%} of the answer's text is in no claim"
-
-
 def cut_answer(graph: ReasoningGraph, kept: Sequence[bool]) -> str:
     """The answer itself, without the sentences that are not all in words of kept claims.
 
@@ -175,7 +172,7 @@ def cut_answer(graph: ReasoningGraph, kept: Sequence[bool]) -> str:
     where those of a dropped claim are not found, nothing is kept, since it may be stated
     anywhere.
     """
-    answer, stated = _stated(graph)
+    answer, stated = stated_by(graph)
     mask = np.asarray(kept, dtype=bool)
     if not stated[~mask].any(axis=1).all():
         return ""
@@ -190,19 +187,6 @@ def cut_answer(graph: ReasoningGraph, kept: Sequence[bool]) -> str:
         if is_letter.any() and stated_by_kept[is_letter].all():
             text += sentence
     return text.strip()
-
-
-def _stated(graph):
-    """An answer, and for each claim which characters of it are its words."""
-    metadata = graph.metadata or {}
-    answer = metadata.get("answer") or ""
-    spans = metadata.get("spans") or {}
-    stated = np.zeros((graph.n_claims, len(answer)), dtype=bool)
-    for row, claim in zip(stated, graph.claims or (), strict=False):
-        words = map(re.escape, str(spans.get(claim, claim)).split())
-        for match in re.finditer(r"\s+".join(words), answer):
-            row[slice(*match.span())] = True
-    return answer, stated
 
 
 _FIRST = 20  # answers that tell what the others cost
@@ -243,11 +227,16 @@ class ClaimExtractor(TransformerMixin, Settings):
     on_failure : {"raise", "abstain"}
         What to do where a model gives no usable reply: raise an error when everything
         else is done, or give a graph without claims, of which nothing can be kept.
+    keep_flagged : bool, default=False
+        Whether filters may keep claims that are flagged: those whose words are not in the
+        answer, that have a number which neither the answer nor the question has, or that
+        equal an earlier one. It holds in calibration and in use alike, and is part of the
+        description that filters compare.
     confirm : callable, optional
         ``confirm(estimate)`` says whether a run above the client's limit may begin. None
         asks at the terminal, and says no where there is none.
     verbose : bool, default=False
-        Whether to show progress.
+        Whether to show what a run will cost, and its progress.
 
     Attributes
     ----------
@@ -271,8 +260,9 @@ class ClaimExtractor(TransformerMixin, Settings):
     model and the prompt where the model wrote it; ``extraction``, the model, the steps and
     the parameters that the endpoint does not take (``left_out``), both of which filters
     compare; ``spans``, the words of the answer that
-    state a claim; ``flags``, what was not as it should be; ``no_verdict``, the claims
-    on which a judge gave no verdict, of which filters keep none; and ``log_odds_missing``,
+    state a claim; ``flags``, what was not as it should be; ``flagged_claims``, those that
+    may not say what the answer says, and ``no_verdict``, those on which a judge gave no
+    verdict, of both of which filters keep none, nor what builds on them; and ``log_odds_missing``,
     the share of verdicts for which no log odds came (0 stands in the column, and "missing"
     in the description).
 
@@ -297,6 +287,7 @@ class ClaimExtractor(TransformerMixin, Settings):
         **{key: [Step, callable, None] for key in ("decompose", "graph", "sample")},
         "features": ["array-like", None],
         "on_failure": [StrOptions({"raise", "abstain"})],
+        "keep_flagged": ["boolean"],
         "confirm": [callable, None],
         "verbose": ["verbose"],
     }
@@ -309,6 +300,7 @@ class ClaimExtractor(TransformerMixin, Settings):
     sample: SampleAnswers | Callable | None = None
     features: Sequence | None = None
     on_failure: str = "raise"
+    keep_flagged: bool = False
     confirm: Callable[[Estimate], bool] | None = None
     verbose: bool = False
 
@@ -340,6 +332,7 @@ class ClaimExtractor(TransformerMixin, Settings):
         # A file may have sorted them: [2] comes before [10].
         names = sorted((n for n in steps if n.startswith("features")), key=len)
         columns = [steps.pop(name) for name in names] or None
+        settings = {"keep_flagged": description.get("keep_flagged", False)} | settings
         return cls(description["model"], client, features=columns, **steps, **settings)
 
     def validate(self) -> None:
@@ -496,16 +489,17 @@ class ClaimExtractor(TransformerMixin, Settings):
         Returns
         -------
         dict
-            ``model``, ``samples``, the number of other answers that are drawn, and in
-            ``steps`` for each step its settings and the name of its prompt, or the name
-            of its function.
+            ``model``, ``samples``, the number of other answers that are drawn,
+            ``keep_flagged`` if it is set, and in ``steps`` for each step its settings and
+            the name of its prompt, or the name of its function.
         """
         described = {name: _steps.describe(step) for name, step in self.steps().items()}
         for i, (names, _) in enumerate(self._columns()):
             if "function" in (told := described[f"features[{i}]"]):
                 told["column"] = names[0]
         n = getattr(self.sample, "n", None)
-        return {"model": self.model, "samples": n, "steps": described}
+        flagged = {"keep_flagged": True} if self.keep_flagged else {}
+        return {"model": self.model, "samples": n, "steps": described, **flagged}
 
     def _columns(self):
         """Column names and step of each member of ``features``."""
@@ -539,9 +533,17 @@ class ClaimExtractor(TransformerMixin, Settings):
             edges = edges.edges
         graph = await self._enrich(chat, make_graph(answer, claims, edges))
         chat.flag(flag_of_text(graph))
-        return self._told(
+        found = flagged_claims(graph)
+        for text in texts_of(found):
+            chat.flag(text)
+        flagged = tuple(sorted({v for rows in found.values() for v in rows}))
+        if flagged and not self.keep_flagged:
+            metadata = {**(graph.metadata or {}), FLAGGED: list(flagged)}
+            graph = graph.replace(metadata=metadata)
+        told = self._told(
             graph, answer, chat.flags, usage=chat.usage, left_out=chat.left_out
         )
+        return replace(told, flagged=flagged)
 
     def _writer(self):
         sample = self.sample
@@ -626,6 +628,8 @@ class ClaimExtractor(TransformerMixin, Settings):
         for some_answers in filter(None, (answers[:first], answers[first:])):
             if done:  # what the first ones needed says what the others will
                 estimate = self._estimated(client, some_answers, some_answers, done)
+            if self.verbose:
+                tqdm.write(str(estimate), file=sys.stderr)
             if not agreed and (done or not asks_later):
                 clients.check_budget(client, estimate, self.confirm, len(done))
             results, usage = await run(

@@ -28,6 +28,7 @@ from ._calls import number_rows
 from ._client import COMMON, Step, context_of, number_texts, tabled
 from ._decoding import texts_in
 from ._errors import UnreadableError
+from ._flags import visible
 from ._sentences import split_sentences, splitter_of
 from ._session import gather_coroutines
 
@@ -121,11 +122,12 @@ class Decompose(Step):
     def _schema(self, question):
         n_letters = len(question["answer"])
         most = min(n_letters // 6 + 5, self.max_claims + 1)
-        longest = 2 * n_letters + 200
+        longest = n_letters + 100
         return calls.schema_of(self._reply, most_rows=most, longest=longest)
 
     def _read(self, reply, answer, problem):
-        texts = calls.read_texts([getattr(row, "text", row) for row in reply.claims])
+        shown = [visible(getattr(row, "text", row)).strip() for row in reply.claims]
+        texts = calls.read_texts(shown)
         if len(texts) > self.max_claims and not _halves(answer):
             raise ValueError(
                 f"the answer has {len(texts)} claims, more than {self.max_claims}"

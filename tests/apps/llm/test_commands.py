@@ -170,7 +170,8 @@ def test_a_first_run_learns_from_five_answers_before_it_asks(
     command = ["extract", answers, "-o", tmp_path / "o.jsonl", "--model", "m"]
     command += ["--base-url", server.url, "--prices", 2, 8]
     assert run(*command, "--confirm-above", 0.02) == 0
-    last = capsys.readouterr().err.splitlines()[-1]
+    *_, last, share = capsys.readouterr().err.splitlines()
+    assert re.search(r"claims, of which \d+ \(\d+%\)", share)
     cost = float(re.search(r"replies, costing ([\d.]+)$", last)[1])
     assert 0 < cost < 0.02
     # Five answers that write much, of which the others would exceed what is allowed.

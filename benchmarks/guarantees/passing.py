@@ -1,0 +1,72 @@
+"""Of the answers that pass, how many contain a false claim?
+
+    python -m benchmarks.guarantees.passing [DRAWS]
+
+An answer has four claims without edges. Their risks are uniform on [0, 1], and a claim is false
+with probability .8 risk^2. In each draw n answers calibrate a guarantee with ``show=share``, and
+four are new. "passing" is the share of the new answers that pass, "wrong among passing" the share
+of these of which a false claim is kept, with its standard error.
+"""
+
+import sys
+
+import numpy as np
+
+from skdcf.guarantees import NoFalseClaim, PathRisks
+from skdcf.ops.conformal import Jumps
+
+SETTINGS = [  # alpha, calibration answers, share
+    (0.1, 50, 0.6),
+    (0.1, 50, 0.3),
+    (0.2, 50, 0.3),
+    (0.1, 19, 0.6),
+    (0.1, 200, 0.6),
+    (0.2, 19, 1.0),
+]
+N_NEW = 4
+
+
+def draw(rng, n):
+    """Risks and falsehood of the claims of n answers, each of shape (n, 4)."""
+    risk = rng.random((n, 4))
+    return risk, rng.random((n, 4)) < 0.8 * risk**2
+
+
+def path_risks(risk):
+    """Path risks of answers without edges, as a guarantee takes them."""
+    return PathRisks(risk.ravel(), offsets=np.arange(len(risk) + 1) * 4)
+
+
+def simulate(alpha, n, share, draws, seed=0):
+    """Numbers of new answers that pass, and that pass and are wrong, one row per draw."""
+    rng = np.random.default_rng(seed)
+    rows = np.empty((draws, 2))
+    guarantee = NoFalseClaim(show=share)
+    for row in rows:
+        risk, false = draw(rng, n)
+        scores = np.where(false, risk, np.inf).min(axis=1)
+        calibration = guarantee.calibrate(Jumps.of_scores(scores), path_risks(risk))
+        risk, false = draw(rng, N_NEW)
+        new = path_risks(risk)
+        thresholds = np.broadcast_to(calibration.thresholds(new, alpha), N_NEW)
+        wrong = ((risk < thresholds[:, None]) & false).any(axis=1)
+        row[:] = calibration.passes(new).sum(), wrong.sum()
+    return rows
+
+
+def main(draws):
+    """Print the table."""
+    print(f"{draws} draws of {N_NEW} new answers")
+    print("alpha    n  share  passing  wrong among passing")
+    for alpha, n, share in SETTINGS:
+        passing, wrong = (rows := simulate(alpha, n, share, draws)).mean(axis=0)
+        rate = wrong / passing
+        error = (rows[:, 1] - rate * rows[:, 0]).std(ddof=1) / np.sqrt(draws) / passing
+        print(
+            f"{alpha:5.2f} {n:4} {share:6.2f} {passing / N_NEW:8.3f}"
+            f" {rate:10.4f} ± {error:.4f}"
+        )
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]) if sys.argv[1:] else 20_000)

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+import sklearn
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.ensemble import BaggingClassifier
@@ -91,11 +92,21 @@ def test_meta_estimators_of_scikit_learn(coding):
     bagged = BaggingClassifier(cf, 5, random_state=0).fit(X, y)
     assert 0.3 < np.mean(bagged.predict(X) == CODINGS[coding][1]) < 0.8
     assert bagged.score(X, y) > 0.7
+    margin = cross_val_predict(cf, X, y, method="decision_function")
+    assert np.mean((margin > 0) == IS_TRUE) > 0.75
+
+
+@pytest.mark.skipif(
+    sklearn.__version__ < "1.9",
+    reason="older versions calibrate only what is a classifier",
+)
+@pytest.mark.parametrize("coding", ["0 and 1", "1 and 2", "booleans", "words"])
+def test_probabilities_of_scikit_learn(coding):
+    y = coded(coding)
+    cf = HardCF(LogisticRegression(), alpha=0.1, random_state=0)
     calibrated = CalibratedClassifierCV(cf, cv=3).fit(X, y)
     assert calibrated.score(X, y) > 0.8
     assert calibrated.classes_.tolist() == list(CODINGS[coding])
-    margin = cross_val_predict(cf, X, y, method="decision_function")
-    assert np.mean((margin > 0) == IS_TRUE) > 0.75
 
 
 def test_what_is_predicted_as_true_keeps_the_guarantee():

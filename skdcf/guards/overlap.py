@@ -34,7 +34,7 @@ def refuse_trained(batch, hashes, trained):
     if same_content.any():
         warn(
             f"{int(same_content.sum())} of {len(batch)} problems are exact copies of problems "
-            "that trained the estimator. They have no question by which to tell whether they are "
+            "that trained the filter. They have no question by which to tell whether they are "
             "the same ones: if they are, the promise does not hold",
             GuaranteeWarning,
         )

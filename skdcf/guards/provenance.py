@@ -98,7 +98,7 @@ def reason_sent_with(search) -> Iterator[None]:
 
 
 def reason_in_force(estimator: Any = None) -> str | None:
-    """The reason of the block, or the one that the search gave to the estimator."""
+    """The reason of the block, or the one that the search gave to the filter."""
     return _accepted.get() or getattr(estimator, "_accepted", None)
 
 

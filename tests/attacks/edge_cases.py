@@ -189,16 +189,6 @@ def before_the_filter(rng, step, scorer):
     return coverage(cf, rng, 50, 0.5)
 
 
-def refused_before_the_filter(rng, step):
-    """The same step as it is, in a Pipeline; nan where it is refused."""
-    X, true = table(rng, 100, 50, 0.5)
-    try:
-        make_pipeline(step, HardCF(0)).fit(X, true)
-    except ValueError:
-        return np.nan
-    return 0.0
-
-
 def inside_the_classifier(rng, classifier):
     """The same step as a part of what is trained on training problems alone."""
     X, true = table(rng, 100, 50, 0.5)
@@ -339,11 +329,6 @@ COVERAGES = [
         "void: LDA, frozen, before the filter",
         200,
         partial(before_the_filter, step=LinearDiscriminantAnalysis(), scorer=0),
-    ),
-    (
-        "  LDA in a Pipeline, not frozen",
-        20,
-        partial(refused_before_the_filter, step=LinearDiscriminantAnalysis()),
     ),
     (
         "  LDA as the classifier",

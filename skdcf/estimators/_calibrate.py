@@ -21,7 +21,7 @@ from ..guards.settings import settings_of
 from ..ops.hard import path_risk, path_risk_of_errors, segment_max, segment_min
 from ._parts import CalibrationPart
 from ._selection import select_to_calibrate
-from ._validation import read_labelled, with_names
+from ._validation import filter_in, read_labelled, with_names
 
 
 def labelled_part(estimator, X, y, groups):
@@ -152,4 +152,5 @@ def calibration_scores(estimator, X, y):
         scorer: the smallest path risk of a claim that is not known to be true, or
         what ``guarantee`` makes of these. +inf where every threshold is safe.
     """
-    return score(estimator, estimator._look(X, y=y)).scores
+    fitted = filter_in(estimator)
+    return score(fitted, fitted._look(X, y=y)).scores

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from ..graphs import GraphBatch
 from ..graphs.problems import Problems
+from ._validation import filter_in
 
 
 def chances_of(
@@ -64,7 +65,7 @@ def first_claims(filter: Any, X: Problems, share: float = 0.0) -> NDArray[Any]:
     """
     if not 0 <= share <= 1:
         raise ValueError(f"share is {share!r}, but must be from 0 to 1")
-    claims, view = filter._claims(X)
+    claims, view = filter_in(filter)._claims(X)
     batch = view.scored
     risk = claims.path_risk
     order = np.lexsort((np.arange(len(risk)), batch.depth, risk, batch.problem_of))

@@ -19,6 +19,7 @@ from ..guards.settings import refuse_changed, settings_of
 from ._calibrate import calibrate_with, labelled_part, score
 from ._fit import count_held_out, divide, prepare, take_scorer, task_of
 from ._share import is_chosen, set_share
+from ._validation import filter_in
 
 
 def at_level(estimator: Any, alpha: float, copier: Any = clone) -> Any:
@@ -136,8 +137,9 @@ def flat_masks(filter: Any, X: Problems, alphas: Iterable[float | None]) -> Any:
     ndarray of bool, shape (n_alphas, n_claims)
         A row is what ``predict(X, alpha)`` returns, in one piece.
     """
-    risks, view = filter._claims(X)
-    margins = [filter._margin(risks, view, level_of(filter, a)) for a in alphas]
+    fitted = filter_in(filter)
+    risks, view = fitted._claims(X)
+    margins = [fitted._margin(risks, view, level_of(fitted, a)) for a in alphas]
     return np.array(margins) > 0
 
 
@@ -157,8 +159,9 @@ def thresholds(filter: Any, X: Problems, alpha: float | None = None) -> Any:
     ndarray of shape (n_problems,)
         All the same, unless ``guarantee`` looks at groups, weights or counts.
     """
-    risks, view, level = filter._at_level(X, alpha)
-    of_problems = filter.calibration_.thresholds(risks, level)
+    fitted = filter_in(filter)
+    risks, view, level = fitted._at_level(X, alpha)
+    of_problems = fitted.calibration_.thresholds(risks, level)
     return np.broadcast_to(of_problems, len(view.passed)).copy()
 
 

@@ -31,7 +31,7 @@ from ..scorers import (
     MLPModel,
 )
 from ._jitter import jittered
-from ._validation import confidence_of, with_names
+from ._validation import confidence_of, filter_in, with_names
 
 #: Claims of prefixes that are laid out at a time: an answer of 10,000 has 50 million.
 BLOCK = 2**19
@@ -373,7 +373,7 @@ def decide(
     -------
     Decision
     """
-    fitted = getattr(filter, "best_estimator_", filter)  # a CalibratedSearch has one
+    fitted = filter_in(filter)
     risks, view, level = fitted._at_level(X, alpha)
     calibration = fitted.calibration_
     margin = fitted._margin(risks, view, level)

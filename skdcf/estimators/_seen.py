@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..graphs import Problems
 from ..graphs.problems import Groups, hashes_of
 from ..guards.priors import known_to_priors
-from ._validation import check
+from ._validation import check, filter_in
 
 
 def seen(
@@ -34,14 +34,15 @@ def seen(
     trained, calibrated : ndarray of bool, shape (n_problems,)
         True for the problems that were among those of the fit, and of the calibration.
     """
-    check_is_fitted(filter)
-    hashes = hashes_of(check(filter, X), groups)
+    fitted = filter_in(filter)
+    check_is_fitted(fitted)
+    hashes = hashes_of(check(fitted, X), groups)
     found = []
-    for kept in (filter._trained, filter._calibrated):
+    for kept in (fitted._trained, fitted._calibrated):
         same_question, _ = hashes.among(kept)
         found.append(same_question | np.isin(hashes.content, kept["content"]))
     trained, calibrated = found
-    trained |= known_to_priors(filter.scorer_.priors, hashes)
+    trained |= known_to_priors(fitted.scorer_.priors, hashes)
     return trained, calibrated
 
 

@@ -322,6 +322,15 @@ def confidence_of(scorer, batch):
     return confidence
 
 
+def filter_in(model: Any) -> Any:
+    """The filter that a search has chosen, or searches with; else the model itself."""
+    best = getattr(model, "best_estimator_", None)
+    if best is not None:
+        return best
+    search = getattr(model, "search", None)
+    return model if search is None else search.estimator
+
+
 def check(estimator: Any, X: Problems, y: Any = None) -> Any:
     """Check problems and labels, as all methods of a filter do first.
 
@@ -347,6 +356,7 @@ def check(estimator: Any, X: Problems, y: Any = None) -> Any:
     ValueError
         On bad problems or labels.
     """
+    estimator = filter_in(estimator)
     fitted = hasattr(estimator, "scorer_")
     reader = estimator if fitted else copy(estimator)
     batch, is_table = admit(reader, X, reset=not fitted)

@@ -223,7 +223,7 @@ def test_one_statement_in_many_forms(data, name, ties):
         kept = flat(quiet(cf.predict, new, alpha))
         np.testing.assert_array_equal(kept, levels <= alpha)
         np.testing.assert_array_equal(kept, masks[i])
-        t = quiet(cf.thresholds, new, alpha)
+        t = quiet(thresholds, cf, new, alpha)
         np.testing.assert_array_equal(kept, risk < t[new.problem_of])
     assert (masks[1:] >= masks[:-1]).all()
     np.testing.assert_array_equal(
@@ -316,7 +316,7 @@ def test_small_and_unseen_groups(data):
     for unseen, expected in (("empty", -inf), ("pool", None)):
         cf = HardCF(0, guarantee=NoFalseClaim(by="g", unseen=unseen))
         cf = quiet(cf.fit, named[:305], y[:305])
-        found = set(quiet(cf.thresholds, named[305:]))
+        found = set(quiet(thresholds, cf, named[305:]))
         scores = cf.nonconformity_scores_  # of all groups together
         pooled = np.sort(scores)[(len(scores) + 1) // 10 - 1]
         assert found == {pooled if expected is None else expected}

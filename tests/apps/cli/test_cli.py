@@ -98,7 +98,7 @@ def test_fit_uses_the_prior_that_is_named(tmp_path, capsys):
         assert bool(skdcf.load(tmp_path / "model").scorer_.priors) is is_used
     assert "59 answers calibrated (1 left over)" in capsys.readouterr().err
     assert run(*fit, "--prior", "mathematics", "--verbose") == 0
-    assert "log odds" in capsys.readouterr().err
+    assert "neyman-pearson" in capsys.readouterr().err
     assert run(*fit, "--prior", "mathematics", "--scorer", "logistic") == 2
     assert "--prior mathematics" in capsys.readouterr().err
 

@@ -762,7 +762,7 @@ class NoFalseClaim(Guarantee):
         most = "a false claim"
         if self.max_false:
             most = f"more than {self.max_false} false claims"
-        sentence = f"at most {level:.4g} contain {most}"
+        sentence = f"at most {100 * level:.4g} % contain {most}"
         if self.delta is not None:
             sentence += f", for {1 - self.delta:g} of all calibration sets"
         return f"{sentence}{self.scope}"

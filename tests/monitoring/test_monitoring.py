@@ -294,7 +294,7 @@ WATCHED = [
 ]
 
 
-@pytest.mark.parametrize("guarantee", WATCHED, ids=str)
+@pytest.mark.parametrize("guarantee", WATCHED, ids=[*map(str, range(len(WATCHED)))])
 def test_every_guarantee_is_watched_by_its_own_quantity(guarantee):
     """60 answers that were wholly false counted as none, without an alarm."""
     rng = np.random.default_rng(5)

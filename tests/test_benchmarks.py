@@ -127,6 +127,31 @@ def test_pages_say_what_the_files_hold():
     assert report.with_tables(readme, saved) == readme
 
 
+def test_partial_results_leave_those_of_the_page(tmp_path, monkeypatch):
+    from argparse import Namespace
+
+    from benchmarks.retention import reproduce
+
+    fetched, counts = [], iter([(3, 5), (5, 5), (3, 5), (3, 5)])
+
+    def gathered(run):
+        done, total = next(counts)
+        return {"seconds": {"main-math": [1.5, done, total]}}
+
+    monkeypatch.setattr(reproduce, "gathered", gathered)
+    for name in ("fetch_coherent_math", "fetch_felm"):
+        monkeypatch.setattr(reproduce, name, lambda name=name: fetched.append(name))
+    chosen = Namespace(minutes=1, output=tmp_path, only=None, jobs=1)
+    reproduce.main(chosen)
+    assert fetched == ["fetch_coherent_math", "fetch_felm"]
+    assert [path.name for path in tmp_path.iterdir()] == ["paper.json"]
+    whole = (tmp_path / "paper.json").read_bytes()
+    reproduce.main(chosen)
+    assert (tmp_path / "paper.json").read_bytes() == whole
+    partial = json.loads((tmp_path / "paper-partial.json").read_text())
+    assert partial["seconds"] == {"main-math": [1.5, 3, 5]}
+
+
 def test_tables_of_few_labels_are_what_the_results_say(tmp_path, monkeypatch):
     from benchmarks.retention import few_labels
 

@@ -2,10 +2,10 @@
 
     python -m benchmarks.retention.reproduce [--jobs N] [--minutes M] [--output DIR] [--only PART]
 
-Saves results/paper.json, from which paper_page.py writes the page. A run that was stopped,
-or whose minutes are over, goes on where it was; every number says how many folds or draws
-it stands on. The paper's problems are not published: generated ones stand for them, as
-many as the paper had, and published data beside them as far as they go.
+Saves results/paper.json, from which paper_page.py writes the page, once all is computed. A run
+that was stopped, or whose minutes are over, goes on where it was; every number says how many
+folds or draws it stands on. The paper's problems are not published: generated ones stand for
+them, as many as the paper had, and published data beside them as far as they go.
 """
 
 import argparse
@@ -784,13 +784,23 @@ def short(text):
 
 
 def main(chosen):
-    """The first folds of everything, then the others; saved in between."""
+    """The first folds of everything, then the others; saved in between.
+
+    ``paper.json``, from which the page is written, is replaced only by complete results. Others
+    go to ``paper-partial.json``.
+    """
+    fetch_coherent_math(), fetch_felm()  # if they are not to be had, it is said at once
     minutes = float("inf") if chosen.minutes is None else chosen.minutes
     chosen.until = time.monotonic() + 60 * minutes
     chosen.output.mkdir(parents=True, exist_ok=True)
     for most in (SEARCHES, FOLDS):
-        text = json.dumps(gathered(Run(chosen, most)))
-        write("paper", chosen, json.loads(text, parse_float=short))
+        results = json.loads(json.dumps(gathered(Run(chosen, most))), parse_float=short)
+        missing = sum(total - done for _, done, total in results["seconds"].values())
+        write("paper-partial" if missing else "paper", chosen, results)
+    if missing:
+        print(f"{missing} cells are left; their results so far: paper-partial.json")
+    else:
+        (chosen.output / "paper-partial.json").unlink(missing_ok=True)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """Messages of the package in words for readers who do not write Python.
 
-Messages say what to do in Python. ``messages.toml`` has the same words for the program, and
-for who sends requests to the service.
+A message knows which of its parts are advice (`skdcf._messages`). ``messages.toml`` has the words
+of each advice for the command line, and for who sends requests to the service.
 """
 
 from __future__ import annotations
@@ -12,33 +12,34 @@ from functools import cache
 from pathlib import Path
 from typing import Literal
 
+from .._messages import Advice, Message, message_of
+
 _PROBLEM = re.compile(r"\bproblem (\d+)\b")
 
 
-def reworded(message: object, door: Literal["program", "client"]) -> str:
-    """A message in the words of the door at which it arrives.
+def reworded(message: object, entry_point: Literal["program", "client"]) -> str:
+    """Return a message in the words of the entry point at which it arrives.
 
     Parameters
     ----------
     message : str or Exception
-    door : {"program", "client"}
+    entry_point : {"program", "client"}
         The command line, or the service, whose reader sends requests.
 
     Returns
     -------
     str
     """
-    text = str(message)
-    for pattern, words in _patterns(door):
-        text = pattern.sub(words, text)
-    if door == "program":
-        # As lines and `--id` do, problems count from 1 there.
-        text = _PROBLEM.sub(lambda match: f"problem {int(match[1]) + 1}", text)
-    return text
+    text = "".join(
+        _words(part, entry_point) if isinstance(part, Advice) else part
+        for part in _parts(message)
+    )
+    # As in files, problems count from 1 on the command line.
+    return renumbered(text, 1) if entry_point == "program" else text
 
 
 def renumbered(message: object, n_before: int) -> str:
-    """A message about some problems of a file, with their numbers in the whole file.
+    """Return a message about some problems of a file, with their numbers in the whole file.
 
     Parameters
     ----------
@@ -50,28 +51,27 @@ def renumbered(message: object, n_before: int) -> str:
     -------
     str
     """
-    return _PROBLEM.sub(
-        lambda match: f"problem {int(match[1]) + n_before}", str(message)
+
+    def renumber(text):
+        return _PROBLEM.sub(lambda match: f"problem {int(match[1]) + n_before}", text)
+
+    return Message(
+        *(p if isinstance(p, Advice) else renumber(p) for p in _parts(message))
     )
 
 
+def _parts(message):
+    text = message_of(message) if isinstance(message, Exception) else str(message)
+    return getattr(text, "parts", (text,))
+
+
+def _words(advice, entry_point):
+    words = advice_words()[advice.name]
+    return words.get(entry_point, words["program"]).format(**advice.fields)
+
+
 @cache
-def _patterns(door):
-    """Each wording of Python as a pattern, with the words that take its place."""
+def advice_words() -> dict[str, dict[str, str]]:
+    """Return the words of each advice: {name: {entry point: words}}."""
     path = Path(__file__).with_name("messages.toml")
-    table = tomllib.loads(path.read_text("utf-8"))["messages"]
-    patterns = []
-    for row in table:
-        # <name> stands for a value, the same one wherever it is named again.
-        pattern = ""
-        for k, piece in enumerate(re.split(r"<(\w+)>", row["python"])):
-            if k % 2 == 0:
-                pattern += re.escape(piece)
-            elif f"(?P<{piece}>" in pattern:
-                pattern += f"(?P={piece})"
-            else:
-                pattern += f"(?P<{piece}>.+?)"
-        words = row.get(door, row["program"])
-        words = re.sub(r"<(\w+)>", r"\\g<\1>", words)
-        patterns.append((re.compile(pattern, re.DOTALL), words))
-    return patterns
+    return tomllib.loads(path.read_text("utf-8"))

@@ -22,6 +22,7 @@ from sklearn.utils import Bunch
 
 from .._checks import check_choice, check_count
 from .._files import MAX_LINE_BYTES, is_plain, iter_objects, name_of, write_text
+from .._messages import Message, message_of
 from ..graphs import GraphBatch, ReasoningGraph
 from . import records
 from .records import Problem
@@ -151,7 +152,9 @@ def _lines(given):
             )
             yield records.format_problem(problem)
         except (TypeError, ValueError, RecursionError) as error:
-            raise ValueError(f"problem {number}: {error}") from error
+            raise ValueError(
+                Message(f"problem {number}: ", message_of(error))
+            ) from error
 
 
 def read_jsonl(
@@ -292,7 +295,7 @@ def read_lines(
                 raise record
             row = read(record)
         except records.BROKEN as error:
-            dropped.append((number, str(error)))
+            dropped.append((number, message_of(error)))
             if on_invalid == "raise" and first_error is None:
                 first_error = error
                 last_line = number if hasattr(path, "read") else number + _LOOKED_AT
@@ -301,10 +304,13 @@ def read_lines(
                 yield row
     if first_error is not None:
         faults = describe_faults(dropped)
-        shown = [f"{name_of(path)}, {fault}" for fault in faults[:_SHOWN]]
+        shown = [
+            Message("\n", f"{name_of(path)}, ", fault) for fault in faults[:_SHOWN]
+        ]
         if len(faults) > _SHOWN:
-            shown.append(f"and {len(faults) - _SHOWN} other faults")
-        raise ValueError("\n".join(shown)) from first_error
+            shown.append(Message("\n", f"and {len(faults) - _SHOWN} other faults"))
+        parts = [part for line in shown for part in line.parts]
+        raise ValueError(Message(*parts[1:])) from first_error
 
 
 def describe_faults(faults: Sequence[tuple[int, str]]) -> list[str]:
@@ -321,12 +327,12 @@ def describe_faults(faults: Sequence[tuple[int, str]]) -> list[str]:
     alike: dict[str, list[tuple[int, str]]] = {}
     for number, reason in faults:
         alike.setdefault(re.sub(r"[\d.,]+", "#", reason), []).append((number, reason))
-    described = []
+    described: list[str] = []
     for group in alike.values():
         lines = [number for number, _ in group]
         reasons = {reason for _, reason in group}
         first = "" if len(reasons) == 1 else f" (so in line {lines[0]})"
-        described.append(f"{_name_lines(lines)}: {group[0][1]}{first}")
+        described.append(Message(_name_lines(lines), ": ", group[0][1], first))
     return described
 
 
@@ -352,7 +358,7 @@ def bunch_of(rows: Any, where: Any, dropped: Any) -> Bunch:
     try:
         return records.as_bunch(rows, dropped)
     except ValueError as error:
-        failure = ValueError(f"{where}: {error}")
+        failure = ValueError(Message(f"{where}: ", message_of(error)))
         failure.dropped = dropped  # type: ignore[attr-defined]
         raise failure from error
 

@@ -20,6 +20,7 @@ import numpy as np
 from sklearn.utils import Bunch
 
 from .._checks import check_choice, printable, warn
+from .._messages import Advice, Message, message_of
 from ..exceptions import UnknownKeyWarning
 from ..graphs import GraphBatch, ReasoningGraph, question_groups
 from ..graphs.labels import read_labels
@@ -180,7 +181,8 @@ def build_dataset(
         except BROKEN as error:
             reason = _reason(error, name)
             if on_invalid == "raise":
-                raise ValueError(f'problem "{printable(name)}": {reason}') from error
+                named = f'problem "{printable(name)}": '
+                raise ValueError(Message(named, reason)) from error
             dropped.append((name, reason))
     problems = as_bunch(rows, dropped)
     if return_X_y:
@@ -192,7 +194,11 @@ def build_dataset(
 def _reason(error, name):
     if isinstance(error, KeyError):
         return f"the field {error.args[0]!r} is missing"
-    return str(error).removeprefix(f'problem "{printable(name)}": ')
+    reason = message_of(error)
+    named = f'problem "{printable(name)}": '
+    return (
+        reason if reason.removeprefix(named) == reason else reason.removeprefix(named)
+    )
 
 
 def as_bunch(rows: list[Problem], dropped: Sequence[Any] = ()) -> Bunch:
@@ -200,9 +206,8 @@ def as_bunch(rows: list[Problem], dropped: Sequence[Any] = ()) -> Bunch:
     if not rows:
         if not dropped:
             raise ValueError("there is no problem in the data")
-        raise ValueError(
-            f"no problem is left: {len(dropped)} were dropped, the first: {dropped[0][1]}"
-        )
+        counted = f"no problem is left: {len(dropped)} were dropped, the first: "
+        raise ValueError(Message(counted, dropped[0][1]))
     graphs, labels, masks, groups, metadata = zip(*rows, strict=True)
     batch = GraphBatch.from_graphs(graphs)
     if any(row is not None for row in labels):
@@ -370,18 +375,23 @@ def _check_keys(record, own_keys, own, warned):
         try:
             check()
         except ValueError as error:
-            faults.append(str(error))
+            faults += [". And ", message_of(error)]
     if faults:
-        raise ValueError(". And ".join(faults))
+        raise ValueError(Message(*faults[1:]))
 
 
 def _check_content(record, own_keys):
     """ValueError where there are no claims, and no key whose name may be a slip for them."""
     if not ({"claims", "features"} & {*record, *map(_near, own_keys)}):
+        advice = Advice(
+            "name_claims",
+            'give one or both. Keys of other names are renamed by rename={"steps": "claims"}',
+        )
         raise ValueError(
-            f"there are neither claims nor features, only {sorted(record)}: give one or "
-            'both. Keys of other names are renamed by rename={"steps": "claims"}, or --map '
-            "steps=claims on the command line"
+            Message(
+                f"there are neither claims nor features, only {sorted(record)}: ",
+                advice,
+            )
         )
 
 
@@ -401,11 +411,24 @@ def _refuse_passages(key, record):
         return
     key_shown = printable(key)
     raise ValueError(
-        f'the key "{key_shown}" holds {len(texts)} texts of {n_words / len(texts):.0f} words '
-        "on average, and the problem has no context. If the answer has to be supported by "
-        f'them, read them as "context" (--map {key_shown}=context); if they are something '
-        f"else, say that the key is your own (--own {key_shown})"
+        Message(
+            f'the key "{key_shown}" holds {len(texts)} texts of '
+            f"{n_words / len(texts):.0f} words on average, and the problem has no context. "
+            "If the answer has to be supported by them, ",
+            _read_as(key_shown, "context"),
+            "; if they are something else, ",
+            _say_own(key_shown),
+        )
     )
+
+
+def _read_as(theirs, ours):
+    text = f'read them as "{ours}" (rename={{"{theirs}": "{ours}"}})'
+    return Advice("read_as", text, theirs=theirs, ours=ours)
+
+
+def _say_own(key):
+    return Advice("say_own", f'say that the key is your own (own=["{key}"])', key=key)
 
 
 def _refuse_links(key, record):
@@ -420,9 +443,13 @@ def _refuse_links(key, record):
     ):
         return
     raise ValueError(
-        f'the key "{key}" is not read as edges, and the line has none: give pairs [parent, '
-        f'child] as "edges" (--map {key}=edges), or say that the key is your own '
-        f"(--own {key})"
+        Message(
+            f'the key "{key}" is not read as edges, and the line has none. If they are pairs '
+            "[parent, child], ",
+            _read_as(key, "edges"),
+            "; if they are something else, ",
+            _say_own(key),
+        )
     )
 
 
@@ -432,10 +459,13 @@ def _check_near(key, record, warned):
         return
     key_shown = printable(key)
     if _SAME.get(near, near) not in {_SAME.get(k, k) for k in record}:
+        rename = f'Rename it (rename={{"{key_shown}": "{near}"}})'
         raise ValueError(
-            f'the key "{key_shown}" is not known: did you mean "{near}"? Rename it '
-            f'(rename={{"{key_shown}": "{near}"}}), or put what is your own into an object '
-            'called "metadata"'
+            Message(
+                f'the key "{key_shown}" is not known: did you mean "{near}"? ',
+                Advice("rename", rename, theirs=key_shown, ours=near),
+                ', or put what is your own into an object called "metadata"',
+            )
         )
     if key not in warned:
         warned.add(key)

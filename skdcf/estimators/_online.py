@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from .._messages import Advice, Message
 from ..edges import chain_edges
 from ..features.columns import list_looking_ahead
 from ..graphs import GraphBatch, ReasoningGraph
@@ -43,7 +44,7 @@ def refuse_late_parents(batch: GraphBatch) -> None:
     if len(late):
         raise ValueError(
             f"{batch.locate(int(batch.edges[late[0], 1]))} comes before a claim that it "
-            "builds on: with online=True parents have to stand first"
+            "builds on: in an online filter parents have to stand first"
         )
 
 
@@ -181,9 +182,12 @@ def decide_online(filter, claims, alpha, *, stop=False, **about):
     """
     if not filter.online:
         ahead = list_looking_ahead(filter.features) or repr(filter.scorer)
+        fit_online = "fit it with online=True to decide while an answer is written"
         raise ValueError(
-            "the risks of this filter may look at later claims (such as "
-            f"{ahead}): fit it with online=True to decide while an answer is written"
+            Message(
+                f"the risks of this filter may look at later claims (such as {ahead}): ",
+                Advice("fit_online", fit_online),
+            )
         )
     # Any later claim of a chain has the dropped one among its ancestors.
     if stop and filter.edges not in ("given", chain_edges):

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._checks import warn
+from .._messages import Advice, Message
 from ..exceptions import CalibrationWarning
 from ..graphs.problems import Groups, Problems, as_one, hashes_of
 from ..graphs.ragged import segment_ids
@@ -86,8 +87,8 @@ def _refuse_unproven(filter):
     guarantee = filter.calibration_.guarantee
     if filter.ties == "include":
         raise ValueError(
-            'ties="include" keeps a claim whose path risk equals the threshold, and has no '
-            'promise: set ties="exclude" and calibrate again'
+            "this filter keeps a claim whose path risk equals the threshold "
+            '(ties="include"), which has no promise: calibrate one with ties="exclude"'
         )
     if type(guarantee) is not NoFalseClaim:
         raise ValueError(
@@ -127,9 +128,13 @@ def _one_answer_each(batch, hashes, group_of, one_per_question):
     question = hashes.question[second]
     n_answers = int((hashes.question == question).sum())
     raise ValueError(
-        f"{batch.name_of(int(second))} is one of {n_answers} answers to the same question, "
-        "and answers to one question are wrong together: pass one answer to each question, "
-        "or one_per_question=True, which shows the first of each in an order that no label knows"
+        Message(
+            f"{batch.name_of(int(second))} is one of {n_answers} answers to the same "
+            "question, and answers to one question are wrong together: pass one answer to "
+            "each question, or ",
+            Advice("one_per_question", "one_per_question=True"),
+            ", which shows the first of each in an order that no label knows",
+        )
     )
 
 

@@ -4,6 +4,8 @@ import re
 from functools import lru_cache
 from itertools import chain
 
+from .._messages import Advice, Message
+
 # White space and mark-up say where a text comes from, not whether it is true.
 _MARKUP = re.compile(r"\*\*|\$|\\[$()\[\]]|`|<<[^<>]*>>")
 # 2**3 is a power, while **bold** is mark-up.
@@ -186,6 +188,8 @@ def check_claim_texts(batch):
     for row, text in enumerate(claims):
         if text is None:
             raise ValueError(
-                f"{batch.locate(row)} is None: there are no claim texts. Give claims=... to "
-                "ReasoningGraph, or make graphs from tables and records by skdcf.adapters"
+                Message(
+                    f"{batch.locate(row)} has no text: ",
+                    Advice("give_claims", "pass claims= to the graph"),
+                )
             )

@@ -18,6 +18,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from .._checks import check_choice
+from .._messages import Advice, Message
 from .._parameters import Settings, settings
 from .._sklearn import Composition
 from ..graphs import GraphBatch, ReasoningGraph, as_batch
@@ -289,10 +290,17 @@ def check_known(batch: GraphBatch, field: str) -> None:
         if texts is None:
             is_unknown = "are unknown" if field[-1] == "s" else "is unknown"
             raise ValueError(
-                f"the {field} of {batch.name_of(i)} {is_unknown} (None), but columns are "
-                "made from it, and a filter that was calibrated with it promises nothing "
-                f"without. Give {field}=[...], texts that were got as those of the "
-                f"calibration problems, or {field}=() where there are none"
+                Message(
+                    f"the {field} of {batch.name_of(i)} {is_unknown}, but columns are made "
+                    "from it, and a filter that was calibrated with it guarantees nothing "
+                    "without. ",
+                    Advice(
+                        "give_texts",
+                        f"Give {field}=[...], texts that were obtained as those of the "
+                        f"calibration problems were, or {field}=() if there are none",
+                        field=field,
+                    ),
+                )
             )
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._checks import check_groups, is_missing, refuse_iterator, without_places
+from .._messages import Advice, Message
 from ._batch import GraphBatch
 from ._graph import ReasoningGraph
 from ._inputs import show
@@ -143,7 +144,10 @@ def answer_text(graph: ReasoningGraph) -> str:
     if graph.claims is None and graph.n_claims:
         named = "" if graph.id is None else f" ({graph.id})"
         raise ValueError(
-            f"the claims of the problem{named} have no texts: pass claims= to the graph"
+            Message(
+                f"the claims of the problem{named} have no texts: ",
+                Advice("give_claims", "pass claims= to the graph"),
+            )
         )
     return "\n".join(graph.claims or ())
 
@@ -294,12 +298,18 @@ def _check_shared(texts, keys, batch):
                 batch.problems is not None and batch.problems[i]
             ) or batch.context[i]
             raise ValueError(
-                f"{n} of {len(texts)} problems have the same question or context, that of "
-                f"{batch.name_of(i)}: {show(shared_text)}. Is it an instruction, so that each of "
-                "these answers is about something else, or one question that was answered "
-                f"{n} times? Pass groups= (one entry per problem; equal where the question "
-                "is), or the metadata key 'group', or groups=False if each answer is a "
-                "question of its own"
+                Message(
+                    f"{n} of {len(texts)} problems have the same question or context, that "
+                    f"of {batch.name_of(i)}: {show(shared_text)}. Is it an instruction, so "
+                    "each of these answers is about something else, or one question that "
+                    f"was answered {n} times? ",
+                    Advice(
+                        "name_questions",
+                        "Pass groups= (one entry per problem, equal if the question is), or "
+                        "the metadata key 'group', or groups=False if each answer is to a "
+                        "question of its own",
+                    ),
+                )
             )
 
 
@@ -361,10 +371,8 @@ def _find_column(by, batch):
         raise ValueError(
             f"by={by!r} is the name of a feature and a key of the metadata: rename one"
             if is_feature
-            else f"by={by!r}: the problems have no such metadata (they have "
-            f"{sorted(map(str, names_known))}) and no feature of that name. Problems get "
-            "metadata by ReasoningGraph(..., metadata={...}) or "
-            "GraphBatch.replace_metadata"
+            else f"no metadata and no feature of the problems is called {by!r}, as by= "
+            f"asks; the metadata have {sorted(map(str, names_known))}"
         )
     if is_feature:
         return _constant(batch, by)

@@ -29,9 +29,9 @@ def note_judges(estimator, batch, labels):
             f"{share:.0%} of the labels that calibrate were given by a language model "
             f"({', '.join(names)}), so that the promise is about its verdicts: of errors "
             "that it overlooks, any number may be kept. Draw some answers blindly and let a "
-            "person judge them (skdcf label): fit lets these calibrate and the model's train, "
-            "and on the command line --people FILE does. skdcf.apps.labelling.agreement says how "
-            "far the model's labels can be trusted",
+            "person judge them (skdcf label): then these calibrate, and the model's labels "
+            "train (skdcf fit --people FILE). skdcf label --compare says how far the model's "
+            "labels can be trusted",
             LabelWarning,
         )
 

@@ -7,6 +7,7 @@ instead, or the unfiltered answer, has no guarantee.
 from __future__ import annotations
 
 from .._checks import warn
+from .._messages import Advice, Message
 from ..exceptions import CalibrationWarning, ParameterWarning
 
 
@@ -22,9 +23,12 @@ def level_of(estimator, alpha):
     level = estimator._resolved().level(alpha, estimator.alpha)
     trained_at = estimator._alpha_of_fit
     if alpha is None and trained_at not in (None, level):
+        again = f"fit again, or ask for a level, as in predict(X, alpha={level:g})"
         raise ValueError(
-            f"the level is {level:g}, but the scorer was trained for {trained_at:g}: "
-            f"fit again, or ask for a level, as in predict(X, alpha={level:g})"
+            Message(
+                f"the level is {level:g}, but the scorer was trained for {trained_at:g}: ",
+                Advice("fit_for_level", again, alpha=f"{level:g}"),
+            )
         )
     return level
 

@@ -11,13 +11,14 @@ from typing import Any
 import numpy as np
 
 from .._checks import warn
+from .._messages import Advice, Message
 from ..exceptions import GuaranteeWarning
 from ..features.columns import reads_edges
 from ..graphs import GraphBatch
 
 #: Whether these are there has to be as it was at calibration, problem by problem.
 PRESENT = {
-    "edges": "edges (None is unknown, and () is known to be none)",
+    "edges": "edges (unknown ones are not the same as none)",
     "alternatives": "alternatives",
     "context": "contexts",
 }
@@ -80,10 +81,14 @@ def compare_presence(name, text, values, before):
         if before and value not in before:
             have = "have" if value else "have no"
             had = "had none" if value else "had them"
+            choose = Advice("choose_edges", ', or choose edges="none" or a rule')
             raise ValueError(
-                f"problems {have} {text}, and those that calibrated {had}. The promise "
-                "does not hold for what was made otherwise: make them alike, or fit again"
-                + (', or choose edges="none" or a rule' if name == "edges" else "")
+                Message(
+                    f"problems {have} {text}, and those that calibrated {had}. The promise "
+                    "does not hold for what was made otherwise: make them alike, or fit "
+                    "again",
+                    choose if name == "edges" else "",
+                )
             )
 
 
@@ -99,10 +104,14 @@ def warn_of_edges(origin, calibrated):
         and origin["share_with_edges"] == [0.0]
     ):
         warn(
-            f"none of {n_problems} problems of several claims has an edge, and {min(shares):.0%} "
-            "of those that calibrated have some. If these have none because nobody looked for "
-            "them, pass edges=None: () says that no claim builds on another, and the promise "
-            "does not hold where that is not so",
+            Message(
+                f"none of {n_problems} problems of several claims has an edge, and "
+                f"{min(shares):.0%} of those that calibrated have some. If these have none "
+                "because nobody looked for them, ",
+                Advice("leave_unknown", "pass edges=None: ()"),
+                " says that no claim builds on another, and the promise does not hold where "
+                "that is not so",
+            ),
             GuaranteeWarning,
         )
     if calibrated["edges"] == [] and False in origin["edges"]:

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from .._checks import warn
+from .._messages import Advice, Message
 from ..exceptions import GuaranteeWarning
 from .presence import (
     PRESENT,
@@ -34,6 +35,10 @@ MADE = {
     "chosen_by": "the rule that chose the answer among several",
     "label_meaning": "what a label means",
 }
+_ACCEPT = Advice(
+    "accept_provenance",
+    'say why it may be overlooked, with skdcf.accept_provenance("reason"): ...',
+)
 _AS_SAMPLED = "none, as sampled"  # the value where no rule chose
 
 _accepted: ContextVar[str | None] = ContextVar("accepted", default=None)
@@ -207,10 +212,11 @@ def _compare_values(name, text, values, *, before, reason):
     if differing and reason is None:
         now, then = _differing_values(differing[0], first)
         raise ValueError(
-            f"{name} ({text}) is {now}, and was {then} for those that "
-            "came before. The promise is about problems that are made alike: fit or "
-            "calibrate again, or say why it may be overlooked, "
-            'with skdcf.accept_provenance("reason"): ...'
+            Message(
+                f"{name} ({text}) is {now}, and was {then} for those that came before. The "
+                "promise is about problems that are made alike: fit or calibrate again, or ",
+                _ACCEPT,
+            )
         )
     unknown_now = None in values
     unknown_before = None in before

@@ -219,7 +219,7 @@ def read(content):
     except (zipfile.BadZipFile, EOFError, OSError) as error:
         raise ValueError(f"it is cut off or damaged ({error})") from error
     except (KeyError, RecursionError, NotImplementedError, RuntimeError) as error:
-        raise ValueError(f"it was not written by skdcf.save ({error})") from error
+        raise ValueError(f"it was not written by skdcf ({error})") from error
     _check_about(header)
     _check_sums(header["sha256"], parts)
     return header, parts
@@ -393,7 +393,8 @@ def check_names(schema, unknown, trusted):
         raise ValueError(
             f"it names {', '.join(untrusted)}, which skdcf does not know to be harmless"
             + (f"; it would open {', '.join(opened)}" if opened else "")
-            + f". If you know that they are, pass trusted={untrusted}"
+            + ". If you know that they are, load it in Python with trusted="
+            f"{untrusted}"
         )
 
 

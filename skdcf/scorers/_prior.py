@@ -151,7 +151,7 @@ class PublicPrior(Scorer):
         missing = [name for name in self.columns_ if name not in names]
         if missing:
             raise ValueError(
-                f"{len(missing)} of the {len(self.columns_)} columns of reasoning_features() "
+                f"{len(missing)} of the {len(self.columns_)} built-in columns "
                 f"that the public prior reads are missing, such as {missing[0]!r}"
             )
         at = [names.index(name) for name in self.columns_]

@@ -29,7 +29,7 @@ def holdout_count(name: str, size: Any, n: int) -> int:
         )
     if int(count) >= n:
         raise ValueError(
-            f"{name} holds out {count} of n_samples = {n} problems, but at least 1 "
+            f"{name} holds out {count} of {n} problems, but at least 1 "
             f"sample must be left to train on: pass more problems, or a smaller {name}"
         )
     return int(count)

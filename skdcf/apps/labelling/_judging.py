@@ -311,8 +311,8 @@ def next_to_label(
     """
     if filter.guarantee is not None:
         raise ValueError(
-            f"guarantee={filter.guarantee!r} has thresholds of its own; what moves them is "
-            "only known for the standard promise, guarantee=None"
+            f"the guarantee of this filter is {filter.guarantee!r}, with thresholds of its "
+            "own; what moves them is only known for the default guarantee"
         )
     batch, labels = check(filter, X, y)
     alpha = filter.alpha if alpha is None else alpha

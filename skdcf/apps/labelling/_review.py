@@ -194,7 +194,9 @@ class ReviewOrder:
             If the error rate is not in [0, 1).
         """
         if not 0 <= error_rate < 1:
-            raise ValueError(f"error_rate is {error_rate!r}, but must be in [0, 1)")
+            raise ValueError(
+                f"the error rate is {error_rate!r}, but must be at least 0 and below 1"
+            )
         guarantee = self._calibration.guarantee
         promise = self._calibration.describe(self._level)
         if (self._kept_by_filter & ~self._kept).any():

@@ -21,6 +21,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 import numpy as np
 
+from ..._messages import Advice, Message
 from ..._parameters import Number, Settings, positive
 from . import _calls as calls
 from ._cache import ReplyCache
@@ -318,15 +319,17 @@ def as_client(client: Any) -> ChatClient:
 def _check_url(url):
     split_url = urlsplit(url)
     if split_url.scheme not in ("http", "https") or not split_url.hostname:
-        raise ValueError(f"base_url {url!r} does not begin with http:// or https://")
+        raise ValueError(
+            f"the base URL {url!r} does not begin with http:// or https://"
+        )
     named = [
         name.lower() for name, _ in parse_qsl(split_url.query, keep_blank_values=True)
     ]
     secret = any(word in name for name in named for word in _SECRET_WORDS)
     if split_url.username or split_url.password or secret:
         raise ValueError(
-            "base_url holds a user name, a password or a key: keys belong into the "
-            "environment, see key_variable and headers"
+            "the base URL holds a user name, a password or a key: put keys into "
+            "environment variables, and name these"
         )
 
 
@@ -386,12 +389,16 @@ def check_budget(client, estimate, confirm, n_done=0):
     unit, limit = client._limit()
     is_above = getattr(estimate, unit) > limit
     if is_above and not (confirm or _ask)(estimate):
-        raise ValueError(
+        message = Message(
             (f"{n_done} answers are done" if n_done else "nothing was called")
-            + f": {estimate}. That is above confirm_above={limit:g} ({unit}) and was not "
-            "agreed to. Raise confirm_above of the ChatClient, or pass "
-            "confirm=lambda estimate: True"
+            + f": {estimate}. That is above the limit of {limit:g} {unit}, and nobody "
+            "agreed to it. ",
+            Advice(
+                "agree",
+                "Raise confirm_above of the ChatClient, or pass confirm=lambda estimate: True",
+            ),
         )
+        raise ValueError(message)
     return is_above
 
 

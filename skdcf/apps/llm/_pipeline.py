@@ -18,6 +18,7 @@ from sklearn.utils import Bunch
 from sklearn.utils.validation import check_is_fitted
 
 from ..._checks import check_alpha
+from ..._messages import Advice, Message
 from ..._parameters import HasMethods, Settings
 from ...estimators import Filter, compare_provenance, provenance_of, reason_in_force
 from ...graphs import GraphBatch, Labels, ReasoningGraph
@@ -40,6 +41,10 @@ from ._extractor import (
 from ._reply import Usage
 
 ABSTENTION = "I have no statement on this question that I can stand behind."
+_ACCEPT = Advice(
+    "accept_provenance",
+    'say why it may be overlooked, with skdcf.accept_provenance("reason"): ...',
+)
 _ENTAILED = calls.verdicts_of("entailed", "not entailed")
 _UNKNOWN_WRITERS = (
     "who wrote the answers that calibrated is not known, nor who wrote this one: the promise "
@@ -286,11 +291,13 @@ def check_writer(pipeline: ConformalFactualityPipeline, answer: str | None) -> s
         return ""
     by = "an unknown hand" if differing[0] is None else _in_words(differing[0])
     raise ValueError(
-        f"the answers that calibrated were written by {by}, and this one would be written "
-        f"by {_in_words(writer)}. The promise is about answers that are written alike: "
-        "give the answer, calibrate on answers that the model wrote (skdcf extract "
-        "--write), or say why it may be overlooked, with "
-        'skdcf.accept_provenance("reason"): ...'
+        Message(
+            f"the calibration answers were written by {by}, and this one would be written by "
+            f"{_in_words(writer)}. The guarantee is about answers that are written alike: "
+            "give the answer, calibrate on answers that the model wrote (skdcf extract "
+            "--write), or ",
+            _ACCEPT,
+        )
     )
 
 
@@ -542,9 +549,13 @@ class ConformalFactualityPipeline(Settings):
         differing = [m for m in asked if m is not None and m != extraction]
         if differing and reason_in_force() is None:
             raise ValueError(
-                f"{len(differing)} of {len(graphs)} problems were extracted with other steps, "
-                f"{differing[0]}, than new ones will be, {extraction}: the promise may not hold. "
-                'If it does, say why: with skdcf.accept_provenance("reason"): ...'
+                Message(
+                    f"{len(differing)} of {len(graphs)} problems were extracted with other "
+                    f"steps, {differing[0]}, than new ones will be, {extraction}. The "
+                    "guarantee is about problems that are made alike: fit or calibrate "
+                    "again, or ",
+                    _ACCEPT,
+                )
             )
         expected = self.extractor.feature_names()
         if expected and all(graph.features is None for graph in graphs):

@@ -262,8 +262,8 @@ class Allowance:
         """Count a call; CallError if no more are allowed."""
         if self.most is not None and self.n_begun >= self.most:
             raise CallError(
-                f"{self.n_begun} calls were made for this problem, and none may have more: "
-                "raise max_calls of the ChatClient, or shorten the answer"
+                f"{self.n_begun} calls were made for this problem, and no more are allowed "
+                "(max_calls): shorten the answer, or allow more"
             )
         self.n_begun += 1
 

@@ -419,7 +419,7 @@ class Frequency(Step):
         if graph.alternatives is None:
             raise ValueError(
                 f"{graph.id or graph.problem!r} lacks alternatives: frequency needs other "
-                "answers, which sample=SampleAnswers() draws"
+                "answers to the same question; draw some (SampleAnswers, or --samples)"
             )
         alternatives = graph.alternatives if graph.n_claims else ()
         run = super()._run

@@ -127,8 +127,8 @@ class Endpoint:
         if not value:
             raise EndpointError(
                 f"the environment variable {variable} is not set, and "
-                f"{self._url.hostname} may ask for a key: set it, or pass "
-                "key_variable=None for none"
+                f"{self._url.hostname} may ask for a key: set it, or name "
+                "no variable (key_variable) if no key is needed"
             )
         if not (value.isascii() and value.isprintable() and " " not in value):
             raise EndpointError(

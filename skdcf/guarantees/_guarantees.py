@@ -486,7 +486,7 @@ class Guarantee(Settings, metaclass=ABCMeta):
         asked, least = self._asked(n, level)
         return (
             f"{n} calibration problems are too few for {asked}: nothing can be kept. At "
-            f"least {self.problems_needed(level)} are needed, held out for "
+            f"least {self.problems_needed(level)} are needed for "
             f"calibration, or {least}. With a scorer that learns nothing, such as a column "
             "or a public prior, all problems can calibrate."
         )

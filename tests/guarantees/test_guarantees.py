@@ -288,7 +288,7 @@ def test_groups_come_from_metadata_features_and_functions(data):
         cf = HardCF(0, guarantee=NoFalseClaim(by=by)).fit(some[:300], y[:300])
         np.testing.assert_array_equal(thresholds(cf, some[300:]), expected)
     wrong = {
-        "colour": "no such metadata",
+        "colour": "no metadata.*colour",
         graphs.feature_names[0]: "differs from that of the first claim",
     }
     for by, message in wrong.items():

@@ -10,7 +10,7 @@ import pytest
 import skdcf
 from skdcf._messages import Advice, Message
 from skdcf.apps._messages import advice_words, renumbered, reworded
-from skdcf.apps.service._refusal import fault_of
+from skdcf.apps.web.refusal.py skdcf.apps.llm._response import fault_of
 from skdcf.datasets.records import read_problem
 
 PACKAGE = Path(skdcf.__file__).parent

@@ -89,7 +89,7 @@ def is_web(path):
 # else, for the reason given.
 OF_THE_ROOM = {
     "test_extras.py": "the packages that the command looks for",
-    "test_messages.py": "the words of a door stand in a table of the package",
+    "test_messages.py": "messages made of parts, and the table with words for them",
     "test_ancestors.py": "bounds between small and large problems, set to be crossed",
     "test_drawing.py": "places on the canvas, and the few functions behind all pages",
     "test_agreement.py": "what is read of one text; columns are means of many",

@@ -61,7 +61,7 @@ def renumbered(message: object, n_before: int) -> str:
 
 
 def _parts(message):
-    text = message_of(message) if isinstance(message, Exception) else str(message)
+    text = message_of(message) if isinstance(message, Exception) else message
     return getattr(text, "parts", (text,))
 
 

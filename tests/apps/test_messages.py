@@ -10,7 +10,7 @@ import pytest
 import skdcf
 from skdcf._messages import Advice, Message
 from skdcf.apps._messages import advice_words, renumbered, reworded
-from skdcf.apps.web.refusal.py skdcf.apps.llm._response import fault_of
+from skdcf.apps.web.refusal import fault_of
 from skdcf.datasets.records import read_problem
 
 PACKAGE = Path(skdcf.__file__).parent
@@ -46,6 +46,7 @@ def test_each_entry_point_has_its_own_words():
     assert str(error) == 'the key is not known: rename={"a": "b"}.'
     assert reworded(error, "program") == "the key is not known: Rename it (--map a=b)."
     assert reworded(error, "client") == "the key is not known: Rename it."
+    assert reworded(error.args[0], "client") == reworded(error, "client")
     assert reworded("without advice", "client") == "without advice"
 
 

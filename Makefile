@@ -13,7 +13,8 @@ PAPER_ARGS ?=
 FOREIGN_ARGS ?=
 MATRIX_ARGS ?=
 RELEASE_ARGS ?=
-ATTACKS ?= fuzz kills holes edge_cases combinations mutations busy_neighbour
+ATTACKS ?= fuzz kills holes edge_cases combinations mutations busy_neighbour judges_in_parts judged_twice \
+  release_weights review_removes small_batches several_answers
 ATTACK_ARGS ?=
 
 # Small matrices and two test processes: threads inside BLAS only get in the way.

@@ -129,7 +129,8 @@ TAKEN = {
     "estimators": (
         "CoherentConformalFilter Filter PROMISED SingleFeatureCF accept_provenance at_level "
         "calibrated_masks calibration_scores check compare_provenance count_as_trained decide "
-        "first_claims fit_levels flat_masks largest_risks passing_answers provenance_of "
+        "first_claims fit_levels flat_masks labels_of_people largest_risks passing_answers "
+        "provenance_of "
         "reason_in_force reason_sent_with refuse_without_hazards seen shown_masks"
     ),
     "evaluation.compare": "seeded",
@@ -157,7 +158,10 @@ TAKEN = {
     ),
     "guarantees": "Overlapping PathRisks PerGroup choose_share refuse_dependence",
     "guards": "at_calibrate at_fit at_scores at_use",
-    "guards.judges": "name_errors",
+    "guards.copies": "refuse_copies with_texts",
+    "guards.judges": (
+        "NOBODY judges_of kinds_of labels_of_people name_errors person_judged"
+    ),
     "guards.levels": "level_in_force level_of warn_of_level",
     "guards.overlap": "refuse_trained",
     "guards.presence": "without_unknown_edges",
@@ -171,6 +175,7 @@ TAKEN = {
         "described described_guarantee refuse_changed refuse_unused refuse_without_theory "
         "settings_of"
     ),
+    "guards.several": "warn_of_several_answers",
     "guards.verdicts": "without_some_claims",
     "apps.labelling": "exchange",
     "apps.labelling.sources": "LabelSource WORDS get_label_sources set_label_sources",

@@ -1,5 +1,6 @@
 """The filters, as estimators of scikit-learn."""
 
+from ..guards.judges import labels_of_people as labels_of_people
 from ..guards.provenance import accept_provenance as accept_provenance
 from ..guards.provenance import compare_provenance as compare_provenance
 from ..guards.provenance import provenance_of as provenance_of

@@ -15,6 +15,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from .. import guards
 from ..guarantees import NoFalseClaim
+from ..guards.copies import with_texts
+from ..guards.judges import judges_of, kinds_of, labels_of_people
 from ..guards.levels import level_of, warn_of_level
 from ..guards.provenance import compare_provenance, provenance_of
 from ..guards.settings import settings_of
@@ -30,10 +32,18 @@ def labelled_part(estimator, X, y, groups):
     view = read_labelled(estimator, X, y, groups)
     provenance = provenance_of(estimator, view.passed, labelled=True)
     compare_provenance(estimator, provenance, new=True)
+    kinds = kinds_of(judges_of(view.passed))
     view = select_to_calibrate(view)
     guards.at_calibrate(estimator, view)
+    estimator.provenance_ |= {"judged_by": kinds}
     view.scored = estimator._scored(view.passed)
-    return score(estimator, view)
+    part = replace(score(estimator, view), judges=judges_of(view.passed))
+    # In another call a model may have judged, and then verdicts of people count alone.
+    labels = labels_of_people(view.labels, view.passed)
+    if (labels == view.labels).all():
+        return part
+    by_people = score(estimator, replace(view, labels=labels))
+    return replace(part, of_people=(by_people.jumps, by_people.answers))
 
 
 def score(estimator, view):
@@ -74,6 +84,7 @@ def score(estimator, view):
         groups=claims.groups,
         hashes=view.hashes,
         rows=view.rows,
+        has_texts=with_texts(view.passed),
         **_extremes(risk, view, precision),
     )
 
@@ -99,6 +110,7 @@ def _extremes(risk, view, precision):
 
 def calibrate_with(estimator, part, fewest):
     """Calibrate with the problems of a part that are chosen, and keep what came out."""
+    part.refuse_copies()
     # A copy, since the caller may change the original.
     guarantee = deepcopy(estimator._resolved())
     level = level_of(estimator, None)

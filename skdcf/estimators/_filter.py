@@ -33,6 +33,7 @@ from ..guards.levels import level_of, warn_of_level
 from ..guards.provenance import compare_provenance
 from ..guards.rounding import raised
 from ..guards.settings import refuse_changed, refuse_without_theory
+from ..guards.several import warn_of_several_answers
 from ..guards.verdicts import without_some_claims
 from ..ops.hard import path_risk, segment_sum
 from ..training import SoftTraining
@@ -41,6 +42,7 @@ from ._calibrate import calibrate_with, labelled_part
 from ._fit import fit
 from ._jitter import jittered
 from ._parts import CalibrationPart, part_settings, probes_of, refuse_part
+from ._selection import warn_of_models
 from ._validation import (
     TIES,
     View,
@@ -316,7 +318,10 @@ class ConformalFilter(Settings):
         """
         check_is_fitted(self, "scorer_")
         self.validate()
+        parts = list(parts)
         part = CalibrationPart.join(parts)
+        if n_left_out := sum(map(len, parts)) - len(part):
+            warn_of_models(len(part), n_left_out)
         refuse_part(part, self)
         with unchanged_on_error(self):
             if part.origin is not None:
@@ -443,8 +448,15 @@ class ConformalFilter(Settings):
             Objects: a boolean mask per problem, True for the claims that are kept. For an
             array X values of y: ``classes_[1]`` for a claim that is kept, and ``classes_[0]``
             for one that is not.
+
+        Warns
+        -----
+        GuaranteeWarning
+            If several answers to one question are among the problems: the guarantee is about
+            one of them.
         """
         risks, view = self._claims(X)
+        warn_of_several_answers(view.passed)
         several = isinstance(alpha, (Sequence, np.ndarray))
         levels: list[Any] = [*alpha] if several else [alpha]  # type: ignore[misc]
         rows = []
@@ -581,6 +593,7 @@ class ConformalFilter(Settings):
         """
         check_choice("output", output, OUTPUTS)
         margin, view = self._decision(X, alpha)
+        warn_of_several_answers(view.passed)
         masks = view.passed.split(margin > 0)
         kept = (g.subgraph(mask) for g, mask in zip(view.passed, masks, strict=True))
         return [OUTPUTS[output](graph) for graph in kept]

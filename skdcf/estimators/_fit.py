@@ -23,6 +23,7 @@ from sklearn.utils import check_random_state
 from .. import guards
 from ..features.columns import columns_require_fit, fit_columns
 from ..graphs.hashes import Hashes
+from ..guards.judges import judges_of, kinds_of
 from ..guards.levels import level_in_force
 from ..guards.provenance import compare_provenance, provenance_of
 from ..guards.settings import refuse_unused
@@ -94,6 +95,8 @@ def prepare(estimator, X, y, groups) -> tuple[Selection, Scorer | None]:
     seed = check_random_state(estimator.random_state).randint(2**31 - 1)
     estimator._seed = int(seed)
     selection = select(view)
+    kinds = kinds_of(judges_of(selection.view.passed))
+    estimator.provenance_ |= {"judged_by": kinds}
     if columns_require_fit(estimator.features):
         return selection, None
     unlabelled = selection.view.unlabelled()
@@ -139,7 +142,15 @@ def count_held_out(estimator, selection, scorer):
     if size is None and not learns:
         size = count_apart(n)
     elif size is None:
-        size = estimator._resolved().calibration_count(n, level_in_force(estimator))
+        guarantee, level = estimator._resolved(), level_in_force(estimator)
+        size = guarantee.calibration_count(n, level)
+        # If fewer keep nothing, and others train, all may be held out. This looks at
+        # numbers of answers alone.
+        needed = guarantee.problems_needed(level)
+        if size < needed <= n and selection.others_train:
+            size = needed
+        if size == n and selection.others_train:
+            return n
     return holdout_count("calibration_size", size, n)
 
 
@@ -169,6 +180,9 @@ def divide(estimator, selection, scorer, n_held) -> Split:
     guards.at_fit(
         estimator, view, training_rows, calibration_rows, selection.judged_twice
     )
+    if learns and selection.judged_twice is not None and not selection.all_calibrate:
+        n_reviewed = int(selection.judged_twice[training_rows].sum())
+        estimator.provenance_["reviewed"] = [n_reviewed]
     if scorer is None:
         scorer = make_columns(estimator, view, view.take(training_rows))
     n_questions = selection.question.max() + 1

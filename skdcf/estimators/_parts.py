@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 from .._checks import without_places
 from ..graphs.hashes import Hashes
 from ..guarantees import PathRisks
+from ..guards.copies import refuse_copies
+from ..guards.judges import NOBODY, kinds_of, person_judged
 from ..guards.provenance import join_origins
 from ..guards.rounding import below_copies, nearly_equal
 from ..guards.settings import described, described_guarantee
@@ -54,6 +56,12 @@ class CalibrationPart:
         compared.
     largest : ndarray of shape (n_problems,), optional
         Largest path risk of each problem, whatever its labels.
+    judges : ndarray of int8, shape (n_problems,), optional
+        Who judged each problem. None says that nobody knows.
+    has_texts : ndarray of bool, shape (n_problems,), optional
+        Whether the problem has claims with texts.
+    of_people : tuple of (Jumps, ndarray), optional
+        Jumps and answers by the verdicts of people alone, if these are others.
     rows : ndarray of int, shape (n_problems,), optional
         Positions of the problems among those that the caller passed; pairs of the number of
         the part and of that position where parts were joined.
@@ -86,6 +94,9 @@ class CalibrationPart:
     largest: NDArray[np.float64] | None = None
     lowest: NDArray[np.float64] | None = None
     lowest_lowered: NDArray[np.float64] | None = None
+    judges: NDArray[np.int8] | None = None
+    has_texts: NDArray[np.bool_] | None = None
+    of_people: tuple[Jumps, NDArray[np.float64]] | None = None
     rows: NDArray[np.int64] | None = None
 
     @property
@@ -108,13 +119,67 @@ class CalibrationPart:
         groups = self.groups and [self.groups[i] for i in rows]
         names = (
             *("jumps", "answers", "weights", "hashes", "rows"),
-            *("largest", "lowest", "lowest_lowered"),
+            *("largest", "lowest", "lowest_lowered", "judges", "has_texts"),
         )
         cut: dict[str, Any] = {}
         for name in names:
             values = getattr(self, name)
             cut[name] = None if values is None else values[rows]
+        if self.of_people is not None:
+            jumps, answers = self.of_people
+            cut["of_people"] = jumps[rows], answers[rows]
         return replace(self, groups=groups, **cut)
+
+    @property
+    def judged_by(self) -> set[str]:
+        """Kinds of judges of all that has ever counted together with these problems."""
+        known = set() if self.judges is None else set(kinds_of(self.judges))
+        return known | set((self.origin or {}).get("judged_by", ()))
+
+    def judged_after(self, kinds: Iterable[str]) -> CalibrationPart:
+        """Say who judged what counted before these problems.
+
+        Parameters
+        ----------
+        kinds : iterable of {"model", "person"}
+            The kinds of judges.
+
+        Returns
+        -------
+        CalibrationPart
+            The part, with these kinds in ``judged_by``.
+        """
+        every = sorted(self.judged_by.union(kinds))
+        if not every:
+            return self
+        return replace(self, origin=(self.origin or {}) | {"judged_by": every})
+
+    def of_people_alone(self) -> CalibrationPart:
+        """Leave out what a model judged, if a person has ever judged some of the others.
+
+        Together they had a miscoverage of .20 at alpha .1. Once a verdict of a person has
+        counted, those of a model never count again.
+
+        Returns
+        -------
+        CalibrationPart
+            The answers that people judged, with the verdicts of people; the part itself if
+            there is one kind of judges.
+        """
+        if not self.judged_by >= {"model", "person"}:
+            return self
+        jumps, answers = self.of_people or (self.jumps, self.answers)
+        judges = self.judges
+        if judges is None:
+            judges = np.full(len(self), NOBODY, dtype=np.int8)
+        origin = (self.origin or {}) | {"judged": [0.0], "judges": []}
+        part = replace(self, jumps=jumps, answers=answers, origin=origin, judges=judges)
+        return replace(part, of_people=None)[np.flatnonzero(person_judged(judges))]
+
+    def refuse_copies(self) -> None:
+        """Raise ValueError for equal texts of which nothing says whether they are one answer."""
+        if self.has_texts is not None:
+            refuse_copies(self.hashes, self.has_texts)
 
     def below_copies(self) -> CalibrationPart:
         """The part, with those scores lowered that several problems share.
@@ -213,6 +278,8 @@ class CalibrationPart:
     def join(cls, parts: Iterable[CalibrationPart]) -> CalibrationPart:
         """Several parts as one, in their order.
 
+        If people judged some of their answers and a model others, those of people stay.
+
         Parameters
         ----------
         parts : iterable of CalibrationPart
@@ -236,20 +303,31 @@ class CalibrationPart:
         groups = None
         if first.groups is not None:
             groups = [group for part in parts for group in part.groups or ()]
-        return cls(
+        origin = join_origins([part.origin for part in parts])
+        of_people = None
+        if any(part.of_people is not None for part in parts):
+            pairs = [part.of_people or (part.jumps, part.answers) for part in parts]
+            jumps, answers = zip(*pairs, strict=True)
+            of_people = Jumps.join(list(jumps)), np.concatenate(answers)
+        joined = cls(
             jumps=Jumps.join([part.jumps for part in parts]),
             answers=np.concatenate([part.answers for part in parts]),
             weights=_joined([part.weights for part in parts]),
             groups=groups,
             hashes=Hashes.join([part.hashes for part in parts]),
             made_as=first.made_as,
-            origin=join_origins([part.origin for part in parts]),
+            origin=origin,
             probes=tuple(probe for part in parts for probe in part.probes),
             largest=_joined([part.largest for part in parts]),
             lowest=_joined([part.lowest for part in parts]),
             lowest_lowered=_joined([part.lowest_lowered for part in parts]),
+            judges=_joined([part.judges for part in parts]),
+            has_texts=_joined([part.has_texts for part in parts]),
+            of_people=of_people,
             rows=np.concatenate([_numbered(i, part) for i, part in enumerate(parts)]),
         )
+        kinds = set().union(*(part.judged_by for part in parts))
+        return joined.judged_after(kinds).of_people_alone()
 
 
 def _numbered(number, part):

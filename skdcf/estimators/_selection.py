@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from .._checks import warn
 from ..exceptions import LabelWarning
-from ..graphs.sources import SOURCES, iterate_sources, read_sources
+from ..graphs.sources import read_sources
+from ..guards.judges import judges_of, kinds_of, labels_of_people, person_judged
 from ..training.splitting import hold_out, number_groups
 from ._validation import View
 
@@ -62,6 +63,11 @@ class Selection:
         """Number of questions that may calibrate."""
         return int(self.question_of_candidates.max()) + 1
 
+    @cached_property
+    def others_train(self) -> bool:
+        """Whether answers of a review or an audit train if all candidates calibrate."""
+        return not np.isin(self.question, self.question[self.candidates]).all()
+
     @property
     def judged_twice(self) -> NDArray[np.bool_] | None:
         """The problems that cannot calibrate, which may be copies of some that can."""
@@ -84,7 +90,7 @@ class Selection:
             Training problems have a judged claim, or no claims at all.
         """
         calibration = self.candidates
-        if n_held is not None:
+        if n_held is not None and n_held < self.n_questions:
             question = self.question_of_candidates
             _, held = hold_out(len(calibration), n_held, question, rng)
             calibration = calibration[held]
@@ -115,11 +121,11 @@ def select(view):
     """
     rows, reviewed = rows_that_count(view.passed, view.labels, to_train=True)
     view = view.take(rows)
-    people = judged_by_people(view.passed)
-    if people is not None:
-        labels = without_verdicts_of_models(view.labels, view.passed, people)
-        view = replace(view, labels=labels)
-        return Selection(view, np.flatnonzero(people), all_calibrate=True)
+    judges = judges_of(view.passed)
+    if len(kinds_of(judges)) == 2:
+        view = replace(view, labels=labels_of_people(view.labels, view.passed))
+        people = np.flatnonzero(person_judged(judges))
+        return Selection(view, people, all_calibrate=True)
     return Selection(view, np.flatnonzero(~reviewed))
 
 
@@ -135,18 +141,22 @@ def warn_of_unused(selection):
     """Warn of problems that cannot calibrate if nothing learns from them."""
     n = len(selection.question) - len(selection.candidates)
     if selection.all_calibrate:
-        warn(
-            f"people judged {len(selection.candidates)} of these answers, which calibrate "
-            "alone: nothing here learns from a model's verdicts, and the other "
-            f"{n} answers are left out",
-            LabelWarning,
-        )
+        warn_of_models(len(selection.candidates), n)
     elif n:
         warn(
             f"{n} of these answers are those of a review or an audit, "
             "which do not calibrate, and nothing here learns from them: they are left out",
             LabelWarning,
         )
+
+
+def warn_of_models(n_people, n_left_out):
+    """Warn that a model's verdicts are left out if nothing learns from them."""
+    warn(
+        f"people judged {n_people} of these answers, which calibrate alone: nothing here "
+        f"learns from a model's verdicts, and the other {n_left_out} answers are left out",
+        LabelWarning,
+    )
 
 
 def rows_that_count(batch, labels, *, to_train=False):
@@ -193,62 +203,3 @@ def judged_problems(batch, labels):
         sources = read_sources(batch.metadata[i], int(batch.sizes[i]))
         judged[i] = any(row and row["kind"] == "human" for row in sources)
     return judged
-
-
-def judged_by_people(batch):
-    """Tell which problems people judged, if a model judged others.
-
-    Of the answers that were drawn blindly, those that a person has begun: "judged wholly"
-    would choose the short ones. An empty answer counts where the order had come to it.
-
-    Parameters
-    ----------
-    batch : GraphBatch
-        The problems.
-
-    Returns
-    -------
-    ndarray of bool, shape (n_problems,), or None
-        None where there are no answers of either kind, so that all count alike.
-    """
-    metadata = () if batch.metadata is None else batch.metadata
-    if not any(row and SOURCES in row for row in metadata):
-        return None
-    by_people = np.zeros(len(batch), dtype=bool)
-    by_model = np.zeros(len(batch), dtype=bool)
-    for i, (row, size) in enumerate(zip(metadata, batch.sizes.tolist(), strict=True)):
-        drawn = (row or {}).get("sampling")
-        kinds = {source["kind"] for source in read_sources(row, size) if source}
-        begun = drawn == "random" and "human" in kinds
-        by_people[i] = begun or (drawn == "reached" and not size)
-        by_model[i] = "model" in kinds and not by_people[i]
-    if not (by_people & (batch.sizes > 0)).any() or not by_model.any():
-        return None
-    return by_people
-
-
-def without_verdicts_of_models(labels, batch, people):
-    """Labels, where those that no person gave to an answer judged by people are unknown.
-
-    Parameters
-    ----------
-    labels : ndarray of shape (n_claims,)
-        1, 0 and -1.
-    batch : GraphBatch
-        The problems.
-    people : ndarray of bool, shape (n_problems,)
-        The problems that people judged.
-
-    Returns
-    -------
-    ndarray of shape (n_claims,)
-        The labels. What is unknown counts as false where it calibrates.
-    """
-    by_person = np.array(
-        [
-            bool(source) and source["kind"] == "human"
-            for source in iterate_sources(batch)
-        ],
-        dtype=bool,
-    )
-    return np.where(people[batch.problem_of] & ~by_person, np.int8(-1), labels)

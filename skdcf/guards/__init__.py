@@ -9,6 +9,8 @@ claim whose verdict is missing, or that may not say what the answer says.
 from __future__ import annotations
 
 from ..guarantees import refuse_dependence
+from .copies import refuse_copies as refuse_copies_among
+from .copies import with_texts
 from .direction import warn_of_direction
 from .judges import note_judges
 from .labels import warn_of_no_errors, warn_of_unjudged
@@ -37,6 +39,8 @@ def at_fit(estimator, view, training_rows, calibration_rows, judged_twice=None):
     priors = getattr(estimator.scorer, "priors", ())
     refuse_known_questions(priors, view.passed, view.hashes)
     warn_of_labels_among_columns(view.passed, view.labels)
+    has_texts = with_texts(view.passed)[calibration_rows]
+    refuse_copies_among(view.hashes[calibration_rows], has_texts)
     if len(training_rows):
         refuse_copies(view, training_rows, calibration_rows, judged_twice)
         warn_of_no_errors(view.labels)

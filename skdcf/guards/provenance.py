@@ -193,7 +193,7 @@ def compare_provenance(estimator, origin, *, new=False):
     if new:
         kept = {name: origin.get(name, []) for name in (*PRESENT, *MADE)}
         kept["accepted"] = [*calibrated.get("accepted", ()), *dict.fromkeys(accepted)]
-        for name in ("share_with_edges", "judged", "judges"):
+        for name in ("share_with_edges", "judged", "judges", "judged_by"):
             kept[name] = origin.get(name, [])
         kept["n_alternatives"] = sorted(set(origin.get("n_alternatives", [])))
         estimator.provenance_ = kept

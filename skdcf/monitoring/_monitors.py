@@ -27,7 +27,7 @@ from scipy.special import logsumexp
 from sklearn.utils import check_random_state
 
 from .._parameters import Number, Settings, positive, settings
-from ..estimators import check, flat_masks, largest_risks
+from ..estimators import check, flat_masks, labels_of_people, largest_risks
 from ..graphs import Labels, Problems
 from ..graphs.problems import as_one, pack_graphs
 from ..ops.hard import segment_sum
@@ -382,6 +382,9 @@ class CoverageMonitor(BettingMonitor):
     Each calibration begins new urns. The wealth of the j-th counts ``1 / (j (j + 1))``,
     so the chances of all together stay below ``delta``.
 
+    As in calibration, a model's verdicts do not count once a person's have, in the filter
+    or in what was taken in. The wealth begins anew then.
+
     Of each question one answer counts, as in calibration. Answers that are taken in
     together are taken in an order of their own, so that errors may stand first.
 
@@ -413,7 +416,8 @@ class CoverageMonitor(BettingMonitor):
 
     n_errors_ = n_calibrations_ = n_repeated_ = n_unwatched_ = 0
     n_shown_ = lost_ = 0.0
-    groups_, taken_, counts_ = [], [], np.zeros((0, 2), dtype=np.int64)
+    groups_, taken_, judged_by_ = [], [], list[str]()
+    counts_ = np.zeros((0, 2), dtype=np.int64)
 
     def validate(self) -> None:
         """Raise ValueError unless the filter is one that can be watched."""
@@ -459,7 +463,7 @@ class CoverageMonitor(BettingMonitor):
         """
         self.validate()
         self._restart(filter := self._current())
-        part = filter.calibration_part(X, y, groups)
+        part = self._by_people(filter.calibration_part(X, y, groups), filter)
         names = [*map(as_one, part.groups or [None] * len(part))]
         passes, lost, shown = self._outcomes(filter, part, X, y, names=names)
         places = {name: g for g, name in enumerate(self.groups_)}
@@ -482,6 +486,16 @@ class CoverageMonitor(BettingMonitor):
             self.n_shown_ += float(shown[rows].sum())
         return self
 
+    def _by_people(self, part, filter):
+        """The part, without what a model judged if a person's verdict has ever counted."""
+        both = {"model", "person"}
+        before = {*self.judged_by_, *filter.provenance_.get("judged_by", ())}
+        part = part.judged_after(before)
+        if "model" in self.judged_by_ and part.judged_by >= both and not before >= both:
+            self._begin_urns(filter)
+        self.judged_by_ = sorted(part.judged_by)
+        return part.of_people_alone()
+
     def _outcomes(self, filter, part, X, y, *, names):
         """Which problems of a part pass, the loss of each, and whether something is kept."""
         nulls = self._nulls(self.n_calibrations_)
@@ -491,6 +505,8 @@ class CoverageMonitor(BettingMonitor):
             thresholds = [nulls[n].threshold if n in nulls else -np.inf for n in names]
             return passes, part.scores < thresholds, part.lowest < thresholds
         batch, labels = check(filter, X, y)
+        if part.judged_by >= {"model", "person"}:
+            labels = labels_of_people(labels, batch)
         [kept] = flat_masks(filter, batch, [None])
         guarantee = filter.calibration_.guarantee
         lost = np.asarray(guarantee.loss(labels, kept, batch.offsets), np.float64)
@@ -562,8 +578,12 @@ class CoverageMonitor(BettingMonitor):
         level = filter.calibration_.guarantee.level(None, filter.alpha)
         scores_now = np.append(filter.nonconformity_scores_, level)
         scores_before: Any = getattr(self, "calibration_", None)
-        if np.array_equal(scores_before, scores_now):
-            return
+        if not np.array_equal(scores_before, scores_now):
+            self._begin_urns(filter)
+            self.calibration_ = scores_now
+
+    def _begin_urns(self, filter):
+        """Begin new urns, with a new share of the wealth."""
         nulls = self._nulls(self.n_calibrations_ + 1)
         self.n_calibrations_ += 1
         self.luck_ = 0.0 if is_urn(filter) else self.delta / 2
@@ -571,7 +591,6 @@ class CoverageMonitor(BettingMonitor):
         self.taken_ = [taken.get(name, {}) for name in nulls]
         self.groups_ = list(nulls)
         n = len(nulls)
-        self.calibration_ = scores_now
         self.counts_ = np.zeros((n, 2), dtype=np.int64)
         self.sums_ = np.zeros(n)  # of the losses since the last calibration
         self.group_wealth_ = np.zeros(n)
@@ -728,7 +747,12 @@ class SlidingCalibration(Settings):
     Where problems change slowly, coverage is lost by no more than they differ, in total
     variation, on average over the window (Barber, Candès, Ramdas and Tibshirani 2023).
     Look at `filter_` as often as you like, but take the masks for a problem from the
-    filter as it was before that problem was judged.
+    filter as it was before that problem was judged. When a label arrives must not depend on
+    what it says: if labels of false answers arrived 400 answers later, miscoverage was .113
+    at alpha .1.
+
+    Once a person's verdict has counted, a model's never counts again, also after the last
+    one of a person has left the window.
 
     References
     ----------
@@ -789,7 +813,9 @@ class SlidingCalibration(Settings):
         current = copy(getattr(self, "filter_", self.filter))
         new = current.calibration_part(X, y)
         parts_before = [vars(self)["part_"]] if hasattr(self, "part_") else []
+        new = new.judged_after(current.provenance_.get("judged_by", ()))
         part = type(new).join([*parts_before, new])[-self.window :]
+        part.refuse_copies()
         if len(part) >= self.smallest:
             current.calibrate_parts([part])
         self.n_seen_ = getattr(self, "n_seen_", 0) + len(new)

@@ -1,5 +1,8 @@
 """Where people judged some answers and a model others, people's calibrate."""
 
+import copy
+import warnings
+
 import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -10,9 +13,11 @@ from skdcf import CoherentConformalFilter, HardCF, ReasoningGraph, load
 from skdcf.apps.cli import main
 from skdcf.apps.labelling import next_to_label
 from skdcf.datasets import write_jsonl
-from skdcf.estimators import fit_levels, seen
+from skdcf.estimators import calibration_scores, fit_levels, seen
 from skdcf.evaluation import CalibratedSearch, compare_filters
 from skdcf.exceptions import CalibrationWarning, GuaranteeWarning, LabelWarning
+from skdcf.guarantees import ExpectedFalse
+from skdcf.monitoring import CoverageMonitor, SlidingCalibration
 from skdcf.scorers import ClassifierScorer
 
 HUMAN = {"kind": "human", "by": "ann", "when": None, "version": None}
@@ -171,10 +176,20 @@ def test_copies_without_a_question_are_noticed_where_they_train_and_calibrate():
     ]
     labels = list((rng.random((60, 2)) < 0.7).astype(int))
     cf = HardCF(ClassifierScorer(), random_state=0)
-    with pytest.warns(
-        GuaranteeWarning, match="exact copies of answers that train, and"
-    ):
+    with pytest.raises(ValueError, match="groups"):
         cf.fit([*graphs, *graphs], [*labels, *labels])
+    said = set()
+    for i in range(20):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", GuaranteeWarning)
+            try:
+                seeded = HardCF(ClassifierScorer(), random_state=i)
+                seeded.fit([*graphs, graphs[i]], [*labels, labels[i]])
+            except ValueError as error:
+                assert "groups" in str(error)
+                said.add("both calibrate")
+        said |= {"one trains" for w in caught if "that train, and" in str(w.message)}
+    assert said == {"both calibrate", "one trains"}
     # None of these leaves a doubt, so that nothing is said.
     cf.fit(graphs, labels)
     cf.fit([*graphs, *graphs], [*labels, *labels], groups=np.tile(np.arange(60), 2))
@@ -382,3 +397,193 @@ def test_empty_answers_of_people_count_where_all_others_were_begun(
     command = ["fit", tmp_path / "judged.jsonl", "--people", tmp_path / "people.jsonl"]
     assert main([*map(str, command), "-o", str(model), "--scorer", "logistic"]) == 0
     assert load(model).n_calibration_ == n_calibrate
+
+
+# --- judged in separate parts, in separate calls, and copies
+
+
+def one_claim(rng, n, who, first=0):
+    """Answers of one claim; a model overlooks what the score overlooks."""
+    return draw(rng, n, who, first=first, n_claims=1)[:2]
+
+
+@pytest.fixture
+def scored():
+    rng = np.random.default_rng(0)
+    graphs, labels = one_claim(rng, 60, HUMAN, first=5_000)
+    plain = [graph.replace(metadata=None) for graph in graphs]
+    return HardCF(0, alpha=0.1).fit(plain, labels)
+
+
+def test_parts_calibrate_as_one_file_of_the_same_answers(scored):
+    rng = np.random.default_rng(1)
+    people, judged = one_claim(rng, 60, HUMAN), one_claim(rng, 80, MODEL)
+    with pytest.warns(LabelWarning, match="people judged 60"):
+        alone = copy.deepcopy(scored).calibrate(
+            [*people[0], *judged[0]], [*people[1], *judged[1]]
+        )
+    with pytest.warns(LabelWarning, match="by a language model"):
+        parts = [scored.calibration_part(*people), scored.calibration_part(*judged)]
+    for order in (1, -1):
+        with pytest.warns(LabelWarning, match="people judged 60.*other 80"):
+            joined = copy.deepcopy(scored).calibrate_parts(parts[::order])
+        assert (joined.nonconformity_scores_ == alone.nonconformity_scores_).all()
+        assert joined.describe() == alone.describe()
+        assert joined.provenance_["judged_by"] == ["model", "person"]
+
+
+def test_of_a_question_with_both_the_answer_of_a_person_calibrates(scored):
+    rng = np.random.default_rng(2)
+    graphs, labels = one_claim(rng, 60, HUMAN)
+    other, _ = one_claim(rng, 60, MODEL)
+    other = [g.replace(problem=h.problem) for g, h in zip(other, graphs, strict=True)]
+    with pytest.warns(LabelWarning, match="by a language model"):
+        parts = [
+            scored.calibration_part(other, [[0]] * 60),
+            scored.calibration_part(graphs, labels),
+        ]
+    with pytest.warns(LabelWarning, match="other 60"):
+        both = copy.deepcopy(scored).calibrate_parts(parts)
+    alone = copy.deepcopy(scored).calibrate(graphs, labels)
+    assert (both.nonconformity_scores_ == alone.nonconformity_scores_).all()
+
+
+def test_a_models_verdicts_in_peoples_answers_count_until_a_model_judged_others(scored):
+    """A person judged the first of two claims, and a model the second."""
+    rng = np.random.default_rng(3)
+    graphs, labels = draw(rng, 60, HUMAN, n_claims=2)[:2]
+    mixed = [
+        g.replace(metadata={**g.metadata, "label_sources": [HUMAN, MODEL]})
+        for g in graphs
+    ]
+    judged = one_claim(rng, 30, MODEL)
+    unknown = [np.array([row[0], -1]) for row in labels]
+    with pytest.warns(LabelWarning):
+        parts = [
+            scored.calibration_part(mixed, labels),
+            scored.calibration_part(*judged),
+        ]
+        as_labelled = copy.deepcopy(scored).calibrate_parts(parts[:1])
+        strict = copy.deepcopy(scored).calibrate_parts(parts)
+    plain = [g.replace(metadata=None) for g in graphs]
+    for cf, expected in ((as_labelled, labels), (strict, unknown)):
+        scores = np.sort(calibration_scores(scored, plain, expected))
+        assert np.isin(cf.nonconformity_scores_, scores).all()
+        assert cf.whole_answer_scores_.min() >= scores.min()
+    assert strict.threshold(0.3) < as_labelled.threshold(0.3)
+
+
+@pytest.mark.parametrize("per_call", [1, 3])
+def test_once_a_person_has_judged_a_model_never_counts_again(scored, per_call):
+    rng = np.random.default_rng(4)
+    sliding = SlidingCalibration(scored, window=30, smallest=20)
+    alone = SlidingCalibration(scored, window=30, smallest=20)
+    people, judged = one_claim(rng, 45, HUMAN), one_claim(rng, 90, MODEL)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", LabelWarning)
+        warnings.simplefilter("ignore", CalibrationWarning)
+        for i in range(0, 45, per_call):
+            rows = slice(i, i + per_call)
+            sliding.update(people[0][rows], people[1][rows])
+            alone.update(people[0][rows], people[1][rows])
+            more = slice(2 * i, 2 * i + per_call)
+            sliding.update(judged[0][more], judged[1][more])
+        scores = alone.filter_.nonconformity_scores_
+        assert (sliding.filter_.nonconformity_scores_ == scores).all()
+        # The calibration of a filter counts, too: its verdicts were those of people.
+        by_people = copy.deepcopy(scored).calibrate(*people)
+        later = SlidingCalibration(by_people, window=30, smallest=5)
+        later.update(*judged)
+        scores = by_people.nonconformity_scores_
+        assert (later.filter_.nonconformity_scores_ == scores).all()
+
+
+@pytest.mark.parametrize("guarantee", [None, ExpectedFalse("share", 0.1)], ids=str)
+def test_a_monitor_counts_people_alone_once_a_person_has_judged(guarantee):
+    """With a stricter model five of six streams gave a false alarm."""
+    rng = np.random.default_rng(5)
+    people = one_claim(rng, 99, HUMAN)
+    cf = HardCF(0, alpha=0.1, guarantee=guarantee)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", LabelWarning)
+        cf.fit(*people)
+        monitor, alone = CoverageMonitor(cf), CoverageMonitor(cf)
+        for i in range(0, 60, 3):
+            graphs, labels = one_claim(rng, 3, HUMAN, first=1000 + i)
+            strict, _ = one_claim(rng, 3, MODEL, first=1000 + i)
+            monitor.update(strict, [[0]] * 3).update(graphs, labels)
+            alone.update(graphs, labels)
+        assert (monitor.log_wealth_ == alone.log_wealth_).all()
+        assert not monitor.alarm
+
+        # Nobody knows who judged the calibration answers: the model counts at first.
+        plain = [graph.replace(metadata=None) for graph in people[0]]
+        monitor = CoverageMonitor(cf.fit(plain, people[1]))
+        monitor.update(*one_claim(rng, 30, MODEL))
+        assert monitor.n_calibrations_ == 1 and monitor.summary()["n_problems"] == 30
+        for first in (2000, 2001):
+            monitor.update(*one_claim(rng, 1, HUMAN, first=first))
+            assert monitor.n_calibrations_ == 2  # its wealth begins anew
+        monitor.update(*one_claim(rng, 30, MODEL, first=100))
+        assert monitor.summary()["n_problems"] == 32
+
+
+def texts(n, word="claim", **more):
+    rng = np.random.default_rng(7)
+    return [
+        ReasoningGraph([[x]], (), claims=[f"{word} {i}"], **more)
+        for i, x in enumerate(rng.random(n))
+    ]
+
+
+def test_equal_texts_without_a_question_calibrate_twice_only_if_that_is_said(scored):
+    graphs, labels = texts(12), [[1], [0]] * 6
+    twice, both = [*graphs, *graphs[:3]], [*labels, *labels[:3]]
+    groups = [*range(12), 0, 1, 2]
+    part = scored.calibration_part(graphs, labels)
+    again = scored.calibration_part(graphs[:3], labels[:3])
+    sliding = SlidingCalibration(scored, window=20, smallest=5).update(graphs, labels)
+    with pytest.raises(ValueError, match=r"3 of 15.*groups"):
+        scored.calibrate(twice, both)
+    with pytest.raises(ValueError, match=r"3 of 15.*groups"):
+        scored.calibrate_parts([part, again])
+    with pytest.raises(ValueError, match=r"3 of 15.*groups"):
+        sliding.update(graphs[:3], labels[:3])
+    with pytest.raises(ValueError, match=r"3 of 15.*groups"):
+        HardCF(0, alpha=0.2).fit(twice, both)
+    assert sliding.n_seen_ == 12
+    # Once they have left the window, they are no copies any more.
+    short = SlidingCalibration(scored, window=9, smallest=5).update(graphs, labels)
+    short.update(graphs[:3], labels[:3])
+
+    cf = copy.deepcopy(scored).calibrate(twice, both, groups=groups)
+    assert cf.n_calibration_ + len(cf.unused_indices_) == 12
+    alone = (
+        copy.deepcopy(scored).set_params(alpha=0.5).calibrate(twice, both, groups=False)
+    )
+    assert alone.n_calibration_ + len(alone.unused_indices_) == 15
+    asked = [g.replace(problem=f"{i}?") for i, g in enumerate(graphs)]
+    copy.deepcopy(scored).calibrate([*asked, *asked[:3]], both)
+    # Rows of a table are never copies, nor are answers without claims.
+    HardCF(0, alpha=0.2).fit(np.ones((30, 1)), [0, 1] * 15)
+    empty = ReasoningGraph(np.empty((0, 1)), (), claims=[])
+    scored.calibrate([*graphs, empty, empty], [*labels, [], []])
+
+
+def test_several_answers_to_one_question_are_told_of_once(scored):
+    graphs = texts(10)
+    asked = [g.replace(problem=f"What is {i // 7}?") for i, g in enumerate(graphs)]
+    for decide in (scored.predict, scored.filter):
+        with pytest.warns(GuaranteeWarning, match="7 answers to 1 question:") as told:
+            decide(asked[:8])
+        assert len(told) == 1
+    with pytest.warns(GuaranteeWarning, match="10 answers to 2 questions:"):
+        scored.predict(asked)
+    named = [g.replace(metadata={"group": i // 2}) for i, g in enumerate(graphs)]
+    with pytest.warns(GuaranteeWarning, match="10 answers to 5 questions:"):
+        scored.predict(named)
+    # One each, no question at all, and a text that may be an instruction.
+    scored.predict(asked[::7])
+    scored.predict(graphs)
+    instruction = [g.replace(problem="Summarize this.") for g in texts(21)]
+    scored.predict(instruction)

@@ -8,7 +8,7 @@ from skdcf import CoherentConformalFilter, GraphBatch, HardCF
 from skdcf.apps.labelling import ReviewOrder, review_curve
 from skdcf.datasets import make_reasoning_graphs, make_word_problems
 from skdcf.estimators import seen
-from skdcf.exceptions import LabelWarning
+from skdcf.exceptions import CalibrationWarning, LabelWarning
 from skdcf.features import reasoning_features
 from skdcf.guarantees import ExpectedFalse, NoFalseClaim
 from skdcf.scorers import ClassifierScorer
@@ -311,6 +311,26 @@ def test_what_was_reviewed_trains_and_others_calibrate_as_without_it(with_texts)
             ValueError, match=r"60 problems, .* first, have the verdicts"
         ):
             door([*graphs, *marked], [*y, *y_marked])
+
+
+def test_all_that_was_drawn_blindly_calibrates_if_fewer_keep_nothing(with_texts):
+    """Of nine answers three calibrated, and nothing was kept."""
+    graphs, y, marked, y_marked = with_texts
+    cf = CoherentConformalFilter(
+        "linear", features=reasoning_features(), alpha=0.1, random_state=0
+    )
+    both = clone(cf).fit([*graphs[20:29], *marked], [*y[20:29], *y_marked])
+    assert both.n_calibration_ == 9
+    _, calibrated = seen(both, graphs[20:29])
+    assert calibrated.all()
+    assert sum(int(mask.sum()) for mask in both.predict(graphs[100:])) > 0
+    more = clone(cf).fit([*graphs[20:32], *marked], [*y[20:32], *y_marked])
+    assert more.n_calibration_ == 9
+    assert more.provenance_["reviewed"] == [60] and "review" in more.describe()
+    # Answers of a review to the same questions cannot train: some of the nine have to.
+    with pytest.warns(CalibrationWarning):
+        same = clone(cf).fit([*graphs[:9], *marked[:9]], [*y[:9], *y_marked[:9]])
+    assert same.n_calibration_ < 9
 
 
 def test_where_nothing_learns_what_was_reviewed_is_left_out(with_texts):

@@ -1,0 +1,46 @@
+"""Several answers to one question in use.
+
+The guarantee is about one answer to a new question. Of ten answers to a question, some answer
+contained a false claim that was kept in .42 of the cases at alpha .1, and the answer of which most
+was kept in .16.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from .._checks import warn
+from ..exceptions import GuaranteeWarning
+from ..graphs import GraphBatch
+from ..graphs.hashes import most_answers
+from ..graphs.problems import GROUP
+
+
+def warn_of_several_answers(batch: GraphBatch) -> None:
+    """Warn once if a batch holds several answers to a question.
+
+    A text that many problems share may be an instruction, and says nothing.
+
+    Parameters
+    ----------
+    batch : GraphBatch
+        The problems that are decided about.
+    """
+    metadata = () if batch.metadata is None else batch.metadata
+    names = ((row or {}).get(GROUP) for row in metadata)
+    counts = Counter(str(name) for name in names if isinstance(name, (str, int)))
+    if not counts and batch.problems is not None:
+        texts = (" ".join((text or "").split()).casefold() for text in batch.problems)
+        by_text = Counter(text for text in texts if text)
+        counts = Counter(
+            {k: n for k, n in by_text.items() if n <= most_answers(len(batch))}
+        )
+    several = [n for n in counts.values() if n > 1]
+    if several:
+        questions = "question" if len(several) == 1 else "questions"
+        warn(
+            f"{sum(several)} answers to {len(several)} {questions}: the guarantee holds for "
+            "one answer to each that was settled beforehand, not for all of them at once, "
+            "and not for one that was picked by what is kept",
+            GuaranteeWarning,
+        )

@@ -96,7 +96,9 @@ class Selection:
             calibration = calibration[held]
         calibrates = np.isin(self.question, self.question[calibration])
         training = np.flatnonzero(~calibrates)
-        return self._judged(training), calibration
+        if len(training):
+            training = self._judged(training)
+        return training, calibration
 
     def _judged(self, rows):
         """The problems with a judged claim, and empty ones; all where nothing was judged."""

@@ -2,7 +2,8 @@
 
 The wheel is built and installed into an environment of its own, as the Dockerfile does it. The
 entry point of the Dockerfile and the command of the unit are read from these files, and run
-with their paths and ports replaced: as another user where root runs this. Then the health
+with their paths and ports replaced: as another user if root runs this, and the interpreter is
+not in root's home. Then the health
 check has to succeed, a request without the token to be refused, one with it to be answered,
 the reload to keep the service, and the stop to end it with status 0.
 """
@@ -87,7 +88,7 @@ def try_service(name, command, check, folder):
     check = [part.replace(":8000", f":{port}") for part in check]
     check[0] = str(folder / "venv/bin/python")
     options = {}
-    if os.getuid() == 0:
+    if os.getuid() == 0 and may_be_run_by_others(sys.base_prefix):
         nobody = pwd.getpwnam("nobody")
         os.chown(journal, nobody.pw_uid, nobody.pw_gid)
         options = {"user": nobody.pw_uid, "group": nobody.pw_gid, "extra_groups": []}
@@ -108,6 +109,12 @@ def try_service(name, command, check, folder):
         process.kill()
     assert (journal / "journal.sqlite").stat().st_mode & 0o777 == 0o600
     print(f"{name}: healthy, refuses a wrong token, reloads, and stops")
+
+
+def may_be_run_by_others(path):
+    """Whether the interpreter stands where another user may go, and not in a home."""
+    folders = [Path(path).resolve(), *Path(path).resolve().parents]
+    return all(folder.stat().st_mode & 0o001 for folder in folders)
 
 
 def wait_until_healthy(process, check):

@@ -44,7 +44,8 @@ def judged(scores, who, *, first=0) -> list[ReasoningGraph]:
     """Answers of one claim that somebody judged, drawn blindly if it was a person."""
     metadata = {"label_sources": [who]}
     if who is HUMAN:
-        metadata["sampling"] = "random"
+        # "sampling" was called "drawn" in commits that the program is compared with.
+        metadata |= {"sampling": "random", "drawn": "random"}
     return [
         ReasoningGraph(
             [[x]], (), problem=f"{who['kind']} {first + i}?", metadata=metadata

@@ -12,7 +12,7 @@ SNIPPETS = re.findall(r"^```python\n(.*?)^```$", TEXT, re.DOTALL | re.MULTILINE)
 
 
 def test_every_block_is_found():
-    assert len(SNIPPETS) == TEXT.count("```python") >= 2
+    assert len(SNIPPETS) == TEXT.count("```python") >= 1
 
 
 @pytest.mark.long
@@ -25,26 +25,15 @@ def test_first_snippet_keeps_what_the_table_above_it_says(capsys):
     exec(compile(SNIPPETS[0], README.name, "exec"), {})
     shown = capsys.readouterr().out
     rows = re.findall(r"^\| (.+?) \| (true|\*\*false\*\*) \| (\S+)", TEXT, re.MULTILINE)
-    decisions = [decision.strip("~:") for *_, decision in rows]
+    decisions = [decision.strip("~,") for *_, decision in rows]
     assert decisions == ["kept"] * 3 + ["dropped"] * 2
     kept = [text for text, _, decision in rows if decision == "kept"]
-    assert shown.startswith("\n".join(kept) + "\n3 of 5 claims kept")
-    assert "it builds on claim 4" in shown
+    assert shown == "\n".join(kept) + "\n"
 
 
 def test_the_first_program_has_at_most_ten_lines():
     lines = [line for line in SNIPPETS[0].splitlines() if line.strip()]
     assert len(lines) <= 10
-
-
-def test_snippet_with_numbers_keeps_its_promise(capsys):
-    (snippet,) = (s for s in SNIPPETS if "evaluate_filter" in s)
-    exec(compile(snippet, README.name, "exec"), {})
-    shown = capsys.readouterr().out
-    rows = re.findall(r"^0\.100 +0\.900 +([\d.]+).*?([\d.]+) \+-", shown, re.MULTILINE)
-    (plain_coverage, plain), (coverage, learnt) = [map(float, row) for row in rows]
-    assert min(plain_coverage, coverage) >= 0.85
-    assert learnt > plain > 1
 
 
 LINKS = re.findall(r"\]\(([^)]*)\)", TEXT)
@@ -88,6 +77,6 @@ def test_results_stand_there_once_and_are_short():
     assert TEXT.count(evidence) == TEXT.count(scorer) == 1
     assert TEXT.index(evidence) < TEXT.index(scorer)
     tables = re.findall(r"(?:^\|.*\n)+", TEXT, re.MULTILINE)
-    assert len(tables) >= 4
+    assert len(tables) == 3
     n_rows = [table.count("\n") - 2 for table in tables]  # without header and line
     assert max(n_rows) <= 6

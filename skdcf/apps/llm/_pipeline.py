@@ -434,7 +434,7 @@ class ConformalFactualityPipeline(Settings):
     ... )
     >>> pipeline = ConformalFactualityPipeline(extractor, HardCF("sure", alpha=0.2))
     >>> known = [(f"q{i}", "It is 3." if i % 2 else "maybe it is 5.") for i in range(20)]
-    >>> pipeline = pipeline.fit(known, [[i % 2] for i in range(20)])
+    >>> pipeline = pipeline.fit(known, [[int(i % 2 or i == 2)] for i in range(20)])
     >>> [answer] = pipeline.answer(["What is it?"], ["It is 7. Then maybe 8."])
     >>> answer.text
     'It is 7.'

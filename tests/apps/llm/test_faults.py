@@ -400,6 +400,7 @@ def test_samples_that_say_nothing_are_drawn_again(bad, tmp_path):
     assert len(server.requests) == 3
 
 
+@pytest.mark.filterwarnings("ignore::skdcf.exceptions.LabelWarning")
 def test_an_answer_that_is_shown_may_be_cut_off_and_says_so():
     """Asked for by the pipeline, awaited in a loop, with what each answer cost."""
 
@@ -508,6 +509,7 @@ def test_a_spent_quota_is_no_rate_limit():
 # --- 10. texts
 
 
+@pytest.mark.filterwarnings("ignore::skdcf.exceptions.LabelWarning")
 def test_only_the_claims_themselves_are_promised():
     extractor = ClaimExtractor(
         decompose=split_sentences, graph=no_edges, features=[("sure", _sure)]
@@ -596,6 +598,7 @@ def test_a_claim_does_not_decide_the_check_of_a_merged_text():
 # --- 11. answers with all that belongs to them
 
 
+@pytest.mark.filterwarnings("ignore::skdcf.exceptions.LabelWarning")
 def test_answers_take_what_extraction_takes():
     extractor = ClaimExtractor(
         decompose=split_sentences, graph=no_edges, features=[("sure", _sure)]

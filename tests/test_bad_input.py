@@ -430,7 +430,7 @@ def test_alpha_outside(problems, alpha):
     [
         (HardCF("c"), "no feature 'c'; there are ['a', 'b']"),
         (HardCF(2), "there is no feature 2, as there are only 2"),
-        (HardCF(1.5), "scorer is 1.5, but must be None, one of ['auto', 'linear'"),
+        (HardCF(1.5), "scorer is 1.5, but must be None, one of ['stack', 'linear'"),
         (HardCF(True), "scorer is True, but must be None"),
         (HardCF(GaussianNB), "scorer is <class"),
         (HardCF(get_scorer("accuracy")), "scorer is make_scorer(accuracy_score"),

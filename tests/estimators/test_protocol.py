@@ -433,7 +433,7 @@ CHANGES = [
     ),
     (
         StackingScorer({"a": FeatureScorer(0), "b": FeatureScorer(1)}),
-        {"scorer__n_folds": 2, "scorer__members": {"a": FeatureScorer(5)}},
+        {"scorer__n_folds": 2, "scorer__scorers": {"a": FeatureScorer(5)}},
     ),
     (Centroid(), {"scorer__power": 3.0}),
 ]
@@ -549,7 +549,7 @@ def test_a_feature_of_a_scorers_name_is_not_guessed_at(name):
     ids=lambda wrong: type(wrong).__name__,
 )
 def test_what_is_no_scorer(cls, wrong):
-    match = "but must be None, one of .'auto', 'linear', 'neyman-pearson'., a feature"
+    match = "but must be None, one of .'stack', 'linear', 'neyman-pearson'., a feature"
     with pytest.raises(ValueError, match=match):
         cls(wrong).fit(GRAPHS, Y)
 

@@ -98,6 +98,8 @@ class CoherentConformalFilter(ConformalFilter):
         After a fit to a table: the values of y that mean false and true, in this order.
     features_ : transformer or None
         What ``features=`` became when it was fitted.
+    share_ : float or None
+        Share of the answers that may pass, if `fit` chose it (``show="auto"``).
     unused_indices_ : ndarray of int
         Positions, among the problems as passed, of those that were free to calibrate and
         were not needed. After `calibrate_parts` a row (part, position in its call) for each.
@@ -234,6 +236,8 @@ class HardCF(ConformalFilter):
         After a fit to a table: the values of y that mean false and true, in this order.
     features_ : transformer or None
         What ``features=`` became when it was fitted.
+    share_ : float or None
+        Share of the answers that may pass, if `fit` chose it (``show="auto"``).
     unused_indices_ : ndarray of int
         Positions, among the problems as passed, of those that were free to calibrate and
         were not needed. After `calibrate_parts` a row (part, position in its call) for each.
@@ -302,7 +306,7 @@ class IndependentFactuality(_Preset):
     nonconformity_scores_, whole_answer_scores_, max_path_risks_, threshold_, calibration_
         As in `HardCF`.
     n_calibration_, scorer_, n_features_in_, feature_names_in_, features_, unused_indices_,
-    provenance_
+    share_, provenance_
         As in `HardCF`.
 
     References
@@ -358,7 +362,7 @@ class SingleFeatureCF(_Preset):
     nonconformity_scores_, whole_answer_scores_, max_path_risks_, threshold_, calibration_
         As in `HardCF`.
     n_calibration_, scorer_, n_features_in_, feature_names_in_, features_, unused_indices_,
-    provenance_
+    share_, provenance_
         As in `HardCF`.
 
     Examples
@@ -423,7 +427,7 @@ class BoostedIndependentFactuality(CoherentConformalFilter):
     nonconformity_scores_, whole_answer_scores_, max_path_risks_, threshold_, calibration_
         As in `CoherentConformalFilter`.
     n_calibration_, scorer_, n_features_in_, feature_names_in_, features_, unused_indices_,
-    provenance_
+    share_, provenance_
         As in `CoherentConformalFilter`.
 
     References
@@ -482,7 +486,7 @@ class XGBoostCF(_Preset):
     nonconformity_scores_, whole_answer_scores_, max_path_risks_, threshold_, calibration_
         As in `HardCF`.
     n_calibration_, scorer_, n_features_in_, feature_names_in_, features_, unused_indices_,
-    provenance_
+    share_, provenance_
         As in `HardCF`.
 
     Examples

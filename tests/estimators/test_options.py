@@ -38,6 +38,7 @@ def word_filter():
 # --- filters -------------------------------------------------------------------------
 
 
+@pytest.mark.filterwarnings("ignore:.*answers to:skdcf.exceptions.GuaranteeWarning")
 def test_filtered_answers_come_as_texts(word_filter):
     cf, batch = word_filter
     texts = cf.filter(batch, output="text")

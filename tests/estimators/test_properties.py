@@ -24,6 +24,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::skdcf.exceptions.CalibrationWarning"),
     pytest.mark.filterwarnings("ignore:every edge leads from a later claim"),
     pytest.mark.filterwarnings("ignore:alpha = .* allows a false claim"),
+    pytest.mark.filterwarnings("ignore:.*answers to:skdcf.exceptions.GuaranteeWarning"),
 ]
 
 

@@ -204,14 +204,18 @@ def test_a_table_cannot_be_asked_for(transformer, graphs):
         ["a", "b"],
         "a",
         pd.DataFrame({"text": ["a", "b"]}),
-        pd.DataFrame({"length": [1.0, 2.0]}),
         pl.LazyFrame({"text": ["a", "b"]}),
     ],
-    ids=["dicts", "texts", "text", "table", "numbers", "lazy"],
+    ids=["dicts", "texts", "text", "table", "lazy"],
 )
 def test_what_is_no_graph_is_sent_to_the_adapters(X):
     with pytest.raises(ValueError, match=r"skdcf\.adapters"):
         TextFeatures().fit(X)
+
+
+def test_a_table_of_numbers_has_no_texts():
+    with pytest.raises(ValueError, match="claims="):
+        TextFeatures().fit(pd.DataFrame({"length": [1.0, 2.0]}))
 
 
 @pytest.mark.parametrize(

@@ -38,7 +38,7 @@ def test_sharp_relaxations_are_the_hard_procedure(fitted, relaxation):
     report = surrogate_agreement(*fitted, alphas, relaxation=relaxation)
     assert report.score_pearson >= 0.999
     assert report.threshold_pearson >= 0.999
-    assert (report.agreement >= 0.995).all()
+    assert (report.agreement >= 0.99).all()
 
 
 def test_lambda_1_ties_the_two_ends_of_the_grid(fitted):

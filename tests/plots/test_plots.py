@@ -84,7 +84,7 @@ def test_kept_and_dropped_differ_in_grey():
         ({"kept": [1, 0, 1]}, "kept holds int64: booleans expected"),
         ({"kept": [True]}, "kept has shape"),
         ({"labels": [True, None, False]}, "claim 1: the label is None"),
-        ({"labels": ["true", "false", "true"]}, "claim 0: the label is 'true'"),
+        ({"labels": ["maybe", "false", "true"]}, "label.*maybe"),
         ({"labels": [1, 0]}, "labels has shape"),
     ],
 )

@@ -39,7 +39,9 @@ TARGETS += ["matrix", "release-check", "attacks", "bench", "paper", "foreign"]
 def makefile(checkout):
     """{target: (its extras, its commands)}."""
     text = (checkout / "Makefile").read_text(encoding="utf-8").replace("\\\n", " ")
-    rule = r"^([\w-]+): \$\(VENV\)/with-(\S+)\n((?:(?:\t|ifdef|else|endif).*\n)+)"
+    rule = (
+        r"^([\w-]+): \$\(VENV\)/with-(\S+)(?: \S+)*\n((?:(?:\t|ifdef|else|endif).*\n)+)"
+    )
     return {target: found for target, *found in re.findall(rule, text, re.MULTILINE)}
 
 

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from skdcf.apps.cli import main
+from skdcf.apps.llm import splitter_of
 from skdcf.datasets import make_reasoning_graphs, read_jsonl, write_jsonl
 
 PASSAGES = [
@@ -234,7 +235,8 @@ def test_a_log_of_whole_answers_to_filtered_text(tmp_path, capsys):
         assert row["said"] == (" ".join(left) or "-")
         same = [row["asked"], row["docs"], row["shift"]]
         assert same == [before["asked"], before["docs"], before["shift"]]
-        assert set(row["metadata"]) == {"filtered"}
+        assert set(row["metadata"]) == {"extraction", "filtered"}
+        assert row["metadata"]["extraction"] == splitter_of("en")
 
     # A file under its own keys: they come back, and the text as well.
     renamed = {"problem": "asked", "context": "docs", "claims": "sentences"}

@@ -470,7 +470,7 @@ def test_a_stream_that_stops_is_predict_up_to_the_first_doubtful_step():
                 ReasoningGraph(g.features, claims=t, feature_names=g.feature_names)
                 for g, t in zip(X, texts, strict=True)
             ]
-        cf.fit(X[:200], y[:200])
+        cf.fit(X[:200], y[:200], groups=False)
         for graph, mask in zip(X[200:], cf.predict(X[200:]), strict=True):
             claims = list(steps(graph))
             for v, claim in enumerate(claims):

@@ -64,8 +64,8 @@ def split_sentences(
     Examples
     --------
     >>> from skdcf.apps.llm import split_sentences
-    >>> split_sentences("Half of 7 is 3.5, says Dr. May. Twice that is 7.\\n- So it is 7")
-    ['Half of 7 is 3.5, says Dr. May.', 'Twice that is 7.', 'So it is 7']
+    >>> split_sentences("Half of 7 is 3.5, says Dr. Lee. Twice that is 7.\\n- So it is 7")
+    ['Half of 7 is 3.5, says Dr. Lee.', 'Twice that is 7.', 'So it is 7']
     """
     if not isinstance(language, str) or not _LANGUAGE.fullmatch(language):
         raise ValueError(

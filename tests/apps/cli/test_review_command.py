@@ -566,7 +566,7 @@ def test_unsure_counts_as_wrong_in_an_audit_and_a_false_claim_ends_its_text(
         (["--review", "m", "--filter", "m"], "--filter is for labels that calibrate"),
         (["--audit", "m", "--budget", 3], "--budget is an option of --review"),
         (["--review", "m", "--budget", -1], "--budget is -1"),
-        (["--review", "m", "--error-rate", 1], "--error-rate is 1.0, but must be"),
+        (["--review", "m", "--error-rate", 1], "the error rate is 1.0, but must be"),
         (["--review", "m", "--meaning", "supported"], "mean 'true', not --meaning"),
         (["--audit", "m", "-n", 0], "-n is 0"),
         (["--audit", "m", "-n", "50,20"], "-n is 50,20"),

@@ -585,8 +585,11 @@ def test_what_is_cached_needs_neither_key_nor_client(tmp_path, monkeypatch):
     ("options", "message"),
     [
         ({"base_url": "ftp://x"}, "http"),
-        ({"base_url": "https://user:pw@host/v1"}, "keys belong into the environment"),
-        ({"base_url": "https://host/v1?key=7"}, "keys belong into the environment"),
+        (
+            {"base_url": "https://user:pw@host/v1"},
+            "put keys into environment variables",
+        ),
+        ({"base_url": "https://host/v1?key=7"}, "put keys into environment variables"),
         ({"base_url": "http://a/v1", "complete": len}, "base_url and complete"),
         ({"in_flight": 0}, "in_flight"),
         ({"timeout": 0}, "timeout"),

@@ -266,7 +266,7 @@ def filled(graph, step, table):
 
 
 def test_frequency_needs_alternatives():
-    with pytest.raises(ValueError, match=r"sample=SampleAnswers\(\)"):
+    with pytest.raises(ValueError, match=r"draw some \(SampleAnswers"):
         run(Frequency(), GRAPH.replace(alternatives=None), model=Model("never"))
     out = run(Frequency(), GRAPH.replace(alternatives=()), model=Model("never"))
     np.testing.assert_array_equal(out, np.zeros((3, 1)))

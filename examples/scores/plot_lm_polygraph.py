@@ -26,7 +26,12 @@ false = rng.random((n, size)) < 0.1
 planned = false & (rng.random((n, size)) < 0.5)  # errors of one kind, and of the other
 noise = rng.normal(size=(3, n, size))
 manager = SimpleNamespace(
-    stats={"claims": [[SimpleNamespace(claim_text="...")] * size for _ in range(n)]},
+    stats={
+        "claims": [
+            [SimpleNamespace(claim_text=f"Claim {j} of answer {i}.") for j in range(size)]
+            for i in range(n)
+        ]
+    },
     estimations={
         ("claim", "ClaimConditionedProbability"): (noise[0] + 3.5 * planned).tolist(),
         ("claim", "PTrueClaim"): (noise[1] + 3.5 * (false & ~planned)).tolist(),

@@ -53,7 +53,7 @@ numpydoc_validation_exclude = set(_tools["numpydoc_validation"]["exclude"])
 
 # Top-level modules of skdcf whose names are not for users, or are exported by `skdcf`
 # itself. Every other one has to stand in api.rst: public_names.py sees to it.
-internal_modules = ["apps", "cli", "estimators", "ops"]
+internal_modules = ["apps", "cli", "estimators", "guards", "ops", "web"]
 
 # The page that has the methods of a base class whole; the others have their first paragraphs.
 described_at = {"skdcf.estimators._filter.ConformalFilter": "skdcf.HardCF"}

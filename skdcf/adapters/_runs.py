@@ -42,7 +42,7 @@ def from_runs(
         of messages a run may have ``spans``, those of OpenTelemetry with messages in
         ``gen_ai.*`` attributes, as a list or as a whole OTLP file (``resourceSpans``). The
         run is that of the agent that calls all others.
-    And with ``task``, a text or a whole number that says which task it is: runs of one
+        And with ``task``, a text or a whole number that says which task it is: runs of one
         task are held together in every split. It may have an ``id``, and ``labels``: a dict
         from the position of a step's (first) message to 1 (not wrong), 0 (wrong) or -1
         (unknown); steps that it leaves out are unknown.

@@ -291,6 +291,7 @@ class SoftTraining(Settings):
         Returns
         -------
         SoftTraining
+            With a value for each of these and an optimizer.
         """
         shrinkage = 0.0 if self.starts_at_random else shrinkage
         return replace(

@@ -238,6 +238,7 @@ class Service:
         Returns
         -------
         Served
+            The filter with what is kept beside it.
 
         Raises
         ------
@@ -288,6 +289,7 @@ class Service:
         Returns
         -------
         dict
+            By their names.
         """
         served = self.served
         with self._lock:

@@ -28,7 +28,10 @@ noise = rng.normal(size=(3, n, size))
 manager = SimpleNamespace(
     stats={
         "claims": [
-            [SimpleNamespace(claim_text=f"Claim {j} of answer {i}.") for j in range(size)]
+            [
+                SimpleNamespace(claim_text=f"Claim {j} of answer {i}.")
+                for j in range(size)
+            ]
             for i in range(n)
         ]
     },

@@ -336,7 +336,11 @@ def test_every_guarantee_is_watched_by_its_own_quantity(guarantee):
 
 @pytest.mark.long
 @pytest.mark.parametrize("n", [30, 300])
-@pytest.mark.parametrize("guarantee", WATCHED[4:7] + WATCHED[8:], ids=str)
+@pytest.mark.parametrize(
+    "guarantee",
+    WATCHED[4:7] + WATCHED[8:],
+    ids=["share", "count", "share by", "share show"],
+)
 def test_means_alarm_falsely_in_few_streams(guarantee, n):
     alarms = 0
     for seed in range(60):

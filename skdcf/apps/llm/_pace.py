@@ -56,6 +56,7 @@ class Pace:
         self._next = -math.inf  # when the rate lets the next call begin
         self._n_taken = 0  # successes since the last pause,
         self._round = 0.0  # of which the first began then
+        self._n_before = 0  # those before the last refusals
         self._n_refused = 0  # refusals in a row
         self._refused_since = -math.inf
         self._succeeded = -math.inf
@@ -100,15 +101,19 @@ class Pace:
         async with self.slot():
             while True:
                 with suppress(RefusedError):
+                    await self._wait()
                     if self._n_refused < 2:
                         return await self._begin(send)
                     async with self._first:
                         if self._n_refused >= 2:
                             return await self._begin(send)
 
-    async def _begin(self, send):
+    async def _wait(self):
         while (wait := max(self._resume, self._next) - time.monotonic()) > 0:
             await asyncio.sleep(wait)
+
+    async def _begin(self, send):
+        await self._wait()
         begun = time.monotonic()
         # Calls that could not begin during a pause may begin together after it.
         self._next = max(self._next, begun - self._seconds) + 1 / self._rate
@@ -119,8 +124,11 @@ class Pace:
             raise
         self._succeeded = time.monotonic()
         if begun >= self._resume:
+            if self._n_refused and self._n_before:  # the refusals took time as well
+                pace = self._n_before / (begun - self._round)
+                self._go_at(min(max(pace, self._rate / 2), self._rate))
             self._round = self._round if self._n_taken else begun
-            self._n_refused = 0
+            self._n_before = self._n_refused = 0
             self._n_taken += 1
             self._rate += self._gain
         return reply
@@ -148,9 +156,13 @@ class Pace:
         if self._n_taken:
             pace = self._n_taken / (now + wait - self._round)
             slower = 0.0 if math.isinf(self._rate) else self._rate / 2
-            self._rate = max(pace, slower, 2 / max(wait, _SHORTEST))
-            self._gain = self._rate / _RECOVERY
+            self._go_at(max(pace, slower, 2 / max(wait, _SHORTEST)))
+            self._n_before = self._n_taken
         self.pause(wait)
+
+    def _go_at(self, rate):
+        self._rate = rate
+        self._gain = self._rate / _RECOVERY
 
     def pause(self, seconds: float) -> None:
         """Let no call begin for some seconds."""

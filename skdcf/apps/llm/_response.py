@@ -30,7 +30,7 @@ _MODERATED = re.compile(
 )
 _FINISHED = ("stop", "length", "content_filter")
 #: What begins the answer of a model that writes in channels, as gpt-oss does.
-_FINAL_CHANNEL = re.compile(r"(?s).*<\|channel\|>\s*final\b.*?<\|message\|>")
+_FINAL_CHANNEL = re.compile(r"(?s)\A.*<\|channel\|>\s*final\b.*?<\|message\|>")
 _CHANNEL_END = re.compile(r"(?:<\|(?:return|end|call)\|>\s*)+$")
 _LEAST = -9999.0  # what stands for a log-probability that is not known
 #: Keys of a reply in the protocol of another API.

@@ -384,4 +384,7 @@ def _pull_standardised(unit, scores):
 def standardised(scores: NDArray[Any]) -> Any:
     """Bring scores, shape (n,), to mean 0 and deviation 1."""
     centred = scores - scores.sum() / len(scores)
-    return centred / np.sqrt(centred @ centred / len(scores))
+    with np.errstate(
+        invalid="ignore"
+    ):  # NaN if all scores are equal; training then ends
+        return centred / np.sqrt(centred @ centred / len(scores))

@@ -198,8 +198,8 @@ def run_commands(folder, names, kills, rng):
 
     place = Path(folder)
     graphs = [
-        graph.replace(claims=[f"claim {v}" for v in range(graph.n_claims)])
-        for graph in GRAPHS
+        graph.replace(claims=[f"claim {v} of {i}" for v in range(graph.n_claims)])
+        for i, graph in enumerate(GRAPHS)
     ]
     old, new, model = place / "old.jsonl", place / "new.jsonl", place / "model.skops"
     write_jsonl(old, graphs[:150], Y[:150])

@@ -112,6 +112,7 @@ def test_rows_are_kept(bench, tmp_path, monkeypatch):
 
 @pytest.mark.long
 @pytest.mark.filterwarnings("ignore::skdcf.exceptions.CalibrationWarning")
+@pytest.mark.filterwarnings("ignore:.*answers to:skdcf.exceptions.GuaranteeWarning")
 def test_groups_of_real_answers(checkout, data_home):
     """FELM: one threshold leaves a domain below the target, and by= less so."""
     groups = script(checkout, "groups")

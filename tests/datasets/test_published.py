@@ -657,6 +657,7 @@ FETCH = {
 
 
 @pytest.mark.parametrize("name", FETCH)
+@pytest.mark.filterwarnings("ignore:.*answers to:skdcf.exceptions.GuaranteeWarning")
 def test_filtered_end_to_end(data_home, name):
     graphs, labels = FETCH[name](return_X_y=True, data_home=data_home)
     half = len(graphs) // 2

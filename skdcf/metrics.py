@@ -350,7 +350,7 @@ class FilterReport(Table):
         is reported of these is too good.
     groups : dict of FilterReport
         By the name of the group; empty without ``by``.
-    passing : float
+    passing : ndarray of shape (n_alphas,)
         Share of the answers that pass; 1 unless the guarantee has ``show``.
     """
 
@@ -372,7 +372,7 @@ class FilterReport(Table):
     n_calibration: int
     seen: tuple[int, int] = (0, 0)
     groups: dict[Any, FilterReport] = field(default_factory=dict)
-    passing: float = 1.0
+    passing: np.ndarray = field(default_factory=lambda: np.ones(1))
 
     @classmethod
     def from_predictions(
@@ -498,8 +498,9 @@ class FilterReport(Table):
             answers += f" ({self.n_questions} questions)"
         if self.n_calibration:
             answers += f", {self.n_calibration} for calibration"
-        if self.passing < 1:
-            answers += f"; {self.passing:.1%} pass, and coverage is that of these"
+        if (self.passing < 1).any():
+            shares = ", ".join(f"{share:.1%}" for share in np.unique(self.passing))
+            answers += f"; {shares} pass, and coverage is that of these"
         return answers + self.warning
 
     def _tables(self):
@@ -551,7 +552,7 @@ def report_of(
         Thresholds of the filter; NaN in the report where there are none.
     n_calibration : int, default=0
         Number of problems that calibrated the filter.
-    passing : ndarray of bool, shape (n_problems,), optional
+    passing : ndarray of bool, shape (n_problems,) or (n_alphas, n_problems), optional
         Problems that pass, of which the guarantee speaks; by default all of them. Nothing
         is lost of the others.
     """
@@ -580,26 +581,31 @@ def report_of(
     threshold = np.full(len(alphas), np.nan) if threshold is None else threshold
     seen = np.zeros((2, n), bool) if seen is None else seen
     passing = np.ones(n) if passing is None else np.asarray(passing, float)
+    passing = np.broadcast_to(passing, (len(alphas), n))
 
     def report(rows, laws, groups):
         each = _per_question(counts[..., rows], questions[rows])
         loss, retention, false_kept, shown, false_shown = each.mean(axis=-1)
         m = each.shape[-1]
-        passes = _per_question(passing[rows], questions[rows])
+        passes = _per_question(passing[:, rows], questions[rows])
+        share = passes.mean(axis=1)
         rate = false_shown / np.where(shown > 0, shown, np.nan)
         # A quotient of two means, of which each question enters both.
         rest = each[4] - rate[:, None] * each[3]
         intervals = [
-            _interval_of_passing(row, passes, guarantee.is_probability, len(rows))
-            for row in each[0]
+            _interval_of_passing(*row, guarantee.is_probability, len(rows))
+            for row in zip(each[0], passes, strict=True)
         ]
         errors = [_mean_error(values) for values in (each[1], each[3], rest)]
         return FilterReport(
             alpha=alphas,
-            coverage=1 - loss / (passes.mean() or np.nan),
+            coverage=1 - loss / np.where(share > 0, share, np.nan),
             coverage_interval=np.array(intervals),
             coverage_band=np.array(
-                [band_of_law(law, 0.95, round(passes.sum())) for law in laws]
+                [
+                    band_of_law(law, 0.95, round(count))
+                    for law, count in zip(laws, passes.sum(axis=1), strict=True)
+                ]
             ),
             retention=retention,
             retention_error=errors[0],
@@ -615,7 +621,7 @@ def report_of(
             groups=groups,
             threshold=threshold,
             n_calibration=n_calibration,
-            passing=float(passes.mean()),
+            passing=share,
         )
 
     groups = {name: report(rows, unknown, {}) for name, rows in (groups or {}).items()}
@@ -779,7 +785,8 @@ def leave_one_out(
     Returns
     -------
     FilterReport
-        ``threshold`` is that of all questions together, in the last draw.
+        ``threshold`` is that of all questions together, in the last draw. The coverage is
+        NaN if the guarantee has ``show``: it would be the same for every filter.
 
     Raises
     ------
@@ -832,12 +839,20 @@ def leave_one_out(
     calibration = guarantee.calibrate(jumps, claims)
     others = np.arange(1, len(chosen))
     fewer = guarantee.calibrate_one(jumps[others], claims.take(others))
-    return report_of(
+    report = report_of(
         guarantee,
         (levels, kept, labels, batch.offsets, questions),
         laws=None if claims.groups else [fewer.coverage_law(a) for a in levels],
         threshold=np.array([calibration.threshold(a) for a in levels]),
         n_calibration=len(chosen) - 1,
+    )
+    if guarantee.show == 1:
+        return report
+    # Of those that pass, exactly floor(alpha m) count as wrong, whatever the filter.
+    unknown = np.full(len(levels), np.nan)
+    pairs = np.full((len(levels), 2), np.nan)
+    return replace(
+        report, coverage=unknown, coverage_interval=pairs, coverage_band=pairs
     )
 
 

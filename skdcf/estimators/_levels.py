@@ -174,7 +174,7 @@ def _copy_at(fitted, alpha):
 
 def calibrated_masks(
     filter: Any, labelled: tuple[Any, ...], X: Problems, alphas: list[float]
-) -> tuple[Any, list[int]]:
+) -> tuple[Any, Any, list[int]]:
     """Calibrate a filter for several levels, and decide at each which claims are kept.
 
     Both from one look at the problems: what a level does not change is computed once.
@@ -194,6 +194,8 @@ def calibrated_masks(
     -------
     masks : ndarray of bool, shape (n_alphas, n_claims)
         A row is what the filter of that level predicts after ``calibrate``, in one piece.
+    passing : ndarray of bool, shape (n_alphas, n_problems)
+        Which problems pass at each level; all of them unless the guarantee has ``show``.
     n_calibration : list of int
         How many problems calibrate at each level.
     """
@@ -204,4 +206,6 @@ def calibrated_masks(
         calibrate_with(each, part, fewest=True)
     risks, view = estimators[0]._claims(X)
     margins = [each._margin(risks, view, level_of(each, None)) for each in estimators]
-    return np.array(margins) > 0, [each.n_calibration_ for each in estimators]
+    passing = [each.calibration_.passes(risks) for each in estimators]
+    n_calibration = [each.n_calibration_ for each in estimators]
+    return np.array(margins) > 0, np.array(passing), n_calibration

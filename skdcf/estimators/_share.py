@@ -29,7 +29,12 @@ def count_apart(n_questions: int) -> int:
 
 
 def refuse_too_few(estimator, n_calibration) -> None:
-    """Raise ValueError if no share up to .9 reaches rank 1 with the calibration problems."""
+    """Raise ValueError if no share up to .9 reaches rank 1 with the calibration problems.
+
+    With ``calibration_size=1`` the caller calibrates afterwards, as searches do.
+    """
+    if estimator.calibration_size == 1:
+        return
     level = level_in_force(estimator)
     delta = getattr(estimator.guarantee, "delta", None)
     needed = problems_needed(level, delta, LARGEST) if level < 1 else 0
@@ -61,7 +66,7 @@ def set_share(estimator, split, task) -> None:
         train.labels,
         train.passed.offsets,
         level=level_in_force(estimator),
-        n_calibration=split.n_calibration,
+        n_calibration=None if estimator.calibration_size == 1 else split.n_calibration,
     )
     estimator.share_ = choice.chosen
     estimator.share_table_ = np.column_stack(choice[:3])

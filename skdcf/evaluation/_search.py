@@ -358,7 +358,8 @@ def fit_each(filter, X, y, alphas, groups=None, **changes):
         fitted = estimators.fit_levels(
             clone(filter).set_params(**changes), X, y, alphas, groups
         )
-        scorers = [id(fitted_filter.scorer_) for fitted_filter in fitted]
+        # Levels share what was learnt, unless each has a share of answers that may pass.
+        scorers = [(id(each.scorer_), each.share_) for each in fitted]
         for scorer in dict.fromkeys(scorers):
             positions = [
                 i

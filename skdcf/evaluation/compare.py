@@ -293,12 +293,13 @@ def _evaluate(cf, data, alphas, seed):
             cf, X, y, alphas, groups=groups, n_draws=DRAWS, random_state=seed
         )
         return [row | {"n_calibration": report.n_calibration} for row in report.rows()]
-    kept, n_calibration = calibrated_masks(cf, data[0], X, alphas)
+    kept, passing, n_calibration = calibrated_masks(cf, data[0], X, alphas)
     batch, labels = check(cf, X, y)
     questions = question_groups(batch, groups)
     report = report_of(
         cf.calibration_.guarantee,
         (np.array(alphas), kept, labels, batch.offsets, questions),
+        passing=passing,
     )
     pairs = zip(report.rows(), n_calibration, strict=True)
     return [row | {"n_calibration": n} for row, n in pairs]

@@ -708,11 +708,13 @@ class NoFalseClaim(Guarantee):
         An answer passes if fewer than k0 of the others have a smallest path risk at or
         below its own, k0 = ceil(show n). The others that pass then calibrate.
         """
+        out = np.full(len(risks.path_risk), np.inf)
+        if self.show == 0:
+            return out
         n = len(risks)
         rank = conformal.passing_count(n - 1, self._share()) + 1
         at_or_below = np.searchsorted(np.sort(risks.lowest), risks.lowest, "right") - 1
         passing = np.flatnonzero((at_or_below < rank) | (rank == n))
-        out = np.full(len(risks.path_risk), np.inf)
         among = clone(self).set_params(show=1)
         part = risks.take(passing)
         out[risks.rows(passing)] = among.leave_one_out(jumps[passing], part)

@@ -61,7 +61,7 @@ def choose_share(
     offsets: NDArray[np.int64],
     *,
     level: float,
-    n_calibration: int,
+    n_calibration: int | None,
 ) -> ShareChoice:
     """Choose the share of answers that may pass, from answers that do not calibrate.
 
@@ -81,9 +81,9 @@ def choose_share(
         Bounds of the problems among the claims.
     level : float
         The level of the guarantee.
-    n_calibration : int
+    n_calibration : int or None
         Number of problems held out for calibration. Only shares that reach rank 1 with
-        these are tried.
+        these are tried; None tries all of them.
 
     Returns
     -------
@@ -99,7 +99,9 @@ def choose_share(
     wrong = ((jumps.position < cuts[:, None]) * jumps.height).sum(axis=1)
     delta = getattr(guarantee, "delta", None)
     reached = [
-        conformal_rank(passing_count(n_calibration, share), min(level, 1.0), delta) > 0
+        n_calibration is None
+        or conformal_rank(passing_count(n_calibration, share), min(level, 1.0), delta)
+        > 0
         for share in SHARES
     ]
     good = shares[((1 + wrong) / (1 + passing) <= level) & reached]

@@ -5,17 +5,19 @@ import warnings
 import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
 
 import skdcf
 from skdcf import HardCF, ReasoningGraph
 from skdcf.datasets import make_reasoning_graphs
 from skdcf.edges import chain_edges
-from skdcf.estimators import fit_levels
+from skdcf.estimators import calibrated_masks, fit_levels, passing_answers
+from skdcf.evaluation import CalibratedSearch, compare_filters
 from skdcf.exceptions import CalibrationWarning, GuaranteeWarning
 from skdcf.guarantees import ExpectedFalse, NoFalseClaim, PathRisks
 from skdcf.metrics import evaluate_filter, leave_one_out
 from skdcf.monitoring import release_claims
-from skdcf.ops.conformal import conformal_rank, passing_count, shown_rank
+from skdcf.ops.conformal import Jumps, conformal_rank, passing_count, shown_rank
 
 ALPHA = 0.2
 
@@ -111,7 +113,7 @@ def test_evaluation_counts_answers_that_pass(data):
         bool((mask & (row != 1)).any()) for mask, row in zip(masks, labels, strict=True)
     ]
     report = evaluate_filter(cf, new, labels, [ALPHA])
-    assert report.passing == pytest.approx(passing.mean())
+    assert report.passing[0] == pytest.approx(passing.mean())
     assert report.coverage[0] == pytest.approx(1 - np.sum(wrong) / passing.sum())
     low, high = report.coverage_band[0]
     assert low < report.coverage[0] <= high
@@ -328,3 +330,41 @@ def test_wrong_answers_among_those_that_pass_are_at_most_alpha_with_auto():
         passing += passes.sum()
     assert passing > 5000
     assert wrong / passing < 0.1 + 4 * np.sqrt(0.1 / 150 / 10)
+
+
+def test_comparisons_count_answers_that_pass(data):
+    """At each level, by the cut of the filter that `calibrate` makes for it."""
+    graphs, y = data
+    cf = fitted(data, 0.5)
+    labelled, new, levels = (graphs[99:250], y[99:250], False), graphs[250:], [0.1, 0.3]
+    masks, passing, _ = calibrated_masks(cf, labelled, new, levels)
+    for alpha, kept, passes in zip(levels, masks, passing, strict=True):
+        alone = fitted(data, 0.5).set_params(alpha=alpha).calibrate(*labelled)
+        np.testing.assert_array_equal(passes, passing_answers(alone, new))
+        np.testing.assert_array_equal(kept, np.concatenate(list(alone.predict(new))))
+    filters = {"half": cf}
+    report = compare_filters(filters, graphs, y, levels, cv=2, random_state=0)
+    assert (report.coverage[0] < 1).any() and (report.coverage[0] >= 0).all()
+
+
+def test_a_search_and_a_comparison_choose_a_share(data):
+    graphs, y = data
+    search = GridSearchCV(auto(LogisticRegression()), {"scorer__C": [0.1, 1.0]}, cv=2)
+    found = CalibratedSearch(search, random_state=0).fit(graphs, y)
+    assert 0.1 <= found.best_estimator_.share_ <= 1
+    assert found.best_estimator_.n_calibration_ > 1
+    levels = [0.1, 0.3]
+    report = compare_filters({"auto": auto()}, graphs, y, levels, cv=3, random_state=0)
+    assert (report.retention[0].mean(axis=0) > 0).all()
+    narrow = GridSearchCV(auto(), {"guarantee__show": [0.2, 1]})
+    with pytest.raises(ValueError, match="guarantee__show"):
+        CalibratedSearch(narrow).fit(graphs, y)
+
+
+def test_left_out_of_a_filter_that_shows_nothing_no_claim_is_kept(data):
+    graphs, _ = data
+    guarantee = NoFalseClaim(show="auto").with_share(0.0)
+    risk = np.concatenate(list(fitted(data, 1).path_risk(graphs)))
+    scores = Jumps.of_scores(np.full(len(graphs), np.inf))
+    levels = guarantee.leave_one_out(scores, PathRisks(risk, graphs.offsets))
+    assert np.isinf(levels).all()

@@ -56,7 +56,8 @@ class Entry(NamedTuple):
     question : str or None
         A keyed hash of the question; None for an answer that stands alone.
     part : int or None
-        Position of its group among those of the calibration; None if it is in none.
+        Position of its group among those of the calibration; None if it is in none, and
+        -1 if the answer did not pass.
     calibrated : bool
         Whether the question calibrated the filter.
     labels : str or None

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...datasets.records import BROKEN, read_problem
+from ...estimators import passing_answers
 from ...graphs import GraphBatch, ReasoningGraph
 from ...graphs.problems import as_one
 from ...inspection import explain
@@ -27,6 +28,7 @@ from ._questions import Questions
 _MOST_CLAIMS = 2_000  # claims of an answer, since others wait while it is decided about
 _TOGETHER = 32  # answers that are decided about in one go
 _LARGE = 2**14  # bytes; a larger request is decided about in a thread of its own
+NOT_PASSING = -1  # in place of a group: the guarantee says nothing of the answer
 _QUICK = 0.02  # seconds that other requests may well wait
 _ABOUT = "problem", "context", "alternatives", "id", "metadata", "feature_names"
 
@@ -220,7 +222,10 @@ class Served:
         )
 
     def _part_of(self, graph: ReasoningGraph) -> int | None:
-        """The position of the group of an answer among those of the calibration."""
+        """The position of the group of an answer, or NOT_PASSING; None without groups."""
+        passes = self.guarantee.show == 1 or passing_answers(self.filter, [graph])[0]
+        if not passes:
+            return NOT_PASSING
         if self.guarantee.by is None or len(self._groups) == 1:
             return None
         batch = GraphBatch.from_graphs([graph])
@@ -306,6 +311,9 @@ class Served:
     def _watch(self, entry: Entry) -> None:
         """Take in the labels of an answer, if they say something of the guarantee."""
         if entry.alpha != self.alpha or not entry.drawn:
+            return
+        if entry.part == NOT_PASSING:
+            self.monitor.n_unwatched_ += 1
             return
         if not self.questions.counts(entry):
             self.monitor.n_repeated_ += 1

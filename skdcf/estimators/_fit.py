@@ -144,8 +144,8 @@ def count_held_out(estimator, selection, scorer):
     elif size is None:
         guarantee, level = estimator._resolved(), level_in_force(estimator)
         size = guarantee.calibration_count(n, level)
-        # If fewer keep nothing, and others train, all may be held out. This looks at
-        # numbers of answers alone.
+        # If too few would be held out to keep anything, hold out as many as that takes,
+        # provided that reviewed answers are left to train on. Only counts decide.
         needed = guarantee.problems_needed(level)
         if size < needed <= n and selection.others_train:
             size = needed

@@ -1,9 +1,9 @@
-"""Which problems count, and which of them train and calibrate.
+"""Select the problems that count, and split them into training and calibration problems.
 
-Problems that calibrate have to be drawn blindly. If people judged some answers and a model
-others, those of people calibrate; answers of a review or an audit never do, since a filter chose
-what was asked about. One rule says what trains: all problems whose question is not used for
-calibration.
+The calibration problems must be a random sample. If people judged some answers and a model
+judged others, only those that people judged are used for calibration. Answers of a review or an
+audit never are, because a filter chose the claims that were judged. One rule decides about
+training: all problems whose question is not used for calibration may train.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ NOT_BLIND = ("review", "audit")
 
 @dataclass(frozen=True)
 class Selection:
-    """The problems that count, and who of them may calibrate.
+    """The problems that count, and those that may be used for calibration.
 
     Attributes
     ----------
     view : View
         The problems that count.
     candidates : ndarray of int
-        Positions of the problems that may calibrate.
+        Positions of the problems that may be used for calibration.
     all_calibrate : bool
-        Whether all of these do, since people judged them and a model others.
+        Whether all candidates are used, because people judged them and a model the others.
     """
 
     view: View
@@ -53,41 +53,41 @@ class Selection:
 
     @cached_property
     def question_of_candidates(self) -> NDArray[np.int64]:
-        """The number of the question of each problem that may calibrate, without gaps."""
+        """The number of the question of each candidate, without gaps."""
         if len(self.candidates) == len(self.question):
             return self.question
         return number_groups(self.question[self.candidates])
 
     @property
     def n_questions(self) -> int:
-        """Number of questions that may calibrate."""
+        """Number of questions among the candidates."""
         return int(self.question_of_candidates.max()) + 1
 
     @cached_property
     def others_train(self) -> bool:
-        """Whether answers of a review or an audit train if all candidates calibrate."""
+        """Whether reviewed answers are left to train on if all candidates calibrate."""
         return not np.isin(self.question, self.question[self.candidates]).all()
 
     @property
     def judged_twice(self) -> NDArray[np.bool_] | None:
-        """The problems that cannot calibrate, which may be copies of some that can."""
+        """A mask of the problems that are no candidates, but may be copies of one."""
         apart = np.ones(len(self.question), dtype=bool)
         apart[self.candidates] = False
         return apart if apart.any() else None
 
     def split(self, n_held, rng):
-        """Positions of the problems that train, and of those that calibrate.
+        """Return the positions of the training and of the calibration problems.
 
         Parameters
         ----------
         n_held : int or None
-            Number of questions that calibrate; None is all that may.
+            Number of questions for calibration. None uses all candidates.
         rng : RandomState
 
         Returns
         -------
         training, calibration : ndarray of int, sorted
-            Training problems have a judged claim, or no claims at all.
+            A training problem has a judged claim, or no claims at all.
         """
         calibration = self.candidates
         if n_held is not None and n_held < self.n_questions:
@@ -101,7 +101,7 @@ class Selection:
         return training, calibration
 
     def _judged(self, rows):
-        """The problems with a judged claim, and empty ones; all where nothing was judged."""
+        """Keep problems with a judged claim and empty ones, or all if nothing was judged."""
         train = self.view.take(rows)
         judged = judged_problems(train.passed, train.labels)
         empty = train.passed.sizes == 0
@@ -119,7 +119,7 @@ def select(view):
     Returns
     -------
     Selection
-        The verdicts of a model on answers that people judged are unknown in its view.
+        In its view, a model's verdicts on answers that people judged are unknown labels.
     """
     rows, reviewed = rows_that_count(view.passed, view.labels, to_train=True)
     view = view.take(rows)
@@ -132,7 +132,7 @@ def select(view):
 
 
 def select_to_calibrate(view):
-    """The problems of a call of ``calibrate``, where nothing trains."""
+    """Select the problems of a call of ``calibrate``, in which nothing is trained."""
     rows, _ = rows_that_count(view.passed, view.labels)
     selection = select(view.take(rows))
     warn_of_unused(selection)
@@ -140,14 +140,14 @@ def select_to_calibrate(view):
 
 
 def warn_of_unused(selection):
-    """Warn of problems that cannot calibrate if nothing learns from them."""
+    """Warn of answers that are used neither for calibration nor for training."""
     n = len(selection.question) - len(selection.candidates)
     if selection.all_calibrate:
         warn_of_models(len(selection.candidates), n)
     elif n:
         warn(
-            f"{n} of these answers are those of a review or an audit, "
-            "which do not calibrate, and nothing here learns from them: they are left out",
+            f"{n} of these answers come from a review or an audit. They cannot be used for "
+            "calibration, and this scorer does not train, so they are ignored.",
             LabelWarning,
         )
 
@@ -155,19 +155,20 @@ def warn_of_unused(selection):
 def warn_of_models(n_people, n_left_out):
     """Warn that a model's verdicts are left out if nothing learns from them."""
     warn(
-        f"people judged {n_people} of these answers, which calibrate alone: nothing here "
-        f"learns from a model's verdicts, and the other {n_left_out} answers are left out",
+        f"People judged {n_people} of these answers, and only these are used for "
+        "calibration. Nothing is trained on a model's verdicts here, so the other "
+        f"{n_left_out} answers are ignored.",
         LabelWarning,
     )
 
 
 def rows_that_count(batch, labels, *, to_train=False):
-    """Problems that count: all, or only the judged ones where these were drawn at random.
+    """Return the rows of the problems that count, and which of these were reviewed.
 
-    The others say nothing then, and would count as false. Nor does an answer without claims
-    count, unless judging in random order had come to it: beside few judged answers, all
-    the empty ones would pass for answers without errors. With ``to_train`` those of a review
-    count, too, and a mask says which they are.
+    All problems count, unless the judged ones were drawn at random: then only these do, because
+    unjudged answers would count as false. An empty answer counts if the random order of judging
+    reached it. If all empty answers counted next to few judged ones, errors would look rare.
+    With ``to_train``, answers of a review count as well.
     """
     sizes = batch.sizes
     rows = np.arange(len(sizes))
@@ -179,9 +180,9 @@ def rows_that_count(batch, labels, *, to_train=False):
     if reviewed.any() and (reviewed.all() or not to_train):
         raise ValueError(
             f"{int(reviewed.sum())} problems, {batch.name_of(int(np.argmax(reviewed)))} "
-            "first, have the verdicts of a review or an audit, in which a filter chose what "
-            "is asked about. What calibrates has to be drawn blindly: leave them out, or fit "
-            "on them together with answers that were drawn so, so that they train"
+            "first, have the verdicts of a review or an audit, in which a filter chose the "
+            "claims that were judged. The calibration answers must be drawn at random: leave "
+            "these out, or pass them to fit together with answers that were drawn at random"
         )
     judged = judged_problems(batch, labels) & ~reviewed
     has_claims = (sizes > 0) & ~reviewed
@@ -193,10 +194,10 @@ def rows_that_count(batch, labels, *, to_train=False):
 
 
 def judged_problems(batch, labels):
-    """Whether any claim of each problem was judged.
+    """Tell which problems have a judged claim.
 
-    Unsure counts as judged where the metadata say that a person looked at the claim: leaving
-    hard claims out would make the error rate look too low.
+    "Unsure" counts as judged if the metadata say that a person looked at the claim. If hard
+    claims were left out, the error rate would look too low.
     """
     judged = np.bincount(batch.problem_of[labels >= 0], minlength=len(batch)) > 0
     if batch.metadata is None:

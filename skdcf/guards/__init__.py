@@ -1,9 +1,9 @@
-"""What protects the guarantee, one file for each way in which it can be lost silently.
+"""Guards: one file for each way in which the guarantee can be lost silently.
 
 Four functions call the guards in order, and each of the four is called from one place. A guard
-raises or warns. Three of them change something: `presence` drops edges that calibration did not
-have, `rounding` lowers scores by as much as they may differ elsewhere, and `verdicts` keeps no
-claim whose verdict is missing, or that may not say what the answer says.
+raises or warns. Three guards change something: `presence` drops edges that the calibration
+problems did not have, `rounding` lowers scores by as much as they may differ on another machine,
+and `verdicts` never lets a claim be kept if its verdict is missing or it may misstate the answer.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Answers that were judged twice, calibrate twice, and have no question to tell that they do.
+"""Calibration answers that were judged twice and have no question that shows it.
 
-Five answers counted as ten had a miscoverage of .17 at alpha .1. To count equal texts once is no
-remedy: if 30 % of the answers are one popular false text, miscoverage is .33.
+With five answers that counted as ten, miscoverage was .17 at alpha .1. Counting equal texts once
+does not help: if 30 % of the answers are one popular false text, miscoverage is .33.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ def with_texts(batch: GraphBatch) -> NDArray[np.bool_]:
 
 
 def refuse_copies(hashes: Hashes, has_texts: NDArray[Any]) -> None:
-    """Raise ValueError if equal texts calibrate and it is not known whether they are one answer.
+    """Raise ValueError if several calibration answers have the same texts and no question.
 
     Parameters
     ----------
     hashes : Hashes
-        Those of all answers that calibrate together.
+        Hashes of all answers that are used for calibration together.
     has_texts : ndarray of bool, shape (n_problems,)
         Whether an answer has claims with texts. Rows of a table are never copies.
     """

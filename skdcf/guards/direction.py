@@ -1,4 +1,4 @@
-"""A score that ranks backwards, as a risk does that is passed in place of a confidence.
+"""A score that ranks backwards, for example a risk that is passed as a confidence.
 
 The guarantee holds, but next to nothing is kept.
 """

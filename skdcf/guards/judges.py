@@ -1,9 +1,9 @@
-"""Labels that calibrate and were given by a language model.
+"""Calibration labels that a language model gave.
 
-The guarantee is then about the verdicts of the model. After calibration on a strong model's
-verdicts, .13 to .25 of the answers contained something that people call false, at alpha .1. If
-people judged some of the answers that calibrate together, those of the model are left out: in two
-parts that were joined, both together had a miscoverage of .20.
+The guarantee is then about the model's verdicts. After calibration on a strong model's verdicts,
+13 to 25 % of the answers contained something that people call false, at alpha .1. If people judged
+some of the calibration answers, those that a model judged are left out: when parts of both kinds
+were joined, miscoverage was .20.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Labels that are missing, or all of one kind.
+"""Labels that are missing, or all the same.
 
-Nothing false is kept because of them, but far less may be kept than the scores deserve: a claim
-that nobody judged counts as false in calibration, and a scorer learns nothing without errors.
+The guarantee holds, but the filter may keep far less than it could: a claim that nobody judged
+counts as false in calibration, and a scorer learns nothing if no claim is labelled false.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""A column that holds the labels: calibration looks perfect, and says nothing of new problems.
+"""A feature column that equals the labels.
 
-What people or a judge said gets among the columns of a table easily. Calibration is then exact
-for such problems, and says nothing of new ones, in which the column is missing or made in
-another way.
+The verdicts of people or of a judge easily end up among the columns of a table. Calibration then
+looks perfect, but it does not apply to new problems, in which this column is missing or computed
+differently.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A level that the scorer was not trained for, that nothing can be kept at, or that is 1 - alpha.
+"""A level that the scorer was not trained for, that is too small, or that was meant as 1 - alpha.
 
 Below ``1 / (n + 1)`` the rank is 0, and nothing may be kept. Code that takes the smallest score
 instead, or the unfiltered answer, has no guarantee.

@@ -1,8 +1,7 @@
-"""Questions on both sides: used for training and for calibration, or for calibration twice.
+"""Questions that are used for both training and calibration.
 
-A scorer knows the problems that it was trained on, so its scores of these are too good. With
-answers that were judged twice and stood on both sides, a decision tree had a miscoverage of .44
-at alpha .1.
+A scorer is too good on the problems that it was trained on. When answers were judged twice and
+ended up on both sides, miscoverage with a decision tree was .44 at alpha .1.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Edges, alternatives and contexts that are missing, or that calibration did not have.
+"""Edges, alternatives and contexts that are missing, or that the calibration problems lacked.
 
-If edges are left out in use, claims no longer fall with those that they build on: coverage was
-.69 instead of .90.
+If edges are left out in use, a claim is no longer dropped with the claims that it depends on:
+coverage was .69 instead of .90.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Questions that a public prior was learnt from.
+"""Problems whose questions a public prior was learnt from.
 
-The prior has seen their labels, so its scores of these problems are better than those of new
-ones, and a threshold that is calibrated on them keeps too much.
+The prior has seen their labels, so it scores them better than new problems. A threshold that is
+calibrated on them keeps too much.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Problems that were made in another way than those of calibration.
+"""Problems whose provenance differs from that of the calibration problems.
 
-A guarantee is about problems like those of calibration. With edges that were corrected for
-calibration only, coverage was .78 instead of .90; with another judge it was .80. What numbers
-do not tell is compared here: what extracted the claims, who wrote the answers, whether people
-changed edges, which rule chose the answer, and what a label means.
+When edges were corrected in the calibration problems only, coverage was .78 instead of .90. With
+another judge it was .80. This guard compares what the numbers do not show: what extracted the
+claims, who wrote the answers, whether people changed edges, which rule chose the answer, and what
+a label means.
 """
 
 from __future__ import annotations

@@ -1,10 +1,11 @@
 """Scores that differ in their last bits from one batch, machine or dtype to the next.
 
 The guarantee needs a score that is a function of the problem. In another batch, in float32, or
-after a product whose sums are grouped by the size of the batch, the same problem may get another
-score in its last bits. An exact copy of a false claim then falls below its own score: coverage
-was .74 instead of .90. How far the scores differ, with the columns that the filter computes, is
-measured here. Filters lower their threshold by more than that. Larger differences are refused.
+in a matrix product that groups its sums by the size of the batch, the score of the same problem
+may differ in its last bits. An exact copy of a false claim then slips below its own score:
+coverage was .74 instead of .90. This guard measures how closely the scores, with the columns that
+the filter computes, repeat themselves. Filters lower their threshold by more than that, and refuse
+differences above a bound.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Settings without a guarantee, or changed since calibration.
+"""Settings that have no guarantee, or that changed after calibration.
 
-A threshold is valid for the settings that it was calibrated with. The rule of published code,
-``ties="include"``, has a coverage of .84 instead of .90 on data with ties.
+A threshold is valid only for the settings that it was calibrated with. The rule of the published
+code, ``ties="include"``, covers .84 instead of .90 on data with ties.
 """
 
 from __future__ import annotations

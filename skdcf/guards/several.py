@@ -1,8 +1,8 @@
 """Several answers to one question in use.
 
-The guarantee is about one answer to a new question. Of ten answers to a question, some answer
-contained a false claim that was kept in .42 of the cases at alpha .1, and the answer of which most
-was kept in .16.
+The guarantee is about one answer to a new question. With ten answers to each question and alpha
+.1, the filter kept a false claim in at least one of the ten for 42 % of the questions. In the
+answer of which it kept most, it did so for 16 %.
 """
 
 from __future__ import annotations

@@ -1,10 +1,9 @@
-"""Claims that must not be kept whatever their scores are.
+"""Claims that are never kept, whatever their scores are.
 
-The verdict that a column needs is missing, as where a model failed, or the claim may not say
-what the answer says, as where a model altered a number when it cut the answer up. Such a
-claim has columns like any other, which say nothing of it. It is never kept, in calibration
-and in use alike, nor is what builds on it: to remove it after the filter would break
-guarantees about shares.
+The verdict that a column needs may be missing because a model failed. Or the claim may misstate
+the answer because a model altered a number when it split the answer. The columns of such a claim
+mean nothing. Its path risk is +inf in calibration and in use alike, and so is that of the claims
+that depend on it. Removing it after filtering would break guarantees about shares.
 """
 
 from __future__ import annotations

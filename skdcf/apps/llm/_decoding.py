@@ -70,7 +70,7 @@ def mend_json(text: str, shown: str) -> str:
 def mend_backslashes(text: str, shown: str) -> str:
     r"""A reply in which backslashes are doubled that were meant for themselves.
 
-    These are those with which no escape of JSON begins, those before b or f and another
+    A backslash is doubled if no JSON escape begins with it, if it precedes b or f and another
     letter, and those before n, r or t where the same command stands in what was shown.
 
     Parameters

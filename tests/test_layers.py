@@ -208,7 +208,7 @@ TAKEN = {
         "GridLayout gated_weights grid_retention log_coherence log_keep "
         "soft_supremum threshold_grid violation"
     ),
-    "scorers.resolve": "as_scorer out_of_fold_confidence scorer_requires_fit",
+    "scorers.resolve": "Folded as_scorer folds out_of_fold_confidence scorer_requires_fit",
     "apps.service": "JsonFormatter",
     "training.gain": "Gain check_gain worth_of",
     "apps.web.guard": "GONE Guard LINES",

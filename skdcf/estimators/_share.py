@@ -7,14 +7,22 @@ ones, although the share was chosen on the problems that trained the scorer.
 
 from __future__ import annotations
 
+from copy import deepcopy
+
 import numpy as np
 
 from ..guarantees import choose_share
 from ..guards.levels import level_in_force
 from ..ops.conformal import problems_needed
 from ..ops.hard import path_risk
-from ..scorers.resolve import out_of_fold_confidence, scorer_requires_fit
+from ..scorers.resolve import (
+    Folded,
+    folds,
+    out_of_fold_confidence,
+    scorer_requires_fit,
+)
 
+N_FOLDS = 3  # of the out-of-fold risks that the share is chosen from
 LARGEST = 0.9  # the largest share that has to be within reach, for "auto" to be of use
 
 
@@ -53,12 +61,14 @@ def set_share(estimator, split, task) -> None:
     with the share, the training answers that pass, and how many of these are wrong.
     """
     train = split.training
+    confidence = estimator.scorer_.confidence(train.scored)
     if scorer_requires_fit(split.scorer):
-        confidence = out_of_fold_confidence(
-            split.scorer, train.scored, train.labels, task
-        )
-    else:
-        confidence = estimator.scorer_.confidence(train.scored)
+        fold_of = folds(len(train.scored), task.groups, N_FOLDS, deepcopy(task.rng))
+        if fold_of.any():  # all 0 if the training problems answer one question
+            folded = Folded(train.scored, fold_of)
+            [confidence] = out_of_fold_confidence(
+                split.scorer, folded, train.labels, [task]
+            )
     risk = estimator._risk(np.asarray(confidence, float), train.passed)
     choice = choose_share(
         estimator.guarantee,

@@ -326,16 +326,37 @@ class Folded:
 
 
 def fit_folds(scorer, folded, labels, tasks):
-    """Fitted scorers, and what claims get from fits that have not seen their fold.
-
-    One fit per fold, of which there are at least two, and one on all problems.
+    """Fit a scorer on all problems, and compute out-of-fold confidences.
 
     Returns
     -------
     scorers : list of Scorer
         As from `Scorer.fit_levels`.
     unseen : ndarray of shape (n_tasks, n_claims)
-        Confidence of each claim. No label of its own fold enters.
+        As from `out_of_fold_confidence`.
+    """
+    unseen = out_of_fold_confidence(scorer, folded, labels, tasks)
+    return scorer.fit_levels(folded.batch, labels, tasks), unseen
+
+
+def out_of_fold_confidence(scorer, folded, labels, tasks):
+    """Compute the confidence of each claim by a fit on the other folds.
+
+    Parameters
+    ----------
+    scorer : Scorer
+        Clones of it are fitted, one for each fold.
+    folded : Folded
+        The problems, in at least two folds.
+    labels : ndarray of shape (n_claims,)
+        1 true, 0 false, -1 unknown.
+    tasks : list of FitTask
+        One for each level.
+
+    Returns
+    -------
+    ndarray of shape (n_tasks, n_claims)
+        The confidences. No label of the claim's own fold enters.
     """
     batch = folded.batch
     unseen = np.empty((len(tasks), batch.n_claims))
@@ -343,30 +364,11 @@ def fit_folds(scorer, folded, labels, tasks):
         in_fold = folded.fold_of == fold
         rows = in_fold[batch.problem_of]
         rest = [task.on(~in_fold) for task in tasks]
-        # The others may teach nothing: that shows in what is kept, and is no news.
+        # The other folds may teach nothing. What is kept shows it, so no warning is needed.
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
             levels = clone(scorer).fit_levels(others, labels[~rows], rest)
         unseen[:, rows] = confidence_of_each(levels, own)
-    return scorer.fit_levels(batch, labels, tasks), unseen
-
-
-def out_of_fold_confidence(scorer, batch, labels, task, n_folds=3):
-    """Confidence of each claim by a fit on other folds, by question, shape (n_claims,).
-
-    Where all problems are of one question there are no folds, and the fit has seen them all.
-    """
-    task = task.on(np.ones(len(batch), dtype=bool))
-    fold_of = folds(len(batch), task.groups, n_folds, task.rng)
-    unseen = np.empty(batch.n_claims)
-    for fold in range(fold_of.max(initial=0) + 1):
-        own = fold_of == fold
-        others = ~own if (~own).any() else own
-        rows, rest = own[batch.problem_of], others[batch.problem_of]
-        [fitted] = clone(scorer).fit_levels(
-            batch[others], labels[rest], [task.on(others)]
-        )
-        unseen[rows] = fitted.confidence(batch[own])
     return unseen
 
 

@@ -24,6 +24,8 @@ from ._scorer import (
     FrequencyScorer,
     Scorer,
 )
+from ._scorer import Folded as Folded
+from ._scorer import folds as folds
 from ._scorer import out_of_fold_confidence as out_of_fold_confidence
 from ._scorer import scorer_requires_fit as scorer_requires_fit
 from ._stack import StackingScorer

@@ -1,4 +1,4 @@
-"""Warnings of this package, one category for each kind, so that each can be filtered."""
+"""Warnings and errors that a caller may want to catch by their kind."""
 
 
 class CalibrationWarning(UserWarning):
@@ -17,6 +17,25 @@ class LabelWarning(UserWarning):
     """Labels contradict each other, are a model's, or are missing in too many problems."""
 
 
+class ShareError(ValueError):
+    """The guarantee of answers that pass cannot be given: settings or counts rule it out.
+
+    Parameters
+    ----------
+    reason : str
+        Why it cannot be given.
+    advice : str
+        What to change.
+    """
+
+    def __init__(self, reason: str, advice: str) -> None:
+        super().__init__(reason, advice)
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return ". ".join(self.args)
+
+
 class ParameterWarning(UserWarning):
     """A setting looks like a slip, or was left out because it cannot apply."""
 
@@ -27,4 +46,4 @@ __all__ = [
     "LabelWarning",
     "UnknownKeyWarning",
 ]
-__all__ += ["ParameterWarning"]
+__all__ += ["ParameterWarning", "ShareError"]

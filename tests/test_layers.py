@@ -134,7 +134,7 @@ TAKEN = {
         "reason_in_force reason_sent_with refuse_without_hazards seen shown_masks"
     ),
     "evaluation.compare": "seeded",
-    "exceptions": "ParameterWarning",
+    "exceptions": "ParameterWarning ShareError",
     "features.columns": (
         "apply_columns carry_columns columns_require_fit fit_columns list_looking_ahead "
         "reads_edges"

@@ -97,7 +97,7 @@ def write_report(
     )
     summary = _summary(filter, report, level, describe_labels(batch, labels))
     cards = [
-        card(summary, "What was promised, and what came out"),
+        card(summary, "What is guaranteed, and what was found"),
         _figure(report),
         report._repr_html_(),
         *_chances(filter, batch, labels, groups),
@@ -113,28 +113,32 @@ def _summary(filter, report, own, labels):
     j = report.alpha.tolist().index(own)
     low, high = report.coverage_band[j]
     theory = "" if np.isnan(low) else f" Theory expects {low:.1%} to {high:.1%}."
-    left = f" ({n} left over)" if (n := len(filter.unused_indices_)) else ""
+    unused = f" ({n} were not used)" if (n := len(filter.unused_indices_)) else ""
+    answers = f"the {report.n_problems} answers of this report"
+    if (share := report.passing[j]) < 1:
+        answers = f"the answers that pass ({share:.1%} of {answers})"
+    guarantee = filter.describe(own)
     sentences = (
-        f"Promised: {filter.describe(own)}.",
-        f"Came out at alpha = {own:g}, with {report.n_calibration} answers that "
-        f"calibrated{left}: it was met in {report.coverage[j]:.1%} of the {report.n_problems} "
-        f"answers of this report, to {report.n_questions} questions.{theory}",
+        f"{guarantee[0].upper()}{guarantee[1:]}.",
+        f"At alpha = {own:g}, with {report.n_calibration} calibration answers{unused}, the "
+        f"guarantee was met in {report.coverage[j]:.1%} of {answers}. They answer "
+        f"{report.n_questions} questions.{theory}",
         f"{report.retention[j]:.2f} true and {report.false_kept[j]:.2f} false claims were "
         f"kept per answer. {_of_shown(report, j)}",
-        f"Labels that this was measured with: {labels}.",
+        f"The labels: {labels}.",
         *([f"Warning{report.warning}."] if report.warning else []),
     )
     return "".join(f"<p>{escape(sentence)}</p>" for sentence in sentences)
 
 
 def _of_shown(report, j):
-    """What a reader met, who sees only answers of which something is kept."""
+    """Say what a reader met, who sees only answers of which something is kept."""
     if not report.shown[j]:
         return "Nothing was shown of any answer."
     return (
-        f"Something was kept of {report.shown[j]:.0%} +- {report.shown_error[j]:.0%} of the "
-        f"answers; of these texts {report.false_among_shown[j]:.0%} +- "
-        f"{report.false_among_shown_error[j]:.0%} hold a false claim."
+        f"Something was kept of {report.shown[j]:.0%} ± {report.shown_error[j]:.0%} of the "
+        f"answers. Of these texts, {report.false_among_shown[j]:.0%} ± "
+        f"{report.false_among_shown_error[j]:.0%} contain a false claim (± one standard error)."
     )
 
 
@@ -165,17 +169,17 @@ def _drawing(kind, report):
 
 
 def _chances(filter, batch, labels, groups):
-    """Say how far the chance of a single text can be trusted."""
-    title = "The chance of a single text"
+    """Compare the stated error probabilities of single texts with the labels."""
+    title = "Error probability of a single text"
     if not hasattr(filter.scorer_, "error_probability"):
         reason = "the scorer orders claims, and does not say how likely an error is"
-        yield card(f"<p>No chance is stated of single texts: {reason}.</p>", title)
+        yield card(f"<p>No error probability is known: {reason}.</p>", title)
         return
     report = evaluate_error_probability(filter, batch, labels, groups=groups)
     yield card(
-        "<p>The promise is about all answers together. Of each text that is shown the chance "
-        "that something false is in it is an estimate, and no promise. Below it is compared "
-        "with what these labels say.</p>",
+        "<p>The guarantee is about all answers together. For a single text, the filter "
+        "estimates the probability that it contains a false claim. This is an estimate, not a "
+        "guarantee. Below it is compared with these labels.</p>",
         title,
     )
     if report.n_texts.sum():
@@ -184,7 +188,7 @@ def _chances(filter, batch, labels, groups):
 
 
 def _texts(filter, batch):
-    """For each answer how likely its text is wrong, in words; empty where that is unknown."""
+    """Return how likely each text is wrong, in words; empty if that is unknown."""
     if not hasattr(filter.scorer_, "error_probability"):
         return [""] * len(batch)
     chances = filter.error_probability(batch)
@@ -197,14 +201,16 @@ def _texts(filter, batch):
 def _more_labels(filter):
     """Say how far the coverage of one filter may be from its mean, with more calibration."""
     rows = []
+    calibration = filter.calibration_
+    n_now = getattr(calibration, "among", calibration).n
     for factor in (1, 2, 4, 10):
-        n = factor * filter.n_calibration_
-        as_it_is = " (as it is)" if factor == 1 else ""
+        n = factor * n_now
+        as_it_is = " (now)" if factor == 1 else ""
         low, high = coverage_band(n, filter.alpha)
         rows.append(
             (f"{n}{as_it_is}", f"{1 / (n + 1):.2g}", f"{low:.3f} to {high:.3f}")
         )
-    header = "answers that calibrate", "strictest alpha", "coverage of 95 % of filters"
+    header = "calibration answers", "smallest alpha", "coverage of 95 % of filters"
     return table(header, rows) + (
         "<p>More labels also train a better score, which keeps more true claims.</p>"
     )

@@ -162,7 +162,7 @@ def divide(estimator, selection, scorer, n_held) -> Split:
     n_calibration = selection.n_questions if n_held is None else n_held
     chooses = is_chosen(estimator)
     if chooses:
-        refuse_too_few(estimator, n_calibration)
+        refuse_too_few(estimator, len(training_rows), n_calibration)
     learns = scorer is None or scorer_requires_fit(scorer) or chooses
     unlabelled = None
     if not learns:

@@ -11,6 +11,7 @@ from copy import deepcopy
 
 import numpy as np
 
+from ..exceptions import ShareError
 from ..guarantees import choose_share
 from ..guards.levels import level_in_force
 from ..ops.conformal import problems_needed
@@ -36,21 +37,27 @@ def count_apart(n_questions: int) -> int:
     return n_questions - -(-n_questions // 5)
 
 
-def refuse_too_few(estimator, n_calibration) -> None:
-    """Raise ValueError if no share up to .9 reaches rank 1 with the calibration problems.
+def refuse_too_few(estimator, n_training, n_calibration) -> None:
+    """Raise ShareError if, by the counts alone, no share up to .9 can be chosen.
 
-    With ``calibration_size=1`` the caller calibrates afterwards, as searches do.
+    A share must be good in the training problems, of which at least ``1 / alpha - 1`` have to
+    pass, and must reach rank 1 with the calibration problems. With ``calibration_size=1`` the
+    caller calibrates afterwards, as searches do.
     """
-    if estimator.calibration_size == 1:
-        return
     level = level_in_force(estimator)
+    if estimator.calibration_size == 1 or level >= 1:
+        return
     delta = getattr(estimator.guarantee, "delta", None)
-    needed = problems_needed(level, delta, LARGEST) if level < 1 else 0
-    if n_calibration < needed:
-        raise ValueError(
-            f'show is "auto", but {n_calibration} calibration problems are too few for '
-            f"alpha = {level:g}: no share of the answers can pass. At least {needed} are "
-            "needed. Label more answers, choose a larger alpha, or set show=1"
+    needed = (
+        problems_needed(level, None, LARGEST),
+        problems_needed(level, delta, LARGEST),
+    )
+    if n_training < needed[0] or n_calibration < needed[1]:
+        raise ShareError(
+            f'show is "auto", but of these answers {n_training} are used for training and '
+            f"{n_calibration} for calibration. To choose a share at alpha = {level:g}, at "
+            f"least {needed[0]} and {needed[1]} are needed",
+            "Label more answers, choose a larger alpha, or set show=1",
         )
 
 

@@ -10,16 +10,17 @@ import numpy as np
 
 from .._checks import without_places
 from ..edges import chain_edges
+from ..exceptions import ShareError
 from .presence import needs_edges
 
 
 def refuse_whole_answers(guarantee, edges):
     """Raise ValueError for groups, weights, losses and cuts that need the whole answer."""
     if guarantee.show != 1 and edges is not chain_edges:
-        raise ValueError(
+        raise ShareError(
             f"show is {guarantee.show!r}, but whether an answer passes is known only at its "
-            "end unless its claims form a chain: with online=True set "
-            "edges=skdcf.edges.chain_edges, or show=1"
+            "end unless its claims form a chain",
+            "With online=True set edges=skdcf.edges.chain_edges, or show=1",
         )
     entries = (("by", entry) for entry in guarantee.entries)
     for name, value in (("weight", guarantee.weight), *entries):

@@ -562,7 +562,9 @@ def files(tmp_path):
     write_jsonl(tmp_path / "new.jsonl", graphs[150:])
     model = str(tmp_path / "filter.skops")
     labelled = str(tmp_path / "labelled.jsonl")
-    assert main(["fit", labelled, "-o", model, "--scorer", "logistic"]) == 0
+    assert (
+        main(["fit", labelled, "-o", model, "--scorer", "logistic", "--show", "1"]) == 0
+    )
     return tmp_path, model
 
 
@@ -570,7 +572,9 @@ def test_fit_prints_what_a_reader_meets_at_several_levels(files, capsys):
     folder, _ = files
     labelled = str(folder / "labelled.jsonl")
     again = str(folder / "again.skops")
-    assert main(["fit", labelled, "-o", again, "--scorer", "logistic"]) == 0
+    assert (
+        main(["fit", labelled, "-o", again, "--scorer", "logistic", "--show", "1"]) == 0
+    )
     said = capsys.readouterr().err
     assert "will hold a false claim (" in said
     table = said[said.index("alpha   shown   false among shown") :].splitlines()

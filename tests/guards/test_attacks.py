@@ -606,7 +606,7 @@ def test_the_level_of_a_guarantee_goes_with_the_filter(data, tmp_path):
     assert save_threshold(cf, tmp_path / "t.json", 0.3).exists()
     assert load_threshold(tmp_path / "t.json").threshold == cf.threshold(0.3)
     page = write_report(tmp_path / "r.html", cf, graphs, y).read_text("utf-8")
-    assert "Came out at alpha = 0.05" in page
+    assert "At alpha = 0.05" in page
 
 
 # --- columns in another order

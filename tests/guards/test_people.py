@@ -342,9 +342,10 @@ def test_the_command_takes_two_files(tmp_path, capsys):
     )
     model = tmp_path / "model.skops"
     command = ["fit", tmp_path / "judged.jsonl", "--people", tmp_path / "people.jsonl"]
+    command += ["--show", "1"]
     assert main([*map(str, command), "-o", str(model), "--scorer", "logistic"]) == 0
     said = capsys.readouterr().err
-    assert "45 answers calibrated" in said and "judge model" not in said
+    assert "45 calibration answers" in said and "judge model" not in said
     cf = load(model)
     assert seen(cf, plain)[1].all() and not seen(cf, plain)[0].any()
 
@@ -395,6 +396,7 @@ def test_empty_answers_of_people_count_where_all_others_were_begun(
     )
     model = tmp_path / "model.skops"
     command = ["fit", tmp_path / "judged.jsonl", "--people", tmp_path / "people.jsonl"]
+    command += ["--show", "1"]
     assert main([*map(str, command), "-o", str(model), "--scorer", "logistic"]) == 0
     assert load(model).n_calibration_ == n_calibrate
 

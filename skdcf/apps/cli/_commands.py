@@ -24,10 +24,11 @@ from ...datasets import jsonl, records
 from ...estimators import (
     CoherentConformalFilter,
     first_claims,
+    passing_answers,
     refuse_without_hazards,
     seen,
 )
-from ...exceptions import CalibrationWarning, LabelWarning
+from ...exceptions import CalibrationWarning, LabelWarning, ShareError
 from ...features import reasoning_features
 from ...graphs import GraphBatch, answer_text
 from ...graphs.problems import GROUP, read_groups
@@ -142,11 +143,25 @@ def fit(options):
     n = len(graphs)
     edges_note = "" if len(graphs.edges) else ", without edges"
     with files.clock(f"fitting on {n} problems"):
-        model = make_filter(scorer, options, **settings)
-        model.fit(graphs, problems.labels)
+        model = _fitted(
+            make_filter(scorer, options, **settings), problems, options.show
+        )
     questions = files.count_questions(graphs)
     files.inform(f"fitted on {n} problems of {questions} questions{edges_note}")
     return _save(model, problems, options)
+
+
+def _fitted(filter, problems, share):
+    """Fit with a share of the answers that may pass; without one, with "auto" if it applies."""
+    if share != 1:
+        filter.guarantee = NoFalseClaim(show=share or "auto")
+    try:
+        return filter.fit(problems.graphs, problems.labels)
+    except ShareError as error:
+        if share is not None:
+            raise
+        files.inform(f"all answers pass (--show 1): {error.reason}")
+        return filter.set_params(guarantee=None).fit(problems.graphs, problems.labels)
 
 
 def _with_people(judged, options):
@@ -178,33 +193,42 @@ def calibrate(options):
     """Calibrate a saved filter again and save it."""
     problems = files.read_problems(options, labelled=True)
     filter = load(options.model)
+    if options.show == "auto":
+        raise ValueError(
+            "--show is auto, but only fit can choose the share, on training answers: give a "
+            "number, or leave --show out to keep the share of the file"
+        )
+    guarantee = filter.guarantee
     if options.alpha is not None:
-        promised = filter.guarantee and filter.guarantee.for_level(options.alpha)
-        filter.set_params(alpha=options.alpha, guarantee=promised)
+        guarantee = guarantee and guarantee.for_level(options.alpha)
+        filter.set_params(alpha=options.alpha, guarantee=guarantee)
+    if options.show is not None:
+        guarantee = (guarantee or NoFalseClaim()).with_share(options.show)
+        filter.set_params(guarantee=guarantee)
     filter.calibrate(problems.graphs, problems.labels)
     return _save(filter, problems, options)
 
 
 def _save(filter, data, options):
-    """Save what can keep something, and say what it promises."""
+    """Save a filter that can keep something, and print its guarantee."""
     # Saved before anything is said: whoever reads the summary may stop reading.
     keeps_nothing = np.all(np.isneginf(filter.threshold())) and not options.force
     if not keeps_nothing:
         save(filter, options.output)
     n = filter.n_calibration_
-    low = 1 / (filter.n_calibration_ + 1)
+    calibration = filter.calibration_
+    smallest = 1 / (getattr(calibration, "among", calibration).n + 1)
     files.inform(f"labels: {labelling.describe_labels(data.graphs, data.labels)}")
-    files.inform(f"promise: {filter.describe()}")
-    files.inform(*_levels_to_choose(filter, data))
-    files.inform(*_checks_to_spend(filter, data))
-    left = (
-        f" ({len(filter.unused_indices_)} left over)"
-        if len(filter.unused_indices_)
-        else ""
-    )
-    files.inform(
-        f"{n} answers calibrated{left}; they allow levels from alpha = {low:.3g} on"
-    )
+    files.inform(f"guarantee: {filter.describe()}")
+    files.inform(*_shares_tried(filter))
+    if filter.share_ != 0:
+        files.inform(*_levels_to_choose(filter, data))
+        files.inform(*_checks_to_spend(filter, data))
+        n_unused = len(filter.unused_indices_)
+        unused = f" ({n_unused} were not used)" if n_unused else ""
+        files.inform(
+            f"{n} calibration answers{unused}: they allow alpha = {smallest:.3g} and above"
+        )
     selection = getattr(filter.scorer_, "selection_", None)
     if selection and options.verbose:
         weights = zip(selection.scorers, selection.weights, strict=True)
@@ -216,10 +240,21 @@ def _save(filter, data, options):
         files.inform(
             f"skdcf {options.command}: at this level the filter would keep nothing, so it "
             "was not saved. Judge more answers (skdcf plan says how many), choose a larger "
-            "--alpha, or save it all the same with --force"
+            "--alpha, let more answers pass (--show 1), or save it with --force"
         )
         return KEEPS_NOTHING
     files.inform(f"saved as {options.output}")
+
+
+def _shares_tried(filter):
+    """Describe what the training answers say of each share, as lines of a table."""
+    table = getattr(filter, "share_table_", None)
+    if filter.share_ is None or table is None:
+        return
+    yield f"{filter.share_:.0%} of the answers may pass (--show), by training answers:"
+    yield "show   training answers that pass   of these wrong below the cut"
+    for share, passing, wrong in table[::10]:
+        yield f"{share:<5.2f}  {passing:>26.0f}   {wrong:>28.0f}"
 
 
 def _levels_to_choose(filter, data):
@@ -330,6 +365,8 @@ class Line:
         Whether the text is one that the filter keeps.
     checked : list of int or None
         The claims that are kept because a person found them true; None where nobody asked.
+    passes : bool or None
+        Whether the guarantee covers the answer; None if it covers all answers.
     """
 
     problem: records.Problem
@@ -340,6 +377,7 @@ class Line:
     error_probability: float | None = None
     is_promised: bool = True
     checked: list[int] | None = None
+    passes: bool | None = None
 
 
 def iterate_rows(options):
@@ -394,6 +432,9 @@ def decided(filter, rows, graphs, *, masks, counts):
     chances = np.full(len(masks), np.nan)
     if hasattr(filter.scorer_, "error_probability"):
         chances = filter.error_probability(graphs, masks)
+    passes = [None] * len(masks)
+    if filter.calibration_.guarantee.show != 1:
+        passes = passing_answers(filter, graphs).tolist()
 
     for i, row in enumerate(rows):
         n = int(masks[i].sum())
@@ -402,6 +443,7 @@ def decided(filter, rows, graphs, *, masks, counts):
             row,
             mask=masks[i],
             levels=levels[i],
+            passes=passes[i],
             error_probability=None
             if np.isnan(chances[i])
             else round(float(chances[i]), 4),
@@ -458,7 +500,10 @@ def marked_text(row, mark_checked=False):
 def format_row(row, about, options, *, mark_checked=False):
     """A line as it came, under its own keys, with what was decided about it."""
     problem = row.problem
-    result = about | {"claim_alpha": row.levels.tolist()}
+    levels = [a if np.isfinite(a) else None for a in row.levels.tolist()]
+    result = about | {"claim_alpha": levels}
+    if row.passes is not None:
+        result["passes"] = row.passes
     # A text that the filter would not keep must not carry its level.
     if not row.is_promised:
         result = {"promise": "none", "note": _NOT_PROMISED}

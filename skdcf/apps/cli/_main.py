@@ -25,7 +25,14 @@ OK, FAILED, BAD, INTERRUPTED = 0, 1, 2, 130
 
 _EPILOG = """Files are JSON Lines, one problem per line; "-" is standard input or output.
 Every command explains itself: skdcf COMMAND --help"""
-_TYPES = {"float": float, "int": int}
+
+
+def _share(text: str) -> float | str:
+    """Read a share, which may be left to `fit`."""
+    return text if text == "auto" else float(text)
+
+
+_TYPES = {"float": float, "int": int, "share": _share}
 #: What the extra ``apps`` brings (tests/test_extras.py compares this with setup.cfg).
 _PACKAGES = (
     "fastapi json_repair latex2mathml matplotlib narwhals openai pandas prometheus_client "

@@ -311,8 +311,8 @@ def next_to_label(
     """
     if filter.guarantee is not None:
         raise ValueError(
-            f"the guarantee of this filter is {filter.guarantee!r}, with thresholds of its "
-            "own; what moves them is only known for the default guarantee"
+            f"the guarantee of this filter is {filter.guarantee!r}, but next_to_label is "
+            "made for guarantee=None: fit such a filter (skdcf fit --show 1)"
         )
     batch, labels = check(filter, X, y)
     alpha = filter.alpha if alpha is None else alpha

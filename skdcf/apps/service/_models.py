@@ -224,6 +224,13 @@ class Decided(BaseModel):
         str | None,
         Field(description="The kept claims, one a line; null if they have no texts."),
     ]
+    passes: Annotated[
+        bool,
+        Field(
+            description="Whether the answer passes. If the filter has a share of answers that "
+            "may pass, the guarantee is about these, and nothing is kept of the others."
+        ),
+    ]
     text_promise: Annotated[
         Literal["claims", "none"],
         Field(

@@ -217,14 +217,32 @@ class Served:
             filter=self.digest,
             alpha=level,
             question=question,
-            part=self._part_of(graph),
+            part=self._part_of(graph, kept),
             calibrated=is_calibrated,
         )
 
-    def _part_of(self, graph: ReasoningGraph) -> int | None:
+    def passes(self, graph: ReasoningGraph, kept: NDArray[np.bool_]) -> bool:
+        """Tell whether an answer passes; nothing is kept of those that do not.
+
+        Parameters
+        ----------
+        graph : ReasoningGraph
+            The answer.
+        kept : ndarray of bool
+            What is kept of it.
+
+        Returns
+        -------
+        bool
+            True for every answer if the guarantee has ``show=1``.
+        """
+        if self.guarantee.show == 1 or kept.any():
+            return True
+        return bool(passing_answers(self.filter, [graph])[0])
+
+    def _part_of(self, graph: ReasoningGraph, kept: NDArray[np.bool_]) -> int | None:
         """The position of the group of an answer, or NOT_PASSING; None without groups."""
-        passes = self.guarantee.show == 1 or passing_answers(self.filter, [graph])[0]
-        if not passes:
+        if not self.passes(graph, kept):
             return NOT_PASSING
         if self.guarantee.by is None or len(self._groups) == 1:
             return None
@@ -294,6 +312,7 @@ class Served:
         if claims and None not in claims:
             text = "\n".join(map(str, compress(claims, kept)))
         reply = {"id": name, "alpha": level, "mask": kept.tolist(), "text": text}
+        reply["passes"] = self.passes(graph, kept)
         return reply | self.origin(graph)
 
     def catch_up(self, journal: Journal) -> None:

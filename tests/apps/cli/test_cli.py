@@ -25,6 +25,7 @@ from skdcf.datasets import (
     read_jsonl,
     write_jsonl,
 )
+from skdcf.estimators import passing_answers
 from skdcf.features import reasoning_features
 from skdcf.guarantees import ExpectedFalse
 from skdcf.inspection import explain
@@ -48,6 +49,8 @@ def files(tmp_path_factory):
         folder / "m.skops",
         "--scorer",
         "logistic",
+        "--show",
+        "1",
     ]
     assert main(list(map(str, fit))) == 0
     return folder
@@ -58,13 +61,71 @@ def run(*arguments):
 
 
 def test_fit_says_what_it_promises(files, tmp_path, capsys):
-    assert run("fit", files / "old.jsonl", "-o", tmp_path / "m", "--alpha", "0.2") == 0
+    fit = "fit", files / "old.jsonl", "-o", tmp_path / "m", "--alpha", "0.2"
+    assert run(*fit, "--show", 1) == 0
     said = capsys.readouterr().err
     assert "with a probability of at least 0.8, nothing false is kept" in said
     assert "fitted on 240 problems" in said
     model = skdcf.load(tmp_path / "m")
     assert model.alpha == 0.2
-    assert f"alpha = {1 / (model.n_calibration_ + 1):.3g} on" in said
+    assert f"alpha = {1 / (model.n_calibration_ + 1):.3g} and" in said
+
+
+def test_fit_with_a_share_speaks_of_answers_that_pass(files, tmp_path, capsys):
+    fit = ("fit", files / "old.jsonl", "--scorer", "logistic", "--alpha", "0.2")
+    assert run(*fit, "--show", "0.5", "-o", tmp_path / "half") == 0
+    said = capsys.readouterr().err
+    assert re.search(r"answers that pass \(about 5\d%\), at most 20 %", said)
+    half = skdcf.load(tmp_path / "half")
+    assert f"alpha = {1 / (half.calibration_.among.n + 1):.3g} and" in said
+    assert run(*fit, "--show", "auto", "-o", tmp_path / "auto") == 0
+    said = capsys.readouterr().err
+    auto = skdcf.load(tmp_path / "auto")
+    assert f"{auto.share_:.0%} of the answers may pass" in said
+    new, kept = files / "new.jsonl", tmp_path / "kept"
+    assert run("filter", tmp_path / "half", new, "-o", kept) == 0
+    rows = [json.loads(line) for line in kept.read_text().splitlines()]
+    graphs = read_jsonl(new).graphs
+    decided = half.predict(graphs), passing_answers(half, graphs)
+    for row, mask, passes in zip(rows, *decided, strict=True):
+        result = row["metadata"]["filtered"]
+        assert row["mask"] == mask.tolist() and result["passes"] == passes
+        assert passes or set(result["claim_alpha"]) == {None}
+    assert run("report", tmp_path / "half", new, "-o", tmp_path / "page") == 0
+    assert "of the answers that pass" in (tmp_path / "page").read_text("utf-8")
+    again = "calibrate", tmp_path / "half", new, "-o", tmp_path / "again"
+    for show, share in (((), 0.5), (("--show", 0.8), 0.8), (("--show", 1), 1)):
+        assert run(*again, *show) == 0
+        assert skdcf.load(tmp_path / "again").calibration_.guarantee.show == share
+    assert run(*again, "--show", "auto") == 2
+    assert "--show" in capsys.readouterr().err
+    for show in ("some", "1.5"):
+        try:
+            code = run(*fit, "--show", show, "-o", tmp_path / "none")
+        except SystemExit as ended:  # of the parser
+            code = ended.code
+        assert code == 2 and "show" in capsys.readouterr().err
+
+
+def test_fit_lets_all_answers_pass_if_no_share_can_be_chosen(tmp_path, capsys):
+    data = make_word_problems(14, random_state=0)
+    write_jsonl(tmp_path / "few", data.graphs, data.labels)
+    fit = "fit", tmp_path / "few", "-o", tmp_path / "model", "--scorer", "public-prior"
+    assert run(*fit) == 0
+    assert "--show 1" in capsys.readouterr().err.splitlines()[0]
+    assert skdcf.load(tmp_path / "model").calibration_.guarantee.show == 1
+    assert run(*fit, "--show", "auto") == 2
+    assert "show is" in capsys.readouterr().err
+
+
+def test_fit_explains_that_no_share_is_good_enough(tmp_path, capsys):
+    graphs, labels = make_reasoning_graphs(120, random_state=0, return_X_y=True)
+    write_jsonl(tmp_path / "g.jsonl", graphs, labels)
+    fit = "fit", tmp_path / "g.jsonl", "-o", tmp_path / "m"
+    assert run(*fit, "--scorer", "frequency-score") == 1
+    said = capsys.readouterr().err
+    assert "0% of the answers may pass" in said and "(--show 1)" in said
+    assert not (tmp_path / "m").exists()
 
 
 def test_fit_online_decides_step_by_step(files, tmp_path):
@@ -96,7 +157,9 @@ def test_fit_uses_the_prior_that_is_named(tmp_path, capsys):
     ):
         assert run(*fit, *options) == 0
         assert bool(skdcf.load(tmp_path / "model").scorer_.priors) is is_used
-    assert "59 answers calibrated (1 left over)" in capsys.readouterr().err
+    capsys.readouterr()
+    assert run(*fit, "--show", 1, "--scorer", "public-prior") == 0
+    assert "59 calibration answers (1 were not used)" in capsys.readouterr().err
     assert run(*fit, "--prior", "mathematics", "--verbose") == 0
     assert "neyman-pearson" in capsys.readouterr().err
     assert run(*fit, "--prior", "mathematics", "--scorer", "logistic") == 2
@@ -326,7 +389,7 @@ def test_compare_shows_one_row_per_scorer_and_level(files, capsys):
 def test_features_of_the_file_are_used_where_it_has_some(tmp_path):
     graphs, labels = make_reasoning_graphs(120, random_state=0, return_X_y=True)
     write_jsonl(tmp_path / "g.jsonl", graphs, labels)
-    column = "--scorer", "frequency-score"
+    column = "--scorer", "frequency-score", "--show", 1
     assert run("fit", tmp_path / "g.jsonl", "-o", tmp_path / "m", *column) == 0
     model = skdcf.load(tmp_path / "m")
     assert model.predict(graphs[:5])[0].dtype == bool

@@ -55,7 +55,7 @@ def folder(tmp_path_factory):
     plain = make_word_problems(120, random_state=0)
     assert len(plain.graphs) == 120
     fit = ("fit", folder / "p.jsonl", "-o", folder / "m", "--features", "given")
-    assert run(*fit, "--scorer", "x", "--alpha", 0.3) == 0
+    assert run(*fit, "--scorer", "x", "--alpha", 0.3, "--show", 1) == 0
     return folder
 
 

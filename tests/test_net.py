@@ -650,7 +650,7 @@ def test_groups_are_looked_up_in_columns_that_the_filter_makes_alone():
 @pytest.mark.parametrize(
     ("settings", "end"),
     [
-        ({}, ", for new answers that are drawn like those that calibrated"),
+        ({}, ", for new answers that are sampled as the calibration answers were"),
         ({"by": "kind"}, ", in every group by 'kind'"),
         ({"weight": "w"}, ", for answers of the kind that the weights stand for"),
         ({"by": "kind", "weight": "w"}, ", in every group by 'kind'"),

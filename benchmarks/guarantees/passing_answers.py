@@ -60,7 +60,9 @@ def one_half(problems, gain, alpha, seed):
     graphs, labels, groups = problems
     rng = np.random.RandomState(seed)
     known, new = next(
-        GroupShuffleSplit(1, test_size=0.5, random_state=rng).split(groups, None, groups)
+        GroupShuffleSplit(1, test_size=0.5, random_state=rng).split(
+            groups, None, groups
+        )
     )
     inner = GroupShuffleSplit(1, test_size=0.5, random_state=rng)
     train, calibrate = (
@@ -138,7 +140,9 @@ def ratio(over, under):
     rate = over.sum() / total
     residual = (over - rate * under) / under.mean()
     n = len(over)
-    return rate, residual.std(ddof=1) * np.sqrt(1 / n + 1)  # as many new answers as known
+    return rate, residual.std(ddof=1) * np.sqrt(
+        1 / n + 1
+    )  # as many new answers as known
 
 
 def rows_of(saved):

@@ -451,7 +451,7 @@ class Guarantee(Settings, metaclass=ABCMeta):
             return f", in every group by {self.by!r}"
         if self.weight is not None:
             return ", for answers of the kind that the weights stand for"
-        return ", for new answers that are drawn like those that calibrated"
+        return ", for new answers that are sampled as the calibration answers were"
 
     def describe_passing(self, level: float) -> str:
         """Describe the guarantee for the answers that pass, as the end of a sentence.
@@ -754,7 +754,7 @@ class NoFalseClaim(Guarantee):
         sure = f"with a probability of at least {1 - level:.6g}"
         if self.delta is None:
             return f"{sure}, {what}{self.scope}"
-        share = f"for {1 - self.delta:g} of all calibration sets"
+        share = f"for {100 - 100 * self.delta:g} % of all calibration sets"
         if self.by is None:
             return f"{sure} ({share}), {what}{self.scope}"
         # Each group has its own luck: in many groups it is rarely good in all of them.
@@ -766,7 +766,7 @@ class NoFalseClaim(Guarantee):
             most = f"more than {self.max_false} false claims"
         sentence = f"at most {100 * level:.4g} % contain {most}"
         if self.delta is not None:
-            sentence += f", for {1 - self.delta:g} of all calibration sets"
+            sentence += f", for {100 - 100 * self.delta:g} % of all calibration sets"
         return f"{sentence}{self.scope}"
 
     def _asked(self, n, level):

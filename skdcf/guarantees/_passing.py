@@ -173,7 +173,7 @@ class Passing(Calibration):
         # If the cut is +inf, all n pass; otherwise the new answer is one of |B| + 1.
         share = 1.0 if np.isposinf(self.cut) else (self.among.n + 1) / (self.n + 1)
         among = self.guarantee.describe_passing(level)
-        return f"of the answers that pass (about {share:.0%}), {among}"
+        return f"of the answers that pass (about {100 * share:.0f} %), {among}"
 
     def shown(self, level: float) -> float:
         shown = self.among.shown(level)
@@ -188,9 +188,11 @@ class Passing(Calibration):
             return ""
         if not shown:
             return "Of the answers that pass, none shows anything at this level"
+        most = getattr(self.guarantee, "max_false", 0)
+        contain = f"more than {most} false claims" if most else "one"
         return (
-            f"About {shown:.0%} of those that pass show something, so of the texts that are "
-            f"shown at most about {min(level / shown, 1):.1%} do"
+            f"About {100 * shown:.0f} % of those that pass show something, so of the texts that "
+            f"are shown at most about {100 * min(level / shown, 1):.3g} % contain {contain}"
         )
 
     def coverage_law(self, level: float) -> tuple[int, int] | None:

@@ -20,7 +20,7 @@ from sklearn.utils import check_random_state
 from .._checks import check_count
 from .._drawing import CLAIMS_LISTED, problem_html
 from .._html import Table, card, folded, html_table
-from ..estimators import Filter, check, decide
+from ..estimators import Filter, check, decide, passing_answers
 from ..evaluation import CalibratedSearch
 from ..graphs import Labels, Problems, ReasoningGraph, answer_text
 from ..metrics import leave_one_out
@@ -64,6 +64,8 @@ class Explanation(Table):
         1 true, 0 false, -1 unknown, where they were given.
     form : LinearForm or None
         Of a linear scorer.
+    passes : bool
+        Whether the answer passes; always so unless the guarantee has ``show``.
     """
 
     graph: ReasoningGraph
@@ -77,6 +79,7 @@ class Explanation(Table):
     n_calibration: int
     labels: np.ndarray | None = None
     form: LinearForm | None = None
+    passes: bool = True
 
     @property
     def reasons(self) -> dict[int, str]:
@@ -91,7 +94,9 @@ class Explanation(Table):
         """Why each dropped claim was dropped, by its index, for readers without numbers."""
         causes = {}
         for v in np.flatnonzero(~self.kept).tolist():
-            if np.isneginf(self.threshold[v]):
+            if not self.passes:
+                causes[v] = "the filter is not sure enough of any claim of this answer"
+            elif np.isneginf(self.threshold[v]):
                 causes[v] = "too few answers were judged to keep anything"
             elif self.decided_by[v] != v:
                 causes[v] = "it builds on a claim that is not sure enough"
@@ -101,6 +106,11 @@ class Explanation(Table):
 
     def _why(self, v):
         cause = int(self.decided_by[v])
+        if not self.passes:
+            return (
+                ": the answer does not pass, since even its safest claim has the path risk "
+                f"{self.path_risk.min():.4g}"
+            )
         if isinf(self.threshold[v]) and self.threshold[v] < 0:
             return (
                 f": {self.n_calibration} calibration problems are too few to keep "
@@ -112,7 +122,7 @@ class Explanation(Table):
         return f" because it builds on claim {cause + 1}, whose {comparison}"
 
     def _way_out(self, v):
-        if isnan(self.smallest_alpha[v]):
+        if isnan(self.smallest_alpha[v]) or not self.passes:
             return ""
         if isinf(self.smallest_alpha[v]):
             return ", and no alpha would keep it"
@@ -286,6 +296,9 @@ def explain(
     per_problem["labels"] = (
         [None] * len(batch) if labels is None else batch.split(labels)
     )
+    per_problem["passes"] = np.ones(len(batch), bool)
+    if guarantee.show != 1:
+        per_problem["passes"] = passing_answers(filter, problems)
     settings = {"alpha": guarantee.level(alpha, filter.alpha), "form": decision.form}
     settings["n_calibration"] = filter.n_calibration_
     out = [

@@ -648,7 +648,7 @@ def test_certainty_in_groups_is_said_for_each_and_for_all(n_groups):
     cf = HardCF(0, guarantee=NoFalseClaim(delta=0.05, by="part")).fit(graphs, y)
     promise = cf.describe(0.2)
     assert (
-        "in each group by 'part', for 0.95 of all calibration sets of that group"
+        "in each group by 'part', for 95 % of all calibration sets of that group"
         in (promise)
     )
     together = {3: "0.85", 10: "0.5"}.get(n_groups)

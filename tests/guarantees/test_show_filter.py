@@ -15,6 +15,7 @@ from skdcf.estimators import calibrated_masks, fit_levels, passing_answers
 from skdcf.evaluation import CalibratedSearch, compare_filters
 from skdcf.exceptions import CalibrationWarning, GuaranteeWarning
 from skdcf.guarantees import ExpectedFalse, NoFalseClaim, PathRisks
+from skdcf.inspection import explain
 from skdcf.metrics import evaluate_filter, leave_one_out
 from skdcf.monitoring import release_claims
 from skdcf.ops.conformal import Jumps, conformal_rank, passing_count, shown_rank
@@ -368,3 +369,17 @@ def test_left_out_of_a_filter_that_shows_nothing_no_claim_is_kept(data):
     scores = Jumps.of_scores(np.full(len(graphs), np.inf))
     levels = guarantee.leave_one_out(scores, PathRisks(risk, graphs.offsets))
     assert np.isinf(levels).all()
+
+
+def test_the_explanation_of_an_answer_that_does_not_pass_says_so(data):
+    graphs, labels = data
+    cf = HardCF(0, guarantee=NoFalseClaim(show=0.3)).fit(graphs[:150], labels[:150])
+    passes = passing_answers(cf, graphs[150:])
+    assert 0 < passes.sum() < len(passes)
+    for explanation, is_passing in zip(explain(cf, graphs[150:]), passes, strict=True):
+        assert explanation.passes == is_passing
+        if not is_passing:
+            lowest = f"{explanation.path_risk.min():.4g}"
+            assert not explanation.kept.any()
+            for reason in explanation.reasons.values():
+                assert "does not pass" in reason and lowest in reason

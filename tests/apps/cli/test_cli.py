@@ -75,7 +75,7 @@ def test_fit_with_a_share_speaks_of_answers_that_pass(files, tmp_path, capsys):
     fit = ("fit", files / "old.jsonl", "--scorer", "logistic", "--alpha", "0.2")
     assert run(*fit, "--show", "0.5", "-o", tmp_path / "half") == 0
     said = capsys.readouterr().err
-    assert re.search(r"answers that pass \(about 5\d%\), at most 20 %", said)
+    assert re.search(r"answers that pass \(about 5\d %\), at most 20 %", said)
     half = skdcf.load(tmp_path / "half")
     assert f"alpha = {1 / (half.calibration_.among.n + 1):.3g} and" in said
     assert run(*fit, "--show", "auto", "-o", tmp_path / "auto") == 0

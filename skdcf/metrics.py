@@ -1,7 +1,7 @@
 """Coverage and retention of filters, observed and predicted by theory.
 
-What is counted per problem becomes a mean over the answers to each question, and then a
-mean over the questions.
+Counts per problem are averaged over the answers to each question, and then over the
+questions.
 """
 
 from __future__ import annotations
@@ -46,18 +46,17 @@ __all__ = [
 def coverage_score(
     y: Labels, kept: Labels, *, sample_weight: ArrayLike | None = None
 ) -> float:
-    """Share of problems in which no false claim is kept.
+    """Compute the share of problems in which no false claim is kept.
 
     Parameters
     ----------
     y : sequence of 1-D arrays, one per problem
-        1 for a true claim, 0 for a false one, -1 for one that nobody judged, which counts
-        as false. A flat array has one claim per problem.
+        1 for a true claim, 0 for a false one, -1 for an unjudged one, which counts as false.
+        In a flat array each problem has one claim.
     kept : sequence of boolean masks
         The masks, as `predict` returns them.
     sample_weight : array-like of shape (n_problems,), optional
-        How much each problem counts, for instance 1 over the number of answers to its
-        question.
+        Weight of each problem, for instance 1 over the number of answers to its question.
 
     Returns
     -------
@@ -67,8 +66,8 @@ def coverage_score(
     Raises
     ------
     ValueError
-        On values that are no labels or masks, labels that are hidden by a mask of numpy,
-        and weights that are negative, not finite, or all zero.
+        If values are not labels or masks, if labels are hidden by a numpy mask, or if weights
+        are negative, not finite, or all zero.
 
     Examples
     --------
@@ -83,17 +82,17 @@ def coverage_score(
 def retention_score(
     y: Labels, kept: Labels, *, sample_weight: ArrayLike | None = None
 ) -> float:
-    """Mean number of true claims that are kept per problem.
+    """Compute the mean number of true claims kept per problem.
 
     Parameters
     ----------
     y : sequence of 1-D arrays, one per problem
-        1 for a true claim, 0 for a false one, -1 for one that nobody judged, which is
-        not counted as true.
+        1 for a true claim, 0 for a false one, -1 for an unjudged one, which does not count as
+        true.
     kept : sequence of boolean masks
         The masks, as `predict` returns them.
     sample_weight : array-like of shape (n_problems,), optional
-        How much each problem counts.
+        Weight of each problem.
 
     Returns
     -------
@@ -117,14 +116,14 @@ def _mean(values, sample_weight):
 def coverage_interval(
     n_covered: int, n_problems: int, *, confidence_level: float = 0.95
 ) -> tuple[float, float]:
-    """Clopper-Pearson interval of a coverage that was observed.
+    """Compute the Clopper-Pearson interval of an observed coverage.
 
     Parameters
     ----------
     n_covered, n_problems : int
-        ``n_covered`` of ``n_problems`` test problems had no false claim kept.
+        In ``n_covered`` of ``n_problems`` test problems no false claim was kept.
     confidence_level : float, default=0.95
-        Chance that such an interval holds the true coverage.
+        Probability that the interval contains the true coverage.
 
     Returns
     -------
@@ -139,7 +138,9 @@ def coverage_interval(
     (0.824, 0.951)
     """
     if not 0 <= n_covered <= n_problems or n_problems < 1:
-        raise ValueError(f"{n_covered} of {n_problems} problems covered: impossible")
+        raise ValueError(
+            f"n_covered is {n_covered}, but must be between 0 and n_problems = {n_problems}"
+        )
     _check_confidence_level(confidence_level)
     return _clopper_pearson(int(n_covered), int(n_problems), confidence_level)
 
@@ -152,17 +153,17 @@ def error_rate_upper_bound(
     A person judges the kept claims of answers that were drawn at random. The bound is exact
     and does not depend on the calibration, so it holds for any filter.
 
-    It holds if ``n_audited`` was settled before the first verdict. An audit that is extended
-    until its bound looks good is wrong in .18 of the cases instead of .05. To look K times,
-    settle all sizes beforehand and pass ``confidence_level=1 - 0.05 / K`` at each look.
+    Choose ``n_audited`` before the first verdict. If an audit is extended until its bound looks
+    good, the bound is wrong in 18 % of the cases instead of 5 %. To look K times, choose all
+    sizes beforehand and pass ``confidence_level=1 - 0.05 / K`` at each look.
 
     Parameters
     ----------
     n_errors : int
         Number of audited answers in which a false claim was kept.
     n_audited : int
-        Number of answers that were drawn at random and judged. The bound holds for answers
-        of the kind that was drawn, so empty answers may be included or left out.
+        Number of answers that were drawn at random and judged. The bound holds for the
+        population that was sampled, so you may include or leave out empty answers.
     confidence_level : float in (0, 1), default=0.95
         Probability, over the draw, that the bound holds.
 
@@ -202,11 +203,11 @@ def coverage_band(
     n_test: int | None = None,
     delta: float | None = None,
 ) -> tuple[float, float]:
-    """Band in which theory puts the coverage after one draw of calibration problems.
+    """Compute the theoretical band of the coverage for one draw of calibration problems.
 
-    The coverage given the calibration problems follows Beta(n + 1 - k, k), with k the
-    conformal rank, where scores have no ties; ties, and problems without a false claim
-    where they outnumber the rank, can only raise it.
+    Without ties, the coverage given the calibration problems follows Beta(n + 1 - k, k),
+    where k is the conformal rank. Ties can only raise it, and so can problems without a false
+    claim if fewer than k problems have one.
 
     Parameters
     ----------
@@ -215,17 +216,17 @@ def coverage_band(
     alpha : float in (0, 1)
         The level of the filter.
     confidence_level : float, default=0.95
-        Chance that the coverage lies in the band.
+        Probability that the coverage lies in the band.
     n_test : int, optional
-        With a number of test problems, the band of what will be *observed* on them
-        (beta-binomial); None is that of the coverage itself.
+        Number of test problems, for the band of the coverage *observed* on them
+        (beta-binomial). None gives the band of the coverage itself.
     delta : float, optional
         As in `skdcf.guarantees.NoFalseClaim`.
 
     Returns
     -------
     (low, high) : tuple of float
-        The ends of the band; (1, 1) where nothing can be kept.
+        The ends of the band; (1, 1) if nothing can be kept.
 
     References
     ----------
@@ -243,9 +244,9 @@ def coverage_band(
     return band_of_law((n_calibration + 1 - k, k), confidence_level, n_test)
 
 
-@lru_cache(4096)  # a comparison asks for the same few bands again and again
+@lru_cache(4096)  # a comparison needs the same few bands many times
 def band_of_law(shape, confidence_level, n_test=None):
-    """The band of a Beta(a, b) coverage; (1, 1) where b = 0, NaN where it is unknown."""
+    """Compute the band of a Beta(a, b) coverage; (1, 1) if b = 0, NaN if it is unknown."""
     from scipy.stats import beta, betabinom
 
     if shape is None or shape[1] == 0:
@@ -259,12 +260,11 @@ def band_of_law(shape, confidence_level, n_test=None):
 
 
 def mean_interval(losses, probability, n_problems, confidence_level=0.95):
-    """Interval of 1 - mean loss, from the mean loss of each question.
+    """Compute the interval of 1 - mean loss from the mean loss of each question.
 
-    Clopper-Pearson's for questions of which each is lost or not. Where several answers to
-    a question were averaged, it is Clopper-Pearson's for the number of problems that would
-    vary as much if they were independent (Korn and Graubard 1998). For other losses it is
-    Student's interval.
+    It is Clopper-Pearson's interval if each loss is 0 or 1. If several answers to a question
+    were averaged, it is Clopper-Pearson's interval for the effective number of independent
+    problems (Korn and Graubard 1998). For other losses it is Student's interval.
     """
     from scipy.stats import t
 
@@ -287,7 +287,7 @@ def mean_interval(losses, probability, n_problems, confidence_level=0.95):
 
 
 def _clopper_pearson(k, n, confidence_level):
-    """The interval for k of n, which need not be whole numbers."""
+    """Compute the interval for k of n, which need not be integers."""
     from scipy.special import betaincinv
 
     tail = (1 - confidence_level) / 2
@@ -307,49 +307,48 @@ def _check_confidence_level(confidence_level):
 class FilterReport(Table):
     """Coverage and retention for several alphas; prints as a table.
 
-    Each question counts once, however many of the problems are answers to it: what is
-    called a mean over questions is the mean, over the questions, of the mean over the
-    answers to each.
+    Each question counts once, however many answers it has: a mean over questions is the mean,
+    over the questions, of the mean over the answers to each.
 
     Parameters
     ----------
     alpha : ndarray of shape (n_alphas,)
         The levels.
     coverage : ndarray of shape (n_alphas,)
-        Share of the problems in which no false claim is kept, or for which what the
-        filter's guarantee says holds; 1 - mean loss where it bounds a mean. A mean over
-        questions, like all that follows. If the guarantee has ``show``, it is that of the
-        answers that pass.
+        Share of the problems in which no false claim is kept, or in which the filter's
+        guarantee holds; 1 - mean loss if the guarantee bounds a mean. This and all following
+        numbers are means over questions. If the guarantee has ``show``, the coverage is that
+        of the answers that pass.
     coverage_interval : ndarray of shape (n_alphas, 2)
-        95 % interval of the coverage, over questions: Clopper-Pearson's, or Student's
-        where a mean is bounded.
+        95 % interval of the coverage, over questions: Clopper-Pearson's, or Student's if the
+        guarantee bounds a mean.
     coverage_band : ndarray of shape (n_alphas, 2)
-        Where theory expects the coverage for so many calibration problems and questions,
-        95 %; NaN where the law is not known.
+        Theoretical 95 % band of the coverage for this number of calibration problems and
+        questions; NaN if the distribution is not known.
     retention, retention_error : ndarray of shape (n_alphas,)
         True claims kept per problem, and its standard error.
     false_kept : ndarray of shape (n_alphas,)
-        False claims kept per problem; claims that nobody judged count as false.
+        False claims kept per problem. Unjudged claims count as false.
     abstention : ndarray of shape (n_alphas,)
         Share of the problems in which nothing is kept.
     shown_error : ndarray of shape (n_alphas,)
         Standard error of `shown`, the share of the problems in which something is kept.
     false_among_shown, false_among_shown_error : ndarray of shape (n_alphas,)
-        Share of the texts that are shown that hold a false claim, or one that nobody
-        judged, and its standard error; NaN where nothing is shown.
+        Share of the shown texts that contain a false or unjudged claim, and its standard
+        error; NaN if nothing is shown.
     unfiltered : float
-        Share of the answers that hold such a claim as they are, before any filter.
+        Share of the unfiltered answers that contain such a claim.
     threshold : ndarray of shape (n_alphas,)
-        NaN where problems have thresholds of their own.
+        NaN if the problems have different thresholds.
     n_problems, n_questions : int
-        Test problems, and the questions that they answer.
+        Number of test problems, and of the questions that they answer.
     n_calibration : int
-        Problems that calibrated the filter.
+        Number of calibration problems of the filter.
     seen : tuple of two int
-        Numbers of the test problems that trained the filter, and that calibrated it. What
-        is reported of these is too good.
+        Number of test problems that were also used for training, and for calibration. The
+        results are too good for these.
     groups : dict of FilterReport
-        By the name of the group; empty without ``by``.
+        Report of each group, keyed by its name; empty without ``by``.
     passing : ndarray of shape (n_alphas,)
         Share of the answers that pass; 1 unless the guarantee has ``show``.
     """
@@ -378,27 +377,27 @@ class FilterReport(Table):
     def from_predictions(
         cls, y: Labels, kept: Mapping[float, Labels], *, groups: ArrayLike | None = None
     ) -> FilterReport:
-        """Report on masks that are at hand, whatever made them.
+        """Report on given masks, from any filter.
 
         Parameters
         ----------
         y : sequence of 1-D arrays, one per problem
-            1 for a true claim, 0 for a false one, -1 for one that nobody judged, which
-            counts as false.
+            1 for a true claim, 0 for a false one, -1 for an unjudged one, which counts as
+            false.
         kept : dict of float to sequence of boolean masks
             The masks by alpha, as `predict` returns them.
         groups : array-like of shape (n_problems,), optional
-            The question that each problem answers; None says that each is one of its own.
+            The question that each problem answers. None means one question per problem.
 
         Returns
         -------
         FilterReport
-            ``threshold`` and ``coverage_band`` are NaN, as nothing is known of them.
+            ``threshold`` and ``coverage_band`` are NaN, since they are unknown.
 
         Raises
         ------
         ValueError
-            If labels and masks do not fit each other.
+            If the shapes of labels and masks differ.
 
         Examples
         --------
@@ -409,7 +408,7 @@ class FilterReport(Table):
         (array([0.5]), array([1.]), array([0.5]))
         """
         if not kept:
-            raise ValueError("kept is empty: it needs the masks of an alpha at least")
+            raise ValueError("kept is empty, but needs the masks of at least one alpha")
         flat = [flatten(y, masks) for masks in kept.values()]
         (labels, _, offsets), masks = flat[0], np.array([mask for _, mask, _ in flat])
         n = len(offsets) - 1
@@ -430,7 +429,7 @@ class FilterReport(Table):
 
     @property
     def target(self) -> NDArray[np.float64]:
-        """The coverage that each level promises, shape (n_alphas,)."""
+        """The coverage that each level guarantees, shape (n_alphas,)."""
         return 1 - self.alpha
 
     _fields = (
@@ -466,7 +465,7 @@ class FilterReport(Table):
 
     @property
     def warning(self) -> str:
-        """Words about problems that the filter has seen before; empty without any."""
+        """Warning about problems that were used in `fit`; empty if there are none."""
         sentences = [
             f"{n} of these problems {word} the filter"
             for n, word in zip(self.seen, ("trained", "calibrated"), strict=True)
@@ -475,12 +474,12 @@ class FilterReport(Table):
         return f"; {' and '.join(sentences)}: coverage is too good" if sentences else ""
 
     def rows(self) -> list[dict[str, Any]]:
-        """One dict per alpha; with groups, those of all problems and then of each group.
+        """Return one dict per alpha, first for all problems and then for each group.
 
         Returns
         -------
         list of dict
-            The lines, in plain values.
+            The rows of the table, as plain values.
         """
         own_rows = super().rows()
         if not self.groups:
@@ -537,32 +536,32 @@ def report_of(
     Parameters
     ----------
     guarantee : Guarantee
-        It says what is lost.
+        Defines the loss.
     counted : tuple of ndarray
         Levels, (n_alphas,); kept claims, (n_alphas, n_claims), or (n_draws, n_alphas,
-        n_claims), of which means are reported; their labels, and the offsets of problems;
-        the question that each problem answers, (n_problems,).
+        n_claims) to report means over draws; labels, (n_claims,); offsets of the problems;
+        and the question that each problem answers, (n_problems,).
     groups : dict of ndarray of int, optional
-        Problems of each group, by its name.
+        Rows of the problems in each group, keyed by its name.
     laws : list of length n_alphas, optional
-        The law of the coverage at each level, None where it is not known.
+        The distribution of the coverage at each level, None if it is not known.
     seen : ndarray of bool, shape (2, n_problems), optional
-        Problems that trained, and that calibrated.
+        Whether a problem was used for training, and for calibration.
     threshold : ndarray of shape (n_alphas,), optional
-        Thresholds of the filter; NaN in the report where there are none.
+        Thresholds of the filter; NaN in the report if there are none.
     n_calibration : int, default=0
-        Number of problems that calibrated the filter.
+        Number of calibration problems.
     passing : ndarray of bool, shape (n_problems,) or (n_alphas, n_problems), optional
-        Problems that pass, of which the guarantee speaks; by default all of them. Nothing
-        is lost of the others.
+        Whether a problem passes, so the guarantee covers it; by default all do. The loss of
+        the others is 0.
     """
     alphas, kept, labels, offsets, questions = counted
     true = labels == 1
     unknown = [None] * len(alphas)
     n = len(offsets) - 1
 
-    # Of each problem: the loss, true and false claims kept, whether anything is kept and
-    # whether a false claim is.
+    # For each problem: the loss, true and false claims kept, whether anything is kept, and
+    # whether a false claim is kept.
     def count(mask):
         n_true = segment_sum(mask & true, offsets)
         n_false = segment_sum(mask & ~true, offsets)
@@ -590,7 +589,7 @@ def report_of(
         passes = _per_question(passing[:, rows], questions[rows])
         share = passes.mean(axis=1)
         rate = false_shown / np.where(shown > 0, shown, np.nan)
-        # A quotient of two means, of which each question enters both.
+        # The ratio of two means over the same questions.
         rest = each[4] - rate[:, None] * each[3]
         intervals = [
             _interval_of_passing(*row, guarantee.is_probability, len(rows))
@@ -629,10 +628,10 @@ def report_of(
 
 
 def _interval_of_passing(losses, passes, probability, n_problems):
-    """Interval of 1 - mean loss of the answers that pass, as in `mean_interval`.
+    """Compute the interval of 1 - mean loss of the answers that pass, as in `mean_interval`.
 
-    ``passes`` is the share of the answers to each question that pass. If it is neither 0
-    nor 1 for some, the mean is a ratio of two sums, of which each question enters both.
+    ``passes`` is the share of the answers to each question that pass. If it lies strictly
+    between 0 and 1 for some question, the mean is a ratio of two sums over the questions.
     """
     if not passes.any():
         return np.nan, np.nan
@@ -647,7 +646,7 @@ def _interval_of_passing(losses, passes, probability, n_problems):
 
 
 def _mean_error(values):
-    """Standard error of the mean over questions, the last axis; NaN of one question."""
+    """Compute the standard error of the mean along the last axis; NaN for one question."""
     m = values.shape[-1]
     if m < 2:
         return np.full(values.shape[:-1], np.nan)
@@ -655,7 +654,7 @@ def _mean_error(values):
 
 
 def _per_question(values, questions):
-    """Mean over the answers to each question, along the last axis."""
+    """Average over the answers to each question, along the last axis."""
     distinct, code, count = np.unique(
         questions, return_inverse=True, return_counts=True
     )
@@ -673,7 +672,7 @@ def evaluate_filter(
     by: str | Callable | Sequence[Any] | None = None,
     groups: ArrayLike | Literal[False] | None = None,
 ) -> FilterReport:
-    """Coverage and retention of a fitted filter on test problems.
+    """Compute coverage and retention of a fitted filter on test problems.
 
     Parameters
     ----------
@@ -682,27 +681,27 @@ def evaluate_filter(
     X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
         Test problems, as in the filter's `fit`.
     y : sequence of 1-D arrays, one per problem
-        Their labels. A claim whose label is unknown counts as false for coverage, and
-        not as true for retention.
+        Their labels. A claim with an unknown label counts as false for coverage, and is not
+        counted as true for retention.
     alphas : sequence of float in (0, 1)
         The levels to report on.
     by : str, callable or list, optional
-        Report on each group of problems as well, as in
+        Also report on each group of problems, defined as in
         `skdcf.guarantees.NoFalseClaim`. Groups may overlap.
     groups : array-like of shape (n_problems,), or False, optional
-        The question that each problem answers; None reads it off the problems
-        (`skdcf.graphs.question_groups`), False says that each is a question of its own.
-        Each question counts once, and intervals are drawn over questions.
+        The question that each problem answers. None takes it from the problems
+        (`skdcf.graphs.question_groups`), and False means one question per problem. Each
+        question counts once, and intervals are computed over questions.
 
     Returns
     -------
     FilterReport
-        Numbers per level, which print as a table.
+        The numbers for each level. It prints as a table.
 
     Raises
     ------
     ValueError
-        On bad problems, labels or groups.
+        If problems, labels or groups are not valid.
 
     Examples
     --------
@@ -738,7 +737,7 @@ def evaluate_filter(
 
 
 def _rows_by_group(groups):
-    """The problems of each group; a problem may have a set of groups."""
+    """List the problems of each group; a problem may have a set of groups."""
     places: dict = {}
     for i, group in enumerate(groups):
         for name in sorted(as_set(group), key=str):
@@ -756,17 +755,17 @@ def leave_one_out(
     n_draws: int | None = None,
     random_state: int | np.random.RandomState | None = None,
 ) -> FilterReport:
-    """Exact leave-one-out evaluation of a fitted filter's scorer, by question.
+    """Evaluate the scorer of a fitted filter by exact leave-one-out, by question.
 
-    Each problem is filtered with the threshold from one answer to each other question of
-    X, for all alphas at once in O(n log n). The problems must be new to the scorer; the
+    Each problem is filtered with the threshold from one answer to each other question of X.
+    This takes O(n log n) for all alphas together. The problems must be new to the scorer. The
     filter's own calibration is not used.
 
     Parameters
     ----------
     filter : fitted filter
-        With ``ties`` other than "include", and a ``guarantee`` without weights and
-        without groups that overlap.
+        Its ``ties`` must not be "include", and its ``guarantee`` must have neither weights nor
+        overlapping groups.
     X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
         Problems of at least two questions.
     y : sequence of 1-D arrays, one per problem
@@ -776,17 +775,17 @@ def leave_one_out(
     groups : array-like of shape (n_problems,), or False, optional
         The question that each problem answers, as in `evaluate_filter`.
     n_draws : int, optional
-        Of several answers to a question one calibrates. None takes the one that `fit`
-        would; a number is of random draws of it, over which means are reported, so that
-        they do not hang on one choice.
+        If a question has several answers, one of them is used for calibration. None chooses
+        the same one as `fit`. A number averages over that many random choices, so the result
+        does not depend on one of them.
     random_state : int, RandomState or None, default=None
         Seeds these draws.
 
     Returns
     -------
     FilterReport
-        ``threshold`` is that of all questions together, in the last draw. The coverage is
-        NaN if the guarantee has ``show``: it would be the same for every filter.
+        ``threshold`` is that of all questions together, in the last draw. If the guarantee has
+        ``show``, the coverage is NaN, since it would be the same for every filter.
 
     Raises
     ------

@@ -9,7 +9,7 @@ other sums, larger problems     rows of bits (`skdcf.graphs.bit_rows`): n^2 / 8 
                                 and 1 KB a claim for a problem of n claims
 ==============================  =====================================================
 
-What comes out for a claim depends on its problem alone, to the last bit.
+The result for a claim depends only on its own problem, to the last bit.
 """
 
 import numpy as np
@@ -51,7 +51,7 @@ def pass_on(ufunc: np.ufunc, values: np.ndarray, batch: GraphBatch) -> np.ndarra
 
 
 def find_highest(values: np.ndarray, batch: GraphBatch) -> np.ndarray:
-    """Find which of each claim and its ancestors has the largest value.
+    """Find, for each claim, which of it and its ancestors has the largest value.
 
     Parameters
     ----------
@@ -61,10 +61,10 @@ def find_highest(values: np.ndarray, batch: GraphBatch) -> np.ndarray:
     Returns
     -------
     ndarray of int, shape (n_claims,)
-        Row numbers; of equal values the one in the last row.
+        Row numbers. Of equal values, the one in the last row is returned.
     """
     sweep = batch.short_sweep
-    # Only a claim that no ancestor exceeds can be the answer, so that few have to be sorted.
+    # Only a claim that no ancestor exceeds can be the result, so few claims need sorting.
     highest = np.flatnonzero(~(values < pass_all(sweep, np.maximum, values)))
     order = highest[_sort(values[highest])]
     rank = np.full(len(values), -1)
@@ -113,7 +113,7 @@ def count_ancestors(batch: GraphBatch) -> np.ndarray:
 
 
 def count_descendants(batch: GraphBatch) -> np.ndarray:
-    """Count the claims that build on each claim, directly or not, shape (n_claims,)."""
+    """Count the descendants of each claim, shape (n_claims,)."""
     out = np.bincount(batch.small_closure[1], minlength=batch.n_claims)
     tree = batch.is_forest[batch.large]
     if tree.any():
@@ -129,12 +129,12 @@ def count_descendants(batch: GraphBatch) -> np.ndarray:
 def _count_below(batch, rows):
     """Compute the sizes of subtrees in the forests of the given rows, by doubling.
 
-    After k rounds ``jump`` leads 2^k claims up, and a claim has counted what is less
-    than 2^k below it.
+    After k rounds ``jump`` points 2^k claims up, and each claim has counted the descendants
+    that are fewer than 2^k edges below it.
     """
     n = batch.n_claims
     edges = batch.edges[rows[batch.edges[:, 1]]]
-    jump = np.full(n + 1, n)  # The number n stands above all roots.
+    jump = np.full(n + 1, n)  # Row n is the parent of all roots.
     jump[edges[:, 1]] = edges[:, 0]
     count = np.ones(n + 1, dtype=np.int64)
     while (jump < n).any():

@@ -1,16 +1,17 @@
-"""The chance that a kept claim is false, from hazards and the frailty of answers.
+"""Error probability of kept text, from hazards and the frailty of answers.
 
 ======  ========================================================================
-h_v     hazard: chance that claim v is false, given that all its ancestors are true
-l_v     log(1 + exp(a + b logit h_v)); -log(1 - h_v) where a = 0 and b = 1
-L       sum of l over what is kept of an answer, a set that is closed under ancestors
-theta   frailty: how much answers differ in ways that no column tells
-S(L)    (1 + theta L)^(-1 / theta), exp(-L) at theta = 0: chance that no error is kept
+h_v     hazard: probability that claim v is false, given that all its ancestors are true
+l_v     log(1 + exp(a + b logit h_v)); -log(1 - h_v) if a = 0 and b = 1
+L       sum of l over the kept claims of an answer, a set that is closed under ancestors
+theta   frailty: variance between answers that the features do not explain
+S(L)    (1 + theta L)^(-1 / theta), exp(-L) at theta = 0: probability of no kept error
 ======  ========================================================================
 
-Each answer has a factor on its hazards that nobody sees, of mean 1 and variance theta. With
-a gamma law of it, S is the mean of exp(-factor L). Three numbers (theta, a, b) are fitted to
-the first errors of training answers, by likelihood, with hazards from other folds.
+In this model the hazards of each answer are multiplied by an unobserved factor with mean 1
+and variance theta. If the factor has a gamma distribution, S is the mean of exp(-factor L).
+The three numbers (theta, a, b) are fitted by maximum likelihood to the first errors of the
+training answers, with out-of-fold hazards.
 
 References
 ----------
@@ -29,7 +30,7 @@ from scipy.optimize import minimize
 from ..graphs import GraphBatch
 from .hard import segment_sum
 
-#: Where few errors tell, the numbers stay near these: (log theta, a, b), and so close.
+#: Centre and spread of the prior on (log theta, a, b), which matters if there are few errors.
 CENTRE = np.array([np.log(0.3), 0.0, 1.0])
 SPREAD = np.array([1.5, 0.3, 0.3])
 
@@ -40,7 +41,7 @@ def chance_of_error(
     batch: GraphBatch,
     frailty: NDArray[Any] | None = None,
 ) -> NDArray[np.float64]:
-    """Chance that something false is kept, for each answer; 0 where nothing is kept.
+    """Compute the probability that a false claim is kept, for each answer.
 
     Parameters
     ----------
@@ -50,7 +51,7 @@ def chance_of_error(
         What is kept, closed under ancestors.
     batch : GraphBatch
     frailty : ndarray of shape (3,), optional
-        From `fit_frailty`. None takes the hazards as they stand.
+        From `fit_frailty`. None uses the hazards unchanged.
 
     Returns
     -------
@@ -75,18 +76,19 @@ def fit_frailty(
     batch: GraphBatch,
     confidence: NDArray[Any],
 ) -> NDArray[np.float64]:
-    """Fit frailty, intercept and slope to hazards that have not seen the answers.
+    """Fit frailty, intercept and slope to out-of-fold hazards.
 
     Parameters
     ----------
     log_odds : ndarray of shape (n_claims,)
         Log odds of the hazards.
     labels : ndarray of shape (n_claims,)
-        1 true, 0 false, -1 unknown. An answer is followed up to its first claim that is
+        1 true, 0 false, -1 unknown. Each answer is followed until the first claim that is
         not known to be true.
     batch : GraphBatch
     confidence : ndarray of shape (n_claims,)
-        What is kept first; it does not rise along the edges.
+        Claims are followed in decreasing order of confidence, which must not increase along
+        the edges.
 
     Returns
     -------
@@ -113,7 +115,7 @@ def fit_frailty(
         before = np.maximum(total - cumulative_hazard[ends], 0)
         survival = _log_survival(total, theta)
         survival_before = _log_survival(before, theta)
-        # The first error is the last claim that was followed, or there is none.
+        # The first error, if there is one, is the last claim that was followed.
         fall = np.maximum(survival_before - survival, 1e-300)
         log_fall = survival_before + np.log(-np.expm1(-fall))
         away = (numbers - CENTRE) / SPREAD

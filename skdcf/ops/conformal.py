@@ -1,20 +1,20 @@
-"""Ranks and thresholds of split conformal prediction, and of losses that grow.
+"""Ranks and thresholds of split conformal prediction and conformal risk control.
 
-A nonconformity score is the largest safe threshold of a problem, so the filter is the
-less cautious the larger the threshold: t_alpha is the k-th *smallest* of n scores,
+A nonconformity score is the largest safe threshold of a problem, so a larger threshold means
+a less cautious filter: t_alpha is the k-th *smallest* of n scores,
 k = floor(alpha (n + 1)), which is the ceil((1 - alpha)(n + 1))-th largest.
 
-A loss of a problem is a staircase: it is 0 at the lowest threshold and jumps up
-where the threshold passes the path risk of certain claims. With the jumps of n
+The loss of a problem is a step function of the threshold: it starts at 0 and jumps up
+when the threshold passes the path risk of certain claims. With the jumps of n
 calibration problems, a claim with path risk R is kept at the level
 
     (w own + sum of the heights of all jumps at or below R) / (w + sum of weights),
 
-where ``own`` bounds what the new problem could lose if the claim is kept, and w is its
-weight. With one jump of height 1 per problem, no weights, and own = 1 that is split
-conformal prediction; with others conformal risk control (Angelopoulos, Bates, Fisch,
-Lei, Schuster, ICLR 2024), and weighted conformal prediction (Tibshirani, Barber, Candès,
-Ramdas, NeurIPS 2019).
+where ``own`` bounds the loss of the new problem if the claim is kept, and w is its
+weight. With one jump of height 1 per problem, no weights, and own = 1, this is split
+conformal prediction. Other jumps give conformal risk control (Angelopoulos, Bates, Fisch,
+Lei, Schuster, ICLR 2024), and weights give weighted conformal prediction (Tibshirani,
+Barber, Candès, Ramdas, NeurIPS 2019).
 """
 
 from bisect import bisect_left, bisect_right
@@ -31,8 +31,8 @@ from scipy.special import betainccinv
 from ..graphs.ragged import ranges, segment_ids
 from .hard import segment_min
 
-MOST = 2**53  # problems; where more are needed, messages say this number
-DIGITS = 12  # A level that is no quotient of whole numbers is known to so many digits.
+MOST = 2**53  # the largest number of problems that messages name
+DIGITS = 12  # significant digits of a level that is not a ratio of integers
 
 
 def claim_level(below: Any, n: int, delta: float | None = None) -> Any:
@@ -40,9 +40,9 @@ def claim_level(below: Any, n: int, delta: float | None = None) -> Any:
 
     ``below`` of the n calibration scores do not exceed its path risk.
 
-    Without delta it is (1 + below) / (n + 1). With it, the smallest alpha such that
-    P(Binomial(n, alpha) <= below) <= delta, rounded up in the twelfth digit: then
-    coverage is at least 1 - alpha in a share 1 - delta of all calibration sets.
+    Without delta it is (1 + below) / (n + 1). With delta it is the smallest alpha such that
+    P(Binomial(n, alpha) <= below) <= delta, rounded up in the twelfth digit. Coverage is
+    then at least 1 - alpha for a share 1 - delta of all calibration sets.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ def claim_level(below: Any, n: int, delta: float | None = None) -> Any:
 
 
 def _round_up(x):
-    """Round x up in its last digit; an excess of rounding errors alone is ignored."""
+    """Round x up in its last digit, unless the excess is only a rounding error."""
     with np.errstate(divide="ignore"):
         scale = 10.0 ** (DIGITS - 1 - np.floor(np.log10(x)))
     return np.where(x > 0, np.ceil(x * scale - 1e-2) / scale, 0.0)
@@ -79,9 +79,9 @@ def conformal_rank(n: int, alpha: float, delta: float | None = None) -> int:
     """Compute the rank of the threshold among n sorted scores; 0 if there are too few.
 
     Without delta it is the largest k with k / (n + 1) <= alpha: floor(alpha (n + 1))
-    without rounding. The product is rounded twice (0.29 * 100 gives 28.999...); the
-    quotient, correctly rounded, equals the decimal number that the user wrote whenever
-    the two are equal.
+    in exact arithmetic. The product would be rounded twice (0.29 * 100 gives 28.999...).
+    The quotient is rounded once, so it equals the decimal number that the user wrote
+    whenever the two are equal.
 
     Parameters
     ----------
@@ -90,12 +90,12 @@ def conformal_rank(n: int, alpha: float, delta: float | None = None) -> int:
     alpha : float
         Miscoverage, in (0, 1).
     delta : float, optional
-        Share of the calibration sets whose coverage may be below 1 - alpha: k is then
-        the largest with P(Beta(n + 1 - k, k) >= 1 - alpha) >= 1 - delta.
+        Share of the calibration sets whose coverage may be below 1 - alpha. The rank k is
+        then the largest with P(Beta(n + 1 - k, k) >= 1 - alpha) >= 1 - delta.
 
     Returns
     -------
-    int between 0 and n; 0 says that there are too few problems for this alpha.
+    int between 0 and n; 0 means that there are too few problems for this alpha.
 
     Examples
     --------
@@ -162,7 +162,7 @@ def passing_cut(lowest: NDArray[Any], share: float) -> float:
     return float(np.partition(lowest, k)[k]) if k < len(lowest) else inf
 
 
-@lru_cache  # as a comparison asks for few levels, and for each in every split
+@lru_cache  # since a comparison asks for the same few levels in every split
 def problems_needed(alpha, delta=None, share=1):
     """Compute the smallest number of calibration problems that can keep anything."""
     needed = bisect_left(range(MOST), -alpha, key=lambda n: -claim_level(0, n, delta))
@@ -172,12 +172,12 @@ def problems_needed(alpha, delta=None, share=1):
 def whole_count(
     n: int, alpha: float, share: float = 1, at_most: float | None = None
 ) -> int:
-    """Number of problems held out of n for calibration, such that none is wasted.
+    """Compute how many of n problems to hold out for calibration without wasting any.
 
-    With n_cal problems the rank is floor(alpha (n_cal + 1)), and what the floor cuts off
-    is lost: 30 problems at 0.05 do what 19 would. So the rank k is chosen first, from
-    about two fifths of the problems, and with it the smallest n_cal that reaches it. The
-    number depends on n and alpha alone, so that validity is untouched.
+    With n_cal problems the rank is floor(alpha (n_cal + 1)), so rounding down wastes
+    problems: at 0.05, 30 problems give the same rank as 19. The rank k is therefore chosen
+    first, from about two fifths of the problems, and then the smallest n_cal that reaches
+    it. The number depends only on n and alpha, so the guarantee still holds.
 
     Parameters
     ----------
@@ -186,15 +186,15 @@ def whole_count(
     share : float in (0, 1]
         Share of the problems that may pass; the rank is that among those that do.
     at_most : float, optional
-        Share of the problems to hold out where more would be needed, in place of 0.3.
+        Share of the problems to hold out if too few would reach rank 1, instead of 0.3.
 
     Returns
     -------
     int
-        About 0.3 n where n is too small for that: more than 0.6 n would be needed.
+        About 0.3 n if more than 0.6 n would be needed to reach rank 1.
     """
     otherwise = max(1, round(0.3 * n) if at_most is None else floor(at_most * n + 1e-9))
-    if alpha * share * n < 1:  # as two ranks would take more problems than there are
+    if alpha * share * n < 1:  # a rank of 2 would need more problems than there are
         return otherwise
     count = _fewest(max(2, round(0.4 * alpha * share * n)), n, alpha, share=share)
     return count if count <= 0.6 * n else otherwise
@@ -202,7 +202,7 @@ def whole_count(
 
 @lru_cache
 def fewest_of_rank(n, alpha, delta=None, share=1):
-    """Compute the smallest number of problems with the rank of n; n where that is 0."""
+    """Compute the smallest number of problems with the same rank as n; n if that rank is 0."""
     k = conformal_rank(passing_count(n, share), alpha, delta)
     return _fewest(k, n, alpha, delta, share) if k else n
 
@@ -225,7 +225,7 @@ def conformal_threshold(
 
 
 def shown_rank(scores: NDArray[Any], lowest: NDArray[Any], alpha: float) -> int:
-    """Compute the rank at which at most alpha of the texts that are shown are wrong.
+    """Compute the rank at which at most alpha of the shown texts contain an error.
 
     Benjamini and Hochberg's procedure on the smallest path risks: k answers are shown,
     the largest k for which the k-th smallest of ``(1 + #{i : s_i <= low_j}) m / ((n + 1) k)``
@@ -243,12 +243,12 @@ def shown_rank(scores: NDArray[Any], lowest: NDArray[Any], alpha: float) -> int:
 
     Returns
     -------
-    int between 0 and n; 0 says that nothing is shown.
+    int between 0 and n; 0 means that nothing is shown.
     """
     n = len(scores)
     m = len(lowest)
     counts = 1 + np.searchsorted(scores, np.sort(lowest), side="right")
-    # A quotient of whole numbers is rounded once, so it meets the decimal alpha exactly.
+    # A ratio of integers is rounded once, so it can equal the decimal alpha exactly.
     good = np.flatnonzero(counts * m / ((n + 1) * np.arange(1, m + 1)) <= alpha)
     if not len(good):
         return 0
@@ -295,9 +295,9 @@ def leave_one_out_alpha(
     problem_of: Any,
     delta: float | None = None,
 ) -> Any:
-    """Compute `claim_alpha` of each claim when all *other* problems calibrate it.
+    """Compute `claim_alpha` of each claim with all *other* problems as calibration problems.
 
-    All alphas and all problems at once, in O(n log n).
+    This takes O(n log n) for all alphas and all problems together.
 
     Parameters
     ----------
@@ -318,12 +318,12 @@ def leave_one_out_alpha(
 
 @dataclass(frozen=True)
 class Jumps:
-    """The thresholds at which the losses of n problems grow, and by how much they grow.
+    """Positions and heights of the jumps in the losses of n problems.
 
     Attributes
     ----------
     position : ndarray of shape (n_jumps,)
-        The threshold beyond which the jump is taken; +inf for a jump never taken.
+        The loss jumps when the threshold exceeds the position; +inf if it never does.
     problem : ndarray of int, shape (n_jumps,), not decreasing
     height : ndarray of shape (n_jumps,)
     n : int
@@ -337,11 +337,11 @@ class Jumps:
 
     @classmethod
     def of_scores(cls, scores: NDArray[Any]) -> Self:
-        """Make one jump of height 1 at the score of each problem."""
+        """Return one jump of height 1 at the score of each problem."""
         return cls(scores, np.arange(len(scores)), np.ones(len(scores)), len(scores))
 
     def __getitem__(self, rows: NDArray[Any]) -> Any:
-        """Take the jumps of some problems, which are numbered anew."""
+        """Take the jumps of some problems, numbered from 0."""
         rows = np.arange(self.n)[rows]
         bounds = self.offsets
         n_jumps = np.diff(bounds)[rows]
@@ -356,7 +356,7 @@ class Jumps:
 
     @classmethod
     def join(cls, several: Any) -> Self:
-        """Join the jumps of several sets of problems, one set after the other."""
+        """Concatenate the jumps of several sets of problems."""
         starts = np.cumsum([0, *(jumps.n for jumps in several)])
         pairs = list(zip(several, starts[:-1], strict=True))
         return cls(
@@ -376,7 +376,7 @@ class Jumps:
 def count_jumps(
     path_risk: NDArray[Any], labels: NDArray[Any], offsets: NDArray[np.int64]
 ) -> Any:
-    """Make the `Jumps` of the number of false claims that are kept."""
+    """Compute the jumps of the number of false claims that are kept."""
     rows = np.flatnonzero(labels != 1)
     problem = segment_ids(offsets)[rows]
     return Jumps(path_risk[rows], problem, np.ones(len(rows)), len(offsets) - 1)
@@ -385,10 +385,10 @@ def count_jumps(
 def share_jumps(
     path_risk: NDArray[Any], labels: NDArray[Any], offsets: NDArray[np.int64]
 ) -> Any:
-    """Make the `Jumps` of the largest share of false claims among those kept so far.
+    """Compute the jumps of the largest share of false claims among the kept claims so far.
 
-    The share itself may fall again where a higher threshold keeps more true claims; its
-    running maximum never falls, and is at least the share.
+    The share itself may fall when a higher threshold keeps more true claims. Its running
+    maximum never falls, and is at least the share.
     """
     order, risk, of, last = _sort_within(path_risk, offsets)
     kept = np.arange(1, len(risk) + 1) - offsets[of]
@@ -405,7 +405,7 @@ def share_jumps(
 
 
 def _sort_within(path_risk, offsets):
-    """Sort the claims of each problem; the risks, the problems, and the last of equal risks."""
+    """Sort the claims of each problem by risk, and mark the last of equal risks."""
     problem = segment_ids(offsets)
     order = np.lexsort((path_risk, problem))
     risk = path_risk[order]
@@ -432,19 +432,19 @@ def count_up_to(path_risk: NDArray[Any], offsets: NDArray[np.int64]) -> NDArray[
 
 
 def staircase(jumps: Jumps, weights: NDArray[Any] | None = None) -> Any:
-    """Join the jumps of all calibration problems into one staircase.
+    """Add up the jumps of all calibration problems.
 
     Parameters
     ----------
     jumps : Jumps
     weights : ndarray of shape (n,), optional
-        Weights of the problems; 1 each without them.
+        Weights of the problems. None means 1 for each.
 
     Returns
     -------
     position : ndarray of shape (n_jumps,), sorted
     sums : ndarray of shape (n_jumps + 1,)
-        ``sums[j]`` is the height after j jumps, rounded once however many they are.
+        ``sums[j]`` is the height after j jumps, rounded once.
     """
     order = np.argsort(jumps.position, kind="stable")
     height = jumps.height if weights is None else jumps.height * weights[jumps.problem]

@@ -1,15 +1,15 @@
 """Metrics of claims in their dependency graphs, for many acyclic graphs at once.
 
-The numbers are those of networkx, from flat arrays. Two kinds of things are counted:
+The values agree with networkx, but are computed from flat arrays. Two things are counted:
 
 =========  ==========================================================================
-pair       (s, v) where claim s reaches claim v, or is it: a claim and an ancestor
-link       (s, u -> v), an edge that s reaches; it leads from pair (s, u) to (s, v)
+pair       (s, v): claim s is claim v or one of its ancestors
+link       (s, u -> v): an edge reachable from s, which leads from pair (s, u) to (s, v)
 =========  ==========================================================================
 
-Shortest paths from one claim s know nothing of those from another one. Links are
-therefore worked on in blocks of neighbouring claims s, so that memory stays bounded
-however many problems there are; only one very large problem can be too much.
+Shortest paths from different claims s are independent. Links are therefore processed in
+blocks of neighbouring claims s, which bounds the memory for any number of problems. Only a
+single very large problem can need too much.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -21,18 +21,18 @@ from ..graphs import GraphBatch
 from ..graphs.ragged import offsets_of, ranges, sort_small
 from .ancestors import count_ancestors, count_descendants
 
-MOST_LINKS = 50_000_000  # links of one problem, which take some ten seconds
-_BLOCK = 2_000_000  # links worked on together, which take some 200 MB
+MOST_LINKS = 50_000_000  # links of one problem, about ten seconds of work
+_BLOCK = 2_000_000  # number of links processed together, about 200 MB
 
 
 def compute_metrics(batch: GraphBatch, names: Sequence[str]) -> np.ndarray:
-    """The metrics with the given names, for every claim.
+    """Compute the metrics with the given names for every claim.
 
     Parameters
     ----------
     batch : GraphBatch
     names : sequence of str
-        Out of `METRICS`. Only what they need is computed.
+        Names from `METRICS`. Only these are computed.
 
     Returns
     -------
@@ -59,12 +59,12 @@ def check_size(batch: GraphBatch, names: Sequence[str]) -> None:
     ----------
     batch : GraphBatch
     names : sequence of str
-        Out of `METRICS`.
+        Names from `METRICS`.
 
     Raises
     ------
     ValueError
-        If a problem would take more than `MOST_LINKS`; the message names it.
+        If a problem has more than `MOST_LINKS` links. The message names the problem.
     """
     parent, child = batch.edges.T
     if "nx_clustering" in names:
@@ -72,7 +72,7 @@ def check_size(batch: GraphBatch, names: Sequence[str]) -> None:
     if not _PATHS.isdisjoint(names):
         has_many_paths = ~batch.is_forest[batch.problem_of[child]]
         what = " and ".join(name for name in METRICS if name in _PATHS & {*names})
-        # Depth is at most the number of ancestors, and known at once.
+        # Depth is at most the number of ancestors, and is already known.
         _check_links(batch, has_many_paths * (batch.depth[parent] + 1), what)
         _check_links(batch, has_many_paths * (count_ancestors(batch)[parent] + 1), what)
 
@@ -86,7 +86,7 @@ def _count_children(batch):
 
 
 def _rank_pages(batch, damping=0.85, max_iter=100, tol=1e-6):
-    """Page rank by networkx's power iteration, which stops for each graph where networkx does."""
+    """Compute page rank by networkx's power iteration, with its stopping rule for each graph."""
     (parent, child), home = batch.edges.T, batch.problem_of
     n_children = _count_children(batch)
     size = batch.sizes[home]
@@ -106,12 +106,12 @@ def _rank_pages(batch, damping=0.85, max_iter=100, tol=1e-6):
 
 
 def _cluster(batch):
-    """Clustering by triangles through a claim; in an acyclic graph at most half the pairs close."""
+    """Compute clustering coefficients from triangles; in a DAG at most half the pairs close."""
     parent, child = batch.edges.T
     n_parents = _count_parents(batch)
     first = offsets_of(n_parents)[:-1]
     width = np.int64(batch.n_claims)
-    key = child * width + parent  # which is sorted, because the edges are
+    key = child * width + parent  # sorted, because the edges are
     triangles = np.zeros(batch.n_claims, dtype=np.int64)
     for a, b in _cut_blocks(n_parents[parent]):
         n_above = n_parents[parent[a:b]]
@@ -125,7 +125,7 @@ def _cluster(batch):
     return triangles / np.maximum(degree * (degree - 1), 1)
 
 
-#: The function of each metric; those of shortest paths are computed together: None.
+#: The function of each metric. None: metrics of shortest paths are computed together.
 METRICS: dict[str, Callable[[GraphBatch], np.ndarray] | None] = {
     "nx_in_degree": _count_parents,
     "nx_out_degree": _count_children,
@@ -144,21 +144,21 @@ _PATHS = frozenset(("nx_betweenness", "nx_closeness"))
 
 
 def _check_links(batch, n_links, name):
-    """ValueError for a problem with too many links; ``n_links`` is one per edge."""
+    """Raise ValueError for a problem with too many links; ``n_links`` has one number per edge."""
     problem = batch.problem_of[batch.edges[:, 1]]
     total = np.bincount(problem, n_links, minlength=len(batch))
     if total.max(initial=0) > MOST_LINKS:
         i = int(total.argmax())
         raise ValueError(
             f"{batch.name_of(i)} is too large for {name}: its {batch.sizes[i]:,} claims "
-            f"and {np.diff(batch.edge_offsets)[i]:,} edges need {total[i]:,.0f} operations or "
-            f"more, and {MOST_LINKS:,} is the most. Choose metrics without it, as in "
+            f"and {np.diff(batch.edge_offsets)[i]:,} edges need at least {total[i]:,.0f} "
+            f"operations, and the limit is {MOST_LINKS:,}. Leave it out, as in "
             'GraphFeatures(["nx_in_degree", "nx_out_degree", "nx_depth_from_sources"])'
         )
 
 
 def _cut_blocks(weights) -> Iterator[tuple[int, int]]:
-    """Ranges that cover all items, of at most `_BLOCK` weight and one item more."""
+    """Yield ranges that cover all items, each of weight `_BLOCK` or less plus one item."""
     total = np.cumsum(weights)
     marks = np.arange(_BLOCK, total.max(initial=0), _BLOCK)
     cuts = np.searchsorted(total, marks, side="right")
@@ -166,11 +166,11 @@ def _cut_blocks(weights) -> Iterator[tuple[int, int]]:
 
 
 def _measure_paths(batch, names):
-    """Closeness, and betweenness, which is wrong where ``names`` do not ask for it."""
+    """Compute closeness, and betweenness, which is wrong unless ``names`` asks for it."""
     # Problems with more than one path between two claims.
     has_many_paths = ~batch.is_forest
     n_above = count_ancestors(batch)
-    # Where there is one path, it counts all pairs that it lies between.
+    # If there is only one path, each claim on it counts for all pairs that it separates.
     distance = n_above * (n_above + 1) // 2
     between = n_above * count_descendants(batch).astype(np.float64)
     if has_many_paths.any():
@@ -186,7 +186,7 @@ def _measure_paths(batch, names):
 
 
 def _walk_paths(batch, with_between):
-    """Sum of distances to each claim, and of shares of paths through it."""
+    """Sum the distances to each claim, and the shares of shortest paths through it."""
     n_claims = batch.n_claims
     indptr, source = batch.closure
     n_children = np.repeat(_count_children(batch), np.diff(indptr))
@@ -199,13 +199,13 @@ def _walk_paths(batch, with_between):
         _shorten(length, shorter, longer, depth=batch.depth[target])
         np.add.at(distance, target, length)
         if with_between:
-            # One after the other, in the order of s: the same sum for any blocks.
+            # Add in the order of s, so the sum does not depend on the blocks.
             np.add.at(between, target, _accumulate(length, shorter, longer))
     return distance, between
 
 
 def _find_pairs(batch, a, b):
-    """Pairs and links of the claims s from a to b.
+    """List the pairs and links of the claims s from a to b.
 
     Four arrays: s and v of each pair; of each step the pair (s, u) that it leaves and the
     pair (s, v) that it leads to, as positions in the list of pairs.
@@ -216,7 +216,7 @@ def _find_pairs(batch, a, b):
     low, high = batch.offsets[[i, j]]
     target = np.repeat(np.arange(low, high), np.diff(indptr[low : high + 1]))
     source = source[indptr[low] : indptr[high]]
-    inside = (a <= source) & (source < b)  # the claims may be some of a large problem
+    inside = (a <= source) & (source < b)  # a block may hold a part of a large problem
     source = source[inside]
     target = target[inside]
     n_pairs = np.bincount(target - low, minlength=high - low)
@@ -247,8 +247,8 @@ def _accumulate(distance, shorter, longer):
             np.add.at(n_paths, longer[links], n_paths[shorter[links]])
     if np.isinf(n_paths).any():
         raise ValueError(
-            "a problem has more than 1e308 shortest paths between two claims, too many "
-            "for nx_betweenness: leave it out of the metrics"
+            "a problem has more than 1e308 shortest paths between two claims, too many for "
+            "nx_betweenness. Remove nx_betweenness from the metrics"
         )
     share = n_paths[shorter] / n_paths[longer]
     depend = np.zeros(len(distance))
@@ -258,6 +258,6 @@ def _accumulate(distance, shorter, longer):
 
 
 def _group(keys):
-    """Positions of equal keys, from the smallest key to the largest."""
+    """List the positions of equal keys, from the smallest key to the largest."""
     order, bounds = sort_small(keys)
     return [order[a:b] for a, b in pairwise(np.unique(bounds))]

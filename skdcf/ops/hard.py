@@ -6,8 +6,8 @@ R_v    path risk, the maximum of r over v and all its ancestors
 s_i    nonconformity score, the minimum of R over the false claims of problem i
 =====  ========================================================================
 
-The claims with R_v < t are closed under ancestors, and free of false claims exactly
-where t <= s: neither a grid of thresholds nor a list of subgraphs is needed.
+The claims with R_v < t are closed under ancestors, and contain no false claim if and only if
+t <= s. So neither a grid of thresholds nor a list of subgraphs is needed.
 """
 
 from typing import Any
@@ -30,10 +30,10 @@ def path_risk(risk: NDArray[Any], batch: GraphBatch) -> NDArray[Any]:
 def path_risk_of_errors(
     risk: NDArray[Any], labels: NDArray[Any], batch: GraphBatch
 ) -> NDArray[Any]:
-    """Compute `path_risk`, perhaps only in problems with a claim not known to be true.
+    """Compute `path_risk`, at least for the problems with a claim not known to be true.
 
-    All that nonconformity scores look at: where all claims are true, the score is +inf
-    whatever the risks are. Of few problems with an error, only these are worked on.
+    Nonconformity scores need no others: if all claims are true, the score is +inf. If few
+    problems have an error, only these are computed.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ def segment_max(values: NDArray[Any], offsets: NDArray[np.int64]) -> NDArray[Any
 
 
 def segment_sum(values: NDArray[Any], offsets: NDArray[np.int64]) -> NDArray[Any]:
-    """Sum each segment by itself, shape (n,); 0 for an empty one."""
+    """Sum each segment, shape (n,); 0 for an empty one."""
     return reduce_segments(np.add, values, offsets, 0)
 
 
@@ -79,8 +79,7 @@ def nonconformity_scores(
 ) -> NDArray[Any]:
     """Find the smallest path risk of a false claim per problem, shape (n_graphs,).
 
-    An unknown label counts as false: as long as nobody knows better, no threshold is
-    safe that keeps the claim, and the promise holds whatever the label would be.
+    An unknown label counts as false, so the guarantee holds whatever the label would be.
 
     Parameters
     ----------
@@ -91,7 +90,7 @@ def nonconformity_scores(
 
     Returns
     -------
-    ndarray of shape (n_graphs,); +inf where all claims are true.
+    ndarray of shape (n_graphs,); +inf if all claims of the problem are true.
     """
     rows, problem = _find_errors(labels, offsets)
     out = np.full(len(offsets) - 1, np.inf)
@@ -107,8 +106,8 @@ def allowing_scores(
 ) -> NDArray[Any]:
     """Find the (max_false + 1)-th smallest path risk of a false claim per problem.
 
-    At a threshold t no more than ``max_false`` false claims are kept exactly where
-    t <= s. Parameters and result are otherwise those of `nonconformity_scores`.
+    At a threshold t, at most ``max_false`` false claims are kept if and only if t <= s. The
+    other parameters and the result are those of `nonconformity_scores`.
     """
     if max_false == 0:
         return nonconformity_scores(path_risk, labels, offsets)
@@ -128,8 +127,8 @@ def last_safe_thresholds(
     """Find the largest grid threshold per problem at which no false claim is kept.
 
     The grid of a problem is {min r - margin, all r, max r + margin} and a claim is kept
-    at t where R <= t. This is what a relaxation of the grid has as its limit; the
-    nonconformity score is the first *unsafe* threshold instead.
+    at t if R <= t. This is the limit of the relaxation of the grid. The nonconformity score
+    is the first *unsafe* threshold instead.
 
     Parameters
     ----------

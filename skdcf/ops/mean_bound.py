@@ -1,4 +1,4 @@
-"""An upper confidence bound of a mean of losses between 0 and 1."""
+"""Upper confidence bound of the mean of losses between 0 and 1."""
 
 import numpy as np
 from scipy.optimize import brentq
@@ -6,21 +6,21 @@ from scipy.special import bdtr, rel_entr
 
 
 def largest_mean(total: float, n: int, luck: float) -> float:
-    """Return an upper confidence bound of a mean from n losses in [0, 1].
+    """Compute an upper confidence bound of a mean from n losses in [0, 1].
 
     Parameters
     ----------
     total : float
-        The sum of the losses is at most this.
+        An upper bound of the sum of the losses.
     n : int
         Number of losses.
     luck : float in (0, 1)
-        Chance, at most, that the mean is larger.
+        Largest probability that the mean exceeds the bound.
 
     Returns
     -------
     float
-        The smaller of the bounds of Hoeffding and of Bentkus; 1 if there is none.
+        The smaller of the bounds of Hoeffding and Bentkus, or 1.
 
     References
     ----------
@@ -40,6 +40,6 @@ def largest_mean(total: float, n: int, luck: float) -> float:
 
     bounds = []
     for excess in (hoeffding, bentkus):
-        # Both fall from above 0 to below it; at 1 the first is infinite.
+        # Both functions decrease from above 0 to below 0; at 1 the first is infinite.
         bounds.append(brentq(excess, share, 1 - 1e-12) if excess(1 - 1e-12) < 0 else 1)
     return float(min(bounds))

@@ -1,20 +1,19 @@
-"""The price of a claim: what it costs in risk to keep one more.
+"""The price of a claim: the risk that keeping one more claim adds.
 
 ======  ========================================================================
-h_v     hazard: chance that claim v is false, given that all its ancestors are true
+h_v     hazard: probability that claim v is false, given that all its ancestors are true
 l_v     -log(1 - h_v)
-m_v     sum of l over v and its ancestors: they are all true with chance exp(-m_v)
+m_v     sum of l over v and its ancestors, which are all true with probability exp(-m_v)
 q       share of true claims among those below a false one, at half its weight
-g_v     exp(-m_v) + q (1 - exp(-(m_v - l_v))): chance that v is true
+g_v     exp(-m_v) + q (1 - exp(-(m_v - l_v))): probability that v is true
 L_k     sum of l over the first k claims of a problem, in increasing order of m
 ======  ========================================================================
 
-To keep the first k claims violates with chance 1 - exp(-L_k) and keeps an expected
-number of sum of g true claims. The slope of the convex minorant of that curve is what
-one more claim costs: its price. To keep whatever is below a common price
-yields the most claims for the risk, over all problems together (the lemma of Neyman and
-Pearson). m rises along the edges and the price with m, so such sets are closed under
-ancestors.
+Keeping the first k claims keeps a false one with probability 1 - exp(-L_k), and the expected
+number of true claims is the sum of their g. The price of a claim is the slope of the convex
+minorant of this curve. Keeping all claims below a common price gives the most true claims for
+the risk, over all problems together (Neyman and Pearson's lemma). m increases along the edges
+and the price increases with m, so such sets are closed under ancestors.
 """
 
 import math
@@ -27,14 +26,14 @@ from ..graphs import GraphBatch
 from .ancestors import sum_ancestors
 from .hard import path_risk
 
-CERTAIN = 30.0  # largest log odds of a hazard, 1e-13 from certainty
-# Pieces and rounds up to which all curves are worked on at once. What is larger is done
-# one by one, as the number of rounds is that of the pieces of the largest curve.
+CERTAIN = 30.0  # largest log odds of a hazard, a probability of 1 - 1e-13
+# Up to these numbers of pieces and rounds, all curves are processed together. Longer curves
+# are processed one by one, since the largest curve determines the number of rounds.
 _TOGETHER = 64
 
 
 def log_price(hazard: Any, batch: GraphBatch, q: Any = 0.0, worth: Any = None) -> Any:
-    """Compute the log of the risk that one more kept claim costs.
+    """Compute the log price of each claim.
 
     Parameters
     ----------
@@ -42,20 +41,20 @@ def log_price(hazard: Any, batch: GraphBatch, q: Any = 0.0, worth: Any = None) -
         Log odds that a claim is false, given that all its ancestors are true.
     batch : GraphBatch
     q : float in [0, 1]
-        Chance that a claim is true where an ancestor is not.
+        Probability that a claim is true if an ancestor is false.
     worth : callable, optional
-        From numbers of kept claims to what they are worth together, as in
+        The value of a number of kept claims, as ``gain`` in
         `skdcf.scorers.NeymanPearsonScorer`. None counts the claims.
 
     Returns
     -------
-    ndarray of shape (n_claims,); finite, not falling along the edges.
+    ndarray of shape (n_claims,); finite, and never decreasing along the edges.
     """
     hazard = np.clip(hazard, -CERTAIN, CERTAIN)
     cumulative_hazard = np.logaddexp(0, hazard)
     if not len(cumulative_hazard):
         return cumulative_hazard
-    # The maximum mends rounding, without which m rises along the edges anyway.
+    # In exact arithmetic m increases along the edges; the maximum corrects rounding errors.
     total_hazard = path_risk(sum_ancestors(cumulative_hazard, batch), batch)
     order = np.lexsort((batch.depth, total_hazard, batch.problem_of))
     sum_before = _sum_before(cumulative_hazard[order], batch.offsets)
@@ -76,7 +75,7 @@ def log_price(hazard: Any, batch: GraphBatch, q: Any = 0.0, worth: Any = None) -
 
 
 def _sum_before(values, offsets):
-    """Sum the values before each one in its segment; other segments do not enter."""
+    """Sum the values before each one within its segment."""
     out = np.zeros(len(values))
     large = np.diff(offsets) > _TOGETHER
     for a, b in zip(offsets[:-1][large], offsets[1:][large], strict=True):
@@ -92,22 +91,22 @@ def _sum_before(values, offsets):
 
 
 def minorant_slopes(log_rise: Any, log_run: Any, segment: Any) -> NDArray[Any]:
-    """Log slopes of the convex minorants of piecewise linear curves.
+    """Compute the log slopes of the convex minorants of piecewise linear curves.
 
-    Pool adjacent violators, all segments at once: neighbours whose slopes fall are
-    merged until there are none. Everything is a logarithm, as curves of many claims
-    leave the range of a float.
+    This is the pool adjacent violators algorithm, for all segments together: neighbours with
+    decreasing slopes are merged until there are none. All values are logarithms, since curves
+    of many claims exceed the range of a float.
 
     Parameters
     ----------
     log_rise, log_run : ndarray of shape (n,)
         Logs of the heights and widths of the pieces.
     segment : ndarray of shape (n,)
-        Number of the curve that a piece belongs to, not decreasing.
+        Number of the curve that a piece belongs to, in non-decreasing order.
 
     Returns
     -------
-    ndarray of shape (n,), not decreasing within a segment
+    ndarray of shape (n,), non-decreasing within a segment
 
     References
     ----------
@@ -124,7 +123,7 @@ def minorant_slopes(log_rise: Any, log_run: Any, segment: Any) -> NDArray[Any]:
         falls = np.zeros(len(at), dtype=bool)
         falls[1:] = (slope_now[1:] < slope_now[:-1]) & (curve[1:] == curve[:-1])
         head[at[falls]] = False
-        # Only curves in which something falls go into the next round.
+        # Only curves that still have decreasing slopes go into the next round.
         is_open = np.zeros(n_curves, dtype=bool)
         is_open[curve[falls]] = True
         open_ = is_open[curve]
@@ -146,7 +145,7 @@ def minorant_slopes(log_rise: Any, log_run: Any, segment: Any) -> NDArray[Any]:
 
 
 def _pool_one_by_one(log_rise, log_run, segment, at, head, slope):
-    """Do the rest of the work of `minorant_slopes`, segment by segment, on a stack."""
+    """Finish `minorant_slopes`, segment by segment, with a stack."""
     stack = []
     last = None
     for piece in zip(at, segment[at], log_rise, log_run, strict=True):
@@ -154,7 +153,7 @@ def _pool_one_by_one(log_rise, log_run, segment, at, head, slope):
         if curve != last:
             stack = []
             last = curve
-        # A tie stays as it is, as above.
+        # Ties are not merged, as above.
         while stack and rise - run < stack[-1][3]:
             head[i] = False
             i, above, beside, _ = stack.pop()

@@ -2,22 +2,22 @@
 
 Gibbs, Cherian and Candès ("Conformal prediction with conditional guarantees", JRSS-B 2025)
 fit a quantile regression on group indicators to the n calibration scores and the score S
-of the new problem, and reject S where it lies below the fitted quantile. The set of
-rejected S is an interval that is open to the left; its end is the threshold.
+of the new problem, and reject S if it lies below the fitted quantile. The set of
+rejected S is an interval that is unbounded to the left. Its upper end is the threshold.
 
 Let alpha be the level, Phi_i the indicators of problem i with a 1 in front, and x those
 of the new problem. The dual of the regression on n + 1 scores has a variable in
-[alpha - 1, alpha] per score, and weights that are balanced in every group. S is rejected
-where its variable is alpha - 1 in every solution, and a fixed symmetric solution then shows
+[alpha - 1, alpha] per score, and the variables of each group sum to zero. S is rejected
+if its variable is alpha - 1 in every solution, and a fixed symmetric solution then shows
 that within each group a share of at most alpha is rejected. As S grows, its variable
 leaves alpha - 1 at
 
     t(x) = max x b  over the solutions b of  min sum of pinball(s_i - Phi_i b) + (1 - alpha) x b,
 
-which takes two linear programs and no search. Nothing is drawn at random.
+which takes two linear programs and no search. There is no randomization.
 
-The scores are taken through s / (1 + abs(s)) first, a fixed function which makes 1 of
-+inf: each order of scores stays, and whatever fixed function is taken, the promise holds.
+The scores are first mapped by s / (1 + abs(s)), which turns +inf into 1 and keeps their
+order. The guarantee holds for any fixed increasing function.
 """
 
 from typing import Any
@@ -25,14 +25,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-# Distance from a bound: far above what the solver leaves, and far below any jump.
+# Tolerance at a bound: far above the solver's error, and far below any jump.
 AT_BOUND = 1e-9
 LOWERED = 1e-9  # thresholds are lowered by this for the solver's rounding
 OPTIONS = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
 
 
 def squash(scores: NDArray[Any]) -> NDArray[Any]:
-    """``s / (1 + abs(s))``, in [-1, 1]; +-inf becomes +-1."""
+    """Return ``s / (1 + abs(s))``, in [-1, 1]; +-inf becomes +-1."""
     scores = np.asarray(scores, dtype=np.float64)
     out = np.array(np.sign(scores))
     finite = np.isfinite(scores)
@@ -40,7 +40,7 @@ def squash(scores: NDArray[Any]) -> NDArray[Any]:
 
 
 def unsquash(values: NDArray[Any]) -> NDArray[Any]:
-    """Inverse of `squash`; what lies outside becomes infinite."""
+    """Return the inverse of `squash`; values outside [-1, 1] become infinite."""
     values = np.asarray(values, dtype=np.float64)
     out = np.array(np.copysign(np.inf, values))
     inside = np.abs(values) < 1
@@ -50,7 +50,7 @@ def unsquash(values: NDArray[Any]) -> NDArray[Any]:
 def overlap_threshold(
     scores: NDArray[Any], indicators: Any, x: NDArray[Any], alpha: float
 ) -> float:
-    """The threshold t(x) of a new problem in the groups ``x``.
+    """Compute the threshold t(x) of a new problem in the groups ``x``.
 
     Parameters
     ----------
@@ -63,8 +63,8 @@ def overlap_threshold(
     Returns
     -------
     float
-        A little below t(x), by more than the rounding of the solver; -inf where one of
-        the groups is too small for alpha.
+        Slightly below t(x), by more than the solver's rounding error; -inf if one of the
+        groups is too small for alpha.
 
     Raises
     ------
@@ -80,10 +80,10 @@ def overlap_threshold(
     dual = linprog(
         -values, A_eq=phi.T, b_eq=(1 - alpha) * new, bounds=bounds, options=OPTIONS
     )
-    if dual.status == 2:  # then no weights balance those of the new problem
+    if dual.status == 2:  # infeasible: no variables balance that of the new problem
         return -np.inf
     if dual.status != 0:
-        raise RuntimeError(f"the solver of linear programs failed: {dual.message}")
+        raise RuntimeError(f"the linear programming solver failed: {dual.message}")
     above = dual.x > alpha - AT_BOUND
     below = dual.x < alpha - 1 + AT_BOUND
     on = ~(above | below)
@@ -98,7 +98,7 @@ def overlap_threshold(
     )
     if face.status == 3:  # every threshold is safe, however large
         return np.inf
-    # Scores that nearly tie may leave a face which the solver takes for empty. Any solution
-    # of the regression will do then: it is at most the largest, so that less is kept.
+    # With near-ties the feasible face can be so thin that the solver reports it as empty. Any
+    # solution of the regression will do then: it is at most the largest, so less is kept.
     largest = -face.fun if face.status == 0 else -(new @ dual.eqlin.marginals)
     return float(unsquash(largest - LOWERED))

@@ -1,9 +1,8 @@
 """Segment operations, each with its gradient on the line above.
 
-``offsets``, shape (n + 1,), bound contiguous segments that fill ``values`` and may be
-empty; ``index`` says for each value where it comes from or goes to. Only first
-derivatives are defined. Where a minimum or maximum is tied, the tied share its
-gradient equally.
+``offsets``, shape (n + 1,), are the bounds of contiguous segments that fill ``values`` and may
+be empty. ``index`` gives the source or the target of each value. Only first derivatives are
+defined. If a minimum or maximum is tied, the tied values share its gradient equally.
 """
 
 from collections.abc import Callable
@@ -18,7 +17,7 @@ from . import hard
 
 
 def with_vjp(vjp: Any) -> Any:
-    """Make a primitive of a function, with its gradient in the first argument."""
+    """Return a decorator that makes a primitive, with its gradient in the first argument."""
 
     def declare(function):
         defvjp(out := primitive(function), vjp, argnums=(0,))
@@ -28,7 +27,7 @@ def with_vjp(vjp: Any) -> Any:
 
 
 def with_vjps(vjps: Any) -> Any:
-    """Make a primitive of a function, with the list of its gradients in the first arguments."""
+    """Return a decorator that makes a primitive, with gradients in its first arguments."""
 
     def declare(function):
         def pull(argnums, ans, args, kwargs):
@@ -46,7 +45,7 @@ def with_vjps(vjps: Any) -> Any:
 
 @with_vjp(lambda ans, v, i: lambda g: np.bincount(i, g, len(v)))
 def take(values: NDArray[Any], index: NDArray[Any]) -> Any:
-    """Take ``values[index]``."""
+    """Return ``values[index]``."""
     return values.take(index)
 
 
@@ -54,7 +53,7 @@ def take(values: NDArray[Any], index: NDArray[Any]) -> Any:
 def scatter_sum(
     values: NDArray[Any], index: NDArray[Any], n: int, weights: Any = 1.0
 ) -> NDArray[Any]:
-    """Shape (n,): weighted sums of the values that share an index; 0 where there are none."""
+    """Sum the weighted values that share an index, shape (n,); 0 if there are none."""
     return np.bincount(index, values * weights, n)
 
 
@@ -78,7 +77,7 @@ segment_min: Callable[..., Any] = _as_extreme(hard.segment_min)
 
 @with_vjp(lambda ans, v, o: lambda g: spread(g, o) * np.exp(v - spread(ans, o)))
 def segment_logsumexp(values: NDArray[Any], offsets: NDArray[np.int64]) -> NDArray[Any]:
-    """``log(sum(exp(values)))`` per segment, shape (n,); -inf for an empty one."""
+    """Compute ``log(sum(exp(values)))`` per segment, shape (n,); -inf for an empty one."""
     top = hard.segment_max(values, offsets)
     scaled = np.exp(values - spread(top, offsets))
     return top + np.log(reduce_segments(np.add, scaled, offsets, 1.0))
@@ -86,13 +85,13 @@ def segment_logsumexp(values: NDArray[Any], offsets: NDArray[np.int64]) -> NDArr
 
 @with_vjp(lambda ans, v, o: lambda g: pull_softmax(g, ans, o))
 def segment_softmax(values: NDArray[Any], offsets: NDArray[np.int64]) -> Any:
-    """``exp(values)`` with every segment scaled to sum 1, in the shape of ``values``."""
+    """Compute ``exp(values)`` scaled to sum 1 in each segment, in the shape of ``values``."""
     scaled = np.exp(values - spread(hard.segment_max(values, offsets), offsets))
     return scaled / spread(hard.segment_sum(scaled, offsets), offsets)
 
 
 def pull_softmax(g: NDArray[Any], softmax: NDArray[Any], offsets: Any) -> Any:
-    """Compute the derivatives in the values from those in their softmax."""
+    """Compute the gradient in the values from that in their softmax."""
     return softmax * (g - spread(hard.segment_sum(g * softmax, offsets), offsets))
 
 
@@ -104,7 +103,7 @@ def segment_rescale(values: NDArray[Any], offsets: NDArray[np.int64]) -> Any:
 
 
 def pull_rescale(g: Any, rescaled: Any, values: Any, offsets: Any) -> NDArray[Any]:
-    """Compute the derivatives in the values, those at the ends from all between them."""
+    """Compute the gradient in the values from that in the rescaled values."""
     _, scale = _low_and_scale(values, offsets)
     end = hard.segment_sum(g * rescaled, offsets) * scale
     start = hard.segment_sum(g, offsets) * scale - end
@@ -126,7 +125,7 @@ def _low_and_scale(values, offsets):
 
 
 def spread(per_segment: NDArray[Any], offsets: NDArray[np.int64]) -> NDArray[Any]:
-    """Repeat the value of each segment as often as the segment is long."""
+    """Repeat the value of each segment for each of its elements."""
     return np.repeat(per_segment, np.diff(offsets))
 
 

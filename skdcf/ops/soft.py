@@ -1,4 +1,4 @@
-"""Soft operators without a grid: twins of `skdcf.ops.hard`, and order statistics.
+"""Soft operators without a grid: soft versions of `skdcf.ops.hard`, and order statistics.
 
 =====  ========================================================================
 r_v    risk of claim v
@@ -10,8 +10,8 @@ rho    strength of NeuralSort, one over its temperature
 T      temperature of a maximum, of a sigmoid or of a distribution function
 =====  ========================================================================
 
-Nothing is ever added inside a log. A temperature of 0 is the hard maximum, with its
-subgradient; a tie shares it equally.
+No constant is ever added inside a log. A temperature of 0 gives the hard maximum with its
+subgradient, which tied values share equally.
 """
 
 import math
@@ -26,9 +26,9 @@ from .segments import segment_logsumexp, share, spread, with_vjp, with_vjps
 
 
 def log_sigmoid(x: NDArray[Any]) -> Any:
-    """``log(1 / (1 + exp(-x)))``, linear in x far below 0.
+    """Compute ``log(1 / (1 + exp(-x)))``, which is linear in x far below 0.
 
-    `numpy.logaddexp` gives the same to the last bits, but takes four times as long.
+    `numpy.logaddexp` agrees up to the last bits, but takes four times as long.
     """
     return np.minimum(x, 0) - np.log1p(np.exp(-np.abs(x)))
 
@@ -40,7 +40,7 @@ def log_loss(scores: NDArray[Any], sign: NDArray[Any]) -> Any:
 
 
 def log1mexp(x: NDArray[Any]) -> Any:
-    """``log(1 - exp(x))`` for x < 0, in whichever form keeps its digits."""
+    """Compute ``log(1 - exp(x))`` for x < 0, in the numerically stable form."""
     far = np.log1p(-np.minimum(np.exp(x), 0.5))
     return np.where(x > -np.log(2), np.log(-np.expm1(x)), far)
 
@@ -117,22 +117,22 @@ def _pull_retention(ans, path_risk, threshold, temperature):
 def path_retention(
     path_risk: NDArray[Any], threshold: float, temperature: float
 ) -> Any:
-    """q, shape (n_claims,): ``sigmoid((threshold - R) / temperature)``; hard: R < t."""
+    """Compute q = ``sigmoid((threshold - R) / temperature)``, shape (n_claims,); hard: R < t."""
     return expit((threshold - path_risk) / temperature)
 
 
 def _pull_neural_sort(ans, scores, k, strength):
-    """With l_j the logits of the row p, pass on ``p + sum_j p_j (s_j - ans) dl_j / ds``.
+    """Compute ``p + sum_j p_j (s_j - ans) dl_j / ds``, with l_j the logits of the row p.
 
-    Each |s_j - s_l| in l_j has a sign on either side, so that sums over those below and
-    above a score give all of it.
+    The sign of each |s_j - s_l| in l_j depends on the order of the scores, so sums over the
+    scores below and above give the derivative.
     """
 
     def pull(g):
         order = np.argsort(scores)
         s = scores[order]
         row = _sort_row(s, k, strength)
-        slope = strength * row * (s - ans)  # derivative of the answer in each logit
+        slope = strength * row * (s - ans)  # derivative of the result in each logit
         below, upto = _places(s)
         total = np.concatenate([[0.0], np.cumsum(slope)])
         from_others = total[-1] - total[upto] - total[below]
@@ -204,7 +204,7 @@ def _pull_quantile(ans, scores, count, temperature):
 
 @with_vjp(_pull_quantile)
 def smooth_quantile(scores: NDArray[Any], count: Any, temperature: float) -> float:
-    """Find the t below which about ``count`` of the scores lie, softly counted.
+    """Find the t below which ``count`` of the scores lie, counted softly.
 
     Solves ``sum_i sigmoid((t - s_i) / T) = count``. As T falls it becomes the
     ceil(count)-th smallest score.
@@ -212,7 +212,7 @@ def smooth_quantile(scores: NDArray[Any], count: Any, temperature: float) -> flo
     Parameters
     ----------
     scores : ndarray of shape (n,)
-        Some may be +inf: no t lies above these.
+        Some may be +inf, which no t exceeds.
     count : float, strictly between 0 and the number of finite scores
     temperature : float > 0
 
@@ -222,12 +222,12 @@ def smooth_quantile(scores: NDArray[Any], count: Any, temperature: float) -> flo
 
     Notes
     -----
-    Newton's method, held between two bounds. Bisection takes over where a move leaves the
-    bounds or is no shorter than half the one before, as where all scores are many
-    temperatures away. The error of a move of Newton is below the square of its length over
-    the temperature, hence the tolerance. Scores below t enter with what their sigmoids lack
-    of 1: the sum then keeps its digits where a whole count lies between two far scores, and
-    only their tails decide.
+    This is Newton's method between two bounds. A step of bisection is taken if Newton's step
+    leaves the bounds or is not shorter than half the previous one, as when all scores are
+    many temperatures away. The error after a Newton step is below its squared length divided
+    by the temperature, which gives the tolerance. Scores below t enter as 1 minus their
+    sigmoid. The sum then keeps its digits if an integer count lies between two distant
+    scores, when only their tails matter.
     """
     scores = scores[np.isfinite(scores)]
     shift = temperature * math.log(count / (len(scores) - count))

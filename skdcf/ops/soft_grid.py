@@ -14,8 +14,8 @@ w_t        weight of threshold t
 
 A problem with n claims has n + 2 thresholds and n (n + 2) *cells*, one for each claim
 and threshold, stored claim after claim. Problems are sorted by their number of claims
-beforehand, so that all those of one size form a block of shape (problems, n, n + 2):
-coherence is then one stack of matrix products per size, and nothing is padded.
+beforehand, so all problems of one size form a block of shape (problems, n, n + 2).
+Coherence is then one stack of matrix products per size, without padding.
 """
 
 from dataclasses import dataclass
@@ -46,7 +46,7 @@ LARGEST = 600.0
 
 @dataclass(frozen=True)
 class GridLayout:
-    """Where the thresholds and cells of packed problems lie.
+    """Positions of the thresholds and cells of packed problems.
 
     Attributes
     ----------
@@ -69,7 +69,7 @@ class GridLayout:
 
     @classmethod
     def of(cls, sizes: Any) -> Self:
-        """Layout of problems with the given numbers of claims, shape (n_problems,)."""
+        """Return the layout of problems with these numbers of claims, shape (n_problems,)."""
         offsets = offsets_of(sizes)
         grid_offsets = offsets_of(sizes + 2)
         problem = segment_ids(offsets)
@@ -100,9 +100,9 @@ def _pull_grid(ans, risk, layout, margin):
 
 @with_vjp(_pull_grid)
 def threshold_grid(risk: NDArray[Any], layout: Any, margin: float) -> Any:
-    """T, shape (n_thresholds,): of each problem min r - m, its risks in their order, max r + m.
+    """Compute T, shape (n_thresholds,): min r - m, the risks in their order, and max r + m.
 
-    Without claims they are -m and m.
+    A problem without claims has the thresholds -m and m.
     """
     thresholds = np.empty(layout.grid_offsets[-1])
     lowest = reduce_segments(np.minimum, risk, layout.offsets, 0.0)
@@ -130,9 +130,9 @@ def log_keep(
     temperature: float,
     shift: float = 0.0,
 ) -> Any:
-    """log p, shape (n_cells,): ``sigmoid((t - r_v + shift) / temperature)``.
+    """Compute log p, shape (n_cells,), with p = ``sigmoid((t - r_v + shift) / temperature)``.
 
-    Hard twin: ``r_v <= t``. Theorem 1 takes shift = sqrt(temperature).
+    Hard version: ``r_v <= t``. Theorem 1 uses shift = sqrt(temperature).
     """
     above = thresholds.take(layout.cell_threshold) - spread(risk, layout.cell_offsets)
     return log_sigmoid(np.minimum((above + shift) / temperature, LARGEST))
@@ -145,9 +145,9 @@ def _pull_coherence(ans, log_p, blocks):
 
 @with_vjp(_pull_coherence)
 def log_coherence(log_p: Any, blocks: Any) -> Any:
-    """log q, shape (n_cells,): weighted mean of log p over each claim and its ancestors.
+    """Compute log q, shape (n_cells,): weighted mean of log p over each claim and its ancestors.
 
-    Hard twin: all of them are kept.
+    Hard version: all of them are kept.
 
     Parameters
     ----------
@@ -195,10 +195,10 @@ def violation(
     false_share: Any,
     temperature: float,
 ) -> Any:
-    """V, shape (n_thresholds,): ``1 - exp(mean of log(1 - q) / temperature)``.
+    """Compute V, shape (n_thresholds,): ``1 - exp(mean of log(1 - q) / temperature)``.
 
-    The mean is over the false claims of the problem; V is 0 where there are none.
-    Hard twin: some false claim is kept.
+    The mean is over the false claims of the problem. V is 0 if there are none.
+    Hard version: some false claim is kept.
 
     Parameters
     ----------
@@ -206,7 +206,7 @@ def violation(
     false_cells, false_thresholds : ndarray of int
         Cells of the false claims, and the threshold of each.
     false_share : ndarray of shape (n_thresholds,)
-        One over the number of false claims of the problem, 0 where there are none.
+        One over the number of false claims of the problem, 0 if there are none.
     temperature : float
     """
     valid = log1mexp(log_q.take(false_cells))
@@ -237,11 +237,12 @@ def soft_supremum(
     """Compute the nonconformity score of each problem, shape (n_problems,).
 
     Mean of the thresholds under ``softmax(sharpness (minmax(t) - weight minmax(V_t)))``.
-    The weight stands before V, as in the paper's algorithm 1 and its tables, not before
-    t, as in its text. At weight 1 the lowest and the highest threshold are tied (0 - 0
-    and 1 - 1) wherever only the lowest is safe; the limit needs more than 1.
-    Both minima lie at the first threshold and both maxima at the last, as V never falls in t.
-    Hard twin: the last safe threshold.
+    The weight multiplies V, as in the paper's algorithm 1 and its tables, not t, as in its
+    text. At weight 1 the lowest and the highest threshold are tied (0 - 0
+    and 1 - 1) whenever only the lowest is safe, so the limit needs a weight above 1.
+    Both minima are at the first threshold and both maxima at the last, since V never
+    decreases in t.
+    Hard version: the last safe threshold.
     """
     _, _, w = _supremum(thresholds, violations, layout, sharpness, weight)
     return hard.segment_sum(w * thresholds, layout.grid_offsets)
@@ -274,10 +275,10 @@ def gated_weights(
     temperature: float,
     shift: float = 0.0,
 ) -> Any:
-    """w, shape (n_thresholds,): ``exp(sharpness t) sigmoid((bound - t - shift) / T)``.
+    """Compute w, shape (n_thresholds,): ``exp(sharpness t) sigmoid((bound - t - shift) / T)``.
 
-    Scaled to sum 1 per problem. Hard twin: the largest threshold below ``bound``.
-    Theorem 2 takes shift = sqrt(temperature).
+    The weights of a problem sum to 1. Hard version: the largest threshold below ``bound``.
+    Theorem 2 uses shift = sqrt(temperature).
     """
     gate = log_sigmoid((bound - thresholds - shift) / temperature)
     return segment_softmax(sharpness * thresholds + gate, layout.grid_offsets)
@@ -294,9 +295,9 @@ def _pull_retention(ans, log_q, weights, layout):
 
 @with_vjps(_pull_retention)
 def grid_retention(log_q: Any, weights: NDArray[Any], layout: Any) -> Any:
-    """q, shape (n_claims,): mean of q_vt under the weights of the thresholds.
+    """Compute q, shape (n_claims,): mean of q_vt under the weights of the thresholds.
 
-    Hard twin: is v in the filtered set?
+    Hard version: is v in the filtered set?
     """
     cells = np.exp(log_q) * weights.take(layout.cell_threshold)
     return hard.segment_sum(cells, layout.cell_offsets)

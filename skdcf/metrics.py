@@ -819,7 +819,7 @@ def leave_one_out(
             f"{len(np.unique(questions))} questions: use evaluate_filter or compare_filters"
         )
     part = filter.calibration_part(batch, labels, groups)
-    if len(part) < len(batch):  # without those that could not calibrate
+    if len(part) < len(batch):  # without answers that cannot be used for calibration
         labels = np.concatenate([batch.split(labels)[i] for i in part.rows])
         batch = batch[part.rows]
         questions = questions[part.rows]
@@ -847,7 +847,7 @@ def leave_one_out(
     )
     if guarantee.show == 1:
         return report
-    # Of those that pass, exactly floor(alpha m) count as wrong, whatever the filter.
+    # For every filter, exactly floor(alpha m) of the m answers that pass count as wrong.
     unknown = np.full(len(levels), np.nan)
     pairs = np.full((len(levels), 2), np.nan)
     return replace(
@@ -856,23 +856,23 @@ def leave_one_out(
 
 
 def _by_question(claims, questions, chosen):
-    """Claims with all answers to a question as one problem.
+    """Join all answers to a question into one problem.
 
     Parameters
     ----------
     claims : Claims
     questions : ndarray of int, shape (n_problems,)
     chosen : ndarray of int
-        The answers that calibrate, one to each question in each group.
+        The calibration answers, one for each question in each group.
 
     Returns
     -------
     claims : Claims
         Question by question, and within a question group by group.
     order : ndarray of int, shape (n_claims,)
-        Where these claims were.
+        The previous positions of these claims.
     chosen : ndarray of int
-        The answers that calibrate, in the order of these problems.
+        The calibration answers, in the order of these problems.
     """
     groups = claims.groups or [None] * len(claims)
     units = list(zip(questions.tolist(), groups, strict=True))
@@ -891,6 +891,6 @@ def _by_question(claims, questions, chosen):
 
 
 def _levels_of(filter, alphas):
-    """Levels as the filter's guarantee understands them, each of them once."""
+    """Return the distinct levels, as the filter's guarantee defines them."""
     guarantee = filter.calibration_.guarantee
     return check_alphas(alphas, lambda alpha: guarantee.level(alpha, filter.alpha))

@@ -1,4 +1,4 @@
-"""Filters compared on the same splits of the same problems, and searches that stay valid."""
+"""Comparison of filters on the same splits, and searches that keep the guarantee."""
 
 from ._chances import ChanceReport, evaluate_error_probability
 from ._report import ComparisonReport, DifferenceReport

@@ -1,4 +1,4 @@
-"""A test whether the chance stated for texts is the share of them that are wrong."""
+"""Evaluation of error probabilities: compare them with the share of wrong texts."""
 
 from __future__ import annotations
 
@@ -17,38 +17,39 @@ from ..graphs.ragged import flatten
 from ..metrics import mean_interval
 from ..ops.hard import segment_sum
 
-FEWEST = 20  # texts in a bin; with fewer an interval says nothing
+FEWEST = 20  # texts in a bin; with fewer, the interval is too wide to be useful
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ChanceReport(Table):
-    """Chances that were stated and shares that were observed; prints as a table.
+    """Predicted error probabilities and observed error rates; prints as a table.
 
-    The texts are cut into bins of about equal size by the chance that is stated.
+    The texts are divided into bins of about equal size by their predicted probability.
 
     Parameters
     ----------
     stated : ndarray of shape (n_bins,)
-        Mean of the chances in each bin.
+        Mean predicted probability in each bin.
     observed : ndarray of shape (n_bins,)
-        Share of the questions in each bin whose text holds a false claim, or one that
-        nobody judged; a mean over its answers where a question has several.
+        Share of the questions in each bin whose text contains a false or unjudged claim. If a
+        question has several answers, they are averaged.
     observed_interval : ndarray of shape (n_bins, 2)
-        95 % interval of it, over questions.
+        95 % interval of ``observed``, over questions.
     n_texts : ndarray of int, shape (n_bins,)
-        Texts in each bin.
+        Number of texts in each bin.
     n_empty : int
-        Problems of which nothing is kept. They have no chance, and do not enter.
+        Number of problems of which nothing is kept. They have no error probability and are
+        left out.
     brier : float
-        Mean squared distance of the chance from what came out, 0 or 1.
+        Mean squared difference between the probability and the outcome, 0 or 1.
     brier_constant : float
-        That of the best constant, the share of texts that are wrong.
+        Brier score of the best constant, the share of wrong texts.
     brier_error : float
         Standard error of the difference of the two, over questions.
     calibration_error : float
-        Mean distance of stated and observed over the bins.
+        Mean absolute difference between predicted and observed over the bins.
     calibration_error_expected : float
-        What chances that are right would show there by the draw of the texts, about.
+        Approximate expected value of the calibration error if all probabilities were right.
     """
 
     stated: np.ndarray
@@ -90,18 +91,18 @@ class ChanceReport(Table):
         groups: NDArray[Any] | None = None,
         n_bins: int = 10,
     ) -> ChanceReport:
-        """Report on chances that are at hand, whatever stated them.
+        """Report on given probabilities, from any source.
 
         Parameters
         ----------
         wrong : ndarray of bool, shape (n_problems,)
-            Whether each text holds a false claim.
+            Whether each text contains a false claim.
         chance : ndarray of shape (n_problems,)
-            What was stated; NaN where there is no text.
+            The predicted probability; NaN if there is no text.
         groups : ndarray of shape (n_problems,), optional
-            The question that each problem answers; None says that each is one of its own.
+            The question that each problem answers. None means one question per problem.
         n_bins : int, default=10
-            Number of bins; fewer are made where they would have fewer than 20 texts.
+            Number of bins. There are fewer if bins would have fewer than 20 texts.
 
         Returns
         -------
@@ -111,7 +112,7 @@ class ChanceReport(Table):
         Raises
         ------
         ValueError
-            If the arrays do not fit each other, or a chance is not between 0 and 1.
+            If the shapes differ, or a probability is not between 0 and 1.
 
         Examples
         --------
@@ -129,8 +130,8 @@ class ChanceReport(Table):
         questions = np.arange(len(chance)) if groups is None else np.asarray(groups)
         if not len(wrong) == len(chance) == len(questions):
             raise ValueError(
-                f"there are {len(chance)} chances, {len(wrong)} texts and "
-                f"{len(questions)} groups, but one of each is needed for each problem"
+                f"chance has {len(chance)} values, wrong has {len(wrong)} and groups has "
+                f"{len(questions)}, but each needs one per problem"
             )
         shown = ~np.isnan(chance)
         n_empty = int((~shown).sum())
@@ -138,7 +139,9 @@ class ChanceReport(Table):
         chance = chance[shown]
         questions = questions[shown]
         if ((chance < 0) | (chance > 1)).any():
-            raise ValueError("a chance is below 0 or above 1, so that it is no chance")
+            raise ValueError(
+                "chance has values below 0 or above 1, but must hold probabilities"
+            )
 
         n = len(chance)
         n_bins = max(1, min(n_bins, n // FEWEST)) if n else 0
@@ -163,7 +166,7 @@ class ChanceReport(Table):
             calibration_error=float(abs(stated - observed) @ n_texts / n)
             if n
             else np.nan,
-            # The mean distance of a binomial share is .8 of its standard deviation.
+            # The mean absolute deviation of a binomial share is .8 of its standard deviation.
             calibration_error_expected=float(
                 0.8 * np.sqrt(n_bins * constant * (1 - constant) / n)
             )
@@ -177,14 +180,14 @@ def _cut(order, n_bins):
 
 
 def _bin(wrong, chance, questions):
-    """Stated, observed, the ends of its interval, and how many texts there are."""
+    """Compute predicted, observed, the ends of its interval, and the number of texts."""
     right = 1 - _per_question(wrong, questions)
     low, high = mean_interval(right, True, len(wrong))
     return chance.mean(), 1 - right.mean(), low, high, len(wrong)
 
 
 def _per_question(values, questions):
-    """Mean over the answers to each question."""
+    """Average over the answers to each question."""
     _, code, count = np.unique(questions, return_inverse=True, return_counts=True)
     return np.bincount(code, values) / count
 
@@ -199,34 +202,34 @@ def evaluate_error_probability(
     groups: Groups = None,
     n_bins: int = 10,
 ) -> ChanceReport:
-    """Compare the chances that a filter states with what came out on test problems.
+    """Compare the error probabilities of a filter with the labels of test problems.
 
     Parameters
     ----------
     filter : fitted filter
-        A filter with a scorer that has hazards, see `error_probability` of the filter.
+        Its scorer must have hazards; see `error_probability` of the filter.
     X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
         Test problems, as in the filter's `fit`.
     y : sequence of 1-D arrays, one per problem
-        Their labels. A claim whose label is unknown counts as false.
+        Their labels. A claim with an unknown label counts as false.
     masks : sequence of boolean masks, optional
-        What is kept of each problem; None is what `predict` keeps.
+        The claims that are kept of each problem. None means those that `predict` keeps.
     alpha : float in (0, 1), optional
-        Level of `predict`, without ``masks``; None is the filter's own.
+        Level for `predict`, if ``masks`` is None. None means the filter's alpha.
     groups : array-like of shape (n_problems,), or False, optional
         The question that each problem answers, as in `skdcf.metrics.evaluate_filter`.
     n_bins : int, default=10
-        Bins into which the texts are cut by their chance, of at least 20 texts each.
+        Number of bins, of at least 20 texts each.
 
     Returns
     -------
     ChanceReport
-        Numbers per bin, which print as a table.
+        The numbers for each bin. It prints as a table.
 
     Raises
     ------
     ValueError
-        On bad problems, labels or masks, and if the scorer has no hazards.
+        If problems, labels or masks are not valid, or the scorer has no hazards.
 
     Examples
     --------
@@ -244,8 +247,8 @@ def evaluate_error_probability(
         masks = batch.split(flat_masks(filter, batch, [alpha])[0])
     elif alpha is not None:
         raise ValueError(
-            f"alpha is {alpha:g} and masks are passed as well: the masks say what is kept, "
-            "so leave one of the two out"
+            f"alpha is {alpha:g}, but masks were passed as well, which already say what is "
+            "kept: pass only one of the two"
         )
     chance = filter.error_probability(batch, masks)
     labels, kept, offsets = flatten(batch.split(labels), masks)

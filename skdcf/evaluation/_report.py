@@ -1,6 +1,6 @@
 """The result of a comparison: numbers per filter, split and alpha, and their table.
 
-Differences between filters are paired, with errors that respect reused problems.
+Differences between filters are paired, and their errors account for overlapping splits.
 """
 
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from ..ops.conformal import conformal_rank
 
 
 def corrected_error(values, sizes):
-    """Standard error of the mean over splits that share problems.
+    """Compute the standard error of the mean over splits that share problems.
 
     The variance over J splits is multiplied by 1 / J + n_test / n_train instead of
     1 / J (Nadeau and Bengio, Machine Learning 52, 2003, equation 13).
@@ -24,7 +24,7 @@ def corrected_error(values, sizes):
     ----------
     values : ndarray of shape (..., n_splits, n_alphas)
     sizes : ndarray of shape (n_splits, n_parts)
-        Problems in each part; the first trains, the last tests.
+        Number of problems in each part; the first is for training, the last for testing.
     """
     n = values.shape[-2]
     if n < 2:
@@ -34,13 +34,13 @@ def corrected_error(values, sizes):
 
 
 def percent_change(new, old):
-    """100 (new / old - 1); nan where old is 0."""
+    """Compute 100 (new / old - 1); NaN if old is 0."""
     return 100 * (new / np.where(old > 0, old, np.nan) - 1)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class DifferenceReport(LevelTable):
-    """Claims that filters keep minus those of a reference, split by split; prints as a table.
+    """Differences in kept claims from a reference filter, paired by split; prints as a table.
 
     Parameters
     ----------
@@ -51,16 +51,16 @@ class DifferenceReport(LevelTable):
     alpha : ndarray of shape (n_alphas,)
         The levels.
     difference : ndarray of shape (n_filters, n_alphas)
-        Mean over splits, in true claims kept per problem.
+        Mean over splits of the difference in true claims kept per problem.
     percent : ndarray of shape (n_filters, n_alphas)
-        The same relative to the reference; nan where that keeps nothing.
+        The difference in percent of the reference; NaN if the reference keeps nothing.
     false_difference : ndarray of shape (n_filters, n_alphas)
-        Mean over splits, in false claims kept per problem.
+        Mean over splits of the difference in false claims kept per problem.
     naive_error : ndarray of shape (n_filters, n_alphas)
-        Standard error of the difference if the splits were independent. They are not, as
-        they divide the same problems anew: too small.
+        Standard error of the difference if the splits were independent. It is too small,
+        because all splits divide the same problems.
     corrected_error : ndarray of shape (n_filters, n_alphas)
-        After Nadeau and Bengio (2003), which allows for that.
+        Standard error corrected for this overlap (Nadeau and Bengio 2003).
     p_value : ndarray of shape (n_filters, n_alphas)
         Two-sided, from the corrected error.
     """
@@ -120,18 +120,18 @@ class ComparisonReport(LevelTable):
     true_claims : ndarray of shape (n_splits,)
         True claims per test problem, kept or not.
     sizes, n_questions : ndarray of int, shape (n_splits, 3) or (n_splits, 2)
-        Problems to train, calibrate and test, or to train and evaluate, and the questions
-        that they answer.
+        Number of problems for training, calibration and test, or for training and evaluation,
+        and of the questions that they answer.
     n_calibration : ndarray of shape (n_filters, n_splits, n_alphas)
-        Problems that calibrated.
+        Number of calibration problems.
     seconds : ndarray of shape (n_filters, n_splits)
-        Time spent in fitting, all alphas together.
+        Fit time of all alphas together.
     protocol : {"folds", "leave-one-out"}
-        How problems were divided.
+        How the problems were divided.
     false_kept : ndarray of shape (n_filters, n_splits, n_alphas)
         False claims kept per test problem.
     chosen : dict of str to list of list of dict
-        By filter, split and alpha, the settings that a search chose; empty without one.
+        The settings that a search chose, by filter, split and alpha; empty without a search.
     """
 
     names: tuple[str, ...]
@@ -150,13 +150,13 @@ class ComparisonReport(LevelTable):
 
     @property
     def coverage_band(self) -> NDArray[Any]:
-        """Where theory puts the mean coverage over the splits, shape (n_alphas, 2).
+        """Theoretical band of the mean coverage over the splits, shape (n_alphas, 2).
 
-        For folds the 95 % band of the mean over independent splits: the number of test
-        problems covered in one is beta-binomial, whatever the filter. Leave-one-out
-        coverage leaves nothing to chance: of n problems, the k = floor(alpha n) with the
-        smallest scores are not covered. Ties, and problems without a false claim, can
-        only raise either. Where questions have several answers the band is approximate.
+        For folds it is the 95 % band of the mean over independent splits, since the number of
+        covered test problems of a split is beta-binomial for every filter. Leave-one-out
+        coverage is deterministic: of n problems, the k = floor(alpha n) with the smallest
+        scores are not covered. Ties, and problems without a false claim, can only raise the
+        coverage. If questions have several answers, the band is approximate.
         """
         if self.protocol == "leave-one-out":
             n = self.n_questions[:, 1]
@@ -170,7 +170,7 @@ class ComparisonReport(LevelTable):
 
     @property
     def retention_share(self) -> NDArray[Any]:
-        """Share of the true claims that is kept, shape (n_filters, n_splits, n_alphas)."""
+        """Share of the true claims that are kept, shape (n_filters, n_splits, n_alphas)."""
         return self.retention / self.true_claims[:, None]
 
     @property
@@ -179,17 +179,17 @@ class ComparisonReport(LevelTable):
         return corrected_error(self.retention, self.sizes)
 
     def differences(self, reference: str | None = None) -> DifferenceReport:
-        """Retention of each filter minus that of one of them.
+        """Compute the retention of each filter minus that of a reference.
 
         Parameters
         ----------
         reference : str, optional
-            Name of a filter; None is the first.
+            Name of a filter. None means the first one.
 
         Returns
         -------
         DifferenceReport
-            One row per level and other filter.
+            One row for each level and each other filter.
         """
         from scipy.stats import t
 
@@ -218,7 +218,7 @@ class ComparisonReport(LevelTable):
         )
 
     def rows(self) -> list[dict[str, Any]]:
-        """One dict per alpha and filter: means over the splits.
+        """Return one dict per alpha and filter, with means over the splits.
 
         Returns
         -------
@@ -227,12 +227,12 @@ class ComparisonReport(LevelTable):
             ``in_band`` whether it is at least the lower edge of `coverage_band`.
             ``delta_pct`` compares with the first filter, ``delta_error`` is its corrected
             standard error, ``retention_error`` that of the mean. ``chosen`` has the settings that
-            searches chose: means of numbers, else what was chosen most often.
+            searches chose: means of numbers, and the most frequent of other values.
         """
         return super().rows()
 
     def _delta_error(self, reference):
-        """Corrected standard error of the change against the first filter, in percent."""
+        """Compute the corrected standard error of the change from the first filter, in percent."""
         paired = self.retention - self.retention[0]
         error = corrected_error(paired, self.sizes)
         error[0] = np.nan  # the first filter is not compared with itself
@@ -248,7 +248,7 @@ class ComparisonReport(LevelTable):
         shown = 1 - mean["abstention"]
         share = np.where(shown > 0, shown, np.nan)
         rate = (1 - coverage) / share
-        # A quotient of two means over the splits, of which each split enters both.
+        # The ratio of two means over the same splits.
         rest = (1 - self.coverage) - rate[:, None] * (1 - self.abstention)
         kept = retention + mean["false_kept"]
         chosen = [
@@ -298,7 +298,7 @@ class ComparisonReport(LevelTable):
 
 
 def _typical(settings):
-    """The mean of each numeric setting over the splits, else the most frequent value."""
+    """Return the mean of each numeric setting over the splits, or its most frequent value."""
     out = {}
     for key in settings[0] if settings else ():
         values = [chosen[key] for chosen in settings]
@@ -313,7 +313,7 @@ def _said(settings):
 
 
 def mean_band(n_calibration, alpha, n_test, n_splits, confidence_level=0.95):
-    """Band of the mean coverage over independent splits: (low, high).
+    """Compute the band of the mean coverage over independent splits: (low, high).
 
     The counts of the splits add up, so their distribution is an n_splits-fold
     convolution, taken as a power of the Fourier transform.

@@ -1,4 +1,4 @@
-"""A search that keeps the guarantee: it calibrates on problems that it never looked at.
+"""A search that keeps the guarantee: it calibrates on problems that the search never saw.
 
 Filters, and searches around filters, are fitted for one level or for many.
 """
@@ -35,32 +35,32 @@ WRAPPERS = ("estimator", "search")
 
 @settings
 class CalibratedSearch(BaseEstimator):
-    """Search for settings, and calibrate the best filter on problems kept aside.
+    """Search for settings, and calibrate the best filter on held-out problems.
 
-    ``search.fit(X, y)`` by itself is not valid: it chooses among settings by how they do
-    on problems that the chosen filter is then calibrated on. With few problems and many
-    settings it kept a false claim in 14 % of the problems where 10 % were promised. Here
-    the problems are divided first, by question: one part is for the search and for the
-    training of the best filter, and the other part calibrates it.
+    ``search.fit(X, y)`` alone has no guarantee: it chooses the settings on the same problems
+    that the chosen filter is then calibrated on. With few problems and many settings, it kept
+    a false claim in 14 % of the problems at alpha = 0.1. `CalibratedSearch` divides the
+    problems first, by question. One part is used for the search and for training the best
+    filter, and the other part for its calibration.
 
     Parameters
     ----------
     search : GridSearchCV or another search of scikit-learn
-        A search around a filter. It is cloned, and stays unfitted. An integer ``cv``
-        stands for folds that keep the answers to a question together. A PredefinedSplit or
-        a list of splits is one of all problems, from which those held out are taken.
+        A search around a filter. It is cloned and not fitted itself. An integer ``cv`` gives
+        folds that keep the answers to a question together. A PredefinedSplit or a list of
+        splits refers to all problems, and the held-out ones are removed from it.
     calibration_size : float or int, optional
-        Share or number of the questions that only calibrate. None is what the filter
-        would hold out by itself.
+        Share or number of the questions for calibration. None means as many as the filter
+        would hold out.
     random_state : int, RandomState or None, default=None
-        Draws these questions.
+        Determines which questions are held out.
 
     Attributes
     ----------
     best_estimator_ : fitted filter
-        The filter with the best settings, trained on all that the search saw and
-        calibrated on the rest. All methods but `fit`, and all other attributes, are its own;
-        ``describe`` says what is promised, what is shown, and what is false among it.
+        The filter with the best settings, trained on all problems of the search and
+        calibrated on the others. All methods except `fit`, and all other attributes, are
+        those of this filter.
     best_params_ : dict
         The settings that were chosen.
     search_ : fitted search
@@ -108,8 +108,8 @@ class CalibratedSearch(BaseEstimator):
         Raises
         ------
         ValueError
-            On bad problems or labels, too few problems, or a search over settings whose
-            filters cannot be compared.
+            If problems or labels are not valid, there are too few problems, or the search
+            tries settings whose filters cannot be compared.
         """
         check_search(self.search)
         filter = self.search.estimator
@@ -121,7 +121,9 @@ class CalibratedSearch(BaseEstimator):
             [take_rows(d, part) for d in packed] for part in (rest, held_rows)
         )
         asked = (_taken(groups, rest), _taken(groups, held_rows))
-        with warnings.catch_warnings():  # the thresholds meant are replaced below
+        with (
+            warnings.catch_warnings()
+        ):  # the thresholds they refer to are replaced below
             warnings.simplefilter("ignore", CalibrationWarning)
             best, search = choose(
                 self.search, searched[0], searched[1], questions[rest], rest, len(batch)
@@ -135,7 +137,7 @@ class CalibratedSearch(BaseEstimator):
         return self
 
     def _divide(self, questions, filter):
-        """Problems for the search, and problems that calibrate; no question is divided."""
+        """Split the questions into problems for the search and for calibration."""
         codes = numbered(questions)
         n = codes.max() + 1
         size = self.calibration_size
@@ -150,7 +152,7 @@ class CalibratedSearch(BaseEstimator):
         return np.flatnonzero(~is_held), np.flatnonzero(is_held)
 
     def __getattr__(self, name: str) -> Any:
-        """All else is the best filter's own, and before `fit` the unfitted filter's."""
+        """Return an attribute of the best filter, or of the unfitted filter before `fit`."""
         if name.startswith("_") or "search" not in vars(self):
             raise AttributeError(name)
         best = vars(self).get("best_estimator_")
@@ -161,30 +163,30 @@ class CalibratedSearch(BaseEstimator):
 
 
 def numbered(questions):
-    """Numbers of the questions from 0 on, in the order in which they appear."""
+    """Number the questions from 0, in order of appearance."""
     _, first, code = np.unique(questions, return_index=True, return_inverse=True)
     return np.argsort(np.argsort(first))[code]
 
 
 def as_groups(questions):
-    """Numbers of questions as ``groups`` of a filter; False if each has one answer."""
+    """Return question numbers as ``groups`` of a filter; False if each has one answer."""
     return questions if len(np.unique(questions)) < len(questions) else False
 
 
 def search_in(model):
-    """The search of scikit-learn that a model is or holds, or None."""
+    """Return the scikit-learn search that a model is or contains, or None."""
     if isinstance(model, CalibratedSearch):
         return model.search
     return model if hasattr(model, "estimator") and hasattr(model, "cv") else None
 
 
 def check_search(search):
-    """ValueError unless what a search chooses among can be compared by its score."""
+    """Raise ValueError if a search tries filters that its score cannot compare."""
     if search_in(search) is not search or not hasattr(
         search.estimator, "calibrate_parts"
     ):
         raise ValueError(
-            f"search is {search!r}: a search of scikit-learn around a filter is expected, "
+            f"search is {search!r}, but must be a scikit-learn search around a filter, "
             "such as GridSearchCV(HardCF(...), {...})"
         )
     for key in sorted(set(_keys(search))):
@@ -194,8 +196,8 @@ def check_search(search):
         if words[0] in PROMISED:
             raise ValueError(
                 f"the search tries values of {key!r}, but filters that differ in "
-                f"{words[0]} do not promise the same, so that the one that keeps more true "
-                f"claims is not the better one: set {words[0]} in the filter"
+                f"{words[0]} have different guarantees, so the one that keeps more true "
+                f"claims is not better. Set {words[0]} in the filter"
             )
         if words[0] == "calibration_size":
             raise ValueError(
@@ -205,8 +207,8 @@ def check_search(search):
     many_scores = isinstance(search.scoring, (Mapping, list, tuple, set))
     if many_scores and search.refit is True:
         raise ValueError(
-            f"the search has several scores, {list(search.scoring)}: say by which one it "
-            'chooses, as in refit="<name>"'
+            f"the search has several scores, {list(search.scoring)}: name the one that "
+            'decides, as in refit="<name>"'
         )
 
 
@@ -218,15 +220,15 @@ def _keys(search):
 
 
 def _check_scoring(scoring):
-    """ValueError for scorers of scikit-learn, which compare flat arrays of classes."""
+    """Raise ValueError for scikit-learn's scorers, which compare flat arrays of classes."""
     if isinstance(scoring, Mapping):
         scoring = list(scoring.values())
     for score in scoring if isinstance(scoring, (list, tuple, set)) else [scoring]:
         if isinstance(score, str) or hasattr(score, "_score_func"):
             raise ValueError(
-                f"scoring is {score!r}: the scorers of scikit-learn compare one class per "
-                "row, and know nothing of kept claims. Leave scoring at None, which "
-                "counts the true claims kept, or pass a function of (filter, X, y)"
+                f"scoring is {score!r}, but scikit-learn's scorers compare one class per row "
+                "and cannot count kept claims. Leave scoring at None, which counts the true "
+                "claims kept, or pass a function of (filter, X, y)"
             )
 
 
@@ -240,8 +242,8 @@ def choose(search, X, y, questions, rows=None, n_problems=None):
         Problems and labels.
     questions : ndarray of int, shape (n_problems,)
     rows, n_problems
-        Positions of these problems among those that ``search.cv`` was made for, and the
-        number of those.
+        Positions of these problems among those that ``search.cv`` refers to, and the number
+        of the latter.
     """
     check_search(search)
     search, filter = clone(search), search.estimator
@@ -257,7 +259,7 @@ def choose(search, X, y, questions, rows=None, n_problems=None):
         cv = check_cv(cv, y, classifier=is_classifier(filter))
         search.cv = [*cv.split(X, y, *([questions] if has_groups else []))]
     if search.refit is True:
-        search.refit = False  # the caller fits what was chosen
+        search.refit = False  # the caller fits the chosen filter
     with config_context(enable_metadata_routing=True):  # for the filters in the search
         search.estimator.set_fit_request(groups=True)
         with reason_sent_with(search):
@@ -266,7 +268,7 @@ def choose(search, X, y, questions, rows=None, n_problems=None):
 
 
 def _predefined(cv, rows, n_problems):
-    """Return splits that name positions among all problems as positions among some rows."""
+    """Translate splits of all problems into splits of some rows."""
     if isinstance(cv, PredefinedSplit):
         if len(cv.test_fold) != n_problems:
             raise ValueError(
@@ -304,7 +306,7 @@ def fit_levels(
     Parameters
     ----------
     filter : unfitted filter, or dict of float to unfitted filter
-        For instance `HardCF`; a dict has one for each alpha.
+        For instance `HardCF`, or a dict with one filter for each alpha.
     X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
         Problems, as in the filter's `fit`.
     y : sequence of 1-D arrays, one per problem
@@ -317,8 +319,8 @@ def fit_levels(
     Returns
     -------
     dict of float to fitted filter
-        By alpha. Where training does not depend on alpha, it was done once and the
-        filters share their scorer.
+        Keyed by alpha. If training does not depend on alpha, it is done once and the filters
+        share their scorer.
 
     Raises
     ------
@@ -338,8 +340,8 @@ def fit_levels(
     alphas = [check_alpha(alpha) for alpha in alphas]
     if search_in(filter) is not None:
         raise ValueError(
-            "a search has one level: set alpha in its filter, and fit a CalibratedSearch "
-            "for each level"
+            "a search has a single level: set alpha in its filter, and fit one "
+            "CalibratedSearch for each level"
         )
     if isinstance(filter, Mapping):
         fresh = [at_level(filter[a], a).fit(X, y, groups) for a in alphas]
@@ -351,14 +353,14 @@ def fit_levels(
 def fit_each(filter, X, y, alphas, groups=None, **changes):
     """Yield (fitted filter, positions of the alphas that it is for, chosen settings).
 
-    For a search ``groups`` are numbers or False. ``changes`` are parameters of the filter.
-    A search is resolved to the filter that it chose, for each alpha anew.
+    For a search, ``groups`` must be numbers or False. ``changes`` are parameters of the filter.
+    A search is replaced by the filter that it chose, separately for each alpha.
     """
     if not isinstance(filter, Mapping) and search_in(filter) is None:
         fitted = estimators.fit_levels(
             clone(filter).set_params(**changes), X, y, alphas, groups
         )
-        # Levels share what was learnt, unless each has a share of answers that may pass.
+        # The levels share one fit, unless each chooses its own share of answers that may pass.
         scorers = [(id(each.scorer_), each.share_) for each in fitted]
         for scorer in dict.fromkeys(scorers):
             positions = [

@@ -1,7 +1,7 @@
-"""The comparison itself: one split after another, all filters on each.
+"""Comparison of filters, split by split.
 
 Problems are divided into (train, calibration, test), or (train, test). Finished splits are
-kept in a file, from which an interrupted comparison goes on.
+written to a file, so an interrupted comparison can be resumed.
 """
 
 from __future__ import annotations
@@ -33,10 +33,12 @@ from ..metrics import leave_one_out, report_of
 from ._report import ComparisonReport
 from ._search import as_groups, check_search, fit_each, numbered, search_in
 
-DRAWS = 10  # of the answers by which questions calibrate, where they have several
+DRAWS = (
+    10  # random choices of the calibration answer, if questions have several answers
+)
 REPEATS = {"folds": 20, "leave-one-out": 40}
 SHARES = {"folds": (0.70, 0.15, 0.15), "leave-one-out": (0.5, 0.5)}
-BEGIN = b'{"key": '  # so begins each line of a file of results
+BEGIN = b'{"key": '  # the beginning of each line in a results file
 METRICS = ("coverage", "retention", "false_kept", "abstention", "n_calibration")
 COLUMNS = (*METRICS, "chosen", "seconds")
 
@@ -55,14 +57,15 @@ def compare_filters(
     verbose: int = 0,
     resume: str | PathLike[str] | None = None,
 ) -> ComparisonReport:
-    """Coverage and retention of several filters on the same splits.
+    """Compare coverage and retention of several filters on the same splits.
 
     Parameters
     ----------
     filters : dict of str to unfitted filter
-        By the name to print. A value may also be a `CalibratedSearch` or a search such as
-        `~sklearn.model_selection.GridSearchCV` around a filter, which then chooses inside
-        the training part of each split, or a dict with one filter per alpha.
+        Filters keyed by the name to print. A value may also be a dict with one filter per
+        alpha, a `CalibratedSearch`, or a search such as
+        `~sklearn.model_selection.GridSearchCV` around a filter, which then searches within
+        the training part of each split.
     X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
         Problems, as in the filters' `fit`.
     y : sequence of 1-D 0/1 arrays, one per problem
@@ -70,28 +73,29 @@ def compare_filters(
     alphas : sequence of float in (0, 1)
         The levels to compare at.
     protocol : {"folds", "leave-one-out"}, default="folds"
-        "folds": each split has 70 % of the problems to train on, 15 % to calibrate on
-        and 15 % to test on. "leave-one-out": each split has one half to train on; each
+        "folds": each split has 70 % of the problems for training, 15 % for calibration and
+        15 % for testing. "leave-one-out": each split has one half for training, and each
         problem of the other half is filtered with the threshold from all others of that
-        half. Where a question has several answers, one of them calibrates, and numbers
-        are means over ten draws of it.
+        half. If a question has several answers, one of them is used for calibration, and the
+        numbers are means over ten random choices.
     cv : int, splitter or iterable, optional
-        An int is the number of random splits; None is 20 folds or 40 halves. Else a
-        scikit-learn splitter, or tuples of problem numbers: (train, calibration, test),
-        or (train, test), of which train gives up calibration problems for "folds".
+        An int is the number of random splits. None means 20 splits for "folds", and 40 for
+        "leave-one-out". It can also be a scikit-learn splitter, or tuples of problem numbers:
+        (train, calibration, test), or (train, test). With (train, test) and "folds", the
+        calibration problems are taken from train.
     groups : array-like of shape (n_problems,), or False, optional
-        The question that each problem answers; None reads it off the problems
-        (`skdcf.graphs.question_groups`), False says that each is a question of its own.
-        Answers to one question never stand on two sides, and count as one.
+        The question that each problem answers. None takes it from the problems
+        (`skdcf.graphs.question_groups`), and False means one question per problem. Answers to
+        one question are always in the same part, and count as one problem.
     n_jobs : int, optional
         Splits at a time.
     random_state : int, RandomState or None, default=None
-        Seeds the splits, and every ``random_state`` of a filter that is None.
+        Determines the splits, and replaces every ``random_state`` of a filter that is None.
     verbose : int, default=0
         Whether to show progress.
     resume : path-like, optional
-        File to which each finished split is written, and from which an interrupted
-        comparison of the same inputs goes on. Needs an integer ``random_state``.
+        File for the finished splits. An interrupted comparison with the same inputs is resumed
+        from it. Needs an integer ``random_state``.
 
     Returns
     -------
@@ -101,8 +105,8 @@ def compare_filters(
     Raises
     ------
     ValueError
-        On bad inputs, before anything is fitted; if a split divides a question; if the
-        file of ``resume`` belongs to other inputs.
+        If an input is not valid (before anything is fitted), a split divides a question, or
+        the ``resume`` file belongs to other inputs.
 
     Warns
     -----
@@ -111,13 +115,13 @@ def compare_filters(
 
     Notes
     -----
-    In either protocol the problems that calibrate are new to the filter, so the
-    ``calibration_size`` of a filter is replaced by one problem: all others of the
-    training part train. Levels that give the same scorer are trained once.
+    In both protocols the calibration problems are not part of training, so the
+    ``calibration_size`` of a filter is replaced by 1: all other problems of the training part
+    are used for training. Levels that give the same scorer are trained once.
 
     The folds are those of Hittesdorf, Salzetta, Cheng (arXiv:2604.20098), who call the
-    second part validation and do not say which problems calibrate. A filter that needs
-    validation problems for training takes them from the training part here.
+    second part validation and do not say which problems are used for calibration. Here, a
+    filter that needs validation problems takes them from the training part.
 
     Examples
     --------
@@ -140,7 +144,9 @@ def compare_filters(
     filters = check_filters(filters, levels, protocol)
     plain = list(_plain_filters(filters))
     batch, labels = check(plain[0], X, y)
-    for filter_of in plain[1:]:  # slices carry the columns that need no learning
+    for filter_of in plain[
+        1:
+    ]:  # columns that learn nothing are computed once, and sliced
         batch = check(filter_of, batch)
     questions = numbered(question_groups(batch, groups))
     split_labels = batch.split(labels)
@@ -151,7 +157,9 @@ def compare_filters(
     results = {}
     if resume is not None:
         if not isinstance(random_state, Integral):
-            raise ValueError(f"resume needs an integer random_state: {random_state!r}")
+            raise ValueError(
+                f"resume needs an integer random_state, got {random_state!r}"
+            )
         settings = (levels, protocol, splits, seeds, DRAWS)
         key = key_of(filters, batch, split_labels, questions, settings=settings)
         results = finished_splits(resume, key, filters)
@@ -192,9 +200,11 @@ def compare_filters(
 
 
 def check_filters(filters: Any, alphas: Any, protocol: Any) -> Any:
-    """Clones of the filters, by name."""
+    """Check the filters, and return clones keyed by name."""
     if not isinstance(filters, Mapping) or not filters:
-        raise ValueError(f"filters is {filters!r}, not a dict of one or more by name")
+        raise ValueError(
+            f"filters is {filters!r}, but must be a dict of one or more filters, keyed by name"
+        )
     return {str(k): _check_filter(k, f, alphas, protocol) for k, f in filters.items()}
 
 
@@ -211,19 +221,19 @@ def _check_filter(name, filter, alphas, protocol):
         check_search(search)
     if not hasattr(inner, "calibrate_parts"):
         raise ValueError(
-            f"filter {name!r} is a {type(inner).__name__}: a filter of skdcf, or a search "
-            "around one, is expected. Transformers go into the filter, as features="
+            f"filter {name!r} is a {type(inner).__name__}, but must be a filter of skdcf or a "
+            "search around one. Pass transformers to the filter, as features="
         )
     if protocol == "leave-one-out" and getattr(inner, "ties", None) == "include":
         raise ValueError(
             f'filter {name!r} has ties="include", which leave-one-out evaluation does '
-            'not cover: use protocol="folds", or ties="jitter"'
+            'not support: use protocol="folds", or ties="jitter"'
         )
     return clone(filter)
 
 
 def _plain_filters(filter):
-    """Yield the filters as such: of several by name or alpha, or in a search."""
+    """Yield every single filter, also those in a dict or a search."""
     if isinstance(filter, Mapping):
         for inner in filter.values():
             yield from _plain_filters(inner)
@@ -240,16 +250,17 @@ def run_split(
     alphas: Any,
     reason: Any,
 ) -> Any:
-    """(number, {filter: {metric: one value per alpha, "seconds": time of fitting}}).
+    """Return (number, {filter: {metric: one value per alpha, "seconds": fit time}}).
 
-    ``reason`` is that of the caller's `accept_provenance`, which other processes do not know.
+    ``reason`` is passed on from the caller's `accept_provenance`, which other processes do not
+    see.
     """
     batch, labels, questions = data
     of_parts = [(batch[p], labels[p], as_groups(questions[p])) for p in parts]
     results = {}
     with warnings.catch_warnings(), accept_provenance(reason):
-        # The filters are about to be calibrated on other problems, and the caller was
-        # told already where those are too few.
+        # The filters will be calibrated on other problems, and the caller has already been
+        # warned if these are too few.
         warnings.simplefilter("ignore", CalibrationWarning)
         for name, filter in filters.items():
             try:
@@ -280,13 +291,13 @@ def _run_filter(filter, data, alphas, seed):
 
 
 def _plain(value):
-    """A setting as a file of results can hold it."""
+    """Convert a setting to a value that JSON can hold."""
     value = value.item() if isinstance(value, np.generic) else value
     return value if isinstance(value, (int, float, str)) else repr(value)
 
 
 def _evaluate(cf, data, alphas, seed):
-    """One dict of numbers per level."""
+    """Return one dict of numbers per level."""
     X, y, groups = data[-1]
     if len(data) == 1:
         report = leave_one_out(
@@ -307,7 +318,7 @@ def _evaluate(cf, data, alphas, seed):
 
 def _warn_of_abstention(filters, questions, splits, alphas):
     n = min(len(np.unique(questions[parts[1]])) for parts in splits)
-    n -= len(splits[0]) == 2  # a question does not calibrate for itself
+    n -= len(splits[0]) == 2  # a question is not used for its own calibration
     warned = set()
     for name, filter in filters.items():
         guarantee = next(_plain_filters(filter)).guarantee or NoFalseClaim()
@@ -318,7 +329,7 @@ def _warn_of_abstention(filters, questions, splits, alphas):
             whose = "" if plain else f" by filter {name!r}"
             warn(
                 f"{n} calibration problems per split are too few for alpha = "
-                f"{', '.join(f'{a:g}' for a in low)}: there, nothing can be kept{whose}. "
+                f"{', '.join(f'{a:g}' for a in low)}, so nothing can be kept{whose}. "
                 f"{low[0]:g} needs {guarantee.problems_needed(low[0])}.",
                 CalibrationWarning,
             )
@@ -347,13 +358,13 @@ def _summary(names, alphas, protocol, labels, questions, splits, results):
 
 
 def make_splits(cv: Any, questions: Any, protocol: Any, rng: Any) -> Any:
-    """List of tuples of sorted positions: one tuple per split, one entry per part.
+    """Return one tuple of sorted positions per split, with one entry per part.
 
     Parameters
     ----------
     cv : int, splitter, iterable of tuples of index arrays, or None
     questions : ndarray of int, shape (n,)
-        The question that each problem answers, by its number from 0 on.
+        The question that each problem answers, numbered from 0.
     protocol : {"folds", "leave-one-out"}
     rng : RandomState
     """
@@ -375,7 +386,7 @@ def make_splits(cv: Any, questions: Any, protocol: Any, rng: Any) -> Any:
 
 
 def _cut(rows, codes, shares, rng):
-    """Random parts of about these shares of the problems; no question is divided."""
+    """Draw random parts of about these shares of the problems, without dividing a question."""
     distinct, inverse = np.unique(codes[rows], return_inverse=True)
     order = rng.permutation(len(distinct))
     sizes = np.bincount(inverse)[order]
@@ -387,13 +398,13 @@ def _cut(rows, codes, shares, rng):
 
 
 def _given(split, codes, shares, rng):
-    """The caller's parts; where calibration is missing, it is cut from training."""
+    """Return the caller's parts; if calibration is missing, take it from training."""
     rows = np.arange(len(codes))
     try:
         parts = [np.sort(rows[np.asarray(part)].ravel()) for part in split]
     except IndexError as error:
         raise ValueError(
-            f"a part of a split must be numbers of the {len(rows)} problems: {error}"
+            f"each part of a split must hold row numbers of the {len(rows)} problems: {error}"
         ) from None
     if len(parts) == 2 and len(shares) == 3:
         parts = [*_cut(parts[0], codes, shares[:2], rng), parts[1]]
@@ -406,7 +417,7 @@ def _given(split, codes, shares, rng):
 
 
 def _check_split(parts, number, codes, protocol):
-    """ValueError if a part of a split is too small, or shares a problem or a question."""
+    """Raise ValueError if a part is too small, or shares a problem or a question."""
     least = 2 if protocol == "leave-one-out" else 1
     if any(len(part) < least for part in parts):
         sizes = "/".join(str(len(part)) for part in parts)
@@ -419,13 +430,14 @@ def _check_split(parts, number, codes, protocol):
         raise ValueError(f"split {number}: a problem is in two parts, or twice in one")
     if len(np.unique(members)) < len(members):
         raise ValueError(
-            f"split {number}: answers to one question are in two parts. Leave cv to its "
-            "default, or use a splitter that keeps groups, such as GroupShuffleSplit"
+            f"split {number}: answers to one question are in two parts. Leave cv at its "
+            "default, or use a splitter that keeps groups together, such as "
+            "GroupShuffleSplit"
         )
 
 
 def seeded(filter: Any, seed: int) -> Any:
-    """A clone in which every ``random_state`` that was None is ``seed``."""
+    """Return a clone in which ``seed`` replaces every ``random_state`` that is None."""
     if isinstance(filter, dict):
         return {alpha: seeded(inner, seed) for alpha, inner in filter.items()}
     fresh = clone(filter)
@@ -436,7 +448,7 @@ def seeded(filter: Any, seed: int) -> Any:
 def key_of(
     filters: Any, batch: GraphBatch, labels: NDArray[Any], questions: Any, settings: Any
 ) -> Any:
-    """A digest of all inputs of a comparison, the same in another session."""
+    """Compute a digest of all inputs of a comparison that is stable across sessions."""
     names = [
         "features",
         "feature_names",
@@ -454,16 +466,15 @@ def key_of(
         return digest([filters, table, [*labels], questions, settings, __version__])
     except Exception as error:
         raise ValueError(
-            f"resume needs inputs that can be pickled: {error}. Use a named function "
+            f"resume needs inputs that can be pickled, but: {error}. Use a named function "
             "instead of a lambda"
         ) from error
 
 
 def finished_splits(path: Any, key: Any, names: Any) -> Any:
-    """Results by split number in a file that grows by a line with each split.
+    """Read the finished splits from a results file, keyed by split number.
 
-    A line that was cut off, by what ended the process, is passed over: its split is run
-    again.
+    A line that was cut off when the process ended is skipped, and its split is run again.
 
     Parameters
     ----------
@@ -488,13 +499,13 @@ def finished_splits(path: Any, key: Any, names: Any) -> Any:
             if isinstance(error, json.JSONDecodeError) and BEGIN.startswith(line[:8]):
                 continue
             raise ValueError(
-                f"{path} is no file of a comparison, or another version wrote it: "
-                f"{error!r}. Pass another path"
+                f"{path} is not a results file of a comparison, or was written by another "
+                f"version: {error!r}. Pass another path"
             ) from error
         if its_key != key:
             raise ValueError(
-                f"{path} belongs to a comparison with other inputs. Pass the same ones to "
-                "go on, or another path"
+                f"{path} belongs to a comparison with other inputs. Pass the same inputs to "
+                "resume it, or another path"
             )
-    open_journal(path)  # it is made, and a line that was cut off is ended
+    open_journal(path)  # creates the file, or terminates a line that was cut off
     return finished

@@ -1,9 +1,9 @@
-"""Monitors of a filter in use: whether its guarantee still holds, and what needs review.
+"""Monitoring of a filter in use, and selection of answers that need no review.
 
-`CoverageMonitor` watches the coverage by judged answers, `ExchangeabilityTest` the path
-risks without labels. `SlidingCalibration` follows what changes. `release` chooses whole
+`CoverageMonitor` tests the guarantee with judged answers, and `ExchangeabilityTest` tests the
+path risks without labels. `SlidingCalibration` adapts to changes. `release` selects whole
 answers that need no review, by conformal selection (Jin and Candès 2023), and
-`release_claims` what is kept of each answer so that the texts that are shown can be trusted.
+`release_claims` bounds the error rate among the shown texts of a batch.
 """
 
 from ._monitors import ODDS as ODDS

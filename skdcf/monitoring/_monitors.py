@@ -1,17 +1,16 @@
-"""Monitors: whether problems and coverage are still what they were.
+"""Sequential tests of exchangeability and of the guarantee.
 
-The bets against a null hypothesis, problem by problem, are those of Shafer and Vovk
-(2019):
+The tests bet against a null hypothesis, problem by problem (Shafer and Vovk 2019):
 
 ====  =========================================================================
 f     factor of a bet on a problem: its mean is at most 1 under the null
-W     wealth, which starts at 1: what is not bet yet plus what the bets have made
+W     wealth, which starts at 1: the amount not yet bet plus the proceeds of the bets
 ====  =========================================================================
 
-W is a test supermartingale, so under the null the chance that it ever reaches 1 / delta
-is at most delta (Ville 1939). What goes wrong may do so at any time, hence only a part
-of the wealth is put into each bet at each problem, and the rest waits. What waits shrinks
-so slowly that a change is found after months, too.
+W is a test supermartingale, so under the null the probability that it ever reaches 1 / delta
+is at most delta (Ville 1939). A change can happen at any time, so only a part of the wealth
+is bet at each problem, and the rest waits. The waiting part shrinks slowly enough to detect a
+change even after months.
 """
 
 from __future__ import annotations
@@ -40,13 +39,13 @@ LARGEST = 700.0  # the exponential of it is still finite
 
 
 def waiting(t):
-    """Share of the first wealth that has not been bet once ``t`` problems are seen."""
+    """Compute the share of the initial wealth that has not been bet after ``t`` problems."""
     return 1 / np.log2(2 + t / PACE)
 
 
 @settings
 class BettingMonitor(Settings):
-    """The wealth, its history and the alarm, which all monitors share that bet."""
+    """Base class of the monitors that bet: the wealth, its history and the alarm."""
 
     _: KW_ONLY
     delta: float = 0.05
@@ -56,17 +55,17 @@ class BettingMonitor(Settings):
         "random_state": ["random_state"],
     }
     log_wealth_ = np.empty(0)
-    #: Part of delta for calibrations that are worse than the null says.
+    #: Part of delta that is reserved for an unlucky calibration.
     luck_ = 0.0
 
     @property
     def wealth(self) -> float:
-        """The wealth that 1 has become; large values speak against the null."""
+        """Current wealth, which started at 1; large values are evidence against the null."""
         return float(np.exp(min(self._log_wealth[-1], LARGEST)))
 
     @property
     def p_value(self) -> float:
-        """One over the largest wealth so far: valid whenever it is looked at."""
+        """One over the largest wealth so far, an anytime-valid p-value."""
         return min(self.luck_ + float(np.exp(-self._largest_log_wealth)), 1.0)
 
     @property
@@ -76,7 +75,7 @@ class BettingMonitor(Settings):
 
     @property
     def alarm_at(self) -> int | None:
-        """Number of problems after which the alarm was given, None without one."""
+        """Number of problems before the alarm; None if there was no alarm."""
         reached = self._log_wealth >= -np.log(self.delta - self.luck_)
         return int(np.argmax(reached)) if reached.any() else None
 
@@ -90,7 +89,7 @@ class BettingMonitor(Settings):
         return np.append(0.0, self.log_wealth_)
 
     def summary(self) -> dict[str, Any]:
-        """Summarise how things stand.
+        """Summarize the current state.
 
         Returns
         -------
@@ -109,11 +108,11 @@ class BettingMonitor(Settings):
 
 
 def play(before, state, log_factors):
-    """Log wealth after each problem, and the state after the last.
+    """Compute the log wealth after each problem, and the state after the last one.
 
-    The sums run from one problem to the next, so that a stream gives the same bits
-    however it is cut into updates. ``before`` problems were played on. The state holds
-    log products and log stakes of the bets; None is that before the first problem.
+    The sums are sequential, so the result does not depend, to the bit, on how a stream is
+    divided into updates. ``before`` is the number of earlier problems. The state holds the log
+    products and log stakes of the bets; None means that there were no earlier problems.
     """
     n, n_bets = log_factors.shape
     if state is None:
@@ -137,22 +136,22 @@ _BENDS = np.array([0.8, -0.4])
 
 @settings
 class ExchangeabilityTest(BettingMonitor):
-    """Test whether new questions are exchangeable with those of before.
+    """Test whether new questions are exchangeable with the earlier ones.
 
-    A conformal test martingale. Each problem is ranked among all before it by its
-    largest path risk; while problems are exchangeable, these ranks are independent and
-    uniform, and nobody can win by betting on them. No label is needed. An alarm says that
-    the guarantee has lost its ground, not that coverage is lost: `CoverageMonitor` says
-    that.
+    This is a conformal test martingale. Each problem is ranked among all earlier ones by its
+    largest path risk. While the problems are exchangeable, these ranks are independent and
+    uniform, so betting on them does not increase the expected wealth. No labels are needed.
+    An alarm means that the assumption of the guarantee is violated. Whether coverage is
+    lost is tested by `CoverageMonitor`.
 
-    Answers to one question are not independent of each other, and are no sign of change:
-    of each question the first answer that arrives counts, and none of those that
-    calibrated. For that the test needs the filter and the problems themselves.
+    Answers to one question depend on each other, which is not a sign of change. So only the
+    first answer to each question counts, and no answer to a calibration question does. For
+    this the test needs the filter and the problems themselves.
 
     Parameters
     ----------
     delta : float, default=0.05
-        Chance, in (0, 1), of an alarm ever, although problems are exchangeable.
+        Probability, in (0, 1), of ever raising an alarm if the problems are exchangeable.
     random_state : int, RandomState or None, default=None
         Breaks ties between problems.
 
@@ -161,10 +160,10 @@ class ExchangeabilityTest(BettingMonitor):
     seen_ : ndarray of shape (n_seen,)
         The largest path risk of each problem so far, sorted.
     log_wealth_ : ndarray of shape (n_problems,)
-        After each problem of `update` that was counted.
+        Log wealth after each counted problem of `update`.
     n_repeated_ : int
-        Answers that were not counted, since their question was taken in before, or
-        calibrated the filter.
+        Number of answers that were not counted, because their question was counted before
+        or was used for calibration.
 
     References
     ----------
@@ -194,23 +193,23 @@ class ExchangeabilityTest(BettingMonitor):
     n_repeated_ = 0
 
     def fit(self, path_risk: Any, y: Any = None) -> Self:
-        """Start from problems of before, on which nothing is bet.
+        """Set the reference problems, on which no bet is made.
 
-        Without it, the first problems of `update` are all there is to compare with.
+        Without it, new problems are compared only with the earlier ones passed to `update`.
 
         Parameters
         ----------
         path_risk : fitted filter, or sequence of 1-D arrays, one per problem
-            A filter, loaded from a file or not, stands for the problems that calibrated
-            it. Else as ``path_risk`` of the filter returns them, of problems that its
-            scorer was not trained on, one for each question.
+            A filter stands for its calibration problems. Arrays are path risks, as returned by
+            ``path_risk`` of the filter, of problems that were not used for training its
+            scorer, one for each question.
         y : None
             Ignored.
 
         Returns
         -------
         self
-            This object, without bets.
+            This monitor, before any bets.
         """
         self.validate()
         is_filter = getattr(path_risk, "max_path_risks_", None) is not None
@@ -225,14 +224,13 @@ class ExchangeabilityTest(BettingMonitor):
     def update(
         self, X: Problems, groups: ArrayLike | Literal[False] | None = None
     ) -> Self:
-        """Take in new problems, in the order of time.
+        """Add new problems, in order of time.
 
         Parameters
         ----------
         X : sequence of ReasoningGraph, or GraphBatch
-            The problems as the filter of `fit` got them. Sequences of path risks, one
-            array per problem, are taken as they are: then the caller sees to it that each
-            question counts once.
+            The problems as they were passed to the filter of `fit`. If path risks are passed,
+            one array per problem, the caller must make sure that each question counts once.
         groups : array-like of shape (n_problems,), or False, optional
             The question that each problem answers, as in ``calibrate`` of the filter.
 
@@ -244,7 +242,7 @@ class ExchangeabilityTest(BettingMonitor):
         Raises
         ------
         ValueError
-            If a path risk is NaN, or problems come without a filter that scores them.
+            If a path risk is NaN, or problems are passed without a filter to score them.
         """
         self.validate()
         if not hasattr(self, "seen_"):
@@ -256,7 +254,7 @@ class ExchangeabilityTest(BettingMonitor):
             values = largest_of(X)
         else:
             raise ValueError(
-                "groups is set, but X holds path risks, of which each counts: pass the "
+                "groups is set, but X holds path risks, which are all counted: pass the "
                 "problems themselves"
             )
         uniform = self.rng_.random_sample(len(values))
@@ -268,11 +266,11 @@ class ExchangeabilityTest(BettingMonitor):
         return self
 
     def _first_answers(self, batch, groups):
-        """The largest risks of answers to questions that have not come before."""
+        """Return the largest path risks of answers to new questions."""
         if self.filter_ is None:
             raise ValueError(
-                "X holds problems, and no filter is known that scores them: call "
-                "fit(filter) first, or pass path risks"
+                "X holds problems, but there is no filter to score them: call fit(filter) "
+                "first, or pass path risks"
             )
         risks, hashes = largest_risks(self.filter_, batch, groups)
         keys, calibrated_before = _keys(self.filter_, hashes)
@@ -293,7 +291,7 @@ class ExchangeabilityTest(BettingMonitor):
         self.rng_ = check_random_state(seed)
 
     def _p_values(self, values, uniform):
-        """Rank the values among all problems before, with ties broken at random."""
+        """Rank the values among all earlier problems, with ties broken at random."""
         earlier = np.tri(len(values), k=-1, dtype=bool)
         below = np.searchsorted(self.seen_, values, side="left")
         equal = np.searchsorted(self.seen_, values, side="right") - below
@@ -306,7 +304,7 @@ class ExchangeabilityTest(BettingMonitor):
 
 
 def largest_of(path_risk) -> NDArray[Any]:
-    """The largest path risk of each problem; one without claims has no risk at all."""
+    """Return the largest path risk of each problem; -inf for one without claims."""
     values = np.array([np.max(row, initial=-np.inf) for row in path_risk], np.float64)
     if np.isnan(values).any():
         raise ValueError(f"problem {np.isnan(values).argmax()}: a path risk is NaN")
@@ -325,68 +323,68 @@ ODDS = np.array([1.25, 1.5, 2.0, 3.0, 5.0])
 
 @settings
 class CoverageMonitor(BettingMonitor):
-    """Watch over the guarantee of a filter in use, from answers that were judged.
+    """Test the guarantee of a filter in use, with judged answers.
 
-    The monitor bets that the guarantee fails too often, or loses too much on average. While
-    the guarantee holds, the chance that it ever gives an alarm, however long it runs,
-    however often it is looked at and however often the filter is calibrated again, is at
-    most ``delta``.
+    The monitor bets that errors are more frequent, or the mean loss is larger, than the
+    guarantee allows. While the guarantee holds, the probability of ever raising an alarm is at
+    most ``delta``, however long the monitor runs, however often you look at it, and however
+    often the filter is calibrated again.
 
     Parameters
     ----------
     filter : fitted filter, or SlidingCalibration
-        What is watched, at its own alpha. It may be calibrated again at any time.
+        The filter to monitor, at its own alpha. It may be calibrated again at any time.
     delta : float, default=0.05
-        Chance of a false alarm, in (0, 1).
+        Probability of a false alarm, in (0, 1).
 
     Attributes
     ----------
     n_errors_ : int
-        Problems that lost anything: for `~skdcf.guarantees.NoFalseClaim` those of which a
-        false claim was kept.
+        Number of problems with a positive loss. For `~skdcf.guarantees.NoFalseClaim` these
+        are the problems of which a false claim was kept.
     lost_ : float
-        Sum of their losses, which is the number of errors for a guarantee that says how
-        often it fails.
+        Sum of the losses. For a guarantee about an error rate it is the number of errors.
     n_calibrations_ : int
-        Calibrations of the filter that were watched.
+        Number of calibrations of the filter that were monitored.
     n_repeated_ : int
-        Answers that were not counted, since their question was taken in before, or
-        calibrated the filter.
+        Number of answers that were not counted, because their question was counted before
+        or was used for calibration.
     n_unwatched_ : int
-        Answers that were not counted, since they do not pass (``show=``), or are of groups
-        in which the filter keeps nothing or promises nothing.
+        Number of answers that were not counted, because they do not pass (``show=``), or
+        belong to groups in which the filter keeps nothing or has no guarantee.
     groups_ : list
-        The groups that are watched, each for itself; [None] without groups.
+        The groups that are monitored separately; [None] without groups.
     counts_ : ndarray of int, shape (n_groups, 2)
         Problems and errors in each group since the last calibration.
     log_wealth_ : ndarray of shape (n_problems,)
-        After each problem that was counted.
+        Log wealth after each counted problem.
 
     Notes
     -----
-    Exchangeable problems err like draws from an urn: if k is the conformal rank of n
-    calibration problems, and e of the first t - 1 problems in use have erred, then the
-    next one errs with probability ``(k + e) / (n + t)``. Each bet multiplies the odds of
-    that, and its factor is the likelihood ratio. So alarms are false where the problems
-    in use are like those of calibration, and the bad luck of one calibration is allowed
-    for. Where scores are tied, the filter in use errs at most as often as it would if
-    chance had broken the ties, and an alarm is the less likely the fewer problems err.
+    Errors of exchangeable problems follow a Pólya urn: if k is the conformal rank of n
+    calibration problems, and e of the first t - 1 problems in use were errors, then the next
+    problem is an error with probability ``(k + e) / (n + t)``. Each bet multiplies the odds
+    of this probability, and its factor is the likelihood ratio. The null thus includes the
+    variation between calibration sets. If scores are tied, the filter in use makes at most
+    as many errors as with ties broken at random, and fewer errors make an alarm less likely.
 
     If the guarantee bounds a mean (`~skdcf.guarantees.ExpectedFalse`, or one of your own),
-    the errors follow no such law. Then half of ``delta`` is for the luck of calibration:
-    the bets are against a mean that this calibration exceeds with that chance only (Bates
-    et al. 2021), so it takes more to see a small loss. Counts above ``max(1, 4 bound)`` count
-    as that. Filters with weights, and with groups that overlap, cannot be watched.
+    the errors do not follow such an urn. Then half of ``delta`` is reserved for an unlucky
+    calibration: the bets are against a mean that this calibration exceeds with only that
+    probability (Bates et al. 2021), so small excesses take longer to detect. Losses are
+    capped at ``max(1, 4 bound)``. Filters with weights or overlapping groups cannot be
+    monitored.
 
-    With groups (``by=`` of the guarantee) each has its urn, and the wealth is their mean.
-    Each calibration begins new urns. The wealth of the j-th counts ``1 / (j (j + 1))``,
-    so the chances of all together stay below ``delta``.
+    With groups (``by=`` of the guarantee) each group has its own urn, and the wealth is the
+    mean over the groups. Each calibration starts new urns. The wealth of the j-th calibration
+    has the weight ``1 / (j (j + 1))``, so the total probability of a false alarm stays below
+    ``delta``.
 
-    As in calibration, a model's verdicts do not count once a person's have, in the filter
-    or in what was taken in. The wealth begins anew then.
+    As in calibration, verdicts of a model no longer count after the first verdict of a
+    person, in the filter or in the monitored answers. The wealth then restarts.
 
-    Of each question one answer counts, as in calibration. Answers that are taken in
-    together are taken in an order of their own, so that errors may stand first.
+    One answer to each question counts, as in calibration. Answers that are added together
+    are shuffled by a hash, so it does not matter whether errors come first.
 
     References
     ----------
@@ -420,12 +418,12 @@ class CoverageMonitor(BettingMonitor):
     counts_ = np.zeros((0, 2), dtype=np.int64)
 
     def validate(self) -> None:
-        """Raise ValueError unless the filter is one that can be watched."""
+        """Raise ValueError unless the filter can be monitored."""
         super().validate()
         if not hasattr(self._current(), "calibration_"):
             raise ValueError(
-                f"filter is {self.filter!r}, but must be a fitted filter, or a "
-                "SlidingCalibration of one"
+                f"filter is {self.filter!r}, but must be a fitted filter or a "
+                "SlidingCalibration"
             )
 
     def update(
@@ -434,14 +432,14 @@ class CoverageMonitor(BettingMonitor):
         y: Labels,
         groups: ArrayLike | Literal[False] | None = None,
     ) -> Self:
-        """Take in answers that were judged.
+        """Add judged answers.
 
         Parameters
         ----------
         X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
-            The answers as the filter got them.
+            The answers as they were passed to the filter.
         y : labels, as in ``calibrate`` of the filter
-            -1, for a claim that nobody judged, counts as false, as in calibration.
+            An unjudged claim, -1, counts as false, as in calibration.
         groups : array-like of shape (n_problems,), or False, optional
             The question that each problem answers, as in ``calibrate`` of the filter.
 
@@ -453,13 +451,13 @@ class CoverageMonitor(BettingMonitor):
         Raises
         ------
         ValueError
-            If problems or labels are bad, or nothing is known of the errors of a filter
-            with such a guarantee.
+            If problems or labels are not valid, or the guarantee of the filter cannot be
+            monitored.
 
         Notes
         -----
-        Which answers are judged must not depend on what is wrong with them: those that
-        users complain about say nothing of the others.
+        Which answers are judged must not depend on whether they are wrong. Answers that users
+        complain about are not representative of the others.
         """
         self.validate()
         self._restart(filter := self._current())
@@ -487,7 +485,7 @@ class CoverageMonitor(BettingMonitor):
         return self
 
     def _by_people(self, part, filter):
-        """The part, without what a model judged if a person's verdict has ever counted."""
+        """Return the part, without a model's verdicts if a person's verdict has ever counted."""
         both = {"model", "person"}
         before = {*self.judged_by_, *filter.provenance_.get("judged_by", ())}
         part = part.judged_after(before)
@@ -497,7 +495,7 @@ class CoverageMonitor(BettingMonitor):
         return part.of_people_alone()
 
     def _outcomes(self, filter, part, X, y, *, names):
-        """Which problems of a part pass, the loss of each, and whether something is kept."""
+        """Compute which problems of a part pass, their losses, and whether anything is kept."""
         nulls = self._nulls(self.n_calibrations_)
         cut = np.array([nulls[n].cut if n in nulls else -np.inf for n in names])
         passes = (part.lowest < cut) | np.isposinf(cut)
@@ -520,20 +518,20 @@ class CoverageMonitor(BettingMonitor):
         *,
         shown: ArrayLike | None = None,
     ) -> Self:
-        """Take in outcomes alone, if the answers themselves are not at hand.
+        """Add losses, if the answers themselves are not available.
 
         Parameters
         ----------
         losses : array-like of shape (n_problems,)
-            What ``loss`` of the guarantee says of each: 1 or True if a false claim was
-            kept, or the share or number of false claims. The caller sees to it that each
-            question counts once, that errors do not come first, and with ``show=`` that
-            all of these answers pass.
+            Loss of each answer, as ``loss`` of the guarantee defines it: 1 or True if a false
+            claim was kept, or the share or number of false claims. The caller must make sure
+            that each question counts once, that the order does not depend on the losses, and
+            with ``show=`` that all of these answers pass.
         group : str or number, optional
             The group of these answers, if the guarantee has groups.
         shown : array-like of bool, shape (n_problems,), optional
-            Whether something was kept of each. Without it `summary` cannot say how many
-            texts were shown.
+            Whether anything was kept of each answer. Without it `summary` cannot report how
+            many texts were shown.
 
         Returns
         -------
@@ -548,7 +546,7 @@ class CoverageMonitor(BettingMonitor):
         self.validate()
         losses = np.asarray(losses, dtype=np.float64)
         if not (np.isfinite(losses) & (losses >= 0)).all():
-            raise ValueError("losses must be numbers of at least 0")
+            raise ValueError("losses must be finite numbers of at least 0")
         self._restart(self._current())
         if group in self.groups_:
             self._take(self.groups_.index(group), losses)
@@ -558,12 +556,12 @@ class CoverageMonitor(BettingMonitor):
         return self
 
     def why_not_watched(self) -> str | None:
-        """Say why the guarantee of this filter cannot be watched.
+        """Return the reason why the guarantee of this filter cannot be monitored, if any.
 
         Returns
         -------
         str or None
-            The reason, as a sentence; None if it is watched.
+            The reason, as a sentence; None if the guarantee is monitored.
         """
         self.validate()
         return why_not_watched(self._current())
@@ -574,7 +572,7 @@ class CoverageMonitor(BettingMonitor):
         return self.filter
 
     def _restart(self, filter):
-        """Begin new urns where the filter has another calibration than before."""
+        """Start new urns if the filter has been calibrated again."""
         level = filter.calibration_.guarantee.level(None, filter.alpha)
         scores_now = np.append(filter.nonconformity_scores_, level)
         scores_before: Any = getattr(self, "calibration_", None)
@@ -583,7 +581,7 @@ class CoverageMonitor(BettingMonitor):
             self.calibration_ = scores_now
 
     def _begin_urns(self, filter):
-        """Begin new urns, with a new share of the wealth."""
+        """Start new urns, with a new share of the wealth."""
         nulls = self._nulls(self.n_calibrations_ + 1)
         self.n_calibrations_ += 1
         self.luck_ = 0.0 if is_urn(filter) else self.delta / 2
@@ -597,13 +595,13 @@ class CoverageMonitor(BettingMonitor):
         self.states_ = [None] * n  # its logarithm
 
     def _nulls(self, number):
-        """What is bet against in each group after calibration ``number``."""
+        """Return the null hypothesis of each group after calibration ``number``."""
         filter = self._current()
         level = filter.calibration_.guarantee.level(None, filter.alpha)
         return nulls_of(filter, level, self.delta / (2 * number * (number + 1)))
 
     def _take(self, g, losses):
-        """Bet on problems of group ``g`` with these losses."""
+        """Bet on the problems of group ``g``, given their losses."""
         j = self.n_calibrations_
         null = self._nulls(j)[self.groups_[g]]
         (count, _), lost = self.counts_[g], self.sums_[g]
@@ -628,12 +626,12 @@ class CoverageMonitor(BettingMonitor):
         self.lost_ += float(losses.sum())
 
     def cannot_see(self) -> list[str]:
-        """Say, as sentences, what no alarm of this monitor can tell.
+        """Return, as sentences, which changes this monitor cannot detect.
 
         Returns
         -------
         list of str
-            One sentence for each.
+            One sentence for each change.
         """
         out = [
             "errors in answers that nobody judged, or that were judged because something "
@@ -657,7 +655,7 @@ class CoverageMonitor(BettingMonitor):
         return out
 
     def summary(self) -> dict[str, Any]:
-        """Summarise how things stand.
+        """Summarize the current state.
 
         Returns
         -------
@@ -692,7 +690,7 @@ class CoverageMonitor(BettingMonitor):
 
 
 def _share(count, n):
-    """A share and its standard error; NaN where there is nothing to count."""
+    """Compute a share and its standard error; NaN if there is nothing to count."""
     if not n > 0:
         return float("nan"), float("nan")
     share = count / n
@@ -700,16 +698,16 @@ def _share(count, n):
 
 
 def _keys(filter, hashes) -> tuple[list, NDArray[np.bool_]]:
-    """Keys by which answers are known again, and whether each calibrated the filter.
+    """Return a key for each answer, and whether it was used for calibration.
 
-    An answer without a question is known by its content, unless copies are usual: then
-    some of those that calibrated are copies too.
+    The key of an answer without a question is its content, unless copies are common: then
+    some of the calibration answers are copies too.
     """
     calibrated = filter._calibrated
     asked = hashes.question >= 0
     contents_differ = len(calibrated["content"]) >= filter.n_calibration_
     calibrated_before = asked & np.isin(hashes.question, calibrated["question"])
-    # The question may have had a name there, and have its text alone here.
+    # In calibration the question may have had a name, and here only its text.
     if "text" in calibrated:
         calibrated_before |= hashes.among(calibrated)[0]
     if contents_differ:
@@ -728,31 +726,30 @@ class SlidingCalibration(Settings):
     Parameters
     ----------
     filter : fitted filter
-        It stays as it is; a copy is calibrated. Its scorer is not trained again.
+        It is not changed, since a copy is calibrated. Its scorer is not trained again.
     window : int, default=1000
-        Number of problems that calibrate.
+        Number of calibration problems.
     smallest : int, default=200
-        Until so many new problems were judged, the calibration of ``filter`` is kept.
+        The calibration of ``filter`` is kept until this many new problems have been judged.
 
     Attributes
     ----------
     filter_ : fitted filter
-        Calibrated on the window; use it as any other.
+        A filter that is calibrated on the window.
     n_seen_ : int
-        Problems that were judged so far.
+        Number of judged problems so far.
 
     Notes
     -----
-    The promise holds where the problems of the window and the next one are exchangeable.
-    Where problems change slowly, coverage is lost by no more than they differ, in total
-    variation, on average over the window (Barber, Candès, Ramdas and Tibshirani 2023).
-    Look at `filter_` as often as you like, but take the masks for a problem from the
-    filter as it was before that problem was judged. When a label arrives must not depend on
-    what it says: if labels of false answers arrived 400 answers later, miscoverage was .113
-    at alpha .1.
+    The guarantee holds if the problems of the window and the next one are exchangeable. If
+    problems change slowly, the loss of coverage is at most the total variation distance
+    between them, averaged over the window (Barber, Candès, Ramdas and Tibshirani 2023).
+    Take the masks for a problem from `filter_` before that problem was judged. The time at
+    which a label arrives must not depend on its value: when labels of false answers arrived
+    400 answers later, miscoverage was .113 at alpha = .1.
 
-    Once a person's verdict has counted, a model's never counts again, also after the last
-    one of a person has left the window.
+    Once a person's verdict has counted, a model's verdicts never count again, even after the
+    last verdict of a person has left the window.
 
     References
     ----------
@@ -780,22 +777,22 @@ class SlidingCalibration(Settings):
         self.smallest = smallest
 
     def validate(self) -> None:
-        """Raise ValueError unless all parameters fit together."""
+        """Raise ValueError if the parameters are not valid."""
         super().validate()
         if not hasattr(self.filter, "calibrate_parts"):
             raise ValueError(f"filter is {self.filter!r}, but must be a fitted filter")
         if self.smallest > self.window:
             raise ValueError(
-                f"smallest is {self.smallest}, but the window holds {self.window} problems"
+                f"smallest is {self.smallest}, but must be at most window = {self.window}"
             )
 
     def update(self, X: Problems, y: Labels) -> Self:
-        """Calibrate on these problems as well, and drop the oldest.
+        """Add problems to the window, drop the oldest, and calibrate again.
 
         Parameters
         ----------
         X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
-            Problems in the order of time, as in ``fit`` of the filter.
+            Problems in order of time, as in ``fit`` of the filter.
         y : sequence of 1-D arrays, one per problem
             Their labels.
 

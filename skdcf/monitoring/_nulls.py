@@ -1,11 +1,11 @@
-"""What a monitor bets against: how often, or by how much, a filter may lose.
+"""Null hypotheses of the monitors: the error rate or mean loss that a guarantee allows.
 
-Losses of problems in use are divided by ``most``, so that they lie in [0, 1].
+Losses of problems in use are divided by ``most``, so they lie in [0, 1].
 
 =====  ===========================================================================
 n      number of calibration problems of a group, of those that pass with ``show=``
 k      conformal rank of their threshold
-luck   chance that a calibration is worse than the null says
+luck   probability that a calibration is worse than the null allows
 =====  ===========================================================================
 """
 
@@ -23,7 +23,7 @@ from ..ops.mean_bound import largest_mean
 
 @dataclass(frozen=True)
 class Urn:
-    """Errors are draws from an urn: an error has the chance (k + errors) / (n + t).
+    """A Pólya urn: the next problem is an error with probability (k + errors) / (n + t).
 
     Parameters
     ----------
@@ -32,7 +32,7 @@ class Urn:
     threshold : float
         The threshold.
     cut : float
-        Answers pass if their smallest path risk is below it; the others do not count.
+        Answers pass if their smallest path risk is below the cut. The others do not count.
     """
 
     n: int
@@ -49,7 +49,7 @@ class Urn:
         n_before : int
             Number of problems in use before these.
         lost_before : ndarray of shape (n_problems,)
-            Errors before each of these problems.
+            Number of errors before each of these problems.
 
         Returns
         -------
@@ -62,16 +62,16 @@ class Urn:
 
 @dataclass(frozen=True)
 class MeanLoss:
-    """The mean loss is at most what calibration allows but for a chance of ``luck``.
+    """An upper bound of the mean loss that holds with probability 1 - ``luck``.
 
     Parameters
     ----------
     mean : float
         Largest mean loss, divided by ``most``.
     most : float
-        Losses above it count as it.
+        Cap of the losses.
     cut : float
-        Answers pass if their smallest path risk is below it; the others do not count.
+        Answers pass if their smallest path risk is below the cut. The others do not count.
     """
 
     mean: float
@@ -97,7 +97,7 @@ class MeanLoss:
 
 
 def is_urn(filter: Any) -> bool:
-    """Tell whether errors of a filter are draws from urns, in each group.
+    """Tell whether the errors of a filter follow an urn, in each group.
 
     Parameters
     ----------
@@ -115,7 +115,7 @@ def is_urn(filter: Any) -> bool:
 
 
 def why_not_watched(filter: Any) -> str | None:
-    """Say why no monitor can watch the guarantee of a filter.
+    """Return the reason why the guarantee of a filter cannot be monitored, if any.
 
     Parameters
     ----------
@@ -125,7 +125,7 @@ def why_not_watched(filter: Any) -> str | None:
     Returns
     -------
     str or None
-        The reason, as a sentence; None if the guarantee can be watched.
+        The reason, as a sentence; None if the guarantee can be monitored.
     """
     calibration = filter.calibration_
     guarantee = calibration.guarantee
@@ -148,26 +148,26 @@ def why_not_watched(filter: Any) -> str | None:
 
 
 def nulls_of(filter: Any, level: float, luck: float) -> dict[Any, Urn | MeanLoss]:
-    """Return what is bet against in each group of which something may be kept.
+    """Return the null hypothesis of each group in which anything may be kept.
 
     Parameters
     ----------
     filter : fitted filter
-        With a guarantee that can be watched.
+        Its guarantee can be monitored.
     level : float
-        The level in force.
+        The current level.
     luck : float
-        Chance, for all groups together, that a calibration is worse than is said here.
+        Probability, for all groups together, that a calibration is worse than its null.
 
     Returns
     -------
     dict of Urn, or of MeanLoss
-        By the name of the group; None without groups.
+        Keyed by the name of the group; None without groups.
 
     Raises
     ------
     ValueError
-        If the guarantee cannot be watched.
+        If the guarantee cannot be monitored.
     """
     if reason := why_not_watched(filter):
         raise ValueError(reason)
@@ -188,11 +188,11 @@ def nulls_of(filter: Any, level: float, luck: float) -> dict[Any, Urn | MeanLoss
         }
     guarantee = filter.calibration_.guarantee
     largest = guarantee.largest_loss(np.empty(0), np.zeros(1, dtype=np.int64))
-    # An answer may lose any number of claims. Cut off, the mean is smaller, and promised.
+    # A loss can be any number of claims. Capping it only lowers the mean.
     most = max(1.0, 4 * level) if np.ndim(largest) else float(largest)
     nulls: dict[Any, Urn | MeanLoss] = {}
     for name, (group, cut) in groups.items():
-        # What is kept loses 1 at least, or all that it may: the others have the rest.
+        # A kept false claim loses at least 1, or the cap; the other answers have the rest.
         own = 1.0 if np.ndim(largest) else float(largest)
         total = max((group.n + 1) * level - own, 0.0) / most
         mean = largest_mean(total, group.n, luck / len(groups))
@@ -201,9 +201,9 @@ def nulls_of(filter: Any, level: float, luck: float) -> dict[Any, Urn | MeanLoss
 
 
 def _groups_of(calibration):
-    """The calibration of each group among the answers that pass, and the cut of these.
+    """Return the calibration of each group among the answers that pass, and its cut.
 
-    Given the cut, the calibration answers below it and new ones below it are alike.
+    Given the cut, calibration answers and new answers below it are exchangeable.
     """
     groups = {None: calibration}
     if isinstance(calibration, PerGroup):

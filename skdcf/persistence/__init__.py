@@ -1,4 +1,4 @@
-"""Fitted filters in files, and their thresholds alone as JSON.
+"""Saving and loading of fitted filters, or of their thresholds as JSON.
 
 `skdcf.save` and `skdcf.load` are the same functions.
 """

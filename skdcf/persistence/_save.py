@@ -1,4 +1,4 @@
-"""Fitted filters in files, through skops: no pickle, and no code of strangers."""
+"""Saving and loading of fitted filters with skops, without pickle and foreign code."""
 
 import hashlib
 import inspect
@@ -31,28 +31,27 @@ _SCHEMA = "schema.json"
 
 
 def save(filter: BaseEstimator, path: str | os.PathLike[str]) -> Path:
-    """Write a fitted filter to a file, from which `load` makes it again.
+    """Save a fitted filter to a file for `load`.
 
-    The file holds public classes, numbers and texts, and no code. It appears when it is
-    complete: an interruption leaves what was there before.
+    The file holds names of public classes, numbers and texts, but no code. It is written
+    atomically: an interruption leaves the previous file unchanged.
 
     Parameters
     ----------
     filter : fitted filter
-        Or a Pipeline that ends in one, or a monitor of `skdcf.monitoring`.
+        Also a Pipeline that ends in a filter, or a monitor of `skdcf.monitoring`.
     path : path-like
-        Usually with the ending ``.skops``.
+        Path of the file, usually with the suffix ``.skops``.
 
     Returns
     -------
     pathlib.Path
-        Of the file.
+        Path of the file.
 
     Raises
     ------
     ValueError
-        If the filter holds something that cannot be made again from a file, such as a
-        lambda.
+        If the filter holds an object that cannot be saved, such as a lambda.
 
     Examples
     --------
@@ -69,7 +68,7 @@ def save(filter: BaseEstimator, path: str | os.PathLike[str]) -> Path:
     from skops import io
 
     if not isinstance(filter, BaseEstimator):
-        raise ValueError(f"{filter!r} is no filter: pass a fitted filter of skdcf")
+        raise ValueError(f"filter is {filter!r}, but must be a fitted filter of skdcf")
     if hasattr(filter, "fit"):
         check_is_fitted(filter)
     try:
@@ -77,19 +76,19 @@ def save(filter: BaseEstimator, path: str | os.PathLike[str]) -> Path:
         schema = with_public_names(json.loads(parts[_SCHEMA]))
         parts[_SCHEMA] = json.dumps(schema).encode()
         content = build(parts, f"{schema['__module__']}.{schema['__class__']}")
-        # Objects made here may be made again here; those that cannot be are found now.
+        # Load the file at once, to find objects that cannot be restored.
         io.loads(content, trusted=io.get_untrusted_types(data=content))
     except RecursionError as error:
         raise ValueError(
             f"{type(filter).__name__} cannot be saved: it holds an object that refers to "
-            "itself, as a search and a set_score_request do. Of a search save "
-            "best_estimator_, which is the filter that it chose"
+            "itself, such as a search or a set_score_request. If it is a search, save its "
+            "best_estimator_, which is the chosen filter"
         ) from error
     except Exception as error:
         raise ValueError(
-            f"{type(filter).__name__} cannot be saved: {error}. A filter holds classes "
-            "and functions by the name under which they are imported, not their code: "
-            "define them in a module, and use no lambda"
+            f"{type(filter).__name__} cannot be saved: {error}. The file stores classes and "
+            "functions by import name, not their code: define them in a module, not as a "
+            "lambda"
         ) from error
     with replaced(path, "wb") as file:
         file.write(content)
@@ -97,34 +96,34 @@ def save(filter: BaseEstimator, path: str | os.PathLike[str]) -> Path:
 
 
 def load(path: str | os.PathLike[str], *, trusted: Iterable[str] = ()) -> Any:
-    """Make a filter again from a file that `save` wrote.
+    """Load a filter from a file written by `save`.
 
     Nothing in the file is executed. It may name classes of scikit-learn and numpy, and
-    public classes of this package that open neither connections nor files; any other is
-    refused. Checksums show damage and careless changes. They are no signature: who can
-    write the file can make it a filter that keeps everything, so keep it where only you
-    can write.
+    public classes of this package that open neither connections nor files. All others are
+    refused. Checksums reveal damage and accidental changes, but they are not a signature:
+    anyone who can write the file can make it a filter that keeps everything. So store it
+    where only you can write.
 
     Parameters
     ----------
     path : path-like
-        Where the file is.
+        Path of the file.
     trusted : iterable of str, default=()
-        Dotted names of other classes and functions that the file may name, such as a
-        scorer of your own: they are imported, and their methods run. Clients of language
-        models are trusted by name, too, and come without addresses, names of keys and
-        caches, whatever the file says: set these again.
+        Dotted names of other classes and functions that the file may name, such as your own
+        scorer. They are imported, and their methods run. Clients of language models must
+        also be trusted by name. They are always loaded without addresses, key names and
+        caches, so set these again.
 
     Returns
     -------
     fitted filter
-        It predicts the same as the saved one, to the bit.
+        Its predictions equal those of the saved filter to the bit.
 
     Raises
     ------
     ValueError
-        With the reason, if the file is damaged, was changed, has a newer format, or
-        names something that is not trusted. What the file would contact is listed.
+        If the file is damaged, was changed, has a newer format, or names something that is
+        not trusted. The message gives the reason, and lists what the file would contact.
     OSError
         If the file cannot be read.
     """
@@ -142,7 +141,9 @@ def load(path: str | os.PathLike[str], *, trusted: Iterable[str] = ()) -> Any:
         loaded = io.loads(zipped(parts), trusted=unknown)
         _check_loaded(loaded, header)
     except ImportError as error:
-        raise ImportError(f"{path} needs what is not installed: {error}") from error
+        raise ImportError(
+            f"{path} needs a package that is not installed: {error}"
+        ) from error
     except Exception as error:
         reason = str(error) if isinstance(error, ValueError) else ""
         if not reason:
@@ -153,7 +154,7 @@ def load(path: str | os.PathLike[str], *, trusted: Iterable[str] = ()) -> Any:
     warn_of_versions(header["object"], versions)
     if closed:
         warn(
-            f"{path} would open {', '.join(closed)}: taken out, so set it again",
+            f"{path} would open {', '.join(closed)}. This was removed: set it again if needed",
             ParameterWarning,
         )
     return loaded
@@ -162,7 +163,9 @@ def load(path: str | os.PathLike[str], *, trusted: Iterable[str] = ()) -> Any:
 def _check_loaded(loaded, header):
     module, _, name = header["object"].rpartition(".")
     if not isinstance(loaded, BaseEstimator) or type(loaded).__name__ != name:
-        raise ValueError(f"it says that it holds a {module}.{name}, and does not")
+        raise ValueError(
+            f"its header names {module}.{name}, but it holds another object"
+        )
     scores = getattr(loaded, "nonconformity_scores_", None)
     if scores is None:
         return
@@ -174,7 +177,7 @@ def _check_loaded(loaded, header):
 
 
 def build(members, kind):
-    """The archive as bytes; ``members`` are bytes by name."""
+    """Build the archive, as bytes; ``members`` maps names to bytes."""
     header = {
         "format": FORMAT,
         "skdcf": __version__,
@@ -189,7 +192,7 @@ def build(members, kind):
 
 
 def zipped(parts):
-    """A zip archive, uncompressed, as bytes."""
+    """Build an uncompressed zip archive, as bytes."""
     buffer = BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:
         for name, content in parts.items():
@@ -198,18 +201,18 @@ def zipped(parts):
 
 
 def unzipped(content):
-    """The members of an uncompressed zip archive by name."""
+    """Read the members of an uncompressed zip archive, keyed by name."""
     with zipfile.ZipFile(BytesIO(content)) as archive:
         return {name: archive.read(name) for name in archive.namelist()}
 
 
 def read(content):
-    """Read what the file says about itself, and all of its other members by name.
+    """Read the header of the file, and its other members, keyed by name.
 
     Raises
     ------
     ValueError
-        With the reason, if the archive is damaged, changed or of a newer format.
+        If the archive is damaged, was changed, or has a newer format.
     """
     try:
         with zipfile.ZipFile(BytesIO(content)) as archive:
@@ -217,7 +220,7 @@ def read(content):
         parts = unzipped(content)
         header = json.loads(parts.pop(_ABOUT))
     except (zipfile.BadZipFile, EOFError, OSError) as error:
-        raise ValueError(f"it is cut off or damaged ({error})") from error
+        raise ValueError(f"it is truncated or damaged ({error})") from error
     except (KeyError, RecursionError, NotImplementedError, RuntimeError) as error:
         raise ValueError(f"it was not written by skdcf ({error})") from error
     _check_about(header)
@@ -228,7 +231,7 @@ def read(content):
 def _check_infos(infos, size):
     names = [info.filename for info in infos]
     if len(set(names)) < len(names):
-        raise ValueError("it holds two members of one name")
+        raise ValueError("it holds two members with the same name")
     if sum(info.file_size for info in infos) > size:
         raise ValueError("its members overlap: together they are larger than the file")
     for info in infos:
@@ -238,7 +241,7 @@ def _check_infos(infos, size):
 
 def _check_about(header):
     if not isinstance(header, dict) or type(header.get("format")) is not int:
-        raise ValueError("it does not say which format it has")
+        raise ValueError("its header does not state the format")
     if header["format"] > FORMAT:
         raise ValueError(
             f"its format is {header['format']}, written by skdcf {header.get('skdcf')}; "
@@ -249,7 +252,7 @@ def _check_about(header):
         isinstance(header.get(key), dict) for key in ("sha256", "written_with")
     )
     if header["format"] < 1 or not (has_texts and has_tables):
-        raise ValueError("what it says about itself is damaged")
+        raise ValueError("its header is damaged")
 
 
 def _check_sums(sums, parts):
@@ -265,7 +268,7 @@ _INSIDE = ("apps", "cli", "estimators", "ops")  # modules that users do not impo
 # Classes of applications open connections and files.
 _APPLICATIONS = f"{PACKAGE}.apps"
 
-#: Classes and harmless functions, beside what skops trusts by itself.
+#: Classes and harmless functions, in addition to those that skops trusts.
 _KNOWN = (
     "pathlib.PosixPath",
     "pathlib.WindowsPath",
@@ -273,8 +276,8 @@ _KNOWN = (
     "skdcf.apps.llm.split_sentences",
     "xgboost.sklearn.XGBClassifier",
 )
-#: Trees that their libraries follow without looking, so that a made-up one ends the
-#: process. Some versions of skops trust them.
+#: Trees that their libraries follow without checks, so a forged tree can crash the process.
+#: Some versions of skops trust them.
 _UNCHECKED = (
     "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
     "sklearn.tree._tree.Tree",
@@ -283,15 +286,15 @@ _UNCHECKED = (
 #: Skops writes this for None.
 _NULL: dict[str, Any] = {"content": "null", "is_json": True, "__class__": "str"}
 _NULL |= {"__module__": "builtins", "__loader__": "JsonNode"}
-#: Where versions of Python keep what they all give from elsewhere.
+#: Modules in which versions of Python define objects that are exported from elsewhere.
 _MOVED = {"pathlib._local": "pathlib"}
 
 
 @cache
 def public_modules():
-    """Dotted names of the modules that users import from.
+    """List the modules that users import from.
 
-    Those of the applications come last: they import packages that need not be installed.
+    The applications come last, since they import packages that may not be installed.
     """
     public = [
         f"{package}.{module.name}"
@@ -307,10 +310,10 @@ def public_modules():
 
 @cache
 def _known_names():
-    """Full names of what a file may hold, beside public classes of this package.
+    """List the full names that a file may hold, in addition to public classes of the package.
 
-    No prefix of a name is enough: a module also holds what it imports, such as numpy, and
-    from there every attribute leads on.
+    A prefix is not enough: a module also holds what it imports, such as numpy, whose
+    attributes lead to everything else.
     """
     splits = import_module("sklearn.model_selection._split")
     listed = import_module("sklearn.model_selection").__all__
@@ -348,14 +351,14 @@ def _exported(module, name):
 
 
 def _class_of(name):
-    """A public class of this package by its dotted name, or None."""
+    """Return the public class of this package with a dotted name, or None."""
     module, _, last = name.rpartition(".")
     exported = _exported(module, last)
     return exported if inspect.isclass(exported) else None
 
 
 def nodes_of(schema):
-    """All things in the schema of skops, a tree of dicts and lists, with their names."""
+    """Yield all named nodes in a skops schema, a tree of dicts and lists."""
     waiting = [schema]
     while waiting:
         node = waiting.pop()
@@ -368,7 +371,7 @@ def nodes_of(schema):
 
 
 def with_public_names(schema):
-    """The schema with the names that users know, in place."""
+    """Replace private names by public ones in the schema, in place."""
     for _, node in nodes_of(schema):
         module = node["__module__"] = _MOVED.get(node["__module__"], node["__module__"])
         if module.partition(".")[0] == PACKAGE:
@@ -380,7 +383,7 @@ def with_public_names(schema):
 def check_names(schema, unknown, trusted):
     """Raise ValueError for names that are neither known nor trusted.
 
-    ``unknown`` are the names that skops does not trust by itself.
+    ``unknown`` are the names that skops does not trust.
     """
     names = set(unknown) | {name for name, _ in nodes_of(schema) if name in _UNCHECKED}
     walked = set(_names_of_walkers(schema))
@@ -391,15 +394,15 @@ def check_names(schema, unknown, trusted):
     if untrusted:
         opened = [text for _, text in openings]
         raise ValueError(
-            f"it names {', '.join(untrusted)}, which skdcf does not know to be harmless"
+            f"it names {', '.join(untrusted)}, which skdcf does not trust"
             + (f"; it would open {', '.join(opened)}" if opened else "")
-            + ". If you know that they are, load it in Python with trusted="
+            + ". If you trust these names, load it in Python with trusted="
             f"{untrusted}"
         )
 
 
 def _names_of_walkers(schema):
-    """Dotted names of methods, and of partial functions, by what skops would build."""
+    """Collect the dotted names of methods and partial functions that skops would build."""
     for name, node in nodes_of(schema):
         loader = node.get("__loader__")
         if loader == "PartialNode":
@@ -411,7 +414,7 @@ def _names_of_walkers(schema):
 
 
 def close_openings(schema):
-    """Take out addresses, paths and names of keys, in place; return them as texts."""
+    """Remove addresses, paths and key names, in place, and return them as texts."""
     openings = list(_openings(schema))
     for _, node, _ in openings:
         node |= _NULL | {"__id__": -id(node)}
@@ -425,7 +428,7 @@ def _is_known(name):
 
 
 def _openings(schema):
-    """Parameters that would open a connection or a file: (class, node, text) of each."""
+    """List parameters that would open a connection or a file, as (class, node, text)."""
     for name, node in nodes_of(schema):
         for parameter in getattr(_class_of(name), "_opens", ()):
             state = node.get("content")

@@ -1,4 +1,4 @@
-"""A calibrated threshold alone, as JSON that any program can read."""
+"""Saving of a calibrated threshold as JSON, for programs in any language."""
 
 import json
 import math
@@ -20,22 +20,22 @@ FORMAT = "skdcf threshold 1"
 
 @dataclass(frozen=True)
 class CalibratedThreshold:
-    """A threshold, which is all that filtering needs if the path risks are known.
+    """A calibrated threshold, for filtering claims with known path risks.
 
     Parameters
     ----------
     threshold : float
         Claims with a smaller path risk are kept; -inf keeps nothing, +inf everything.
     alpha : float
-        Share of problems, in (0, 1), that may keep a false claim.
+        Largest share of problems, in (0, 1), with a kept false claim.
     n_calibration : int
-        Number of problems that it was calibrated on.
+        Number of calibration problems.
     ties : {"exclude", "include", "jitter"}, default="exclude"
-        With "include", a claim whose path risk equals the threshold is kept, too.
-        "jitter" is already in the path risks of the filter.
+        With "include", a claim whose path risk equals the threshold is also kept. The path
+        risks of the filter already include "jitter".
     edges : str, default="given"
-        What path risks follow: the edges of the problems, "none" (they are risks), or the
-        rule of that name.
+        How path risks are computed: along the edges of the problems ("given"), without edges
+        ("none"), or along the edges of the rule with that name.
 
     Examples
     --------
@@ -51,17 +51,17 @@ class CalibratedThreshold:
     edges: str = "given"
 
     def __post_init__(self) -> None:
-        """Raise ValueError unless all fields make sense."""
+        """Raise ValueError if a field is not valid."""
         check_alpha(self.alpha)
         check_choice("ties", self.ties, ("exclude", "include", "jitter"))
         if not isinstance(self.edges, str):
-            raise ValueError(f"edges is {self.edges!r}, but must be a text")
+            raise ValueError(f"edges is {self.edges!r}, but must be a string")
         value = self.threshold
         n = self.n_calibration
         if not isinstance(value, Real) or isinstance(value, bool) or math.isnan(value):
             raise ValueError(f"threshold is {value!r}, but must be a number")
         if not isinstance(n, int) or isinstance(n, bool) or n < 0:
-            raise ValueError(f"n_calibration is {n!r}, but must be a whole number")
+            raise ValueError(f"n_calibration is {n!r}, but must be an integer")
 
     def keep(self, path_risk: ArrayLike) -> NDArray[np.bool_]:
         """Decide which claims are kept.
@@ -69,7 +69,7 @@ class CalibratedThreshold:
         Parameters
         ----------
         path_risk : array-like of shape (n_claims,)
-            From ``path_risk`` of the filter, or computed as it does.
+            Path risks as computed by ``path_risk`` of the filter.
 
         Returns
         -------
@@ -93,29 +93,29 @@ class CalibratedThreshold:
 def save_threshold(
     filter: Any, path: str | os.PathLike[str], alpha: float | None = None
 ) -> Path:
-    """Write the threshold of a fitted filter as JSON, and nothing else of it.
+    """Save only the threshold of a fitted filter, as JSON.
 
-    For a program that computes the path risks by itself: it keeps the claims with a
-    smaller one. The file appears when it is complete.
+    It is for programs that compute the path risks themselves and keep the claims with a
+    smaller path risk. The file is written atomically.
 
     Parameters
     ----------
     filter : fitted filter
         The filter.
     path : path-like
-        Where the file is.
+        Path of the file.
     alpha : float in (0, 1), optional
-        None is the filter's own.
+        The level. None means the filter's alpha.
 
     Returns
     -------
     pathlib.Path
-        Of the file.
+        Path of the file.
 
     Raises
     ------
     ValueError
-        If the filter has more than one threshold, one per group, say.
+        If the filter has more than one threshold, for instance one per group.
 
     Examples
     --------
@@ -139,12 +139,12 @@ def save_threshold(
 
 
 def load_threshold(path: str | os.PathLike[str]) -> CalibratedThreshold:
-    """Read a threshold that `save_threshold` wrote.
+    """Load a threshold written by `save_threshold`.
 
     Parameters
     ----------
     path : path-like
-        Where the file is.
+        Path of the file.
 
     Returns
     -------
@@ -154,7 +154,7 @@ def load_threshold(path: str | os.PathLike[str]) -> CalibratedThreshold:
     Raises
     ------
     ValueError
-        With the reason, if the file is damaged or of a newer format.
+        If the file is damaged or has a newer format. The message gives the reason.
     OSError
         If the file cannot be read.
     """
@@ -170,8 +170,8 @@ def _of_filter(filter, alpha):
     threshold = filter.threshold(alpha)
     if np.ndim(threshold):
         raise ValueError(
-            f"{type(filter).__name__} has {np.size(threshold)} thresholds; one alone would "
-            "not say what it keeps: use skdcf.save"
+            f"{type(filter).__name__} has {np.size(threshold)} thresholds, but save_threshold "
+            "saves a single one: use skdcf.save"
         )
     n = filter.n_calibration_
     edges = filter.edges
@@ -189,8 +189,8 @@ def _of_record(record):
         raise ValueError("it was not written by save_threshold")
     if record.pop("format") != FORMAT:
         raise ValueError(
-            f"its format is none that skdcf {__version__} reads, which is {FORMAT!r}; it "
-            f"was written by skdcf {record.get('skdcf')}"
+            f"its format is not {FORMAT!r}, which skdcf {__version__} reads; it was written "
+            f"by skdcf {record.get('skdcf')}"
         )
     record.pop("skdcf", None)
     value = record.get("threshold")

@@ -56,7 +56,7 @@ def test_clopper_pearson_by_its_definition():
             assert binom.sf(covered - 1, n, low) == pytest.approx(0.025)
         if covered < n:
             assert binom.cdf(covered, n, high) == pytest.approx(0.025)
-    with pytest.raises(ValueError, match="n_covered is 11.*10"):
+    with pytest.raises(ValueError, match=r"n_covered is 11.*10"):
         coverage_interval(11, 10)
 
 

@@ -2,6 +2,7 @@
 
     python -m benchmarks.guarantees.passing_answers run FILE.npz [--halves 16] [--gain .75]
     python -m benchmarks.guarantees.passing_answers table FILE.npz
+    python -m benchmarks.guarantees.passing_answers gains FILE.npz FILE.npz ...
 
 Half of the questions train and calibrate the default filter, half of these each; the other half
 is new. The variants share one scorer for each level, which was trained with ``show="auto"``, and
@@ -10,7 +11,8 @@ one batch. Each answer has the weight 1 / (answers to its question), and the num
 sums over the new answers of all halves. Errors are those of Nadeau and Bengio: the halves share
 answers.
 
-"table" writes benchmarks/results/passing_answers.txt.
+"table" writes benchmarks/results/passing_answers.txt. "gains" compares files that were run with
+different gains, on the halves that they share, and writes benchmarks/results/passing_gains.txt.
 """
 
 import argparse
@@ -43,7 +45,6 @@ SETS = (
 )
 VARIANTS = ("auto", "0.25", "0.5", "1", "release_claims")
 SUMS = ("answers", "passing", "wrong", "shown", "true")
-GAINS = (0, 0.5, 0.75, 1)
 
 
 def count(masks, passes, labels, weights):
@@ -112,7 +113,7 @@ def one_half(problems, gain, alpha, seed):
 
 def run(options):
     """Write the sums of all sets, levels and halves."""
-    saved = {}
+    saved = {"gain": options.gain}
     for name in options.data:
         graphs, labels, groups = problems_of(name)
         problems = graphs, labels, in_order(groups)
@@ -148,7 +149,7 @@ def ratio(over, under):
 def rows_of(saved):
     """One row of numbers for each set, level and variant."""
     for key in saved.files:
-        if key.count("/") > 1:
+        if key.count("/") != 1:
             continue
         name, alpha = key.split("/")
         for j, variant in enumerate(VARIANTS):
@@ -215,8 +216,36 @@ def table(options):
                 f"calibration questions and a share in half of the halves: {mean:.3f} ({names})"
             )
     text = "\n".join(lines) + "\n"
-    if options.save:
-        (RESULTS / "passing_answers.txt").write_text(text, encoding="utf-8")
+    (RESULTS / "passing_answers.txt").write_text(text, encoding="utf-8")
+    print(text)
+
+
+def gains(options):
+    """Compare what is shown with the chosen share, for several gains, as means over the sets."""
+    files = {float(np.load(path)["gain"]): np.load(path) for path in options.paths}
+    first = next(iter(files.values()))
+    keys = [key for key in first.files if key.count("/") == 1]
+    n = min(len(saved[keys[0]]) for saved in files.values())
+    lines = [
+        f'show="auto", {n} halves by question, means over {len(keys) // len(ALPHAS)} sets',
+        "alpha  gain  true claims per answer  shown  wrong among passing",
+    ]
+    for alpha in ALPHAS:
+        for gain in sorted(files):
+            sums = np.array(
+                [
+                    files[gain][key][:n, 0].sum(axis=0)
+                    for key in keys
+                    if f"/{alpha}" in key
+                ]
+            )
+            answers, passing, wrong, shown, true = sums.T
+            lines.append(
+                f"{alpha:5.2f}  {gain:4.2f}  {np.mean(true / answers):22.3f}  "
+                f"{np.mean(shown / answers):5.3f}  {wrong.sum() / passing.sum():19.3f}"
+            )
+    text = "\n".join(lines) + "\n"
+    (RESULTS / "passing_gains.txt").write_text(text, encoding="utf-8")
     print(text)
 
 
@@ -227,14 +256,16 @@ def main():
     running = commands.add_parser("run")
     running.add_argument("path")
     running.add_argument("--halves", type=int, default=16)
-    running.add_argument("--gain", type=float, default=0.75)
+    running.add_argument("--gain", type=float, default=0.5)
     running.add_argument("--jobs", type=int, default=1)
     running.add_argument("--data", nargs="+", default=SETS)
     running.set_defaults(call=run)
     writing = commands.add_parser("table")
     writing.add_argument("path")
-    writing.add_argument("--save", action="store_true")
     writing.set_defaults(call=table)
+    comparing = commands.add_parser("gains")
+    comparing.add_argument("paths", nargs="+")
+    comparing.set_defaults(call=gains)
     options = parser.parse_args()
     options.call(options)
 

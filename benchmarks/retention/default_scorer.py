@@ -1,28 +1,25 @@
 """The default scorer: what a change of it keeps and shows, on published answers.
 
     python -m benchmarks.retention.default_scorer keep NAME.npz [--variants V ...] [--halves 16]
-    python -m benchmarks.retention.default_scorer compare OLD.npz NEW.npz [--old V] [--new V]
-    python -m benchmarks.retention.default_scorer table NAME.npz
+    python -m benchmarks.retention.default_scorer compare OLD.npz NEW.npz OLD_VARIANT NEW_VARIANT
 
-"keep" fits each variant on half of the questions and evaluates it leave-one-out on the
-others, the same halves for all, as means over which answer to a question calibrates: where
-there are several, that choice alone moves what is kept at .02 by half. Run it with each of
-two versions of the package on the path, in any folder; "compare" prints true claims kept,
-the share of answers shown, and the share of these with a false claim, before and after, with
-the naive error of the paired difference over the halves. Errors that hold for other questions
-are three to four times as large. "table" writes benchmarks/results/gain.csv, the powers of
-the gain over all sets.
+"keep" fits each variant on half of the questions and evaluates it leave-one-out on the others.
+All variants use the same halves, and numbers are means over which answer to a question is used
+for calibration: if there are several, that choice alone changes what is kept at .02 by half. To
+compare two versions of the package, run "keep" with each of them on the path. "compare" prints
+true claims kept, their worth (the mean of their number to the power .75), the share of answers
+shown, and the share of these with a false claim, with corrected errors (Nadeau and Bengio: the
+halves share answers), then geometric means over the sets, the weights of the stack and fit times.
 """
 
 import argparse
-import csv
+import time
 import warnings
 
 import numpy as np
 from joblib import Parallel, delayed
 from sklearn.model_selection import GroupShuffleSplit
 
-from benchmarks import RESULTS
 from benchmarks.guarantees.reader import problems_of
 from skdcf import CoherentConformalFilter
 from skdcf.estimators import fit_levels
@@ -35,7 +32,6 @@ from skdcf.training import SoftTraining
 
 ALPHAS = (0.02, 0.05, 0.1, 0.2)
 N_DRAWS = 20  # of the answers that calibrate, in an evaluation
-TABLE = RESULTS / "gain.csv"
 NUMBERS = ("retention", "shown", "false_among_shown", "coverage", "worth")
 GAIN = 0.75  # of "worth"
 SETS = (
@@ -47,6 +43,8 @@ SETS = (
     "mr-ben-chemistry",
     "process-bench",
     "qags-cnndm",
+    "qags-xsum",
+    "process-bench-math",
 )
 
 
@@ -93,7 +91,7 @@ def worth(filter, graphs, labels, groups, alpha, seed):
 
 
 def one_half(problems, variant, seed, n_train=None):
-    """Numbers of one variant in one split, shape (n_alphas, n_numbers)."""
+    """Numbers of one variant in one split, seconds of the fit, and weights at each level."""
     graphs, labels, groups = problems
     split = GroupShuffleSplit(1, test_size=0.5, random_state=seed)
     first, second = next(split.split(groups, groups=groups))
@@ -107,7 +105,9 @@ def one_half(problems, variant, seed, n_train=None):
         cf = CoherentConformalFilter(
             **VARIANTS[variant], calibration_size=1, random_state=seed, ties="jitter"
         )
+        start = time.process_time()
         filters = fit_levels(cf, *known, ALPHAS, groups=groups[first])
+        seconds = time.process_time() - start
         reports = [
             leave_one_out(
                 filter,
@@ -123,10 +123,13 @@ def one_half(problems, variant, seed, n_train=None):
         worth(filter, *new, groups[second], alpha, seed)
         for filter, alpha in zip(filters, ALPHAS, strict=True)
     ]
-    return [
+    numbers = [
         [*(getattr(report, name)[0] for name in NUMBERS[:-1]), value]
         for report, value in zip(reports, values, strict=True)
     ]
+    chosen = [getattr(filter.scorer_, "selection_", None) for filter in filters]
+    weights = [[] if one is None else list(one.weights)[:2] for one in chosen]
+    return numbers, seconds, weights
 
 
 def keep(options):
@@ -141,8 +144,12 @@ def keep(options):
                 delayed(one_half)(problems, variant, seed, options.train)
                 for seed in range(options.halves)
             )
-            numbers = np.array(parallel(calls))
+            numbers, seconds, weights = map(
+                np.array, zip(*parallel(calls), strict=True)
+            )
             saved[f"{name}/{variant}"] = numbers
+            saved[f"{name}/{variant}/seconds"] = seconds
+            saved[f"{name}/{variant}/weights"] = weights
             for column, number in enumerate(NUMBERS[:3]):
                 mean = np.nanmean(numbers[:, :, column], axis=0)
                 print(f"{name:17} {variant:18} {number:18}", mean.round(3), flush=True)
@@ -151,58 +158,46 @@ def keep(options):
 
 def compare(options):
     """Print both versions side by side."""
-    old = np.load(options.old_file)
-    new = np.load(options.new_file)
+    old, new = np.load(options.old_file), np.load(options.new_file)
+    sets = [key.split("/")[0] for key in old.files if key.endswith(f"/{options.old}")]
     print(
-        "set               alpha  true kept  change             shown  change     ",
-        end="",
+        "change: ± one corrected error; kept, worth in percent; shown, false among shown"
     )
-    print("         false among shown  change")
-    for key in old.files:
-        name, variant = key.split("/")
-        other = f"{name}/{options.new or variant}"
-        if (options.old and variant != options.old) or other not in new.files:
-            continue
-        n = min(len(old[key]), len(new[other]))
-        before, after = old[key][:n], new[other][:n]
+    print(
+        f"{'set':19} alpha  kept before  {'kept':>15} {'worth':>7} shown  false   weights"
+    )
+    ratios, seconds = [], []
+    for name in sets:
+        before, after = old[f"{name}/{options.old}"], new[f"{name}/{options.new}"]
+        n = min(len(before), len(after))
+        before, after = before[:n], after[:n]
         difference = after - before
-        error = np.nanstd(difference, axis=0, ddof=1) / np.sqrt(n)
+        error = np.nanstd(difference, axis=0, ddof=1) * np.sqrt(1 / n + 1)
+        weights = np.nanmean(new[f"{name}/{options.new}/weights"][:n], axis=0)
         for level, alpha in enumerate(ALPHAS):
             mean = np.nanmean(before[:, level], axis=0)
             change = np.nanmean(difference[:, level], axis=0)
-            kept = mean[0] or np.nan
+            percent = 100 * change / mean
             print(
-                f"{name:17} {alpha:5.2f}  {mean[0]:8.3f}  {100 * change[0] / kept:+6.1f} "
-                f"+- {100 * error[level, 0] / kept:4.1f} %   {mean[1]:6.3f} "
-                f"{change[1]:+.3f} +- {error[level, 1]:.3f}   {mean[2]:8.3f} "
-                f"{change[2]:+.3f} +- {error[level, 2]:.3f}"
+                f"{name:19} {alpha:5.2f}  {mean[0]:11.3f}  {percent[0]:+6.1f} ± "
+                f"{100 * error[level, 0] / mean[0]:4.1f} % {percent[4]:+5.1f} % "
+                f"{change[1]:+.3f} {change[2]:+.3f}  {weights[level].round(2)}"
             )
-
-
-def table(options):
-    """Write the powers of the gain, as means over the sets."""
-    saved = np.load(options.path)
-    sets = list(dict.fromkeys(key.split("/")[0] for key in saved.files))
-    header = ["gain"]
-    header += [
-        f"{what} {alpha:g}" for what in ("kept", "shown", "false") for alpha in ALPHAS
-    ]
-    rows = []
-    for power in POWERS:
-        if f"{sets[0]}/stack {power}" not in saved.files:
-            continue
-        numbers = [np.nanmean(saved[f"{name}/stack {power}"], axis=0) for name in sets]
-        first = [np.nanmean(saved[f"{name}/stack 1"], axis=0) for name in sets]
-        ratio = [
-            one[:, 0] / other[:, 0] for one, other in zip(numbers, first, strict=True)
-        ]
-        change = 100 * np.mean(ratio, axis=0) - 100
-        shown, false = np.mean(numbers, axis=0)[:, 1:3].T
-        percent = [f"{value:+.0f} %" for value in change]
-        rows.append([f"{power:g}", *percent, *(f"{x:.2f}" for x in (*shown, *false))])
-    with TABLE.open("w", newline="") as file:
-        csv.writer(file, lineterminator="\n").writerows([header, *rows])
-    print(TABLE.read_text())
+        ratios.append(np.nanmean(after, axis=0) / np.nanmean(before, axis=0))
+        both = (
+            old[f"{name}/{options.old}/seconds"],
+            new[f"{name}/{options.new}/seconds"],
+        )
+        seconds.append([np.sum(one) for one in both])
+    for column, what in ((0, "kept"), (4, "worth")):
+        percent = (
+            100 * np.exp(np.log(np.array(ratios)[:, :, column]).mean(axis=0)) - 100
+        )
+        print(f"{what}, geometric mean over the sets, in percent: {percent.round(1)}")
+    seconds = np.sum(seconds, axis=0)
+    print(
+        f"fit time, all levels together, after / before: {seconds[1] / seconds[0]:.2f}"
+    )
 
 
 def main():
@@ -221,12 +216,10 @@ def main():
     comparing = commands.add_parser("compare")
     comparing.add_argument("old_file")
     comparing.add_argument("new_file")
-    comparing.add_argument("--old", help="only this variant of the first file")
-    comparing.add_argument("--new", help="this variant of the second file")
-    writing = commands.add_parser("table")
-    writing.add_argument("path")
+    comparing.add_argument("old", help="a variant of the first file")
+    comparing.add_argument("new", help="a variant of the second file")
     options = parser.parse_args()
-    {"keep": keep, "compare": compare, "table": table}[options.command](options)
+    {"keep": keep, "compare": compare}[options.command](options)
 
 
 if __name__ == "__main__":

@@ -84,7 +84,7 @@ class NeymanPearsonScorer(Scorer):
         Weight, in [0, 1], of true claims beside a false one. They count among what is
         kept, but what is known of them hangs on the sum of all hazards above, which errs
         most where it is large: counted in full, they cost claims at low alpha.
-    gain : float in [0, 1], {"claims", "answers"} or callable, default=0.75
+    gain : float in [0, 1], {"claims", "answers"} or callable, default=0.5
         What the claims that are kept of an answer are worth: their number to this power.
         1, or "claims", keeps as many claims as possible, which empties many answers, as
         the risk is spent on those that are sure. The smaller the power, the more answers
@@ -149,7 +149,7 @@ class NeymanPearsonScorer(Scorer):
 
     _: KW_ONLY
     weight_after_error: float = 0.5
-    gain: Gain = 0.75
+    gain: Gain = 0.5
     public_prior: PublicPrior | None = None
     random_state: int | np.random.RandomState | None = 0
 

@@ -80,7 +80,7 @@ class StackingScorer(Scorer):
         ``training`` says otherwise.
     n_folds : int, default=3
         Of the cross-validation; no more are made than there are groups.
-    gain : float in [0, 1], {"claims", "answers"} or callable, default=0.75
+    gain : float in [0, 1], {"claims", "answers"} or callable, default=0.5
         What kept claims are worth, for "neyman-pearson" and for the training of the last
         step. A function is written in ``autograd.numpy``.
     public_prior : PublicPrior or None, default=None
@@ -118,7 +118,7 @@ class StackingScorer(Scorer):
     _: KW_ONLY
     final: Scorer | None = None
     n_folds: int = 3
-    gain: Gain = 0.75
+    gain: Gain = 0.5
     public_prior: PublicPrior | None = None
 
     def validate(self) -> None:

@@ -38,7 +38,7 @@ from skdcf import (
     XGBoostCF,
 )
 from skdcf.datasets import make_reasoning_graphs
-from skdcf.estimators import calibration_scores, flat_masks, with_alpha
+from skdcf.estimators import calibration_scores, copy_at, flat_masks
 from skdcf.exceptions import CalibrationWarning
 from skdcf.guarantees import ExpectedFalse, NoFalseClaim
 from skdcf.ops.conformal import conformal_rank
@@ -150,7 +150,7 @@ def fitted(name, kind, ties):
 def measure(name, ties, guarantee, kind, n, alpha, draws, *, truth=None):
     """Loss of each test problem of each draw, shape (draws, N_TEST)."""
     cf, pool, known, risk = fitted(name, kind, ties)
-    filter = with_alpha(cf, alpha).set_params(guarantee=guarantee)
+    filter = copy_at(cf, alpha).set_params(guarantee=guarantee)
     filter.calibrate(pool, known)
     part, promise = filter.calibration_part(pool, known), filter.calibration_.guarantee
     flat = np.concatenate(truth or known)

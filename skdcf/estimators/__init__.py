@@ -12,10 +12,9 @@ from ._chance import refuse_without_hazards as refuse_without_hazards
 from ._filter import PROMISED as PROMISED
 from ._levels import at_level as at_level
 from ._levels import calibrated_masks as calibrated_masks
+from ._levels import copy_at as copy_at
 from ._levels import fit_levels as fit_levels
 from ._levels import flat_masks as flat_masks
-from ._levels import thresholds as thresholds
-from ._levels import with_alpha as with_alpha
 from ._online import decide as decide
 from ._online import largest_risks as largest_risks
 from ._parts import CalibrationPart as CalibrationPart

@@ -16,9 +16,8 @@ from sklearn.utils.validation import check_is_fitted
 from .. import guards
 from ..guarantees import NoFalseClaim
 from ..guards.copies import with_texts
-from ..guards.judges import judges_of, kinds_of, labels_of_people
+from ..guards.judges import labels_of_people
 from ..guards.levels import level_of, warn_of_level
-from ..guards.provenance import compare_provenance, provenance_of
 from ..guards.settings import settings_of
 from ..ops.hard import path_risk, path_risk_of_errors, segment_max, segment_min
 from ._parts import CalibrationPart
@@ -27,18 +26,14 @@ from ._validation import filter_in, read_labelled, with_names
 
 
 def labelled_part(estimator, X, y, groups):
-    """Score problems that come in by ``calibrate``; their provenance is noted."""
+    """Read, select, guard and score problems that a fitted filter is to be calibrated with."""
     check_is_fitted(estimator, "scorer_")
-    view = read_labelled(estimator, X, y, groups)
-    provenance = provenance_of(estimator, view.passed, labelled=True)
-    compare_provenance(estimator, provenance, new=True)
-    kinds = kinds_of(judges_of(view.passed))
-    view = select_to_calibrate(view)
-    guards.at_calibrate(estimator, view)
-    estimator.provenance_ |= {"judged_by": kinds}
+    selection = select_to_calibrate(read_labelled(estimator, X, y, groups))
+    guards.at_calibrate(estimator, selection)
+    view = selection.view.take(selection.candidates)
     view.scored = estimator._scored(view.passed)
-    part = replace(score(estimator, view), judges=judges_of(view.passed))
-    # In another call a model may have judged, and then verdicts of people count alone.
+    part = score(estimator, view)
+    # If a model judged answers of another call, only the verdicts of people count.
     labels = labels_of_people(view.labels, view.passed)
     if (labels == view.labels).all():
         return part
@@ -83,6 +78,7 @@ def score(estimator, view):
         weights=claims.weights,
         groups=claims.groups,
         hashes=view.hashes,
+        judges=view.judges,
         rows=view.rows,
         has_texts=with_texts(view.passed),
         **_extremes(risk, view, precision),

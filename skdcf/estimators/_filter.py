@@ -207,18 +207,9 @@ class ConformalFilter(Settings):
                 "are part of the promise, guarantee=NoFalseClaim(weight=...), and of the mean "
                 "that score returns, score(X, y, sample_weight=...)"
             )
-        self._require(y)
         with unchanged_on_error(self):
             fit(self, X, y, groups)
             return self
-
-    def _require(self, y):
-        """ValueError if there are no labels."""
-        if y is None:
-            raise ValueError(
-                f"{type(self).__name__} requires y to be passed, but the target y is None: it is "
-                "calibrated on problems whose claims are labelled"
-            )
 
     def calibrate(
         self, X: Problems, y: Labels | None = None, groups: Groups = None
@@ -258,7 +249,6 @@ class ConformalFilter(Settings):
             claim than alpha allows for.
         """
         self.validate()
-        self._require(y)
         with unchanged_on_error(self):
             calibrate_with(self, labelled_part(self, X, y, groups), fewest=True)
             return self
@@ -341,7 +331,7 @@ class ConformalFilter(Settings):
         if y is not None:
             labels, _ = flat_labels(y, batch, is_table, self._classes())
         guards.at_use(self, batch, labelled=y is not None)
-        if y is not None and self.features is not None:
+        if y is not None:
             # What is looked at several times carries its columns.
             batch = carry_columns(self.features, batch)
         scored = self._scored(batch)
@@ -349,8 +339,7 @@ class ConformalFilter(Settings):
 
     def _scored(self, batch):
         """The problems as the scorer sees them."""
-        if self.features_ is not None:
-            batch = apply_columns(self.features_, batch)
+        batch = apply_columns(self.features_, batch)
         return batch.without_edges() if self.edges == "none" else batch
 
     def _confidence(self, view):
@@ -364,9 +353,11 @@ class ConformalFilter(Settings):
 
     def _path_risks_alone(self, batch):
         """Path risks, weights and groups of problems as passed."""
-        view = View(batch, self._scored(batch))
+        return self._path_risks(View(batch, self._scored(batch)))
+
+    def _path_risks(self, view):
         view.confidence = self._confidence(view)
-        risk = path_risk(self._risk(view.confidence, batch), view.scored)
+        risk = path_risk(self._risk(view.confidence, view.passed), view.scored)
         guarantee = self._resolved()
         return guarantee.path_risks(risk, with_names(view, guarantee))
 
@@ -662,10 +653,7 @@ class ConformalFilter(Settings):
     def _claims(self, X, y=None):
         """Return what the calibration looks at, and the problems."""
         view = self._look(X, y=y)
-        view.confidence = self._confidence(view)
-        risk = path_risk(self._risk(view.confidence, view.passed), view.scored)
-        guarantee = self.calibration_.guarantee
-        return guarantee.path_risks(risk, with_names(view, guarantee)), view
+        return self._path_risks(view), view
 
     def stream(
         self,
@@ -805,15 +793,15 @@ class ConformalFilter(Settings):
         value = getattr(self.scorer_, name, None)
         if value is not None:
             return value
-        message = (
-            f"{type(self).__name__} has no {name}, since its scorer, the "
-            f"{type(self.scorer_).__name__} in scorer_, has none"
+        inside = (
+            ": see scorer_.estimator_" if hasattr(self.scorer_, "estimator_") else ""
         )
-        if hasattr(self.scorer_, "estimator_"):
-            message += (
-                f". Its classifier is scorer_.estimator_: try scorer_.estimator_.{name}"
-            )
-        raise AttributeError(message, name=name, obj=self)
+        raise AttributeError(
+            f"{type(self).__name__} has no {name}, because its scorer, the "
+            f"{type(self.scorer_).__name__} in scorer_, has none{inside}",
+            name=name,
+            obj=self,
+        )
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()  # type: ignore[misc]  # of BaseEstimator

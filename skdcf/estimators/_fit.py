@@ -23,9 +23,7 @@ from sklearn.utils import check_random_state
 from .. import guards
 from ..features.columns import columns_require_fit, fit_columns
 from ..graphs.hashes import Hashes
-from ..guards.judges import judges_of, kinds_of
 from ..guards.levels import level_in_force
-from ..guards.provenance import compare_provenance, provenance_of
 from ..guards.settings import refuse_unused
 from ..scorers import FitTask, Scorer
 from ..scorers.resolve import as_scorer, scorer_requires_fit
@@ -90,13 +88,9 @@ def prepare(estimator, X, y, groups) -> tuple[Selection, Scorer | None]:
     view = read_labelled(estimator, X, y, groups, reset=True)
     vars(estimator).pop("provenance_", None)
     estimator.share_ = None
-    provenance = provenance_of(estimator, view.passed, labelled=True)
-    compare_provenance(estimator, provenance, new=True)
     seed = check_random_state(estimator.random_state).randint(2**31 - 1)
     estimator._seed = int(seed)
     selection = select(view)
-    kinds = kinds_of(judges_of(selection.view.passed))
-    estimator.provenance_ |= {"judged_by": kinds}
     if columns_require_fit(estimator.features):
         return selection, None
     unlabelled = selection.view.unlabelled()
@@ -105,11 +99,9 @@ def prepare(estimator, X, y, groups) -> tuple[Selection, Scorer | None]:
 
 def make_columns(estimator, view, training) -> Scorer:
     """Learn the columns from training problems, compute them for all, and make the scorer."""
-    estimator.features_ = None
-    if estimator.features is not None:
-        estimator.features_ = fit_columns(
-            estimator.features, training.passed, training.labels
-        )
+    estimator.features_ = fit_columns(
+        estimator.features, training.passed, training.labels
+    )
     batch = view.scored = estimator._scored(view.passed)
     numbered = tuple(f"x{i}" for i in range(batch.n_features or 0))
     estimator._columns_out = (
@@ -177,12 +169,7 @@ def divide(estimator, selection, scorer, n_held) -> Split:
             "used for calibration. Add answers to other questions, or choose a scorer that "
             "needs no training, such as a column or PublicPrior()"
         )
-    guards.at_fit(
-        estimator, view, training_rows, calibration_rows, selection.judged_twice
-    )
-    if learns and selection.judged_twice is not None and not selection.all_calibrate:
-        n_reviewed = int(selection.judged_twice[training_rows].sum())
-        estimator.provenance_["reviewed"] = [n_reviewed]
+    guards.at_fit(estimator, selection, training_rows, calibration_rows)
     if scorer is None:
         scorer = make_columns(estimator, view, view.take(training_rows))
     n_questions = selection.question.max() + 1

@@ -9,13 +9,11 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.utils.validation import check_is_fitted
 
 from .._checks import check_alpha
 from ..graphs import Labels, Problems
 from ..graphs.problems import Groups
-from ..guards.levels import level_in_force, level_of, warn_of_level
-from ..guards.settings import refuse_changed, settings_of
+from ..guards.levels import level_in_force, level_of
 from ._calibrate import calibrate_with, labelled_part, score
 from ._fit import count_held_out, divide, prepare, take_scorer, task_of
 from ._share import is_chosen, set_share
@@ -106,19 +104,7 @@ def share(first, estimators):
     settings = first.get_params(deep=False)
     learnt = {name: v for name, v in vars(first).items() if name not in settings}
     for each in estimators:
-        vars(each).update(learnt, provenance_=dict(first.provenance_))
-
-
-def with_alpha(fitted, alpha):
-    """A copy of a fitted filter for another level, with the same calibration problems."""
-    check_is_fitted(fitted, "nonconformity_scores_")
-    refuse_changed(fitted)
-    copied = _copy_at(fitted, alpha)
-    copied.calibration_ = copy(fitted.calibration_)
-    copied.calibration_.guarantee = deepcopy(copied._resolved())
-    copied._calibrated_as = settings_of(copied)
-    warn_of_level(copied.calibration_, level_of(copied, None))
-    return copied
+        vars(each).update(learnt)
 
 
 def flat_masks(filter: Any, X: Problems, alphas: Iterable[float | None]) -> Any:
@@ -143,29 +129,7 @@ def flat_masks(filter: Any, X: Problems, alphas: Iterable[float | None]) -> Any:
     return np.array(margins) > 0
 
 
-def thresholds(filter: Any, X: Problems, alpha: float | None = None) -> Any:
-    """The threshold of each problem: claims with a smaller path risk are kept.
-
-    Parameters
-    ----------
-    filter : fitted filter
-    X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
-        The problems.
-    alpha : float in (0, 1), optional
-        None is the filter's own.
-
-    Returns
-    -------
-    ndarray of shape (n_problems,)
-        All the same, unless ``guarantee`` looks at groups, weights or counts.
-    """
-    fitted = filter_in(filter)
-    risks, view, level = fitted._at_level(X, alpha)
-    of_problems = fitted.calibration_.thresholds(risks, level)
-    return np.broadcast_to(of_problems, len(view.passed)).copy()
-
-
-def _copy_at(fitted, alpha):
+def copy_at(fitted, alpha):
     """A copy for another level, which waits for its calibration."""
     copied = at_level(fitted, alpha, copy)
     copied._alpha_of_fit = alpha if fitted.scorer_.uses_alpha else None
@@ -199,9 +163,9 @@ def calibrated_masks(
     n_calibration : list of int
         How many problems calibrate at each level.
     """
-    first = _copy_at(filter, min(alphas))  # it takes note of the provenance
+    first = copy_at(filter, min(alphas))  # it takes note of the provenance
     part = labelled_part(first, *labelled)
-    estimators = [_copy_at(first, alpha) for alpha in alphas]
+    estimators = [copy_at(first, alpha) for alpha in alphas]
     for each in estimators:
         calibrate_with(each, part, fewest=True)
     risks, view = estimators[0]._claims(X)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from .._checks import warn
 from ..exceptions import LabelWarning
 from ..graphs.sources import read_sources
-from ..guards.judges import judges_of, kinds_of, labels_of_people, person_judged
+from ..guards.judges import kinds_of, labels_of_people, person_judged
 from ..training.splitting import hold_out, number_groups
 from ._validation import View
 
@@ -123,10 +123,9 @@ def select(view):
     """
     rows, reviewed = rows_that_count(view.passed, view.labels, to_train=True)
     view = view.take(rows)
-    judges = judges_of(view.passed)
-    if len(kinds_of(judges)) == 2:
+    if len(kinds_of(view.judges)) == 2:
         view = replace(view, labels=labels_of_people(view.labels, view.passed))
-        people = np.flatnonzero(person_judged(judges))
+        people = np.flatnonzero(person_judged(view.judges))
         return Selection(view, people, all_calibrate=True)
     return Selection(view, np.flatnonzero(~reviewed))
 
@@ -136,7 +135,7 @@ def select_to_calibrate(view):
     rows, _ = rows_that_count(view.passed, view.labels)
     selection = select(view.take(rows))
     warn_of_unused(selection)
-    return selection.view.take(selection.candidates)
+    return selection
 
 
 def warn_of_unused(selection):

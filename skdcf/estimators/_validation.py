@@ -24,6 +24,7 @@ from ..graphs.hashes import Hashes
 from ..graphs.labels import read_column
 from ..graphs.problems import hashes_of, pack_graphs
 from ..graphs.ragged import ranges
+from ..guards.judges import judges_of
 from ..guards.presence import without_unknown_edges
 
 #: Ways to treat a claim whose path risk equals the threshold: drop it, keep it as
@@ -47,6 +48,8 @@ class View:
     labels, confidence : ndarray of shape (n_claims,) or None
     hashes : Hashes or None
         They identify the problems and their questions; only of labelled problems.
+    judges : ndarray of int8, shape (n_problems,), or None
+        Who judged each problem; only of labelled problems.
     rows : ndarray of int, shape (n_problems,), or None
         Positions among the problems that the caller passed.
     """
@@ -57,6 +60,7 @@ class View:
     labels: np.ndarray | None = None
     confidence: np.ndarray | None = None
     hashes: Hashes | None = None
+    judges: np.ndarray | None = None
     rows: np.ndarray | None = None
 
     def shaped(self, values):
@@ -77,6 +81,7 @@ class View:
             scored=scored,
             labels=None if self.labels is None else self.labels[claims],
             hashes=None if self.hashes is None else self.hashes[rows],
+            judges=None if self.judges is None else self.judges[rows],
             rows=None if self.rows is None else self.rows[rows],
         )
 
@@ -91,8 +96,7 @@ def read_labelled(estimator, X, y, groups, *, reset=False):
     Sets (``reset``) or compares what a filter knows of its input.
     """
     batch, is_table = admit(estimator, X, reset=reset)
-    if estimator.features is not None:
-        batch = carry_columns(estimator.features, batch)
+    batch = carry_columns(estimator.features, batch)
     if reset:
         vars(estimator).pop("classes_", None)
     labels, classes = flat_labels(
@@ -106,6 +110,7 @@ def read_labelled(estimator, X, y, groups, *, reset=False):
         is_table=is_table,
         labels=labels,
         hashes=hashes_of(batch, groups),
+        judges=judges_of(batch),
         rows=np.arange(len(batch)),
     )
 
@@ -122,8 +127,10 @@ def admit(estimator, X, *, reset):
     elif not len(batch):
         raise ValueError("no problems: X is empty, at least one is needed")
     elif reset:
-        _remember_features(estimator, batch)
-        _doubt_direction(batch)
+        estimator.n_features_in_ = batch.n_features or 0
+        vars(estimator).pop("feature_names_in_", None)
+        if batch.feature_names is not None:
+            estimator.feature_names_in_ = np.array(batch.feature_names, dtype=object)
     elif estimator.n_features_in_ and not batch.n_claims and batch.features is None:
         # Answers without claims name no columns. A part of a file may hold no others.
         batch = batch.replace_features(
@@ -177,22 +184,6 @@ def _ruled(batch, rule):
             (start + parent, start + child) for parent, child in rule(texts, question)
         ]
     return batch.replace_edges(edges)
-
-
-def _remember_features(estimator, batch):
-    estimator.n_features_in_ = batch.n_features or 0
-    vars(estimator).pop("feature_names_in_", None)
-    if batch.feature_names is not None:
-        estimator.feature_names_in_ = np.array(batch.feature_names, dtype=object)
-
-
-def _doubt_direction(batch):
-    if len(batch.edges) >= 10 and (np.diff(batch.edges) < 0).all():
-        warn(
-            "every edge leads from a later claim to an earlier one; in an edge (parent, "
-            "child) the child builds on the parent. Are these reversed?",
-            GuaranteeWarning,
-        )
 
 
 def _reads_all(estimator):
@@ -360,8 +351,7 @@ def check(estimator: Any, X: Problems, y: Any = None) -> Any:
     fitted = hasattr(estimator, "scorer_")
     reader = estimator if fitted else copy(estimator)
     batch, is_table = admit(reader, X, reset=not fitted)
-    if estimator.features is not None:
-        batch = carry_columns(estimator.features, batch)
+    batch = carry_columns(estimator.features, batch)
     if y is None:
         return batch
     classes = estimator._classes() if fitted else None

@@ -11,8 +11,8 @@ from __future__ import annotations
 from ..guarantees import refuse_dependence
 from .copies import refuse_copies as refuse_copies_among
 from .copies import with_texts
-from .direction import warn_of_direction
-from .judges import note_judges
+from .direction import warn_of_direction, warn_of_reversed_edges
+from .judges import kinds_of, note_judges
 from .labels import warn_of_no_errors, warn_of_unjudged
 from .leakage import warn_of_labels_among_columns
 from .overlap import refuse_copies, refuse_trained
@@ -22,43 +22,50 @@ from .rounding import Precision, measured_rounding, resolution_of
 from .settings import refuse_changed
 
 
-def at_fit(estimator, view, training_rows, calibration_rows, judged_twice=None):
+def at_fit(estimator, selection, training_rows, calibration_rows):
     """Check a split before anything is trained.
 
     Parameters
     ----------
     estimator : filter
-        It is about to be fitted; its ``provenance_`` is that of the problems.
-    view : View
-        The problems, with labels and hashes.
+        It is about to be fitted. Its ``provenance_`` becomes that of the problems.
+    selection : Selection
+        The problems that count, with labels and hashes.
     training_rows, calibration_rows : ndarray of int
         Positions of the problems on either side. Nothing is trained if the first is empty.
-    judged_twice : ndarray of bool, shape (n_problems,), optional
-        The problems that may be copies which a model, a review or an audit judged again.
     """
+    view = selection.view
+    _note_provenance(estimator, view)
+    warn_of_reversed_edges(view.passed)
     priors = getattr(estimator.scorer, "priors", ())
     refuse_known_questions(priors, view.passed, view.hashes)
     warn_of_labels_among_columns(view.passed, view.labels)
     has_texts = with_texts(view.passed)[calibration_rows]
     refuse_copies_among(view.hashes[calibration_rows], has_texts)
     if len(training_rows):
+        judged_twice = selection.judged_twice
         refuse_copies(view, training_rows, calibration_rows, judged_twice)
+        if judged_twice is not None and not selection.all_calibrate:
+            n_reviewed = int(judged_twice[training_rows].sum())
+            estimator.provenance_["reviewed"] = [n_reviewed]
         warn_of_no_errors(view.labels)
     calibration = view.take(calibration_rows)
     note_judges(estimator, calibration.passed, calibration.labels)
     warn_of_unjudged(estimator, calibration.passed, calibration.labels)
 
 
-def at_calibrate(estimator, view):
+def at_calibrate(estimator, selection):
     """Check problems that a fitted filter is to be calibrated with.
 
     Parameters
     ----------
     estimator : fitted filter
-        Its training problems are refused.
-    view : View
-        The problems that were selected, with labels and hashes.
+        Its training problems are refused. Its ``provenance_`` becomes that of the problems.
+    selection : Selection
+        The problems that count, with labels and hashes.
     """
+    _note_provenance(estimator, selection.view)
+    view = selection.view.take(selection.candidates)
     refuse_known_questions(estimator.scorer_.priors, view.passed, view.hashes)
     refuse_trained(view.passed, view.hashes, estimator._trained)
     note_judges(estimator, view.passed, view.labels)
@@ -110,3 +117,10 @@ def at_use(estimator, batch, *, labelled=False):
     """
     refuse_changed(estimator)
     compare_provenance(estimator, provenance_of(estimator, batch, labelled))
+
+
+def _note_provenance(estimator, view):
+    """Compare how problems were made with earlier calibration problems, and note it."""
+    provenance = provenance_of(estimator, view.passed, labelled=True)
+    provenance["judged_by"] = kinds_of(view.judges)
+    compare_provenance(estimator, provenance, new=True)

@@ -1,6 +1,7 @@
-"""A score that ranks backwards, for example a risk that is passed as a confidence.
+"""Scores or edges that are passed backwards.
 
-The guarantee holds, but next to nothing is kept.
+If a risk is passed as a confidence, the guarantee holds, but almost nothing is kept. If edges
+lead from a child to its parent, claims are kept without the claims that they depend on.
 """
 
 from __future__ import annotations
@@ -9,12 +10,22 @@ import numpy as np
 from scipy.stats import rankdata
 
 from .._checks import warn
-from ..exceptions import ParameterWarning
+from ..exceptions import GuaranteeWarning, ParameterWarning
 
 # So many claims tell the direction of a score as well as a million would.
 _LOOKED_AT = 20_000
 _FEWEST = 20  # claims of either kind, without which nothing is said
 _LEAST = 0.3  # share of pairs in the right order, below which a score is more than bad
+
+
+def warn_of_reversed_edges(batch):
+    """Warn if every edge leads from a later claim to an earlier one."""
+    if len(batch.edges) >= 10 and (np.diff(batch.edges) < 0).all():
+        warn(
+            "every edge leads from a later claim to an earlier one. In an edge (parent, child) "
+            "the child depends on the parent. Are these edges reversed?",
+            GuaranteeWarning,
+        )
 
 
 def warn_of_direction(confidence, labels):

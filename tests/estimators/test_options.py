@@ -4,13 +4,13 @@ import inspect
 
 import numpy as np
 import pytest
+from levels import with_alpha
 
 import skdcf
 from skdcf import HardCF
 from skdcf.apps.labelling import ReviewOrder, next_to_label, review_curve
 from skdcf.apps.reporting import write_report
 from skdcf.datasets import make_reasoning_graphs, make_word_problems
-from skdcf.estimators import with_alpha
 from skdcf.evaluation import compare_filters
 from skdcf.guarantees import NoFalseClaim
 from skdcf.inspection import permutation_importance, single_feature_ablation

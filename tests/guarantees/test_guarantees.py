@@ -6,6 +6,7 @@ from math import comb, inf
 
 import numpy as np
 import pytest
+from levels import thresholds, with_alpha
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
@@ -13,7 +14,7 @@ from sklearn.pipeline import make_pipeline
 import skdcf
 from skdcf import CoherentConformalFilter, GraphBatch, HardCF, ReasoningGraph
 from skdcf.datasets import make_reasoning_graphs
-from skdcf.estimators import flat_masks, thresholds, with_alpha
+from skdcf.estimators import flat_masks
 from skdcf.evaluation import CalibratedSearch, compare_filters, fit_levels
 from skdcf.exceptions import CalibrationWarning
 from skdcf.features import GraphFeatures

@@ -4,6 +4,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from levels import thresholds
 
 from benchmarks.guarantees.shown import simulate
 from skdcf import GraphBatch, HardCF, ReasoningGraph, load
@@ -14,7 +15,7 @@ from skdcf.datasets import (
     read_jsonl,
     write_jsonl,
 )
-from skdcf.estimators import calibration_scores, seen, thresholds
+from skdcf.estimators import calibration_scores, seen
 from skdcf.exceptions import CalibrationWarning
 from skdcf.guarantees import ExpectedFalse, NoFalseClaim
 from skdcf.monitoring import CoverageMonitor, release_claims

@@ -10,6 +10,7 @@ from functools import partial
 import numpy as np
 import pytest
 from joblib import Parallel, delayed, parallel_config
+from levels import thresholds, with_alpha
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
@@ -18,7 +19,7 @@ from sklearn.tree import DecisionTreeClassifier
 from skdcf import GraphBatch, HardCF, ReasoningGraph
 from skdcf.apps.reporting import write_report
 from skdcf.datasets import make_reasoning_graphs
-from skdcf.estimators import fit_levels, flat_masks, thresholds, with_alpha
+from skdcf.estimators import fit_levels, flat_masks
 from skdcf.evaluation import CalibratedSearch
 from skdcf.exceptions import CalibrationWarning, LabelWarning
 from skdcf.graphs import as_batch
@@ -510,13 +511,14 @@ def test_other_sessions_take_functions_for_what_they_are(data, kind, tmp_path):
     file = tmp_path / "filter.pickle"
     file.write_bytes(pickle.dumps((cf, graphs, thresholds(cf, graphs))))
     code = (
-        "import pickle, sys, numpy as np; sys.path.insert(0, sys.argv[2]);"
-        "from skdcf.estimators import thresholds;"
+        "import pickle, sys, numpy as np; sys.path[:0] = sys.argv[2:];"
+        "from levels import thresholds;"
         "cf, X, t = pickle.load(open(sys.argv[1], 'rb'));"
         "np.testing.assert_allclose(thresholds(cf, X), t)"
     )
     here = os.path.dirname(__file__)
-    run = [sys.executable, "-W", "ignore", "-c", code, str(file), here]
+    shared = os.path.dirname(here)
+    run = [sys.executable, "-W", "ignore", "-c", code, str(file), here, shared]
     subprocess.run(run, check=True)
 
 

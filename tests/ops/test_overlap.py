@@ -2,11 +2,12 @@
 
 import numpy as np
 import pytest
+from levels import thresholds
 from scipy.optimize import linprog
 
 from skdcf import HardCF
 from skdcf.datasets import make_reasoning_graphs
-from skdcf.estimators import flat_masks, thresholds
+from skdcf.estimators import flat_masks
 from skdcf.exceptions import CalibrationWarning
 from skdcf.guarantees import NoFalseClaim
 from skdcf.ops.conformal import conformal_threshold

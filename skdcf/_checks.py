@@ -1,6 +1,6 @@
-"""Checks that many places need, in one wording.
+"""Checks of arguments that many modules share.
 
-All of these raise ValueError with the name of what is wrong, the value and the bound.
+They raise ValueError with the name of the argument, its value and the bound.
 """
 
 import re
@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-# Where a warning never points: frames of these packages lie between it and the caller.
+# Warnings skip the frames of these packages, and point to the caller's code.
 _BETWEEN = ("skdcf", "sklearn", "joblib", "contextlib")
 
 
@@ -33,7 +33,7 @@ def import_extra(module: str, extra: str) -> Any:
 
 
 def missing_package(package: str, extra: str) -> str:
-    """Return the sentence that says how to install a package that only an extra brings."""
+    """Return the sentence that says how to install an optional package."""
     pip = f"{sys.executable or 'python'} -m pip"
     return (
         f"{package} is not installed. In the clone of skdcf, run: "
@@ -42,13 +42,13 @@ def missing_package(package: str, extra: str) -> str:
 
 
 def check_choice(name, value, choices):
-    """ValueError unless ``value`` is one of ``choices``."""
+    """Raise ValueError unless ``value`` is one of ``choices``."""
     if not any(value is c or (type(value) is type(c) and value == c) for c in choices):
         raise ValueError(f"{name} is {value!r}, but must be one of {list(choices)}")
 
 
 def check_number(name, value, low, *, above=True):
-    """ValueError unless ``value`` is a finite number above (or at least) ``low``."""
+    """Raise ValueError unless ``value`` is a finite number above (or at least) ``low``."""
     good = isinstance(value, Real) and not isinstance(value, bool) and value < np.inf
     if not (good and (value > low if above else value >= low)):
         raise ValueError(
@@ -58,7 +58,7 @@ def check_number(name, value, low, *, above=True):
 
 
 def check_count(name, value, low):
-    """ValueError unless ``value`` is a whole number of at least ``low``."""
+    """Raise ValueError unless ``value`` is an integer of at least ``low``."""
     is_whole = isinstance(value, Integral) and not isinstance(value, bool)
     if not is_whole or value < low:
         raise ValueError(
@@ -67,7 +67,7 @@ def check_count(name, value, low):
 
 
 def check_list(name, value, *, sized=True):
-    """Return ``value``, or raise ValueError unless it is a list or something like it."""
+    """Return ``value``, or raise ValueError unless it is list-like."""
     try:
         iter(value)
         if sized:
@@ -85,24 +85,24 @@ def check_alpha(alpha):
     """Return ``alpha`` as a float, or raise ValueError unless it is in (0, 1)."""
     if not isinstance(alpha, Real) or not 0 < float(alpha) < 1:
         raise ValueError(
-            f"alpha is {alpha!r}, but it is the share of problems that may keep a "
-            "false claim: a number between 0 and 1, both excluded"
+            f"alpha is {alpha!r}, but must be a number between 0 and 1, both excluded: the "
+            "share of problems that may keep a false claim"
         )
     return float(alpha)
 
 
 def check_alphas(alphas, check=check_alpha):
-    """Several alphas as an array of shape (n_alphas,), each of them once."""
+    """Return alphas as an array of shape (n_alphas,), or raise ValueError for repeated ones."""
     alphas = [check(alpha) for alpha in np.atleast_1d(alphas).tolist()]
     if not alphas:
-        raise ValueError("alphas is empty: at least one level is needed")
+        raise ValueError("alphas is empty, but must have at least one level")
     if len(set(alphas)) < len(alphas):
         raise ValueError(f"alphas has repeated values: {alphas}")
     return np.array(alphas)
 
 
 def check_groups(groups, n):
-    """The number of each problem's group, shape (n,), or None where there are none."""
+    """Return the number of each problem's group, shape (n,), or None without groups."""
     if groups is None:
         return None
     groups = np.asarray(groups)
@@ -112,21 +112,21 @@ def check_groups(groups, n):
     if missing:
         raise ValueError(
             f"problem {missing[0]} has no group (it is {groups[missing[0]]!r}): give it "
-            "one of its own"
+            "its own group"
         )
     try:
         return np.unique(groups, return_inverse=True)[1]
     except TypeError:
         raise ValueError(
-            "groups holds values that cannot be compared with each other, such as "
-            "texts and numbers: use one kind"
+            "groups holds values that cannot be compared with each other, such as strings "
+            "and numbers: use one type"
         ) from None
 
 
 def check_weights(sample_weight, n):
-    """Weights of n problems, shape (n,); ones for None.
+    """Return the weights of n problems, shape (n,); ones for None.
 
-    They have to be finite and at least 0, and one of them has to be positive.
+    They must be finite and at least 0, and at least one must be positive.
     """
     from sklearn.utils import column_or_1d
 
@@ -143,14 +143,14 @@ def check_weights(sample_weight, n):
         raise ValueError("sample_weight contains NaN or infinity")
     if (weights < 0).any() or not weights.any():
         raise ValueError(
-            f"sample_weight has a least value of {weights.min():g} and a sum of "
-            f"{weights.sum():g}: weights must be at least 0, and not all of them 0"
+            f"sample_weight has the minimum {weights.min():g} and the sum "
+            f"{weights.sum():g}, but weights must be at least 0, and not all 0"
         )
     return weights
 
 
 def is_missing(value):
-    """Whether a value stands for nothing: None, NaN, or the NA and NaT of pandas."""
+    """Tell whether a value is missing: None, NaN, or the NA and NaT of pandas."""
     if value is None or type(value).__name__ == "NAType":  # pandas is not imported
         return True
     differs = value != value
@@ -158,15 +158,15 @@ def is_missing(value):
 
 
 def is_number(value):
-    """Whether an object is a real number or a boolean; texts of digits are not."""
+    """Tell whether an object is a real number or a boolean, not a string of digits."""
     is_real = isinstance(value, Number) and not isinstance(value, complex)
     return is_real or isinstance(value, (np.number, np.bool_))
 
 
 def other_row(rows):
-    """Return the first of the rows of a list that numpy must not read as numbers, or None.
+    """Return the first row of a list that numpy must not convert to numbers, or None.
 
-    It would read the nodes of a networkx graph, for example.
+    For example, numpy would convert the nodes of a networkx graph.
     """
     for row in rows if isinstance(rows, (list, tuple)) else ():
         is_row = isinstance(row, (Number, Sequence)) or hasattr(row, "__array__")
@@ -176,7 +176,7 @@ def other_row(rows):
 
 
 def refuse_iterator(name, value):
-    """ValueError if a value can be read only once."""
+    """Raise ValueError if a value can be read only once."""
     if isinstance(value, Iterator):
         raise ValueError(
             f"{name} is a {type(value).__name__}, which can be read only once: pass "
@@ -185,10 +185,10 @@ def refuse_iterator(name, value):
 
 
 def printable(text, also=""):
-    """Text of the user's as it may stand in a message: on one line, nothing hidden.
+    """Make a user's text safe for messages: on one line, without hidden characters.
 
-    Line breaks would break tables, and terminals obey control characters. Those in
-    ``also`` may stay.
+    Line breaks would break tables, and terminals interpret control characters. Characters in
+    ``also`` are kept.
     """
     characters = (
         c if c.isprintable() or c in also else ascii(c)[1:-1] for c in str(text)
@@ -197,12 +197,12 @@ def printable(text, also=""):
 
 
 def without_places(text):
-    """A ``repr`` without places in memory, which another session or a copy changes."""
+    """Remove memory addresses from a ``repr``, since they differ between sessions and copies."""
     return re.sub(r" at 0x[0-9a-fA-F]+", "", text)
 
 
 def is_loopback(host):
-    """Whether a host, a name or an address, is this machine itself."""
+    """Tell whether a host name or address is this machine."""
     try:
         return host == "localhost" or ip_address(host or "").is_loopback
     except ValueError:
@@ -210,7 +210,7 @@ def is_loopback(host):
 
 
 def warn(message, category):
-    """Warn at the line of the caller's own code, however deep in ours it was noticed."""
+    """Issue a warning that points to the caller's code outside this package."""
     frame: FrameType | None = sys._getframe(1)
     depth = 2
     while frame and frame.f_globals.get("__name__", "").partition(".")[0] in _BETWEEN:
@@ -220,7 +220,7 @@ def warn(message, category):
 
 
 def versions():
-    """The versions that tell whether another one made a file or a pickle."""
+    """Return the versions that are stored in files and pickles."""
     import sklearn
 
     from ._version import __version__
@@ -229,7 +229,7 @@ def versions():
 
 
 def warn_of_versions(name, there):
-    """Warn where another skdcf or scikit-learn made a file or a pickle."""
+    """Warn if another version of skdcf or scikit-learn made a file or a pickle."""
     from sklearn.exceptions import InconsistentVersionWarning as Kind
 
     if there != (versions_now := versions()):
@@ -241,7 +241,7 @@ def warn_of_versions(name, there):
 
 
 def reduced(filter):
-    """Take a filter apart for a pickle, with the versions that made it."""
+    """Return the state of a filter for a pickle, with the current versions."""
     return _made_anew, (type(filter), versions()), filter.__getstate__()
 
 

@@ -1,7 +1,7 @@
-"""Tables as text and in HTML, and all that pages are made of.
+"""Tables as text and as HTML, and the parts of HTML pages.
 
-Reports print as tables, in a terminal and in a notebook. Every text that comes from
-outside is escaped here, and nowhere else.
+Reports print as tables, in a terminal and in a notebook. Text from outside the package is
+escaped here, and nowhere else.
 """
 
 from __future__ import annotations
@@ -90,23 +90,23 @@ font:15px/1.5 system-ui,-apple-system,"Segoe UI",sans-serif}}
 
 
 def escape(text):
-    """Any text as harmless HTML, without markup, attributes or hidden characters."""
+    """Return text as harmless HTML, without markup, attributes or hidden characters."""
     return escape_markup(printable(text, "\n\t"), quote=True)
 
 
 def card(body, title=None):
-    """HTML in a frame with the style that it needs; ``title`` is text."""
+    """Return HTML in a frame, with its style; ``title`` is text."""
     head = "" if title is None else f'<p class="title">{escape(title)}</p>'
     return f'<div class="skdcf {IGNORE}"><style>{STYLE}</style>{head}{body}</div>'
 
 
 def folded(title, inside):
-    """HTML behind a line of text that opens it."""
+    """Return HTML that is folded behind a line of text."""
     return f"<details><summary>{escape(title)}</summary>{inside}</details>"
 
 
 def table(header, rows, caption=None):
-    """A table of texts, the first column to the left and all others to the right."""
+    """Return a table of texts, with the first column left-aligned and the others right-aligned."""
     caption_html = "" if caption is None else f"<caption>{escape(caption)}</caption>"
     names = "".join(f'<th scope="col">{escape(name)}</th>' for name in header)
     lines = "".join(
@@ -118,7 +118,7 @@ def table(header, rows, caption=None):
 
 
 def page(body, title):
-    """A whole document in one string that asks nothing of any server.
+    """Return a complete HTML document that loads nothing from any server.
 
     Parameters
     ----------
@@ -130,20 +130,19 @@ def page(body, title):
 
 
 class Table:
-    """Columns of values that print as a table.
+    """Base class of reports, which print as tables.
 
-    A report names its attributes that are columns, in ``_fields``, or defines `_values`,
-    a dict of columns of equal length. In ``_columns`` it has for each heading the format
-    of the cells, such as ``"{low:.3f} - {high:.3f}"``, or a function of a row. A column of
-    which nothing is known (it has NaN in each row) is left out. What has no format after
-    a colon is text, and stands to the left.
+    A report lists the attributes that are columns in ``_fields``, or defines `_values`, a dict
+    of columns of equal length. ``_columns`` maps each heading to the format of its cells, such
+    as ``"{low:.3f} - {high:.3f}"``, or to a function of a row. Columns with NaN in every row are
+    left out. Cells without a format after a colon are text, and left-aligned.
     """
 
     _fields: tuple[str, ...] = ()
     _columns: dict[str, Any] = {}
 
     def _values(self) -> dict[str, Any]:
-        """The fields; one of shape (n_rows, 2) is an interval, and becomes two columns."""
+        """Return the fields; a field of shape (n_rows, 2) is an interval with two columns."""
         out = {}
         for name in self._fields:
             values = np.asarray(getattr(self, name))
@@ -154,12 +153,12 @@ class Table:
         return out
 
     def rows(self) -> list[dict[str, Any]]:
-        """One dict per line of the table, in plain values.
+        """Return one dict of plain values per row of the table.
 
         Returns
         -------
         list of dict
-            The lines, all with the same keys.
+            The rows, all with the same keys.
         """
         columns = self._values()
         lines = zip(*(np.asarray(v).tolist() for v in columns.values()), strict=True)
@@ -171,7 +170,7 @@ class Table:
         Returns
         -------
         pandas.DataFrame
-            One row per line of the table.
+            The rows of the table.
         """
         return import_extra("pandas", "frame").DataFrame(self.rows())
 
@@ -179,7 +178,7 @@ class Table:
         return ""
 
     def _tables(self):
-        """Each table as (what it is about, formats by heading, rows)."""
+        """Yield each table as (title, formats keyed by heading, rows)."""
         return [(self._heading(), self._columns, self.rows())]
 
     def __str__(self) -> str:
@@ -193,10 +192,10 @@ class Table:
 
 
 class LevelTable(Table):
-    """A table with a row for each level and filter, level by level.
+    """A table with one row for each level and filter, ordered by level.
 
-    A report has ``names`` of filters and ``alpha``, the levels. What is shown, its fields
-    or what `_levels` gives, is broadcast to shape (n_filters, n_alphas).
+    A report has ``names``, the filters, and ``alpha``, the levels. Its fields, or the values of
+    `_levels`, are broadcast to shape (n_filters, n_alphas).
     """
 
     names: tuple[Any, ...]
@@ -213,7 +212,7 @@ class LevelTable(Table):
 
 
 def html_table(heading, columns, rows):
-    """One table in HTML, without a frame."""
+    """Return one table as HTML, without a frame."""
     cells = _cells(columns, rows)
     return table(cells, zip(*cells.values(), strict=True), heading or None)
 

@@ -1,9 +1,9 @@
 """Dependency graphs for claims that come without one.
 
-Each function takes the texts of one problem's claims, in order, and its question, and
-gives pairs (parent, child), as `ReasoningGraph` wants them. A guessed graph does not
-touch the guarantee, which holds for any graph; it decides what "coherent" means, and
-how many claims fall with a false one.
+Each function takes the texts of one problem's claims, in order, and its question. It returns
+pairs (parent, child) for `ReasoningGraph`. The guarantee holds for any graph, also for a
+guessed one. The graph decides what "coherent" means, and how many claims are dropped together
+with a false one.
 """
 
 import re
@@ -14,36 +14,36 @@ __all__ = ["chain_edges", "cited_edges", "no_edges", "number_flow_edges"]
 
 Edges: TypeAlias = list[tuple[int, int]]
 
-# The number of a step in front of a claim says where it stands, not what it uses.
+# The step number in front of a claim is its position, not a value that it uses.
 _STEP_LABEL = re.compile(r"(?:\*\*\s*)?step\s+\d+\s*[:.)]", re.IGNORECASE)
-# The number that a claim bears, as "#5." or "Step 5:", and what it says it follows from,
-# as "(by #2 #5)" or "(from step 2 and step 5)".
+# The number of a claim, as "#5." or "Step 5:", and the claims that it cites, as "(by #2 #5)"
+# or "(from step 2 and step 5)".
 _BEARS = re.compile(r"\W*(?:#|step\s+)(\d+)", re.IGNORECASE)
 _CITES = re.compile(r"\((?:by|from|using)\b([^()]*)\)", re.IGNORECASE)
 _CITED = re.compile(r"(?:#|\bsteps?\s+)(\d+)", re.IGNORECASE)
-# Marks between the characters of a number or symbol that mean nothing: LaTeX
-# brackets and spaces, and the braces in 1{,}200.
+# Marks inside a number or symbol that have no meaning: LaTeX brackets and spaces, and the
+# braces in 1{,}200.
 _DECORATION = re.compile(r"\\left|\\right|\*\*|\\?\$|\\[()\[\]!,;]|\{(?=,)|(?<=,)\}")
 # 1,200.50 is one number, but "1,2" and "2, 3" are two.
 _NUMERAL = re.compile(r"[0-9]{1,3}(?:,[0-9]{3})+(?:\.[0-9]+)?|[0-9]*\.?[0-9]+")
-# One letter on its own, perhaps with an index: x, a_n and x_{12}, but no letter of a
-# word or of a LaTeX command, and not the s of "Ann's".
+# A single letter, perhaps with an index: x, a_n and x_{12}, but not a letter of a word or of
+# a LaTeX command, and not the s of "Ann's".
 _SYMBOL = re.compile(
     r"(?<![A-Za-z\\'\u2019])[A-Za-z](?![A-Za-z'\u2019])(?:_\{?\w{1,3}\}?)?"
 )
-# They stand in claims that have nothing to do with each other.
+# These occur in unrelated claims.
 _COMMON = {"0", "1", "a", "A", "I"}
 
 
 def no_edges(claims: Sequence[str], problem: str | None = None) -> Edges:
-    """No claim builds on another one.
+    """Return no edges, so no claim depends on another one.
 
     Parameters
     ----------
     claims : sequence of str
         Texts of the claims, in their order.
     problem : str, optional
-        The question, which is not looked at.
+        The question, which is ignored.
 
     Returns
     -------
@@ -53,7 +53,7 @@ def no_edges(claims: Sequence[str], problem: str | None = None) -> Edges:
     Raises
     ------
     ValueError
-        If ``claims`` are no texts.
+        If ``claims`` are not strings.
 
     Examples
     --------
@@ -66,16 +66,16 @@ def no_edges(claims: Sequence[str], problem: str | None = None) -> Edges:
 
 
 def chain_edges(claims: Sequence[str], problem: str | None = None) -> Edges:
-    """Each claim builds on the one before it.
+    """Return edges from each claim to the next one.
 
-    The cautious choice for step-by-step answers: a claim needs all earlier ones.
+    This is the cautious choice for step-by-step answers: a claim needs all earlier ones.
 
     Parameters
     ----------
     claims : sequence of str
         Texts of the claims, in their order.
     problem : str, optional
-        The question, which is not looked at.
+        The question, which is ignored.
 
     Returns
     -------
@@ -85,7 +85,7 @@ def chain_edges(claims: Sequence[str], problem: str | None = None) -> Edges:
     Raises
     ------
     ValueError
-        If ``claims`` are no texts.
+        If ``claims`` are not strings.
 
     Examples
     --------
@@ -98,30 +98,30 @@ def chain_edges(claims: Sequence[str], problem: str | None = None) -> Edges:
 
 
 def cited_edges(claims: Sequence[str], problem: str | None = None) -> Edges:
-    """A claim builds on the claims that it cites in brackets, as in "(by #2 #4)".
+    """Return edges to each claim from the claims that it cites, as in "(by #2 #4)".
 
-    For models that are told to name their premises. A claim bears the number that it
-    begins with, "#5" or "Step 5", and else one more than the claim before it. Numbers
-    are cited in brackets that begin with "by", "from" or "using", and mean the latest
-    earlier claim that bears them. Those that none bears, such as numbered facts of the
-    question, link nothing.
+    This is for models that are told to name their premises. The number of a claim is the one
+    that it begins with, "#5" or "Step 5", or one more than that of the previous claim.
+    Citations are numbers in brackets that begin with "by", "from" or "using". They refer to
+    the latest earlier claim with that number. Numbers without such a claim, such as numbered
+    facts of the question, are ignored.
 
     Parameters
     ----------
     claims : sequence of str
         Texts of the claims, in their order.
     problem : str, optional
-        The question, which is not looked at.
+        The question, which is ignored.
 
     Returns
     -------
     list of (parent, child), sorted by child
-        A claim that cites none has no parents.
+        A claim without citations has no parents.
 
     Raises
     ------
     ValueError
-        If ``claims`` are no texts.
+        If ``claims`` are not strings.
 
     Examples
     --------
@@ -146,11 +146,11 @@ def cited_edges(claims: Sequence[str], problem: str | None = None) -> Edges:
 
 
 def number_flow_edges(claims: Sequence[str], problem: str | None = None) -> Edges:
-    """A claim builds on the earlier claims whose numbers and symbols it uses.
+    """Return edges to each claim from earlier claims whose numbers and symbols it uses.
 
-    Numbers and one-letter symbols of the question are given, and 0 and 1 are common:
-    they link nothing. Any other one links a claim to the latest earlier claim in which
-    it occurs. A claim that uses none is taken to continue the one before it.
+    Numbers and one-letter symbols of the question, and the numbers 0 and 1, are ignored. Any
+    other one links a claim to the latest earlier claim in which it occurs. A claim without
+    any depends on the previous claim.
 
     Parameters
     ----------
@@ -167,12 +167,12 @@ def number_flow_edges(claims: Sequence[str], problem: str | None = None) -> Edge
     Raises
     ------
     ValueError
-        If ``claims`` are no texts.
+        If ``claims`` are not strings.
 
     Notes
     -----
-    Edges shared with graphs that were checked by people (PERL) or drawn by a language
-    model (coherent factuality), as precision / recall, from
+    Agreement with graphs that people checked (PERL) or a language model made (coherent
+    factuality), as precision / recall of the edges, from
     ``benchmarks/retention/edges_agreement.py``:
 
     ===================  =================  =============
@@ -183,8 +183,8 @@ def number_flow_edges(claims: Sequence[str], problem: str | None = None) -> Edge
     coherent factuality  0.74 / 0.65        0.78 / 0.62
     ===================  =================  =============
 
-    The rule was chosen among some twenty on these same graphs, so the first column is
-    a little flattered. Linear in the length of the text.
+    The rule was selected from about twenty on these same graphs, so the first column is
+    slightly optimistic. The time is linear in the length of the text.
 
     Examples
     --------
@@ -216,7 +216,7 @@ def _check_texts(claims):
 
 
 def _find_terms(text):
-    """The numbers and symbols in a text, each in one form of writing."""
+    """Find the numbers and symbols in a text, in normalized form."""
     text = text.lstrip()
     label = _STEP_LABEL.match(text)
     text = _DECORATION.sub("", text[label.end() :] if label else text)
@@ -226,7 +226,7 @@ def _find_terms(text):
 
 
 def _shorten(numeral):
-    """The shortest form of a numeral, so that 1,200.50 and 1200.5 are the same."""
+    """Return the shortest form of a numeral, so 1,200.50 and 1200.5 are equal."""
     numeral = numeral.replace(",", "")
     if "." in numeral:
         numeral = numeral.rstrip("0").rstrip(".")

@@ -1,4 +1,4 @@
-"""Looking into filters: why a claim was dropped, what features do, how faithful training is."""
+"""Inspection of filters: reasons for dropped claims, importances, and relaxation error."""
 
 from ._explain import (
     Contributions,

@@ -146,7 +146,7 @@ class Explanation(Table):
         Returns
         -------
         Contributions
-            Values are as they count: a linear model that was trained here clips them.
+            The values as they are used: a linear model of this package clips them.
 
         Raises
         ------
@@ -187,9 +187,9 @@ class Explanation(Table):
         return "\n".join([self._heading(), *self.reasons.values()])
 
     def body_html(self) -> str:
-        """The answer with its dropped claims struck out, and all numbers, without a frame.
+        """Return the answer with dropped claims struck out, and all numbers, without a frame.
 
-        Tables of long answers are cut, and say how much they leave out.
+        Tables of long answers are truncated, and say how many claims they leave out.
 
         Returns
         -------
@@ -216,7 +216,7 @@ class Explanation(Table):
 
 
 def compare(risk, threshold):
-    """The end of a sentence on a risk that is not below a threshold."""
+    """Return the end of a sentence about a risk that is not below a threshold."""
     if isinf(risk):
         return "risk is infinite, as it is where a verdict is missing"
     risk += 0.0  # no minus before a zero
@@ -239,9 +239,9 @@ def explain(
     *,
     alpha: float | None = None,
 ) -> Any:
-    """Say for each claim why it was kept or dropped.
+    """Explain why each claim was kept or dropped.
 
-    The problems are scored once, and what is said of them is what `predict` does.
+    The problems are scored once, and the explanation agrees with `predict`.
 
     Parameters
     ----------
@@ -250,15 +250,14 @@ def explain(
     X : ReasoningGraph, or problems as in the filter's `predict`
         One answer, or several.
     y : labels of X, optional
-        As in the filter's `fit`; of a single graph, its labels. They change nothing but
-        what is shown.
+        As in the filter's `fit`; for a single graph, its labels. They are only displayed.
     alpha : float in (0, 1), optional
-        None is the filter's own.
+        The level. None means the filter's alpha.
 
     Returns
     -------
     Explanation, or list of Explanation
-        One for a ReasoningGraph, else one per problem. ``reasons`` has a sentence for
+        One for a ReasoningGraph, otherwise one per problem. ``reasons`` has a sentence for
         each dropped claim.
 
     Examples
@@ -311,10 +310,10 @@ def explain(
 
 
 def _deciding_row(path_risk, batch):
-    """Row of the claim or ancestor whose own risk is the path risk of each claim.
+    """Find the row of the claim or ancestor whose risk is the path risk of each claim.
 
-    Of those that share the path risk of the claim, it is the one that stands before the
-    others: no claim that it builds on has a path risk as large.
+    If several share this risk, it is the first one: none of its own ancestors has a path risk
+    as large.
     """
     order = np.lexsort((-batch.rank, path_risk))
     place = np.empty_like(order)
@@ -331,9 +330,9 @@ class Contributions(Table):
     feature_names : sequence of str
         The features.
     values, weights : array-like of shape (n_features,)
-        Their values, and what each unit counts.
+        Their values and weights.
     offset : float, default=0.0
-        What is added whatever the features are.
+        The intercept.
 
     References
     ----------
@@ -393,7 +392,7 @@ class Contributions(Table):
     }
 
     def _tables(self):
-        """The table without features that add nothing, and with the sum at its end."""
+        """Return the table, without features that add nothing and with the sum at the end."""
         ends = [("offset", self.offset)] if self.offset else []
         rows = [row for row in self.rows() if row["contribution"]] + [
             {"feature": name, "value": np.nan, "weight": np.nan, "contribution": share}
@@ -411,11 +410,12 @@ class ImportanceReport(Table):
     feature_names : tuple of str
         The features.
     importances : ndarray of shape (n_repeats, n_features)
-        One row per repetition; of Shapley values one per claim and model, their size.
+        One row per repetition. For Shapley values, one row per claim and model, with their
+        absolute values.
     what : str
-        What an importance is, in words.
+        Description of an importance.
     values : ndarray of shape (n_repeats, n_features) or None
-        The Shapley values themselves, with their signs; None where there are none.
+        The signed Shapley values, if there are any.
     """
 
     feature_names: tuple[Any, ...]
@@ -464,21 +464,21 @@ def shap_values(
     *,
     background: Problems | None = None,
 ) -> ImportanceReport:
-    """Shapley values of each claim's confidence, and the ranking of the features by them.
+    """Compute Shapley values of each claim's confidence, and the importance of the features.
 
-    Exact, without sampling: of a linear score they are weight times the distance of the
-    value from the mean over the background; of xgboost's trees, its own contributions to
-    the log odds. Other scorers are refused: see `permutation_importance`.
+    They are exact, without sampling. For a linear score they are the weight times the
+    difference of the value from the mean over the background. For xgboost's trees they are
+    its contributions to the log odds. For other scorers use `permutation_importance`.
 
     Parameters
     ----------
     filter : fitted filter, or sequence of fitted filters
-        Values of several filters, which see the same columns, are pooled.
+        Values of several filters with the same columns are pooled.
     X : problems, as in the filter's `predict`
-        The claims that are looked at.
+        The claims to explain.
     background : problems, optional
-        Values are compared with these; None is X. Trees compare with what they were
-        trained on, and look at no background.
+        The reference for the values. None means X. Trees use their training data as
+        reference, and ignore the background.
 
     Returns
     -------
@@ -529,7 +529,7 @@ def shap_values(
 
 
 def _shapley(scorer, batch, background):
-    """What each feature adds to each confidence, shape (n_claims, n_features)."""
+    """Compute the contribution of each feature to each confidence, (n_claims, n_features)."""
     if isinstance(scorer, ClassifierScorer):
         contributions = scorer.tree_contributions(batch)
         if contributions is not None:
@@ -537,15 +537,15 @@ def _shapley(scorer, batch, background):
     form = scorer.linear_form(batch)
     if form is None:
         raise ValueError(
-            f"{scorer!r} is not linear, and no exact Shapley values are known for it: "
-            "skdcf.inspection.permutation_importance works with every scorer"
+            f"{scorer!r} is not linear, so its Shapley values cannot be computed exactly. Use "
+            "skdcf.inspection.permutation_importance, which works with every scorer"
         )
     mean = form.values(background.features).mean(axis=0)
     return form.weights * (form.values(batch.features) - mean)
 
 
 def _names_of(batch):
-    """Names of the features, or x0, x1, ... where they have none."""
+    """Return the names of the features, or x0, x1, ... if they have none."""
     return batch.feature_names or tuple(f"x{j}" for j in range(batch.n_features))
 
 
@@ -558,12 +558,12 @@ def permutation_importance(
     n_repeats: int = 5,
     random_state: int | np.random.RandomState | None = None,
 ) -> ImportanceReport:
-    """Retention that is lost when a feature is shuffled among the claims.
+    """Compute the loss of retention when a feature is shuffled among the claims.
 
-    The threshold is found anew each time, from all other problems of X
-    (`skdcf.metrics.leave_one_out`), so that the guarantee is the same with and without
-    the feature: what is lost is retention alone. A scorer that reads the graph itself,
-    such as "stack", keeps what it knows from there.
+    The threshold is computed again each time, from all other problems of X
+    (`skdcf.metrics.leave_one_out`), so the guarantee is the same with and without the
+    feature, and only retention changes. A scorer that reads the graph itself, such as
+    "stack", keeps this information.
 
     Parameters
     ----------
@@ -574,16 +574,16 @@ def permutation_importance(
     y : sequence of 1-D arrays, one per problem
         Their labels.
     alpha : float in (0, 1), optional
-        The level; None is the filter's own.
+        The level. None means the filter's alpha.
     n_repeats : int, default=5
-        Shuffles of each feature.
+        Number of shuffles of each feature.
     random_state : int, RandomState or None, default=None
-        Seeds the shuffles.
+        Determines the shuffles.
 
     Returns
     -------
     ImportanceReport
-        Importances in true claims kept per problem; negative where shuffling helped.
+        Importances in true claims kept per problem; negative if shuffling increased it.
 
     Examples
     --------

@@ -1,6 +1,6 @@
-"""Pictures of filters and problems, as Display classes like scikit-learn's.
+"""Display classes for filters and problems, as in scikit-learn.
 
-Lines differ in colour, marker and dash, so that they can be told apart in grey.
+Lines differ in colour, marker and dash, so they can be distinguished in grey.
 """
 
 from ._displays import (

@@ -1,6 +1,6 @@
-"""Reports as pictures: promised against observed coverage, claims kept, and scores.
+"""Displays of reports: coverage, kept claims, and scores.
 
-All displays are made alike, and their lines differ in grey, too.
+All displays have the same methods, and their lines can be distinguished in grey.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ..graphs import Labels
 from ..inspection import SeparationReport, permutation_importance, surrogate_agreement
 from ..metrics import FilterReport, evaluate_filter
 
-# Okabe and Ito (2008), without the yellow that white paper swallows.
+# Palette of Okabe and Ito (2008), without the yellow, which is hard to see on white.
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#000000")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 DASHES = ("-", (0, (5, 1.5)), (0, (1, 1)), (0, (5, 1, 1, 1)))
@@ -42,10 +42,10 @@ GRID = 400
 
 @settings
 class Display:
-    """A report as a picture; a subclass says how to draw it.
+    """Base class of the displays of a report.
 
-    A subclass defines ``_draw(axes)``, which gets an array of ``_panels`` axes, and
-    ``_size``, the inches of a new figure; both may depend on the report.
+    A subclass defines ``_draw(axes)``, which takes an array of ``_panels`` axes, and ``_size``,
+    the size of a new figure in inches. Both may depend on the report.
     """
 
     report: Any
@@ -60,31 +60,31 @@ class Display:
 
     @classmethod
     def from_report(cls, report: Any, *, ax: Any = None, **settings: Any) -> Self:
-        """Draw a report that is at hand.
+        """Draw a given report.
 
         Parameters
         ----------
         report : object
-            The report, as the class takes it.
+            A report of the type that the class draws.
         ax : matplotlib Axes, or a sequence of one per panel, optional
-            Where to draw; None is a new figure.
+            The axes to draw on. None makes a new figure.
         **settings
             Further parameters of the class.
 
         Returns
         -------
         Display
-            An object of this class, drawn.
+            The display, drawn.
         """
         return cls(report, **settings).plot(ax=ax)
 
     def plot(self, *, ax: Any = None) -> Self:
-        """Draw.
+        """Draw the report.
 
         Parameters
         ----------
         ax : matplotlib Axes, or a sequence of one per panel, optional
-            Where to draw; None is a new figure.
+            The axes to draw on. None makes a new figure.
 
         Returns
         -------
@@ -98,7 +98,7 @@ class Display:
             _, ax = plt.subplots(1, n, figsize=self._size, layout="constrained")
         axes = np.asarray(ax, dtype=object).ravel()
         if len(axes) != n:
-            raise ValueError(f"{len(axes)} axes were given, but {n} are drawn on")
+            raise ValueError(f"ax has {len(axes)} axes, but {n} are needed")
         self._draw(axes)
         self.axes_ = axes
         self.ax_ = axes[0]
@@ -110,12 +110,12 @@ class Display:
 
 
 def by_name(one):
-    """A dict by name as it is, and anything else as one without a name."""
+    """Return a dict unchanged, and any other object as a dict with an empty name."""
     return one if isinstance(one, dict) else {"": one}
 
 
 def line_style(i):
-    """Colour, marker and dash of line i."""
+    """Return colour, marker and dash of line i."""
     return {
         "color": COLOURS[i % len(COLOURS)],
         "marker": MARKERS[i % len(MARKERS)],
@@ -124,7 +124,7 @@ def line_style(i):
 
 
 class DisplayOfReports(Display):
-    """A display that can make the reports that it draws."""
+    """Base class of displays that can compute their reports."""
 
     @classmethod
     def from_estimator(
@@ -137,12 +137,12 @@ class DisplayOfReports(Display):
         ax: Any = None,
         **settings: Any,
     ) -> Self:
-        """Evaluate fitted filters on test problems, and draw what comes out.
+        """Evaluate fitted filters on test problems, and draw the reports.
 
         Parameters
         ----------
         estimator : fitted filter, or dict of str to fitted filter
-            The filters, by the name that the legend shows.
+            The filters, keyed by the name for the legend.
         X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
             Test problems.
         y : sequence of 1-D arrays, one per problem
@@ -150,14 +150,14 @@ class DisplayOfReports(Display):
         alphas : sequence of float in (0, 1)
             The levels.
         ax : matplotlib Axes, or a sequence of one per panel, optional
-            Where to draw; None is a new figure.
+            The axes to draw on. None makes a new figure.
         **settings
             Further parameters of the class.
 
         Returns
         -------
         Display
-            An object of this class, drawn.
+            The display, drawn.
         """
         alphas = np.atleast_1d(np.asarray(alphas)).tolist()
         filters = by_name(estimator).items()
@@ -177,25 +177,25 @@ class DisplayOfReports(Display):
         ax: Any = None,
         **settings: Any,
     ) -> Self:
-        """Draw what masks keep, whatever made them.
+        """Evaluate given masks, and draw the report.
 
         Parameters
         ----------
         y : sequence of 1-D arrays, one per problem
             Labels: 1 true, 0 false, -1 unknown.
         kept : dict of float to sequence of boolean masks
-            The masks by alpha, as `predict` returns them.
+            The masks, keyed by alpha, as `predict` returns them.
         groups : array-like of shape (n_problems,), optional
             The question that each problem answers.
         ax : matplotlib Axes, or a sequence of one per panel, optional
-            Where to draw; None is a new figure.
+            The axes to draw on. None makes a new figure.
         **settings
             Further parameters of the class.
 
         Returns
         -------
         Display
-            An object of this class, drawn.
+            The display, drawn.
         """
         report = FilterReport.from_predictions(y, kept, groups=groups)
         return cls.from_report(report, ax=ax, **settings)
@@ -203,17 +203,17 @@ class DisplayOfReports(Display):
 
 @settings
 class ReportDisplay(DisplayOfReports):
-    """Coverage, true and false claims kept against alpha, one line per filter.
+    """Plot coverage and kept claims against alpha, with one line per filter.
 
     Parameters
     ----------
     report : FilterReport, dict of str to FilterReport, or ComparisonReport
-        What to draw. A dict has the names that the legend shows; ``groups`` of a report
-        is such a dict, with one line per group of problems.
+        The reports to draw. The keys of a dict are the names for the legend. ``groups`` of a
+        report is such a dict, with one line per group of problems.
     panels : sequence of str
-        What to show side by side: "coverage", "retention" and "false kept", the true and
-        the false claims that are kept per problem, "shown", the share of the answers of
-        which something is kept, "false among shown", the share of these with a false claim.
+        The panels, from left to right: "coverage"; "retention" and "false kept", the true and
+        the false claims kept per problem; "shown", the share of the answers of which
+        something is kept; "false among shown", the share of these with a false claim.
 
     Attributes
     ----------
@@ -222,9 +222,9 @@ class ReportDisplay(DisplayOfReports):
     ax_ : matplotlib Axes
         The first panel.
     axes_ : ndarray of matplotlib Axes
-        One per panel. Grey boxes are where theory expects coverage in 95 of 100 cases,
-        for so many calibration and test problems. Bars are 95 % intervals of coverage,
-        and standard errors of retention.
+        One per panel. Grey boxes are theoretical 95 % bands of the coverage for this number
+        of calibration and test problems. Error bars are 95 % intervals of the coverage, and
+        standard errors of the retention.
 
     Examples
     --------
@@ -280,23 +280,23 @@ class ReportDisplay(DisplayOfReports):
 
 @settings
 class ShownDisplay(DisplayOfReports):
-    """The share of answers that are shown against the share of false texts among these.
+    """Plot the share of texts with a false claim against the share of answers shown.
 
-    It is what a reader meets, who sees only texts of which something is kept. The lower
-    right corner is the best: everything is shown, and none of it is false. A cross marks
-    the answers as they are.
+    These are the rates that matter to a reader, who sees only texts of which something is
+    kept. The lower right corner is the best: everything is shown, and nothing is false. A
+    cross marks the unfiltered answers.
 
     Parameters
     ----------
     report : FilterReport, or dict of str to FilterReport
-        What to draw. A dict has the names that the legend shows.
+        The reports to draw. The keys of a dict are the names for the legend.
 
     Attributes
     ----------
     figure_ : matplotlib Figure
         The figure.
     ax_ : matplotlib Axes
-        The axes. Bars are standard errors over questions, numbers the levels.
+        The axes. Error bars are standard errors over questions, and numbers are levels.
 
     Examples
     --------
@@ -333,28 +333,28 @@ class ShownDisplay(DisplayOfReports):
         ax.plot(1, unfiltered, "kx", ms=8, mew=2, label="as they are", clip_on=False)
         ax.set_xlabel(PANELS["shown"][1])
         ax.set_ylabel(PANELS["false among shown"][1])
-        ax.set_xlim(0, 1.05)  # so that a point at 1 is drawn whole
+        ax.set_xlim(0, 1.05)  # leaves space for a marker at 1
         _from_zero(ax)
         ax.legend(frameon=False, fontsize=8, loc="upper left")
 
 
 @settings
 class ChanceDisplay(Display):
-    """Chances that were stated of texts against the shares of them that are wrong.
+    """Plot the share of wrong texts against their predicted error probabilities.
 
-    Chances that are right lie on the diagonal; below it, they are too large.
+    Calibrated probabilities lie on the diagonal. Below it, they are too large.
 
     Parameters
     ----------
     report : ChanceReport, or dict of str to ChanceReport
-        What to draw. A dict has the names that the legend shows.
+        The reports to draw. The keys of a dict are the names for the legend.
 
     Attributes
     ----------
     figure_ : matplotlib Figure
         The figure.
     ax_ : matplotlib Axes
-        The axes. A mark stands for a part of the texts; bars are 95 % intervals.
+        The axes. Each marker is a bin of texts; error bars are 95 % intervals.
 
     Examples
     --------
@@ -379,27 +379,27 @@ class ChanceDisplay(Display):
         ax: Any = None,
         **settings: Any,
     ) -> Self:
-        """Compare what a filter states of test problems with what came out, and draw it.
+        """Compare the error probabilities of a filter with test labels, and draw the report.
 
         Parameters
         ----------
         estimator : fitted filter
-            A filter that states chances.
+            A filter that estimates error probabilities.
         X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
             Test problems.
         y : sequence of 1-D arrays, one per problem
             Their labels.
         masks : sequence of boolean masks, optional
-            What is kept; None is what `predict` keeps.
+            The claims that are kept. None means those that `predict` keeps.
         ax : matplotlib Axes, optional
-            Where to draw; None is a new figure.
+            The axes to draw on. None makes a new figure.
         **settings
             Further parameters of `skdcf.evaluation.evaluate_error_probability`.
 
         Returns
         -------
         ChanceDisplay
-            An object of this class, drawn.
+            The display, drawn.
         """
         report = evaluate_error_probability(estimator, X, y, masks, **settings)
         return cls.from_report(report, ax=ax)
@@ -408,23 +408,23 @@ class ChanceDisplay(Display):
     def from_predictions(
         cls, wrong: ArrayLike, chance: ArrayLike, *, ax: Any = None, **settings: Any
     ) -> Self:
-        """Draw chances that are at hand.
+        """Draw given error probabilities.
 
         Parameters
         ----------
         wrong : array-like of bool, shape (n_problems,)
-            Whether each text holds a false claim.
+            Whether each text contains a false claim.
         chance : array-like of shape (n_problems,)
-            What was stated; NaN where there is no text.
+            The predicted probability; NaN if there is no text.
         ax : matplotlib Axes, optional
-            Where to draw; None is a new figure.
+            The axes to draw on. None makes a new figure.
         **settings
             Further parameters of `skdcf.evaluation.ChanceReport.from_predictions`.
 
         Returns
         -------
         ChanceDisplay
-            An object of this class, drawn.
+            The display, drawn.
         """
         report = ChanceReport.from_predictions(
             np.asarray(wrong), np.asarray(chance), **settings
@@ -447,9 +447,11 @@ class ChanceDisplay(Display):
 
 
 def _lines(report):
-    """Columns of a report by name, in the order of its levels, with errors and bands."""
+    """Return the columns of a report, keyed by name, with errors and bands."""
     lines = {}
-    if isinstance(report, ComparisonReport):  # a mean over splits has fewer errors
+    if isinstance(
+        report, ComparisonReport
+    ):  # it has no intervals, only means over splits
         table = report._values()
         for name in report.names:
             own_values = {
@@ -473,10 +475,10 @@ def _lines(report):
 
 
 class Places:
-    """Where the marks of n lines stand around the levels, so that none hides another.
+    """Positions of the markers of n lines around the levels, so none hides another.
 
-    What was promised and what theory expects is drawn as wide as all of them, flat, so
-    that a mark beside its level stays inside the band that it belongs to.
+    Targets and theoretical bands are drawn flat and as wide as all markers together, so each
+    marker stays inside its band.
 
     Parameters
     ----------
@@ -493,7 +495,7 @@ class Places:
         self.half = self.gap * max(n, 2) / 2
 
     def draw_promise(self, ax):
-        """A flat line at each level."""
+        """Draw a flat line for the target of each level."""
         ax.hlines(
             1 - self.levels,
             xmin=self.levels - self.half,
@@ -505,7 +507,7 @@ class Places:
         )
 
     def draw_band(self, ax, at, band, i):
-        """A box around the marks of line i."""
+        """Draw a box around the markers of line i."""
         half = self.half / len(self.shifts)
         gap = np.full(len(at), np.nan)
         ends = np.column_stack([at - half, at + half, gap]).ravel()
@@ -514,7 +516,7 @@ class Places:
         ax.fill_between(ends, low, high, label=label, zorder=0, **CHANCE)
 
     def name(self, ax):
-        """Ticks at the levels, and nowhere else."""
+        """Set ticks at the levels only."""
         close = np.diff(self.levels).min(initial=np.inf) < 0.09 * np.ptp(self.levels)
         names = [f"{level:g}" for level in self.levels]
         ax.set_xticks(self.levels, names, rotation=90 if close else 0, minor=False)
@@ -522,14 +524,14 @@ class Places:
 
 
 def _from_zero(ax):
-    """Let the axis begin at 0, with a margin above all that is shown."""
+    """Start the axis at 0, with a margin above the largest value."""
     ax.update_datalim([(ax.dataLim.x0, 0)])
     ax.autoscale_view()
     ax.set_ylim(0, None)
 
 
 def _add_legend(ax, falls):
-    """Below lines that fall, with room made for it; else where it fits best."""
+    """Add a legend, below decreasing lines or where matplotlib finds space."""
     n = len(ax.get_legend_handles_labels()[0])
     if falls:
         low, high = ax.get_ylim()
@@ -539,7 +541,7 @@ def _add_legend(ax, falls):
 
 
 class SoftHardDisplay(Display):
-    """Soft against hard nonconformity scores, one dot per problem with an error.
+    """Plot soft against hard nonconformity scores, one dot per problem with an error.
 
     Parameters
     ----------
@@ -551,9 +553,9 @@ class SoftHardDisplay(Display):
     figure_ : matplotlib Figure
         The figure.
     ax_ : matplotlib Axes
-        What was drawn on.
+        The axes.
     axes_ : ndarray of one matplotlib Axes
-        The same.
+        An array with the same axes.
 
     Examples
     --------
@@ -578,7 +580,7 @@ class SoftHardDisplay(Display):
         relaxation: Any = None,
         ax: Any = None,
     ) -> Self:
-        """Draw how faithful a relaxation is to the procedure that it stands for.
+        """Compare a relaxation with the hard procedure, and draw the scores.
 
         Parameters
         ----------
@@ -591,14 +593,14 @@ class SoftHardDisplay(Display):
         alphas : sequence of float in (0, 1)
             The levels.
         relaxation : PathRelaxation or GridRelaxation, optional
-            None is the filter's own.
+            None means that of the filter.
         ax : matplotlib Axes, optional
-            Where to draw; None is a new figure.
+            The axes to draw on. None makes a new figure.
 
         Returns
         -------
         SoftHardDisplay
-            An object of this class, drawn.
+            The display, drawn.
         """
         report = surrogate_agreement(estimator, X, y, alphas, relaxation=relaxation)
         return cls.from_report(report, ax=ax)
@@ -620,7 +622,7 @@ class SoftHardDisplay(Display):
 
 
 class ScoreDistributionDisplay(Display):
-    """Densities of the scores of true and of false claims, one panel per filter.
+    """Plot densities of the scores of true and false claims, one panel per filter.
 
     Parameters
     ----------
@@ -651,43 +653,43 @@ class ScoreDistributionDisplay(Display):
     def from_predictions(
         cls, y: ArrayLike, scores: Mapping[str, ArrayLike], *, ax: Any = None
     ) -> Self:
-        """Draw scores of claims by their labels.
+        """Draw given scores of labelled claims.
 
         Parameters
         ----------
         y : array-like of shape (n_claims,)
             1 true, 0 false; other claims are left out.
         scores : dict of str to array-like of shape (n_claims,)
-            The scores by the name of the panel.
+            The scores, keyed by the name of the panel.
         ax : matplotlib Axes, or a sequence of one per panel, optional
-            Where to draw; None is a new figure.
+            The axes to draw on. None makes a new figure.
 
         Returns
         -------
         ScoreDistributionDisplay
-            An object of this class, drawn.
+            The display, drawn.
         """
         return cls.from_report(SeparationReport.from_scores(scores, y), ax=ax)
 
     @classmethod
     def from_estimator(cls, estimator: Any, X: Any, y: Any, *, ax: Any = None) -> Self:
-        """Draw the confidences that fitted filters give to problems.
+        """Draw the confidences of fitted filters.
 
         Parameters
         ----------
         estimator : fitted filter, or dict of str to fitted filter
-            The filters by the name of the panel.
+            The filters, keyed by the name of the panel.
         X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
             Problems that are new to the scorers.
         y : sequence of 1-D arrays, one per problem
             Their labels.
         ax : matplotlib Axes, or a sequence of one per panel, optional
-            Where to draw; None is a new figure.
+            The axes to draw on. None makes a new figure.
 
         Returns
         -------
         ScoreDistributionDisplay
-            An object of this class, drawn.
+            The display, drawn.
         """
         filters = by_name(estimator)
         labels = check(next(iter(filters.values())), X, y)[1]
@@ -736,7 +738,7 @@ def _draw_density(ax, scores, colour, dash, label):
 
 @settings
 class ImportanceDisplay(Display):
-    """Bars of mean importance, the largest on top, with deviations.
+    """Plot bars of the mean importances, the largest on top, with standard deviations.
 
     Parameters
     ----------
@@ -750,9 +752,9 @@ class ImportanceDisplay(Display):
     figure_ : matplotlib Figure
         The figure.
     ax_ : matplotlib Axes
-        What was drawn on.
+        The axes.
     axes_ : ndarray of one matplotlib Axes
-        The same.
+        An array with the same axes.
 
     Examples
     --------
@@ -782,7 +784,7 @@ class ImportanceDisplay(Display):
         ax: Any = None,
         **options: Any,
     ) -> Self:
-        """Draw the permutation importance of retention.
+        """Compute the permutation importances for retention, and draw them.
 
         Parameters
         ----------
@@ -795,14 +797,14 @@ class ImportanceDisplay(Display):
         max_features : int, default=10
             Number of features to show.
         ax : matplotlib Axes, optional
-            Where to draw; None is a new figure.
+            The axes to draw on. None makes a new figure.
         **options
             Options of `skdcf.inspection.permutation_importance`.
 
         Returns
         -------
         ImportanceDisplay
-            An object of this class, drawn.
+            The display, drawn.
         """
         report = permutation_importance(estimator, X, y, **options)
         return cls.from_report(report, max_features=max_features, ax=ax)

@@ -1,4 +1,4 @@
-"""One problem: a layered drawing, and beside it what the claims say."""
+"""Display of one problem: a layered drawing next to the texts of the claims."""
 
 from __future__ import annotations
 
@@ -14,33 +14,33 @@ from .._checks import import_extra, printable
 from .._parameters import settings
 from ..graphs import GraphBatch, ReasoningGraph, pack_labels
 
-# In points, as in the drawing itself.
+# Sizes in points, as in the drawing itself.
 WIDE = 74  # characters in a line of text
 LINE, PAD = 12.0, 7.0
 FONT = 9.0
-HINTED = 1.05  # factor, since letters on whole pixels are a little wider
+HINTED = 1.05  # factor, since hinted letters are slightly wider
 LEGEND = 34.0
-GAP = 16.0  # space between the drawing and the texts
-LEAST = 230.0  # width
+GAP = 16.0  # between the drawing and the texts
+LEAST = 230.0  # minimum width
 
 
 @settings
 class ReasoningGraphDisplay:
-    """One problem: claims from premises down, and their texts beside them.
+    """Draw one problem, with premises at the top and the texts of the claims next to it.
 
-    Kept claims are dark discs, dropped ones dashed squares; a false claim has a thick
-    outline and a cross, one that nobody judged a question mark.
+    Kept claims are dark discs, and dropped claims are dashed squares. A false claim has a
+    thick outline and a cross, and an unjudged claim a question mark.
 
     Parameters
     ----------
     graph : ReasoningGraph
         The problem.
     kept : ndarray of bool, shape (n_claims,), optional
-        The claims that are kept; None where nothing was filtered.
+        The claims that are kept. None means an unfiltered problem.
     labels : ndarray of shape (n_claims,), optional
         1 true, 0 false, -1 unknown.
     reasons : dict of int to str, optional
-        By claim, written below its text.
+        Reasons keyed by claim, written below its text.
 
     Attributes
     ----------
@@ -81,7 +81,7 @@ class ReasoningGraphDisplay:
         graph : ReasoningGraph
             The problem.
         kept : array-like of bool, shape (n_claims,), optional
-            The claims that are kept; None where nothing was filtered.
+            The claims that are kept. None means an unfiltered problem.
         labels : array-like of 0/1, shape (n_claims,), optional
             1 true, 0 false, -1 unknown.
         ax : matplotlib Axes, optional
@@ -100,7 +100,9 @@ class ReasoningGraphDisplay:
         if labels is not None:
             labels = pack_labels([labels], GraphBatch.from_graphs([graph]))
         if kept is not None and np.asarray(kept).dtype.kind != "b":
-            raise ValueError(f"kept holds {np.asarray(kept).dtype}: booleans expected")
+            raise ValueError(
+                f"kept must be a boolean array, got dtype {np.asarray(kept).dtype}"
+            )
         return cls(graph, kept=kept, labels=labels).plot(ax=ax)
 
     @classmethod

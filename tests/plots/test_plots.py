@@ -80,8 +80,8 @@ def test_kept_and_dropped_differ_in_grey():
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ({"kept": ["False"] * 3}, "kept holds <U5: booleans expected"),
-        ({"kept": [1, 0, 1]}, "kept holds int64: booleans expected"),
+        ({"kept": ["False"] * 3}, "kept .*<U5"),
+        ({"kept": [1, 0, 1]}, "kept .*int64"),
         ({"kept": [True]}, "kept has shape"),
         ({"labels": [True, None, False]}, "claim 1: the label is None"),
         ({"labels": ["maybe", "false", "true"]}, "label.*maybe"),
@@ -186,7 +186,7 @@ def test_panels_of_reports(data, reports):
     np.testing.assert_allclose(shown, 1 - expected)
     with pytest.raises(ValueError, match="panel is 'price'"):
         ReportDisplay.from_report(reports, panels=["price"])
-    with pytest.raises(ValueError, match="2 axes were given, but 3"):
+    with pytest.raises(ValueError, match="ax has 2 axes.*3"):
         ReportDisplay.from_report(reports, ax=plt.subplots(1, 2)[1])
 
 

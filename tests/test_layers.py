@@ -23,6 +23,7 @@ FLOORS = [
         "_drawing",
         "_files",
         "_html",
+        "_jobs",
         "_messages",
         "_parameters",
         "_sklearn",

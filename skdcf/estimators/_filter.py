@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from copy import copy
 from dataclasses import KW_ONLY, replace
 from difflib import get_close_matches
+from numbers import Integral
 from typing import TYPE_CHECKING, Any, Literal, Never, Self, TypeAlias
 
 import numpy as np
@@ -96,6 +97,7 @@ class ConformalFilter(Settings):
     guarantee: Guarantee | None = None
     online: bool = False
     random_state: int | RandomState | None = None
+    n_jobs: int | None = None
     verbose: int = 0
 
     _values = {
@@ -119,6 +121,7 @@ class ConformalFilter(Settings):
         "calibration_size": [None, SHARE, COUNT],
         "online": ["boolean"],
         "random_state": ["random_state"],
+        "n_jobs": [None, Integral],
         "verbose": ["verbose"],
     }
 

@@ -201,6 +201,7 @@ def task_of(estimator, split) -> FitTask:
         rng=split.rng,
         relaxation=estimator.relaxation,
         training=estimator.training,
+        n_jobs=estimator.n_jobs,
         verbose=estimator.verbose,
     )
 

@@ -62,9 +62,11 @@ class CoherentConformalFilter(ConformalFilter):
         can decide while an answer is written.
     random_state : int, RandomState or None, default=None
         Seeds splits and initial parameters; training is reproducible to the bit.
+    n_jobs : int, optional
+        Jobs at a time, as in scikit-learn: folds of "stack", and the levels of
+        `~skdcf.evaluation.fit_levels`. Decisions are the same to the bit for every value.
     verbose : int, default=0
-        Whether to print loss and retention of every iteration, or the weights that
-        "stack" trained.
+        Whether to show progress bars of folds, levels and training iterations.
 
     Attributes
     ----------
@@ -208,6 +210,8 @@ class HardCF(ConformalFilter):
         can decide while an answer is written.
     random_state : int, RandomState or None, default=None
         Seeds the split and the jitter.
+    n_jobs : int, optional
+        As in `CoherentConformalFilter`.
     verbose : int, default=0
         As in `CoherentConformalFilter`.
 
@@ -277,7 +281,6 @@ class _Preset(HardCF):
 
     relaxation: None = field(default=None, init=False)
     training: None = field(default=None, init=False)
-    verbose: int = field(default=0, init=False)
 
 
 @settings
@@ -300,6 +303,10 @@ class IndependentFactuality(_Preset):
         As in `HardCF`.
     random_state : int, RandomState or None, default=None
         Seeds the split and the jitter.
+    n_jobs : int, optional
+        As in `CoherentConformalFilter`.
+    verbose : int, default=0
+        As in `CoherentConformalFilter`.
 
     Attributes
     ----------
@@ -352,6 +359,10 @@ class SingleFeatureCF(_Preset):
         Whether decisions are made while an answer is written, as in `HardCF`.
     random_state : int, RandomState or None, default=None
         Seeds the split and the jitter.
+    n_jobs : int, optional
+        As in `CoherentConformalFilter`.
+    verbose : int, default=0
+        As in `CoherentConformalFilter`.
     beta_mix : float, default=0.0
         Weight of the median over descendants, in [0, 1]; see `~skdcf.scorers.FrequencyScorer`.
     over : {"descendants", "children"}, default="descendants"
@@ -417,6 +428,8 @@ class BoostedIndependentFactuality(CoherentConformalFilter):
         Whether decisions are made while an answer is written, as in `HardCF`.
     random_state : int, RandomState or None, default=None
         As in `CoherentConformalFilter`.
+    n_jobs : int, optional
+        As in `CoherentConformalFilter`.
     verbose : int, default=0
         As in `CoherentConformalFilter`.
 
@@ -472,6 +485,10 @@ class XGBoostCF(_Preset):
         Whether decisions are made while an answer is written, as in `HardCF`.
     random_state : int, RandomState or None, default=None
         Seeds the split and the jitter.
+    n_jobs : int, optional
+        As in `CoherentConformalFilter`.
+    verbose : int, default=0
+        As in `CoherentConformalFilter`.
     max_depth : int, default=3
         Depth of each tree.
     n_estimators : int, default=100

@@ -54,6 +54,8 @@ class CalibratedSearch(BaseEstimator):
         would hold out.
     random_state : int, RandomState or None, default=None
         Determines which questions are held out.
+    n_jobs : int, optional
+        Fits of the search at a time, as in scikit-learn. None leaves it to ``search``.
 
     Attributes
     ----------
@@ -85,6 +87,7 @@ class CalibratedSearch(BaseEstimator):
     _: KW_ONLY
     calibration_size: float | int | None = None
     random_state: int | np.random.RandomState | None = None
+    n_jobs: int | None = None
 
     def fit(
         self, X: Problems, y: Labels, groups: ArrayLike | Literal[False] | None = None
@@ -125,8 +128,11 @@ class CalibratedSearch(BaseEstimator):
             warnings.catch_warnings()
         ):  # the thresholds they refer to are replaced below
             warnings.simplefilter("ignore", CalibrationWarning)
+            search = clone(self.search)
+            if self.n_jobs is not None:
+                search.set_params(n_jobs=self.n_jobs)
             best, search = choose(
-                self.search, searched[0], searched[1], questions[rest], rest, len(batch)
+                search, searched[0], searched[1], questions[rest], rest, len(batch)
             )
             best.set_params(calibration_size=1).fit(*searched, asked[0])
         count_as_trained(best, searched[0], asked[0])

@@ -10,6 +10,7 @@ import json
 import time
 import warnings
 from collections.abc import Iterable, Mapping
+from functools import partial
 from numbers import Integral
 from os import PathLike
 from pathlib import Path
@@ -20,10 +21,10 @@ from joblib import hash as digest
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.utils import check_random_state
-from sklearn.utils.parallel import Parallel, delayed
 
 from .._checks import check_alphas, check_choice, warn
 from .._files import append_journal, open_journal
+from .._jobs import as_finished
 from .._version import __version__
 from ..estimators import accept_provenance, calibrated_masks, check, reason_in_force
 from ..exceptions import CalibrationWarning
@@ -88,7 +89,7 @@ def compare_filters(
         (`skdcf.graphs.question_groups`), and False means one question per problem. Answers to
         one question are always in the same part, and count as one problem.
     n_jobs : int, optional
-        Splits at a time.
+        Splits at a time, as in scikit-learn. The result is the same for every value.
     random_state : int, RandomState or None, default=None
         Determines the splits, and replaces every ``random_state`` of a filter that is None.
     verbose : int, default=0
@@ -165,8 +166,9 @@ def compare_filters(
         results = finished_splits(resume, key, filters)
     _warn_of_abstention(filters, questions, splits, levels)
     reason = reason_in_force()
-    tasks = (
-        delayed(run_split)(
+    jobs = {
+        number: partial(
+            run_split,
             number,
             parts=splits[number],
             seed=seeds[number],
@@ -177,12 +179,11 @@ def compare_filters(
         )
         for number in range(len(splits))
         if number not in results
+    }
+    finished = as_finished(
+        jobs, n_jobs, verbose=verbose, unit="split", n_before=len(results)
     )
-    from tqdm.auto import tqdm
-
-    finished = Parallel(n_jobs=n_jobs, return_as="generator_unordered")(tasks)
-    shown = {"unit": "split", "total": len(splits), "disable": not verbose}
-    for number, result_of_split in tqdm(finished, initial=len(results), **shown):
+    for number, result_of_split in finished:
         results[number] = result_of_split
         if resume is not None:
             append_journal(
@@ -250,7 +251,7 @@ def run_split(
     alphas: Any,
     reason: Any,
 ) -> Any:
-    """Return (number, {filter: {metric: one value per alpha, "seconds": fit time}}).
+    """Return {filter: {metric: one value per alpha, "seconds": fit time}} of a split.
 
     ``reason`` is passed on from the caller's `accept_provenance`, which other processes do not
     see.
@@ -270,7 +271,7 @@ def run_split(
             except Exception as error:
                 error.add_note(f"(filter {name!r}, split {number})")
                 raise
-    return number, results
+    return results
 
 
 def _run_filter(filter, data, alphas, seed):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY
+from functools import partial
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -20,7 +21,7 @@ from ..ops.neyman_pearson import log_price
 from ..training.gain import Gain, check_gain, worth_of
 from ..training.splitting import Standardizer
 from ._prior import PublicPrior, blend
-from ._scorer import FitTask, Folded, Scorer, folds, need_features
+from ._scorer import FitTask, Folded, Scorer, folds, need_features, run_of
 from ._tree_tables import as_table, design, join
 
 N_FOLDS = 3  # folds for the own hazards that a public prior is weighed against
@@ -223,10 +224,13 @@ class NeymanPearsonScorer(Scorer):
         members = [clone(self) for _ in folded.parts]
         rng = check_random_state(self._seed(tasks[0]))
         of_fold = [fold_of[batch.problem_of] == fold for fold in range(len(members))]
+        jobs = []
         for member, rows in zip(members, of_fold, strict=True):
-            evidence_of_others = evidence.take(~rows)
             seed = rng.randint(2**31 - 1)
-            member._learn(evidence_of_others, batch.n_features, seed, **OF_A_FOLD)
+            learn = partial(member._learn_without, rows, evidence)
+            jobs.append(partial(learn, batch.n_features, seed))
+        members = run_of(tasks[0], jobs, self, unit="fold")
+        for member, rows in zip(members, of_fold, strict=True):
             log_odds[rows] = member._log_odds(evidence.X[rows])
         if self.prior_ is not None:  # own hazards, out of fold, against public ones
             public = self.prior_.hazards(batch)
@@ -272,6 +276,10 @@ class NeymanPearsonScorer(Scorer):
         self.table_ = None
         if n_features and false.any() and not false.all():
             self.table_ = learn_hazards(at_risk.X, false, n_features, seed, **forest)
+
+    def _learn_without(self, rows, evidence, n_features, seed):
+        self._learn(evidence.take(~rows), n_features, seed, **OF_A_FOLD)
+        return self
 
     def _mixed(self, own, batch):
         if self.prior_ is None:

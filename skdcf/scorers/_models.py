@@ -258,6 +258,7 @@ class ConfTrScorer(Scorer):
             alphas=[task.alpha for task in tasks],
             groups=first.groups,
             rng=first.rng,
+            n_jobs=first.n_jobs,
             verbose=first.verbose,
             clip=self.clip,
         )

@@ -7,7 +7,7 @@ import warnings
 from abc import ABCMeta, abstractmethod
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from numbers import Integral
 from typing import Any, Literal, Self
 
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
+from .._jobs import all_finished
 from .._parameters import FITTING, UNIT, Settings, StrOptions, settings
 from ..graphs import GraphBatch
 from ..graphs.ragged import offsets_of
@@ -98,8 +99,10 @@ class FitTask:
         What to train through; None is the scorer's own choice.
     training : SoftTraining, optional
         How to train; None is the scorer's own choice.
+    n_jobs : int, optional
+        Folds and levels at a time, as in scikit-learn.
     verbose : int, default=0
-        Whether to say what happens.
+        Whether to show progress bars.
     """
 
     alpha: float = 0.1
@@ -107,10 +110,11 @@ class FitTask:
     rng: np.random.RandomState = field(default_factory=np.random.RandomState)
     relaxation: object = None
     training: object = None
+    n_jobs: int | None = None
     verbose: int = 0
 
     def on(self, rows: NDArray[np.bool_]) -> FitTask:
-        """The task for some of the problems, silent, with a copy of the randomness.
+        """The task for some of the problems, for one job, with a copy of the randomness.
 
         Parameters
         ----------
@@ -123,7 +127,9 @@ class FitTask:
             The task of these problems.
         """
         groups = None if self.groups is None else self.groups[rows]
-        return replace(self, groups=groups, rng=deepcopy(self.rng), verbose=0)
+        return replace(
+            self, groups=groups, rng=deepcopy(self.rng), n_jobs=None, verbose=0
+        )
 
 
 class Scorer(Settings, metaclass=ABCMeta):
@@ -238,8 +244,12 @@ class Scorer(Settings, metaclass=ABCMeta):
                 "all claims (1 true, 0 false, -1 unknown)"
             ) from None
         if not self.uses_alpha:
-            return [self.fit(batch, labels, tasks[0])] * len(tasks)
-        return [clone(self).fit(batch, labels, task) for task in tasks]
+            [fitted] = run_of(
+                tasks[0], [partial(self.fit, batch, labels, tasks[0])], self
+            )
+            return [fitted] * len(tasks)
+        jobs = [partial(clone(self).fit, batch, labels, task) for task in tasks]
+        return run_of(tasks[0], jobs, self, unit="level")
 
     def linear_form(self, batch: GraphBatch) -> LinearForm | None:
         """The confidence as a weighted sum of the features, where it is one.
@@ -360,16 +370,37 @@ def out_of_fold_confidence(scorer, folded, labels, tasks):
     """
     batch = folded.batch
     unseen = np.empty((len(tasks), batch.n_claims))
-    for fold, (others, own) in enumerate(folded.parts):
-        in_fold = folded.fold_of == fold
-        rows = in_fold[batch.problem_of]
-        rest = [task.on(~in_fold) for task in tasks]
-        # The other folds may teach nothing. What is kept shows it, so no warning is needed.
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            levels = clone(scorer).fit_levels(others, labels[~rows], rest)
-        unseen[:, rows] = confidence_of_each(levels, own)
+    of_fold = [folded.fold_of == fold for fold in range(len(folded.parts))]
+    jobs = [
+        partial(
+            _confidence_unseen,
+            clone(scorer),
+            parts,
+            labels[~in_fold[batch.problem_of]],
+            [task.on(~in_fold) for task in tasks],
+        )
+        for in_fold, parts in zip(of_fold, folded.parts, strict=True)
+    ]
+    results = run_of(tasks[0], jobs, scorer, unit="fold")
+    for in_fold, confidence in zip(of_fold, results, strict=True):
+        unseen[:, in_fold[batch.problem_of]] = confidence
     return unseen
+
+
+def _confidence_unseen(scorer, parts, labels, tasks):
+    """Fit on the other folds, and compute the confidences in the claims of the fold."""
+    others, own = parts
+    # The other folds may teach nothing. What is kept shows it, so no warning is needed.
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        levels = scorer.fit_levels(others, labels, tasks)
+    return confidence_of_each(levels, own)
+
+
+def run_of(task, jobs, scorer, unit="fit"):
+    """Run independent jobs of a scorer as its task says, and return their results in order."""
+    name = type(scorer).__name__
+    return all_finished(jobs, task.n_jobs, verbose=task.verbose, name=name, unit=unit)
 
 
 def confidence_of_each(scorers, batch):

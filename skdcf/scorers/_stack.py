@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass, replace
+from functools import partial
 from numbers import Integral
 from typing import Any, Self
 
@@ -27,6 +28,7 @@ from ._scorer import (
     fit_folds,
     folds,
     need_features,
+    run_of,
 )
 
 # Weights to start from, for columns in unit deviation, and the pull towards them. On ten
@@ -178,23 +180,25 @@ class StackingScorer(Scorer):
             fitted[name], unseen = _fit_base(scorer, folded, labels, seeded)
             columns.append(unseen)
 
+        jobs = []
         for i, (stack, task) in enumerate(zip(stacks, tasks, strict=True)):
             stack.scorers_ = {name: scorers[i] for name, scorers in fitted.items()}
             table = np.column_stack([column[i] for column in columns])
             deviation = table.std(axis=0)
             stack._scale = np.where(deviation > 0, deviation, 1.0)
-            task = replace(task, training=training)
-            stack.final_ = stack._fresh_final().fit(
-                stack._as_columns(batch, table), labels, task
-            )
+            verbose = task.verbose if len(tasks) == 1 else 0
+            task = replace(task, training=training, verbose=verbose)
+            train = partial(stack._fresh_final().fit, stack._as_columns(batch, table))
+            jobs.append(partial(train, labels, task))
+        finals = run_of(first, jobs, self, unit="level")
+        for stack, task, final in zip(stacks, tasks, finals, strict=True):
+            stack.final_ = final
             stack.selection_ = Selection(
                 task.alpha,
                 scorers=tuple(fitted),
-                weights=_weights(stack.final_, len(fitted)),
+                weights=_weights(final, len(fitted)),
                 n_folds=n_folds,
             )
-            if task.verbose:
-                print(stack.selection_)
         return stacks
 
     def _base(self):

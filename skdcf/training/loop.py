@@ -17,6 +17,7 @@ which has its gradient beside it.
 from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import autograd.numpy as anp
@@ -24,8 +25,10 @@ import numpy as np
 from autograd import value_and_grad
 from autograd.misc import flatten
 from numpy.typing import NDArray
+from tqdm.auto import tqdm
 
 from .._checks import check_alpha
+from .._jobs import all_finished
 from ..graphs import GraphBatch
 from ..ops.hard import below_true_claims, coherent_labels
 from ..ops.segments import with_vjp
@@ -84,7 +87,8 @@ def train(
     alphas: Any,
     groups: Any = None,
     rng: Any = None,
-    verbose: Any = 0,
+    n_jobs: int | None = None,
+    verbose: int = 0,
     clip: float = 3.0,
 ) -> Any:
     """Train a model through soft calibration and prediction, for each level.
@@ -107,8 +111,11 @@ def train(
         Problems of one group are held out for validation together.
     rng : RandomState or Generator, optional
         Initial parameters, validation problems and halves.
+    n_jobs : int, optional
+        Levels at a time, as in scikit-learn.
     verbose : int
-        Print loss and retention of every iteration if positive.
+        Whether to show a bar: of the iterations, with loss and retention, or of the levels if
+        there are several.
     clip : float
         Where standardised features are cut off.
 
@@ -141,20 +148,25 @@ def train(
     training.validate()
     relaxation.validate()
     rng = rng or np.random.RandomState()
-    run = _Run(model, relaxation, training.resolved(), rng=rng, verbose=verbose)
+    run = _Run(model, relaxation, training.resolved(), rng=rng)
     run.prepare(batch, labels, groups, clip=clip)
-    return [run.for_level(alpha) for alpha in alphas]
+    if len(alphas) == 1:
+        run.verbose = verbose
+        return [run.for_level(alphas[0])]
+    jobs = [partial(run.for_level, alpha) for alpha in alphas]
+    return all_finished(jobs, n_jobs, verbose=verbose, name="training", unit="level")
 
 
 class _Run:
     """A model with its training problems and settings, shared by all levels."""
 
-    def __init__(self, model, relaxation, training, rng, verbose):
+    verbose = 0  # the levels of several runs have a bar together
+
+    def __init__(self, model, relaxation, training, rng):
         self.model = model
         self.relaxation = relaxation
         self.rng = rng
         self.training = training
-        self.verbose = verbose
         self.optimizer = training.optimizer
         self.worth = soft_worth_of(training.gain)
         self.validation = None
@@ -212,9 +224,10 @@ class _Run:
 
     def _minimise(self, alpha, result):
         objective = value_and_grad(self._objective(alpha))
-        watch = _Watch(self, alpha, result)
         fun = self._halved(objective) if self.optimizer.halves else objective
-        x, finite = self.optimizer.minimize(fun, self.x, watch)
+        watch = _Watch(self, alpha, result)
+        with watch.bar:
+            x, finite = self.optimizer.minimize(fun, self.x, watch)
         result.params = self.unflatten(x if watch.best is None else watch.best)
         if not finite:
             result.converged = False
@@ -267,7 +280,7 @@ class _Run:
 
 
 class _Watch:
-    """Keep curves and the best epoch on validation problems, and print progress."""
+    """Keep curves and the best epoch on validation problems, and show progress."""
 
     def __init__(self, run, alpha, result):
         self.run = run
@@ -277,6 +290,12 @@ class _Watch:
         self.validation = None
         if run.validation is not None:
             self.validation = run.retention(*run.validation, alpha)
+        self.bar = tqdm(
+            desc="training",
+            unit="iteration",
+            total=getattr(run.optimizer, "max_iter", None),
+            disable=not run.verbose,
+        )
 
     def __call__(self, iteration, x, value):
         """Record an iteration, and say whether to stop."""
@@ -285,9 +304,8 @@ class _Watch:
         self.result.loss_curve.append(value)
         if self.run.verbose:
             retention = self.retention(params)
-            print(
-                f"iteration {iteration + 1}: loss {value:.4f}, retention {retention:.3f}"
-            )
+            self.bar.set_postfix(loss=f"{value:.4f}", retention=f"{retention:.3f}")
+            self.bar.update()
         if self.validation is None:
             return False
         curve.append(self.validation(params))

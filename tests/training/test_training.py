@@ -518,10 +518,9 @@ def test_wrong_arguments(change, message):
         run(**change)
 
 
-def test_progress_is_printed(capsys):
+def test_progress_is_shown(capsys):
     run(lbfgs_of(3), verbose=True)
-    lines = capsys.readouterr().out.splitlines()
-    assert len(lines) == 3
-    assert lines[0].startswith("iteration 1: loss ") and "retention" in lines[0]
+    shown = capsys.readouterr().err
+    assert "3/3" in shown and "loss=" in shown and "retention=" in shown
     run(lbfgs_of(3))
-    assert capsys.readouterr().out == ""
+    assert capsys.readouterr().err == ""

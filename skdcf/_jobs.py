@@ -1,0 +1,80 @@
+"""Independent jobs: folds, levels and splits, several at a time."""
+
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from sklearn.utils.parallel import Parallel, delayed
+from threadpoolctl import threadpool_limits
+
+from ._checks import warn
+
+
+def as_finished(
+    jobs: Mapping[Any, Callable[[], Any]],
+    n_jobs: int | None = None,
+    *,
+    verbose: int = 0,
+    name: str = "",
+    unit: str = "job",
+    n_before: int = 0,
+) -> Iterator[tuple[Any, Any]]:
+    """Run jobs, and yield ``(key, result)`` in the order in which they finish.
+
+    A job may run in another process, so it must change nothing. What it warns of, the caller
+    is warned of. All jobs use one thread of BLAS: the last bits of a product may depend on
+    the number of threads, and this number depends on ``n_jobs``.
+
+    Parameters
+    ----------
+    jobs : dict of callable without arguments
+        By any key.
+    n_jobs : int, optional
+        Jobs at a time, as in scikit-learn. A single job runs in this process.
+    verbose : int, default=0
+        Whether to show a progress bar.
+    name : str
+        What the bar is called.
+    unit : str
+        What the bar calls a job.
+    n_before : int, default=0
+        Number of jobs that were finished earlier, for the bar.
+
+    Yields
+    ------
+    tuple
+        Key and result of a job.
+    """
+    results: Iterator[tuple[Any, Any]]
+    if len(jobs) == 1:
+        results = ((key, job()) for key, job in jobs.items())
+    else:
+        results = _in_parallel(jobs, n_jobs)
+    if verbose:
+        from tqdm.auto import tqdm
+
+        bar = {"desc": name, "unit": unit, "initial": n_before}
+        results = tqdm(results, total=n_before + len(jobs), **bar)
+    yield from results
+
+
+def all_finished(
+    jobs: Sequence[Callable[[], Any]], n_jobs: int | None, **bar: Any
+) -> list[Any]:
+    """Run jobs as `as_finished` does, and return their results in the order of the jobs."""
+    results = dict(as_finished(dict(enumerate(jobs)), n_jobs, **bar))
+    return [results[i] for i in range(len(jobs))]
+
+
+def _in_parallel(jobs, n_jobs):
+    pool = Parallel(n_jobs=n_jobs, return_as="generator_unordered")
+    for key, result, caught in pool(delayed(_run)(*job) for job in jobs.items()):
+        for warning in caught:
+            warn(warning.message, warning.category)
+        yield key, result
+
+
+def _run(key, job):
+    one_thread = threadpool_limits(1, user_api="blas")
+    with warnings.catch_warnings(record=True) as caught, one_thread:
+        return key, job(), caught

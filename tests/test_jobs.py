@@ -1,0 +1,199 @@
+"""Jobs at a time change nothing but the time, and bars show how far a fit is."""
+
+import os
+import re
+import warnings
+from functools import partial
+
+import numpy as np
+import pytest
+from joblib import parallel_config
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
+from threadpoolctl import threadpool_info
+
+from skdcf import (
+    BoostedIndependentFactuality,
+    CoherentConformalFilter,
+    HardCF,
+    IndependentFactuality,
+    SingleFeatureCF,
+    XGBoostCF,
+)
+from skdcf._jobs import all_finished, as_finished
+from skdcf.datasets import make_reasoning_graphs
+from skdcf.evaluation import CalibratedSearch, compare_filters, fit_levels
+from skdcf.exceptions import CalibrationWarning
+from skdcf.guarantees import NoFalseClaim
+from skdcf.scorers import ConfTrScorer, LinearModel, Scorer, StackingScorer
+
+GRAPHS, Y = make_reasoning_graphs(120, random_state=0, return_X_y=True)
+NEW = make_reasoning_graphs(40, random_state=1, return_X_y=True)[0]
+FILTERS = {
+    "HardCF": HardCF(LogisticRegression(max_iter=2000)),
+    "IndependentFactuality": IndependentFactuality(),
+    "SingleFeatureCF": SingleFeatureCF(),
+    "XGBoostCF": XGBoostCF(n_estimators=5),
+    "CoherentConformalFilter": CoherentConformalFilter(),
+    "BoostedIndependentFactuality": BoostedIndependentFactuality(),
+}
+
+
+class Noisy(Scorer):
+    """Another alpha, another fold and another random number make it another one."""
+
+    uses_alpha = True
+
+    def fit(self, batch, labels, task=None):
+        self.weights_ = task.alpha * task.rng.normal(size=batch.n_features)
+        self.weights_[0] += labels.mean()
+        return self
+
+    def confidence(self, batch):
+        return batch.features @ self.weights_
+
+
+OWN = StackingScorer({"noisy": Noisy(), "linear": ConfTrScorer(LinearModel())})
+SEVERAL = {
+    "stack": CoherentConformalFilter(random_state=0),
+    "stack of its own": CoherentConformalFilter(OWN, random_state=0),
+    "linear": CoherentConformalFilter("linear", random_state=0),
+    "one of its own": HardCF(Noisy(), random_state=0),
+    "chosen share": CoherentConformalFilter(
+        guarantee=NoFalseClaim(show="auto"), random_state=0
+    ),
+}
+
+
+def flat(filters):
+    rows = []
+    for f in filters:
+        alphas = np.concatenate(list(f.predict_alpha(NEW)))
+        rows.append((f.threshold_, f.nonconformity_scores_.tobytes(), alphas.tobytes()))
+    return rows
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.long if name == "chosen share" else ())
+        for name in SEVERAL
+    ],
+)
+def test_decisions_are_equal_to_the_bit(name):
+    def decide(n_jobs):
+        # Levels that hold out the same number of questions share a fit.
+        filter = clone(SEVERAL[name]).set_params(n_jobs=n_jobs, calibration_size=40)
+        levels = fit_levels(filter, GRAPHS, Y, [0.2, 0.3])
+        return flat(levels.values())
+
+    alone = decide(1)
+    assert alone[0] != alone[1]
+    assert decide(2) == decide(None) == alone
+
+
+def test_threads_decide_the_same():
+    cf = CoherentConformalFilter(alpha=0.3, random_state=0).fit(GRAPHS, Y)
+    with parallel_config("threading", n_jobs=2):
+        assert flat([clone(cf).fit(GRAPHS, Y)]) == flat([cf])
+
+
+def test_a_comparison_is_equal_to_the_bit():
+    filters = {"stack": CoherentConformalFilter(), "column": HardCF(0)}
+
+    def compare(n_jobs):
+        report = compare_filters(
+            filters, GRAPHS, Y, [0.3], cv=2, n_jobs=n_jobs, random_state=0
+        )
+        return report.retention.tobytes(), report.coverage.tobytes()
+
+    assert compare(1) == compare(2) == compare(None)
+
+
+def test_a_calibrated_search_is_equal_to_the_bit():
+    search = GridSearchCV(
+        HardCF("frequency-score", alpha=0.3), {"scorer": [0, 1]}, cv=3
+    )
+
+    def choose(n_jobs):
+        best = CalibratedSearch(search, random_state=0, n_jobs=n_jobs).fit(GRAPHS, Y)
+        assert best.search_.n_jobs == n_jobs
+        scores = best.search_.cv_results_["mean_test_score"]
+        return best.best_params_, scores.tobytes(), flat([best.best_estimator_])
+
+    assert choose(1) == choose(2) == choose(None)
+    assert search.n_jobs is None
+
+
+@pytest.mark.parametrize("value", ["2", 1.5])
+def test_other_values_are_refused(value):
+    with pytest.raises(ValueError, match=f"n_jobs.*{value}"):
+        HardCF(0, n_jobs=value).fit(GRAPHS, Y)
+
+
+@pytest.mark.parametrize("name", FILTERS)
+def test_every_filter_shows_a_bar(name, capsys):
+    filter = clone(FILTERS[name]).set_params(alpha=0.3, random_state=0)
+    if name == "XGBoostCF":
+        pytest.importorskip("xgboost")
+    filter.fit(GRAPHS, Y)
+    assert capsys.readouterr() == ("", "")
+    shown = clone(filter).set_params(verbose=1).fit(GRAPHS, Y)
+    out, err = capsys.readouterr()
+    assert re.search(r"\w+: +\d+%", err)
+    assert out == ""
+    assert flat([shown]) == flat([filter])
+
+
+def test_bars_of_folds_levels_and_iterations(capsys):
+    # Levels that hold out the same number of questions share a fit.
+    cf = CoherentConformalFilter(calibration_size=40, random_state=0, verbose=1)
+    fit_levels(cf, GRAPHS, Y, [0.2, 0.3])
+    shown = capsys.readouterr().err
+    assert "3/3" in shown and "fold" in shown
+    assert "2/2" in shown and "level" in shown
+    cf.set_params(scorer="linear").fit(GRAPHS, Y)
+    shown = capsys.readouterr().err
+    assert "iteration" in shown and "retention=" in shown
+
+
+# --- the place that runs jobs
+
+
+def process_and_threads():
+    blas = [
+        pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"
+    ]
+    return os.getpid(), set(blas)
+
+
+def warns_of(text):
+    warnings.warn(text, CalibrationWarning, stacklevel=1)
+
+
+def fails():
+    raise ValueError("this job fails")
+
+
+def test_jobs_run_in_other_processes_and_come_back_in_order():
+    here = os.getpid()
+    jobs = [partial(pow, 2, i) for i in range(20)]
+    assert all_finished(jobs, 2) == [2**i for i in range(20)]
+    for n_jobs in (1, 2):
+        seen = all_finished([process_and_threads] * 4, n_jobs)
+        assert all(threads <= {1} for _, threads in seen)
+        assert all((pid == here) == (n_jobs == 1) for pid, _ in seen)
+    [(alone, _)] = all_finished([process_and_threads], 2)
+    assert alone == here
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_warnings_and_errors_of_jobs_reach_the_caller(n_jobs):
+    jobs = [partial(warns_of, text) for text in ("first", "second")]
+    with pytest.warns(CalibrationWarning) as caught:
+        all_finished(jobs, n_jobs)
+    assert sorted(str(w.message) for w in caught) == ["first", "second"]
+    assert {w.filename for w in caught} == {__file__}
+    with pytest.raises(ValueError, match="this job fails"):
+        dict(as_finished({"good": partial(pow, 2, 2), "bad": fails}, n_jobs))

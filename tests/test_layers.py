@@ -98,6 +98,7 @@ OF_THE_ROOM = {
     "test_text.py": "the size of blocks; one operation against its definition",
     "test_folds.py": "one hazard in place of four, so that it is computed by hand",
     "test_hostile_files.py": "files that somebody forges who knows the format",
+    "test_jobs.py": "processes, threads and warnings of jobs made by hand",
     "test_client.py": "pauses of a hundredth of a second",
     "test_faults.py": "pauses; sentences and log odds of replies made by hand",
     "test_limits.py": "clocks that run a hundred times as fast",

@@ -186,7 +186,7 @@ def test_panels_of_reports(data, reports):
     np.testing.assert_allclose(shown, 1 - expected)
     with pytest.raises(ValueError, match="panel is 'price'"):
         ReportDisplay.from_report(reports, panels=["price"])
-    with pytest.raises(ValueError, match="ax has 2 axes.*3"):
+    with pytest.raises(ValueError, match=r"ax has 2 axes.*3"):
         ReportDisplay.from_report(reports, ax=plt.subplots(1, 2)[1])
 
 

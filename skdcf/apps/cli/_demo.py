@@ -1,6 +1,7 @@
 """The command ``demo``: the main job on one screen."""
 
 import warnings
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -8,18 +9,15 @@ import numpy as np
 from sklearn.model_selection import GroupShuffleSplit
 
 from ... import datasets, estimators, metrics
-from ...exceptions import CalibrationWarning
+from ...exceptions import CalibrationWarning, ShareError
 from ...features import reasoning_features
+from ...guarantees import NoFalseClaim
 from ..reporting import write_report
 from ._files import show_claims
 
-ALPHAS = (0.02, 0.05, 0.1, 0.2)
-_MOST = 200  # test problems; fewer would be better used to calibrate as well
-PLAIN, LEARNT = "HardCF", "CoherentConformalFilter"
-
-
+LEARNT = "CoherentConformalFilter"
 #: The filters that are compared, from the simplest to the one that learns most.
-KINDS = ("IndependentFactuality", PLAIN, LEARNT)
+KINDS = ("IndependentFactuality", "HardCF", LEARNT)
 SOURCES = {
     "words": lambda n, seed: datasets.make_word_problems(n, random_state=seed),
     "math": lambda n, seed: datasets.make_reasoning_graphs(n, random_state=seed),
@@ -30,59 +28,66 @@ SOURCES = {
 
 
 def demo(options):
-    """Fit three filters on one half of the problems, and show the other half."""
-    # The table shows abstention.
-    warnings.simplefilter("ignore", CalibrationWarning)
+    """Fit filters on one half of the problems, and show what they keep of the other half."""
+    warnings.simplefilter("ignore", CalibrationWarning)  # the table shows it
+    alpha = options.alpha
     problems: Any = SOURCES[options.data](options.n_problems, options.seed)
     graphs = problems.graphs
     labels = problems.labels
     groups = problems.groups
-    print(f"{len(graphs)} problems ({options.data}), {graphs.n_claims} claims")
     if graphs.features is None:
         graphs = reasoning_features().fit_transform(graphs)
     cut = GroupShuffleSplit(1, test_size=0.5, random_state=options.seed)
     fit, test = next(cut.split(groups, groups=groups))
-    common = {"alpha": options.alpha, "ties": "jitter", "random_state": options.seed}
-    filters = {}
-    for kind in KINDS:
-        filter = getattr(estimators, kind)(**common)
-        y = [labels[i] for i in fit]
-        filters[kind] = filter.fit(graphs[fit], y, groups=groups[fit])
-    new = graphs[test]
-    y_new = [labels[i] for i in test]
-    alphas = sorted({*ALPHAS, options.alpha})
-    evaluate = metrics.leave_one_out if len(test) < _MOST else metrics.evaluate_filter
-    reports = {name: evaluate(f, new, y_new, alphas) for name, f in filters.items()}
-    for name, report in reports.items():
-        print(f"\n{name}\n{report}")
-    print("", *sentences(reports, options.alpha), "", sep="\n")
-    show_answer(filters[LEARNT], new, y_new)
+    known = graphs[fit], [labels[i] for i in fit]
+    new = graphs[test], [labels[i] for i in test]
+    settings = {"alpha": alpha, "ties": "jitter", "random_state": options.seed}
+    filters = {
+        kind: getattr(estimators, kind)(**settings).fit(*known, groups=groups[fit])
+        for kind in KINDS
+    }
+    print(
+        f"{len(fit)} labelled answers ({options.data}) train and calibrate three filters. "
+        f"{len(test)} other answers are new.\n"
+        f"alpha = {alpha:g}: at most {100 * alpha:g} % of the answers may keep a false claim.\n"
+    )
+    reports = {
+        name: metrics.evaluate_filter(f, *new, [alpha]) for name, f in filters.items()
+    }
+    print(*_table(reports), sep="\n")
+    with suppress(ShareError):  # few answers
+        passing = getattr(estimators, LEARNT)(
+            guarantee=NoFalseClaim(show="auto"), **settings
+        )
+        passing.fit(*known, groups=groups[fit])
+        print(f'\nWith show="auto": {passing.describe()}.')
+        report = metrics.evaluate_filter(passing, *new, [alpha])
+        print(
+            f"Found: {report.passing[0]:.0%} of the new answers pass, and "
+            f"{1 - report.coverage[0]:.1%} of these contain a false claim."
+        )
+    print()
+    show_answer(filters[LEARNT], *new)
     folder = Path(options.output)
     folder.mkdir(parents=True, exist_ok=True)
-    page = write_report(
-        folder / "report.html", filters[LEARNT], new, y_new, alphas=alphas
-    )
-    print(
-        f"\nwrote {page}, a page that shows what came out, and why claims were dropped"
-    )
+    page = write_report(folder / "report.html", filters[LEARNT], *new)
+    print(f"\nThe full report, with the reasons for dropped claims, is in {page}")
 
 
-def sentences(reports, alpha):
-    """Say what was promised and what came out."""
-    learnt = reports[LEARNT]
-    plain = reports[PLAIN]
-    j = int(np.flatnonzero(learnt.alpha == alpha)[0])
-    low, high = learnt.coverage_band[j]
+def _table(reports):
+    """Yield the lines of a table with one row per filter."""
+    first = next(iter(reports.values()))
+    columns = "true claims kept", "answers shown", "wrong answers", "wrong among shown"
+    yield f"{'filter':24}" + "".join(f"{column:>19}" for column in columns)
     yield (
-        f"Promised: in at least {1 - alpha:.0%} of the answers nothing false is kept, on "
-        f"average over calibration sets; with this many problems {low:.1%} to {high:.1%}."
+        f"{'none':24}{'all':>19}{'100 %':>19}" + 2 * f"{100 * first.unfiltered:17.1f} %"
     )
-    yield (
-        f"Came out: {learnt.coverage[j]:.1%}, with {learnt.retention[j]:.2f} true and "
-        f"{learnt.false_kept[j]:.2f} false claims kept per answer ({PLAIN}: "
-        f"{plain.retention[j]:.2f} and {plain.false_kept[j]:.2f}; errors of the true ones "
-        f"{learnt.retention_error[j]:.2f} and {plain.retention_error[j]:.2f})."
-    )
+    for name, report in reports.items():
+        kept = f"{report.retention[0]:.2f} ± {report.retention_error[0]:.2f}"
+        shares = report.shown[0], 1 - report.coverage[0], report.false_among_shown[0]
+        yield f"{name:24}{kept:>19}" + "".join(
+            f"{100 * share:17.1f} %" for share in shares
+        )
 
 
 def show_answer(filter, graphs, labels):
@@ -96,5 +101,5 @@ def show_answer(filter, graphs, labels):
         return typical, bool((mask & true).any()), -abs(8 - len(mask)), mask.sum()
 
     i = max(range(len(masks)), key=instructive)
-    print(f"One answer (kept at alpha = {filter.alpha:g}):")
+    print(f"One answer, filtered at alpha = {filter.alpha:g}:")
     show_claims(graphs[i], masks[i], labels[i])

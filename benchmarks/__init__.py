@@ -11,3 +11,4 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benchmarks" / "results"
 GUIDE = ROOT / "docs" / "guide"
+REFEREES = ROOT / "docs" / "referees"

@@ -13,7 +13,7 @@ import sys
 import time
 import warnings
 
-from benchmarks import GUIDE, ROOT
+from benchmarks import REFEREES, ROOT
 from benchmarks.cells import compute
 from benchmarks.pages import report
 from benchmarks.retention import controls, evidence, real_results, small_samples
@@ -55,7 +55,7 @@ def main(chosen):
     print_programs([name for name in names if name not in timed], chosen, chosen.jobs)
     print_programs(timed, chosen, n_jobs=1)  # one after the other
     if not chosen.only or chosen.output == RESULTS:  # the pages need all results
-        report.main(chosen.output, GUIDE if chosen.output == RESULTS else chosen.output)
+        report.main(chosen.output, REFEREES if chosen.output == RESULTS else chosen.output)
     print(f"{time.perf_counter() - start:.0f} s")
 
 

@@ -112,17 +112,17 @@ def test_pages_say_what_the_files_hold():
     from benchmarks.pages import report
 
     results = BENCHMARKS / "results"
-    guide = ROOT / "docs" / "guide"
+    referees = ROOT / "docs" / "referees"
     saved = report.read(results)
-    assert report.results_page(saved) == (guide / "results.rst").read_text("utf-8")
-    tables = (guide / "results_tables.rst").read_text("utf-8")
+    assert report.results_page(saved) == (referees / "results.rst").read_text("utf-8")
+    tables = (referees / "results_tables.rst").read_text("utf-8")
     assert report.tables_page(saved) == tables
-    page = (guide / "measurements.rst").read_text("utf-8")
+    page = (referees / "measurements.rst").read_text("utf-8")
     assert report.measurements_page(results) == page
     from benchmarks.pages import paper_page
 
     paper = json.loads((results / "paper.json").read_text("utf-8"))
-    assert paper_page.page(paper) == (guide / "paper.rst").read_text("utf-8")
+    assert paper_page.page(paper) == (referees / "paper.rst").read_text("utf-8")
     readme = (ROOT / "README.md").read_text("utf-8")
     assert report.with_tables(readme, saved) == readme
 

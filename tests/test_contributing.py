@@ -7,7 +7,7 @@ import pytest
 PAGES = (
     "CONTRIBUTING.md",
     "docs/development/index.rst",
-    "docs/development/referee.rst",
+    "docs/referees/index.rst",
 )
 
 
@@ -30,9 +30,9 @@ def test_files_exist(checkout, page):
 
 
 def test_files_of_the_referees_list_exist(checkout):
-    text = (checkout / "docs/development/referee.rst").read_text(encoding="utf-8")
+    text = (checkout / "docs/referees/index.rst").read_text(encoding="utf-8")
     files = set(re.findall(r"``([\w./*-]*[./][\w./*-]+|LICENSE)``", text))
-    pages = {f"docs/development/{p}.rst" for p in re.findall(r":doc:`([\w./]+)`", text)}
+    pages = {f"docs/referees/{p}.rst" for p in re.findall(r":doc:`([\w./]+)`", text)}
     here = {"README.md", "LICENSE", ".github/workflows", "docs/references.bib"}
     assert here <= files and len(pages) >= 10
     if not (checkout / ".git").exists():  # a source distribution has no workflows

@@ -14,7 +14,7 @@ from textwrap import fill
 import matplotlib
 import numpy as np
 
-from benchmarks import GUIDE, RESULTS
+from benchmarks import REFEREES, RESULTS
 from benchmarks.methods import AUTO, LINEAR, LOGISTIC
 from benchmarks.pages.figures import plt
 from benchmarks.pages.report import table
@@ -801,6 +801,6 @@ def main(results, pages):
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--results", type=Path, default=RESULTS)
-    parser.add_argument("--pages", type=Path, default=GUIDE)
+    parser.add_argument("--pages", type=Path, default=REFEREES)
     chosen = parser.parse_args()
     main(chosen.results, chosen.pages)

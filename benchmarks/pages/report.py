@@ -14,7 +14,7 @@ from itertools import combinations
 from math import exp, hypot, sqrt
 from pathlib import Path
 
-from benchmarks import GUIDE, RESULTS, ROOT
+from benchmarks import REFEREES, RESULTS, ROOT
 from benchmarks.methods import (
     AUTO,
     BOOSTED,
@@ -839,7 +839,7 @@ def readme_table(results):
     header, rows = compared_rows(results, pairs_of_set)
     header[0] = "true claims kept, change in %"
     alt = texts.FIGURES["forest"][0]
-    picture = f"![{alt}](docs/guide/figures/results_forest.svg)\n\n"
+    picture = f"![{alt}](docs/referees/figures/results_forest.svg)\n\n"
     return (picture if pooled(results) else "") + markdown([header, *rows])
 
 
@@ -874,7 +874,7 @@ def main(results, pages):
         print(f"wrote {pages / name}.rst")
     save_tables(saved, results)
     readme = ROOT / "README.md"
-    if pages == GUIDE:
+    if pages == REFEREES:
         text = with_tables(readme.read_text(encoding="utf-8"), saved)
         readme.write_text(text, encoding="utf-8")
 
@@ -882,6 +882,6 @@ def main(results, pages):
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--results", type=Path, default=RESULTS)
-    parser.add_argument("--pages", type=Path, default=GUIDE)
+    parser.add_argument("--pages", type=Path, default=REFEREES)
     chosen = parser.parse_args()
     main(chosen.results, chosen.pages)

@@ -5,7 +5,7 @@ import re
 from docutils import nodes
 
 #: Guide and development pages, and those at the top, but for the glossary itself.
-PAGES = re.compile(r"(guide|development)/.+|index|installation")
+PAGES = re.compile(r"(guide|referees|development)/.+|index|installation")
 #: Words that mostly mean what everybody means by them.
 PLAIN = {"child", "columns", "context", "group", "origin", "parent", "question"}
 #: What holds code, or leads somewhere else already.

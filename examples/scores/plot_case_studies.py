@@ -107,6 +107,6 @@ table(often)
 # %%
 # The promise is the same for both filters, and it is not about single claims: a claim is
 # dropped because claims with such a score were too often false in the problems that
-# calibrated. :doc:`/guide/paper` has the tables of the paper beside these.
+# calibrated. :doc:`/referees/paper` has the tables of the paper beside these.
 #
 # A filter of your own gives such tables for every claim: see `skdcf.inspection.explain`.

@@ -23,7 +23,7 @@ def unchanged(monkeypatch):
 
 def printed(checkout):
     """Calls, claims kept whole and claims kept spoiled, before and now, of each way."""
-    page = (checkout / "docs/guide/ways_to_answer.rst").read_text(encoding="utf-8")
+    page = (checkout / "docs/referees/ways_to_answer.rst").read_text(encoding="utf-8")
     rows = {}
     for row in page.split("   * - ")[2:]:
         name, _, *counts = [cell.strip() for cell in row.split("     - ")]

@@ -27,6 +27,7 @@ from .estimators import Filter, check, flat_masks, passing_answers, seen
 from .graphs import Labels, Problems, question_groups
 from .graphs.problems import as_set, read_groups
 from .graphs.ragged import flatten, offsets_of
+from .graphs.wordings import statements_of
 from .guarantees import NoFalseClaim
 from .ops.conformal import conformal_rank
 from .ops.hard import segment_sum
@@ -351,6 +352,10 @@ class FilterReport(Table):
         Report of each group, keyed by its name; empty without ``by``.
     passing : ndarray of shape (n_alphas,)
         Share of the answers that pass; 1 unless the guarantee has ``show``.
+    reworded : ndarray of shape (n_alphas,) or None
+        How many of the true claims kept per problem are shown in a vaguer wording than the
+        most specific one; None if no problem has wordings. Every claim counts once in
+        ``retention`` and ``false_kept``.
     """
 
     alpha: np.ndarray
@@ -372,6 +377,7 @@ class FilterReport(Table):
     seen: tuple[int, int] = (0, 0)
     groups: dict[Any, FilterReport] = field(default_factory=dict)
     passing: np.ndarray = field(default_factory=lambda: np.ones(1))
+    reworded: np.ndarray | None = None
 
     @classmethod
     def from_predictions(
@@ -502,8 +508,15 @@ class FilterReport(Table):
             answers += f"; {shares} pass, and coverage is that of these"
         return answers + self.warning
 
+    def _values(self):
+        reworded = {} if self.reworded is None else {"reworded": self.reworded}
+        return super()._values() | reworded
+
     def _tables(self):
-        tables = [(self._heading(), self._columns, super().rows())]
+        own_columns = self._columns
+        if self.reworded is not None:
+            own_columns = own_columns | {"of these reworded": "{reworded:.3f}"}
+        tables = [(self._heading(), own_columns, super().rows())]
         if self.groups:
             rows_of_groups = [
                 (g, group_report.n_problems, group_report.rows())
@@ -514,7 +527,7 @@ class FilterReport(Table):
                 for i in range(len(self.alpha))
                 for group, n, rows in rows_of_groups
             ]
-            columns = {"group": "{group}", "problems": "{n_problems:d}"} | self._columns
+            columns = {"group": "{group}", "problems": "{n_problems:d}"} | own_columns
             for unlike in ("target", "theory band", "threshold"):
                 del columns[unlike]
             tables.append(("", columns, rows))
@@ -530,6 +543,7 @@ def report_of(
     threshold=None,
     n_calibration=0,
     passing=None,
+    batch=None,
 ):
     """Count what is kept, and report on all problems and on each group.
 
@@ -554,15 +568,26 @@ def report_of(
     passing : ndarray of bool, shape (n_problems,) or (n_alphas, n_problems), optional
         Whether a problem passes, so the guarantee covers it; by default all do. The loss of
         the others is 0.
+    batch : GraphBatch, optional
+        The problems, if they may have wordings.
     """
     alphas, kept, labels, offsets, questions = counted
+    of_claims = labels, offsets
     true = labels == 1
     unknown = [None] * len(alphas)
     n = len(offsets) - 1
 
     # For each problem: the loss, true and false claims kept, whether anything is kept, and
     # whether a false claim is kept.
+    # With wordings each claim counts once, as it is worded in the text.
     def count(mask):
+        reworded = np.zeros(n)
+        labels, offsets = of_claims
+        if batch is not None and batch.wordings is not None:
+            said = statements_of(batch, labels, mask)
+            labels, mask, offsets = said.labels, said.kept, said.offsets
+            reworded = segment_sum(said.reworded & (labels == 1), offsets)
+        true = labels == 1
         n_true = segment_sum(mask & true, offsets)
         n_false = segment_sum(mask & ~true, offsets)
         shown = n_true + n_false > 0
@@ -572,10 +597,11 @@ def report_of(
             n_false,
             shown,
             n_false > 0,
+            reworded,
         ]
 
     counts = np.array([count(mask) for mask in kept.reshape(-1, len(true))], float)
-    counts = counts.reshape(-1, len(alphas), 5, n).mean(axis=0).swapaxes(0, 1)
+    counts = counts.reshape(-1, len(alphas), 6, n).mean(axis=0).swapaxes(0, 1)
     any_false = (segment_sum(~true, offsets) > 0).astype(float)
     threshold = np.full(len(alphas), np.nan) if threshold is None else threshold
     seen = np.zeros((2, n), bool) if seen is None else seen
@@ -584,7 +610,7 @@ def report_of(
 
     def report(rows, laws, groups):
         each = _per_question(counts[..., rows], questions[rows])
-        loss, retention, false_kept, shown, false_shown = each.mean(axis=-1)
+        loss, retention, false_kept, shown, false_shown, vaguer = each.mean(axis=-1)
         m = each.shape[-1]
         passes = _per_question(passing[:, rows], questions[rows])
         share = passes.mean(axis=1)
@@ -621,8 +647,10 @@ def report_of(
             threshold=threshold,
             n_calibration=n_calibration,
             passing=share,
+            reworded=vaguer if has_wordings else None,
         )
 
+    has_wordings = batch is not None and batch.wordings is not None
     groups = {name: report(rows, unknown, {}) for name, rows in (groups or {}).items()}
     return report(np.arange(n), unknown if laws is None else laws, groups)
 
@@ -733,6 +761,7 @@ def evaluate_filter(
         threshold=np.array([calibration.threshold(a) for a in alphas]),
         n_calibration=filter.n_calibration_,
         passing=None if guarantee.show == 1 else passing_answers(filter, batch),
+        batch=batch,
     )
 
 
@@ -844,6 +873,7 @@ def leave_one_out(
         laws=None if claims.groups else [fewer.coverage_law(a) for a in levels],
         threshold=np.array([calibration.threshold(a) for a in levels]),
         n_calibration=len(chosen) - 1,
+        batch=batch,
     )
     if guarantee.show == 1:
         return report

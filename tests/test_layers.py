@@ -158,6 +158,10 @@ TAKEN = {
         "FLAGGED KINDS NEVER_KEPT SOURCES UNSURE iterate_sources never_kept read_sources "
         "unsure_claims"
     ),
+    "graphs.wordings": (
+        "claims_as_worded count_once shares_of_claims statements_of table_of_wordings "
+        "true_shares"
+    ),
     "guarantees": "Overlapping PathRisks PerGroup choose_share refuse_dependence",
     "guards": "at_calibrate at_fit at_scores at_use",
     "guards.copies": "refuse_copies with_texts",

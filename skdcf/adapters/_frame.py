@@ -21,6 +21,7 @@ from ..datasets.records import build_dataset, plain, spread
 from ..edges import no_edges
 from ..exceptions import ParameterWarning
 from ..graphs import GraphBatch, ReasoningGraph, as_batch, pack_labels
+from ..graphs.wordings import claims_as_worded
 from ._argilla import is_argilla, read_argilla
 
 #: Annotations of a rule for edges, of labels, and of ways to fill missing scores.
@@ -51,7 +52,7 @@ def may_be_feature(name):
 
 
 # Names of the columns that are looked for unless the caller names others.
-_NAMES = "text question alternatives context group metadata parents label"
+_NAMES = "wording text question alternatives context group metadata parents label"
 _RESERVED = ["problem", "claim", *_NAMES.split()]
 _OF_PROBLEMS = ["question", "alternatives", "context", "group", "metadata"]
 #: Text in the cells of parents where nobody knows them.
@@ -78,7 +79,8 @@ def to_frame(
     Returns
     -------
     data frame
-        Columns ``problem`` (its id, or its number), ``claim`` (position), ``label`` where
+        Columns ``problem`` (its id, or its number), ``claim`` (position), ``wording`` (position
+        among the wordings of the claim, which have a row each) and ``label`` where
         given, one column per feature, and where they are known ``text``, ``question``,
         ``alternatives`` and ``context`` (lists in JSON), ``group``, ``metadata`` (an object
         in JSON) and ``parents`` (positions as in "0 2", and "?" where only others' edges
@@ -115,6 +117,8 @@ def to_frame(
     columns["text"] = batch.claims
     if batch.edges_known.any():
         columns["parents"] = _parents_as_text(batch)
+    if batch.counts is not None:
+        columns |= _positions_of_wordings(batch)
     if labels is not None:
         columns["label"] = pack_labels(labels, batch).astype(np.int64)
     columns = {name: columns.get(name) for name in _RESERVED} | _feature_columns(batch)
@@ -161,7 +165,7 @@ def from_frame(
     claim : str or None
         Column with the position of the claim in its problem, 0 to n - 1; without such
         a column the order of the rows counts.
-    text, question, alternatives, context, group, metadata, parents, label : str or None
+    wording, text, question, alternatives, context, group, metadata, parents, label : str or None
         Columns that are used where they are there. What belongs to the whole problem is
         read from its first row: ``alternatives`` holds the texts of other answers and
         ``context`` the passages that the answer has to be supported by, each as a list or
@@ -169,6 +173,8 @@ def from_frame(
         one question; ``metadata`` is a dict, also in JSON. ``parents`` holds positions, as
         in "0 2" or [0, 2], or nothing where there are none, or "?" where they are not
         known; ``label`` is 1 (true), 0 (false) or -1 or nothing (nobody judged the claim).
+        ``wording`` is the position of a wording among those of its claim, which then have a row
+        each: 0 is the most specific one, and ``parents`` are positions of claims.
         Elsewhere nothing (None, NaN, NA, null) means that it is not known.
 
     Returns
@@ -215,7 +221,8 @@ def from_frame(
         columns, verdicts = read_argilla(frame, columns)
     _check_named(frame, columns)
     features = _feature_names(frame, features, columns)
-    rows_of = _rows_of_problems(frame, columns["problem"], columns["claim"])
+    named = [columns[key] for key in ("problem", "claim", "wording")]
+    rows_of = _rows_of_problems(frame, *named)
     cells = {
         key: _values(frame[name])
         for key, name in columns.items()
@@ -238,6 +245,16 @@ def from_frame(
 def _record(cells, rows):
     """Give what the cells of one problem hold in the form of a line."""
     record = {key: cells[key][0] for key in _OF_PROBLEMS if key in cells}
+    starts = list(range(len(rows)))  # the first row of each claim
+    if "wording" in cells:
+        starts = [k for k, place in enumerate(cells["wording"]) if int(place) == 0]
+        texts = cells.get("text")
+        if texts is None or any(text is None for text in texts):
+            raise ValueError(
+                f"row {rows[0]}: its problem has wordings, which need a text in every row"
+            )
+        bounds = pairwise([*starts, len(rows)])
+        record["wordings"] = [list(texts[a:b]) for a, b in bounds]
     record["problem"] = record.pop("question", None)
     for key in ("alternatives", "context", "metadata"):
         record[key] = _read_json(record.get(key))
@@ -249,14 +266,16 @@ def _record(cells, rows):
     if isinstance(record.get("group"), float):
         record["group"] = _whole(record["group"], "the group", rows[0])
     if any(text is not None for text in cells.get("text", ())):
-        record["claims"] = list(cells["text"])
+        record["claims"] = list(cells["text"][starts])
     if "label" in cells:
         record["labels"] = cells["label"]
     parents = cells.get("parents", [_UNKNOWN])
     if not any(isinstance(entry, str) and entry == _UNKNOWN for entry in parents):
         record["parents"] = [
             [_whole(value, "a parent", row) for value in _listed(entry)]
-            for row, entry in zip(rows, parents, strict=True)
+            for row, entry in zip(
+                np.array(rows)[starts], np.array(parents, object)[starts], strict=True
+            )
         ]
     return record
 
@@ -386,6 +405,18 @@ def _of_problems(batch):
     return columns | {"problem": _problem_names(batch), "group": groups}
 
 
+def _positions_of_wordings(batch):
+    """Columns in which each wording of a claim has the position and parents of the claim."""
+    plain, _ = claims_as_worded(batch, 0)
+    counts = batch.counts
+    claims = np.arange(plain.n_claims) - plain.offsets[plain.problem_of]
+    columns = {"claim": np.repeat(claims, counts)}
+    columns["wording"] = np.concatenate([np.arange(n) for n in counts.tolist()])
+    if batch.edges_known.any():
+        columns["parents"] = np.repeat(_parents_as_text(plain), counts)
+    return columns
+
+
 def _parents_as_text(batch):
     parents = batch.edges[:, 0] - batch.offsets[batch.problem_of[batch.edges[:, 1]]]
     bounds = np.searchsorted(batch.edges[:, 1], np.arange(batch.n_claims + 1))
@@ -428,8 +459,8 @@ def _values(series):
     return np.fromiter(values, dtype=object, count=len(series))
 
 
-def _rows_of_problems(frame, problem, claim):
-    """The rows of each problem, by its name and in the order of its claims."""
+def _rows_of_problems(frame, problem, claim, wording):
+    """The rows of each problem, by its name and in the order of its claims and wordings."""
     names = _values(frame[problem])
     rows_of = defaultdict(list)
     if nameless := [row for row, name in enumerate(names) if name is None]:
@@ -443,7 +474,9 @@ def _rows_of_problems(frame, problem, claim):
             rows_of[name].append(row)
     except TypeError as error:
         raise ValueError(f"{problem!r} holds what cannot be a name: {error}") from error
-    if claim in frame.columns:
+    if wording in frame.columns:
+        _sort_wordings(frame, rows_of, claim, wording)
+    elif claim in frame.columns:
         cells = enumerate(_values(frame[claim]))
         position = [_whole(value, claim, row) for row, value in cells]
         for name, rows in rows_of.items():
@@ -455,6 +488,29 @@ def _rows_of_problems(frame, problem, claim):
                         f"{position[row]} stands where {due} should"
                     )
     return rows_of
+
+
+def _sort_wordings(frame, rows_of, claim, wording):
+    """Sort the rows of each problem by claim and wording, in place, or raise ValueError."""
+    place = [_whole(v, wording, row) for row, v in enumerate(_values(frame[wording]))]
+    position: list[int] | None = None
+    if claim in frame.columns:
+        cells = enumerate(_values(frame[claim]))
+        position = [_whole(value, claim, row) for row, value in cells]
+    for name, rows in rows_of.items():
+        if position is not None:
+            rows.sort(key=lambda row: (position[row], place[row]))
+        before = (-1, 0)  # claim and wording of the row before
+        for row in rows:
+            begins = place[row] == 0
+            due = (before[0] + 1, 0) if begins else (before[0], before[1] + 1)
+            found = (due[0] if position is None else position[row], place[row])
+            if found != due or due[0] < 0:
+                raise ValueError(
+                    f"problem {name!r}, row {row}: {wording!r} is {place[row]}, but the wordings "
+                    "of a claim are 0 (the most specific one), 1, ..., and its claims 0, 1, ..."
+                )
+            before = due
 
 
 def _read_json(entry):

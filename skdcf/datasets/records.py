@@ -382,7 +382,7 @@ def _check_keys(record, own_keys, own, warned):
 
 def _check_content(record, own_keys):
     """ValueError where there are no claims, and no key whose name may be a slip for them."""
-    if not ({"claims", "features"} & {*record, *map(_near, own_keys)}):
+    if not ({"claims", "features", "wordings"} & {*record, *map(_near, own_keys)}):
         advice = Advice(
             "name_claims",
             'give one or both. Keys of other names are renamed by rename={"steps": "claims"}',

@@ -14,6 +14,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from .. import guards
+from ..graphs.wordings import count_once
 from ..guarantees import NoFalseClaim
 from ..guards.copies import with_texts
 from ..guards.judges import labels_of_people
@@ -59,7 +60,6 @@ def score(estimator, view):
     CalibrationPart
     """
     guarantee = estimator._resolved()
-    offsets = view.passed.offsets
     view.confidence = estimator._confidence(view)
     risk = estimator._risk(view.confidence, view.passed, steady=True)
     # A guarantee of the user's own may look at problems without an error too.
@@ -67,7 +67,7 @@ def score(estimator, view):
         path = path_risk_of_errors(risk, view.labels, view.scored)
     else:
         path = path_risk(risk, view.scored)
-    jumps = guarantee.jumps(path, view.labels, offsets)
+    jumps = jumps_of(guarantee, path, view.labels, view.passed)
     named = with_names(view, guarantee)
     claims = guarantee.path_risks(path, named)
     precision = guards.at_scores(estimator, view, named, claims)
@@ -83,6 +83,14 @@ def score(estimator, view):
         has_texts=with_texts(view.passed),
         **_extremes(risk, view, precision),
     )
+
+
+def jumps_of(guarantee, path_risk, labels, batch):
+    """Where the loss of each problem grows, with one statement for each claim."""
+    labels = count_once(labels, batch)
+    if batch.vaguest is None:
+        return guarantee.jumps(path_risk, labels, batch.offsets)
+    return guarantee.jumps(path_risk, labels, batch.offsets, batch.vaguest)
 
 
 def _extremes(risk, view, precision):

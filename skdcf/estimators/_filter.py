@@ -28,6 +28,7 @@ from ..features.columns import apply_columns, carry_columns
 from ..graphs import GraphBatch, answer_text
 from ..graphs.labels import Labels
 from ..graphs.problems import Groups, Problems
+from ..graphs.wordings import statements_of
 from ..guarantees import Guarantee, NoFalseClaim
 from ..guards.judges import name_errors
 from ..guards.levels import level_of, warn_of_level
@@ -564,7 +565,7 @@ class ConformalFilter(Settings):
         *,
         output: Literal["graphs", "text"] = "graphs",
     ) -> list[Any]:
-        """The problems with their kept claims only.
+        """The problems with their kept claims only, each in its most specific kept wording.
 
         Parameters
         ----------
@@ -589,7 +590,7 @@ class ConformalFilter(Settings):
         margin, view = self._decision(X, alpha)
         warn_of_several_answers(view.passed)
         masks = view.passed.split(margin > 0)
-        kept = (g.subgraph(mask) for g, mask in zip(view.passed, masks, strict=True))
+        kept = (g.shown(mask) for g, mask in zip(view.passed, masks, strict=True))
         return [OUTPUTS[output](graph) for graph in kept]
 
     def score(
@@ -626,7 +627,8 @@ class ConformalFilter(Settings):
         margin, view = self._decision(X, alpha, y)
         labels = view.labels
         batch = view.passed
-        kept = segment_sum((labels == 1) & (margin > 0), batch.offsets)
+        said = statements_of(batch, labels, margin > 0)
+        kept = segment_sum((said.labels == 1) & said.kept, said.offsets)
         return float(np.average(kept, weights=check_weights(sample_weight, len(kept))))
 
     def _decision(self, X, alpha, y=None):

@@ -12,6 +12,7 @@ from copy import deepcopy
 import numpy as np
 
 from ..exceptions import ShareError
+from ..graphs.wordings import count_once
 from ..guarantees import choose_share
 from ..guards.levels import level_in_force
 from ..ops.conformal import problems_needed
@@ -80,7 +81,7 @@ def set_share(estimator, split, task) -> None:
     choice = choose_share(
         estimator.guarantee,
         path_risk(risk, train.scored),
-        train.labels,
+        count_once(train.labels, train.passed),
         train.passed.offsets,
         level=level_in_force(estimator),
         n_calibration=None if estimator.calibration_size == 1 else split.n_calibration,

@@ -24,6 +24,7 @@ from ..graphs.hashes import Hashes
 from ..graphs.labels import read_column
 from ..graphs.problems import hashes_of, pack_graphs
 from ..graphs.ragged import ranges
+from ..graphs.wordings import claims_as_worded
 from ..guards.judges import judges_of
 from ..guards.presence import without_unknown_edges
 
@@ -171,9 +172,11 @@ def _pack_table(estimator, X, reset):
 def _ruled(batch, rule):
     """The problems with the edges that a rule gives them."""
     edges = []
-    for i in np.flatnonzero(batch.sizes > 1).tolist():
-        start, stop = batch.offsets[i : i + 2].tolist()
-        texts = None if batch.claims is None else batch.claims[start:stop].tolist()
+    # A rule sees each claim in its most specific wording.
+    plain = batch if batch.wordings is None else claims_as_worded(batch, 0)[0]
+    for i in np.flatnonzero(plain.sizes > 1).tolist():
+        start, stop = plain.offsets[i : i + 2].tolist()
+        texts = None if plain.claims is None else plain.claims[start:stop].tolist()
         if texts is None or texts[0] is None:
             raise ValueError(
                 f"{batch.name_of(i)} has no texts, in which edges={rule!r} could find "

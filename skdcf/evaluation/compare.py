@@ -312,6 +312,7 @@ def _evaluate(cf, data, alphas, seed):
         cf.calibration_.guarantee,
         (np.array(alphas), kept, labels, batch.offsets, questions),
         passing=passing,
+        batch=batch,
     )
     pairs = zip(report.rows(), n_calibration, strict=True)
     return [row | {"n_calibration": n} for row, n in pairs]

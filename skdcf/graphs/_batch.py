@@ -7,6 +7,7 @@ There are two entry points, ``from_graphs`` and ``from_arrays``; ``batch[i]`` is
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from numbers import Integral
 from typing import Any, overload
 
@@ -17,11 +18,12 @@ from .._drawing import batch_html
 from . import _inputs
 from ._derived import Names, Structure
 from ._graph import ReasoningGraph
-from .ragged import offsets_of, ranges, read_only
+from .ragged import offsets_of, ranges, read_only, reduce_segments
+from .wordings import claim_of_row, expand_edges
 
 # There is one of these per problem, and a graph calls it likewise but for the plural.
 _ROWS = {"problems": "problem", "alternatives": "alternatives", "context": "context"}
-_ROWS |= {"ids": "id", "metadata": "metadata"}
+_ROWS |= {"ids": "id", "metadata": "metadata", "wordings": "wordings"}
 
 
 class GraphBatch(Structure, Sequence[ReasoningGraph]):
@@ -48,6 +50,8 @@ class GraphBatch(Structure, Sequence[ReasoningGraph]):
     alternatives, context, metadata : object ndarray or None
         Per problem a tuple of other answers' texts, a tuple of the texts that the answer
         has to be supported by, and a dict; or None.
+    wordings : object ndarray or None
+        Per problem a tuple with the wordings of each claim, or None. Each wording is a row.
     feature_names : tuple of str or None
 
     Examples
@@ -69,6 +73,7 @@ class GraphBatch(Structure, Sequence[ReasoningGraph]):
     edges_known: NDArray[np.bool_]
     ids: NDArray[np.object_] | None
     metadata: NDArray[np.object_] | None
+    wordings: NDArray[np.object_] | None
     feature_names: tuple[str, ...] | None
 
     #: Columns that a filter has computed of these problems, by what has made them.
@@ -173,6 +178,7 @@ class GraphBatch(Structure, Sequence[ReasoningGraph]):
             context=_inputs.check_fields("context", context, names),
             metadata=_inputs.check_fields("metadata", metadata, names),
             ids=names.ids,
+            wordings=None,
             feature_names=_inputs.check_names(feature_names, features, table),
             **_edge_fields(edges, edges_known, names),
         )
@@ -231,7 +237,8 @@ class GraphBatch(Structure, Sequence[ReasoningGraph]):
         Parameters
         ----------
         edges : array-like of int, shape (n_edges, 2)
-            As in `from_arrays`.
+            As in `from_arrays`; of problems with wordings, positions of claims in a batch
+            that has one row for each claim.
 
         Returns
         -------
@@ -243,6 +250,9 @@ class GraphBatch(Structure, Sequence[ReasoningGraph]):
         ValueError
             As in `from_arrays`.
         """
+        if self.counts is not None:
+            pairs = np.reshape(np.asarray(edges, dtype=np.int64), (-1, 2))
+            edges = expand_edges(pairs, self.counts)
         # Results worked out from the edges stay behind: only declared fields go on.
         declared = Structure.__annotations__ | GraphBatch.__annotations__
         fields = {name: self.__dict__[name] for name in declared}
@@ -268,7 +278,7 @@ class GraphBatch(Structure, Sequence[ReasoningGraph]):
         return self._trusted(**self.__dict__ | {"metadata": fields, "tables": None})
 
     def without_edges(self, *, known: bool = True) -> GraphBatch:
-        """The same problems, in which no claim builds on another.
+        """The same problems, in which no claim builds on another, except on vaguer wordings.
 
         Parameters
         ----------
@@ -285,6 +295,40 @@ class GraphBatch(Structure, Sequence[ReasoningGraph]):
             return bare
         unknown = read_only(np.zeros(len(self), dtype=bool))
         return self._trusted(**bare.__dict__ | {"edges_known": unknown, "tables": None})
+
+    @cached_property
+    def counts(self) -> NDArray[np.int64] | None:
+        """Number of wordings of each claim, or None if no problem has wordings."""
+        if self.wordings is None:
+            return None
+        counts: list[int] = []
+        for rows, size in zip(self.wordings, self.sizes.tolist(), strict=True):
+            counts += [1] * size if rows is None else map(len, rows)
+        return np.array(counts, dtype=np.int64)
+
+    @property
+    def edges_between(self) -> NDArray[np.int64]:
+        """Edges that do not join wordings of one claim, as row numbers."""
+        if self.counts is None:
+            return self.edges
+        claim = claim_of_row(self.counts)[self.edges]
+        return self.edges[claim[:, 0] != claim[:, 1]]
+
+    @property
+    def has_several(self) -> NDArray[np.bool_]:
+        """Whether each problem has more than one claim, whatever the number of wordings."""
+        if self.vaguest is None:
+            return self.sizes > 1
+        return reduce_segments(np.add, self.vaguest.astype(int), self.offsets, 0) > 1
+
+    @cached_property
+    def vaguest(self) -> NDArray[np.bool_] | None:
+        """Whether each row is the vaguest wording of its claim, or None without wordings."""
+        if self.counts is None:
+            return None
+        vaguest = np.zeros(self.n_claims, dtype=bool)
+        vaguest[np.cumsum(self.counts) - 1] = True
+        return vaguest
 
     def __repr__(self) -> str:
         out = f"n_graphs={len(self)}, n_claims={self.n_claims}"

@@ -7,7 +7,7 @@ adjacency matrices and networkx.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import compress
+from itertools import chain, compress
 from numbers import Integral
 from typing import Any, Literal, NoReturn
 
@@ -17,11 +17,12 @@ from numpy.typing import ArrayLike, NDArray
 from .._checks import check_choice, check_list, printable
 from .._drawing import graph_html
 from . import _inputs
-from ._derived import OneName, find_ancestors
+from ._derived import OneName, find_ancestors, sort_edges
 from .ragged import read_only
 from .sources import cut_metadata
+from .wordings import check_wordings, claim_of_row, edges_between, expand_edges
 
-_LISTS = ("claims", "alternatives", "context", "feature_names")
+_LISTS = ("claims", "alternatives", "context", "feature_names", "wordings")
 _FIELDS = ("features", "edges", *_LISTS, "problem", "id", "metadata")
 _OF_GRAPH = _FIELDS[3:]  # these belong to the graph as a whole
 
@@ -58,6 +59,13 @@ class ReasoningGraph:
         Name of each feature column; those of a pandas, polars or pyarrow table by default.
     id : str or int, optional
         A name for messages and files.
+    wordings : sequence of sequences of str, optional
+        For each claim all its wordings, the most specific one first; None for a claim that
+        has only one. Each wording is then a claim of this graph that builds on the next,
+        vaguer one: ``claims``, ``n_claims``, labels and masks have a place for each, in the
+        order in which they are written. ``claims`` may be left out, or holds the most specific
+        wordings. ``edges`` are those between claims, and ``features`` have a row for each claim
+        or for each wording. A text shows the most specific wording that is kept.
     metadata : dict, optional
         Where the problem is from: its model, its subject. Equality does not look at it.
         The key ``group`` names the question (see `skdcf.graphs.question_groups`), and
@@ -96,6 +104,7 @@ class ReasoningGraph:
     edges: NDArray[np.int64]
     claims: tuple[str, ...] | None
     alternatives: tuple[str, ...] | None
+    wordings: tuple[tuple[str, ...], ...] | None
     context: tuple[str, ...] | None
     feature_names: tuple[str, ...] | None
     problem: str | None
@@ -116,13 +125,24 @@ class ReasoningGraph:
         feature_names: Iterable[str] | None = None,
         id: Any = None,
         metadata: Mapping[str, Any] | None = None,
+        wordings: Iterable[Iterable[str] | None] | None = None,
     ) -> None:
         names = OneName(id)
         where = names.at()
-        if features is None and claims is None:
+        if features is None and claims is None and wordings is None:
             raise ValueError(f"{where}features and claims are both None: give one")
         table = _inputs.check_features(features, None, names, copy=True)
         texts = _inputs.check_texts(claims, "claims", where)
+        if wordings is not None:
+            wordings = check_wordings(wordings, texts, where)
+            counts = [len(row) for row in wordings]
+            texts = tuple(chain.from_iterable(wordings))
+            if table is not None and len(table) == len(counts):
+                table = read_only(np.repeat(table, counts, axis=0))
+            pairs, _ = _inputs.check_edges(edges, np.array([0, len(counts)]), names)
+            edges_known, edges = edges is not None, expand_edges(pairs, counts)
+        else:
+            edges_known = edges is not None
         n_claims = len(texts if table is None else table)
         if texts is not None and len(texts) != n_claims:
             raise ValueError(
@@ -136,7 +156,8 @@ class ReasoningGraph:
             claims=texts,
             feature_names=_inputs.check_names(feature_names, features, table, where),
             id=id,
-            edges_known=edges is not None,
+            wordings=wordings,
+            edges_known=edges_known,
             n_claims=n_claims,
             **{
                 k: _inputs.check_field(k, value, n_claims, where)
@@ -206,8 +227,11 @@ class ReasoningGraph:
             All else is that of this graph.
         """
         values = {name: getattr(self, name) for name in _FIELDS}
-        if not self.edges_known:
-            values["edges"] = None
+        values["edges"] = self._edges_between() if self.edges_known else None
+        if self.wordings is not None:
+            values["claims"] = None  # they follow from the wordings
+            if changes.get("claims") is not None:
+                values["wordings"] = None
         if _inputs.column_names(changes.get("features")) is not None:
             del values["feature_names"]  # the new table brings its own
         return ReasoningGraph(**values | changes)
@@ -256,10 +280,54 @@ class ReasoningGraph:
             values["features"] = read_only(self.features[mask])
         kept = self.edges[mask[self.edges].all(axis=1)]
         values["edges"] = read_only((np.cumsum(mask) - 1)[kept])
+        if self.wordings is not None:
+            texts = iter(mask.tolist())
+            rows = [[t for t in row if next(texts)] for row in self.wordings]
+            values["wordings"] = tuple(tuple(row) for row in rows if row)
         values["claims"] = self.claims and tuple(compress(self.claims, mask))
         values["metadata"] = cut_metadata(self.metadata, mask)
         values["n_claims"] = int(mask.sum())
         return self._trusted(**values)
+
+    def shown(self, mask: ArrayLike | None = None) -> ReasoningGraph:
+        """The graph that a reader sees: each claim in the most specific wording that is kept.
+
+        Parameters
+        ----------
+        mask : array-like of bool, shape (n_claims,), optional
+            True for the claims that are kept. None keeps all.
+
+        Returns
+        -------
+        ReasoningGraph
+            Without wordings; the edges are those between the claims that stay. For a graph
+            without wordings it is that of `subgraph`.
+        """
+        mask = np.ones(self.n_claims, bool) if mask is None else np.asarray(mask)
+        if self.wordings is None:
+            return self.subgraph(mask)
+        kept = self.subgraph(mask)
+        counts = np.array([len(row) for row in self.wordings], dtype=np.int64)
+        claim = claim_of_row(counts)[mask]
+        first = np.append(True, claim[1:] > claim[:-1])[: len(claim)]
+        # A claim that is kept has the claims that it builds on, in all their wordings.
+        place = np.full(len(counts), -1)
+        place[claim[first]] = np.arange(first.sum())
+        pairs = place[edges_between(self.edges, counts)]
+        plain = object.__new__(ReasoningGraph)
+        plain._set(**{name: getattr(kept, name) for name in self.__slots__})
+        plain._set(wordings=None, edges=np.empty((0, 2), dtype=np.int64))
+        plain = plain.subgraph(first)
+        pairs = pairs[(pairs >= 0).all(axis=1)]
+        plain._set(edges=read_only(sort_edges(pairs, plain.n_claims)))
+        return plain
+
+    def _edges_between(self):
+        """The edges between claims, whatever their wordings."""
+        if self.wordings is None:
+            return self.edges
+        counts = np.array([len(row) for row in self.wordings], dtype=np.int64)
+        return edges_between(self.edges, counts)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain Python values, as JSON wants them; ``from_dict`` reads them back.
@@ -272,7 +340,7 @@ class ReasoningGraph:
         """
         out = {
             "features": None if self.features is None else self.features.tolist(),
-            "edges": self.edges.tolist() if self.edges_known else None,
+            "edges": self._edges_between().tolist() if self.edges_known else None,
         }
         if self.features is not None and not self.n_claims:
             out["n_features"] = self.features.shape[1]
@@ -280,6 +348,9 @@ class ReasoningGraph:
             value = getattr(self, name)
             if value is not None:
                 out[name] = list(value) if name in _LISTS else value
+        if self.wordings is not None:
+            out["wordings"] = [list(row) for row in self.wordings]
+            out["claims"] = [row[0] for row in self.wordings]
         return out
 
     @classmethod
@@ -306,7 +377,9 @@ class ReasoningGraph:
                 + (_NODE_LINK if "nodes" in unknown else "")
             )
         features = data.pop("features", None)
-        if features is None and data.get("claims") is None:
+        if features is None and not {"claims", "wordings"} & {
+            key for key, value in data.items() if value is not None
+        }:
             data["claims"] = ()
         if features is not None and not len(check_list("features", features)):
             features = np.empty((0, width))
@@ -318,13 +391,15 @@ class ReasoningGraph:
         Returns
         -------
         networkx.DiGraph
-            Nodes are the claim numbers; their attributes are ``claim`` and ``features``
+            Nodes are the claim numbers, one for each wording; their attributes are
+            ``claim`` and ``features``
             where these are known; the graph's are the other fields that are set, and
             ``edges_known=False`` where the edges are not known.
         """
         import networkx as nx
 
         fields = {name: getattr(self, name) for name in _OF_GRAPH}
+        del fields["wordings"]  # each is a node
         out = nx.DiGraph(**{k: v for k, v in fields.items() if v is not None})
         if not self.edges_known:
             out.graph["edges_known"] = False
@@ -395,7 +470,7 @@ class ReasoningGraph:
         ReasoningGraph
             The graph, checked as by the constructor.
         """
-        n_claims = _count_claims(features, fields.get("claims"))
+        n_claims = _count_claims(features, fields)
         if n_claims not in (None, len(check_list("parents", parents))):
             raise ValueError(f"{len(parents)} lists of parents but {n_claims} claims")
         edges = []
@@ -438,7 +513,7 @@ class ReasoningGraph:
             The graph, checked as by the constructor.
         """
         check_choice("orientation", orientation, ("child_row", "parent_row"))
-        n_claims = _count_claims(features, fields.get("claims")) or 0
+        n_claims = _count_claims(features, fields) or 0
         matrix = np.asarray(matrix)
         if matrix.size == 0:
             matrix = matrix.reshape(0, 0)
@@ -453,7 +528,10 @@ class ReasoningGraph:
         return cls(features, edges, **fields)
 
 
-def _count_claims(features, claims):
+def _count_claims(features, fields):
     """The number of claims by the features, or without them by the texts, or None."""
+    claims = fields.get("claims")
+    if fields.get("wordings") is not None:
+        return len(check_list("wordings", fields["wordings"]))
     rows, name = (claims, "claims") if features is None else (features, "features")
     return None if rows is None else len(check_list(name, rows))

@@ -12,6 +12,7 @@ from .._checks import is_missing, refuse_iterator
 from ._batch import GraphBatch
 from ._graph import ReasoningGraph
 from ._inputs import NO_LISTS, has_masked, show
+from .wordings import close_labels
 
 _NUMBERS = "biuf"  # numpy's letters for booleans, integers and floats
 LABELS = (0, 1)  # the labels of false and true
@@ -79,13 +80,19 @@ def pack_labels(
     Returns
     -------
     ndarray of int8, shape (n_claims,)
-        1 true, 0 false, -1 unknown.
+        1 true, 0 false, -1 unknown. A wording counts as false if a vaguer one of the same
+        claim is false.
 
     Raises
     ------
     ValueError
         If numbers of labels and claims differ, or a label is something else; the
         message names the first.
+
+    Warns
+    -----
+    LabelWarning
+        If a wording is labelled true, and a vaguer one of the same claim false.
 
     Examples
     --------
@@ -99,8 +106,10 @@ def pack_labels(
         batch = GraphBatch.from_graphs(batch)
     flat = _flat_labels(y, batch)
     if flat.dtype == object and len(flat) and all(map(_is_word, flat)):
-        return read_words(map(_as_text, flat), batch.locate)
-    return read_labels(flat, batch.locate)
+        labels = read_words(map(_as_text, flat), batch.locate)
+    else:
+        labels = read_labels(flat, batch.locate)
+    return close_labels(labels, batch)
 
 
 def read_labels(values: Any, place: Callable[[int], str]) -> NDArray[np.int8]:

@@ -43,6 +43,8 @@ class PathRisks:
         Smallest path risk of each problem where the claims are not at hand.
     smallest_lowered : ndarray of shape (n_problems,), optional
         The same, lowered for rounding as nonconformity scores are.
+    vaguest : ndarray of bool, shape (n_claims,), optional
+        Whether each row is the vaguest wording of its claim, if problems have wordings.
     """
 
     path_risk: np.ndarray
@@ -52,6 +54,7 @@ class PathRisks:
     names: Callable[[int], str] = field(default_factory=lambda: "problem {}".format)
     smallest: np.ndarray | None = None
     smallest_lowered: np.ndarray | None = None
+    vaguest: np.ndarray | None = None
 
     @cached_property
     def lowest(self) -> NDArray[Any]:
@@ -105,6 +108,7 @@ class PathRisks:
             names=lambda i: self.names(problems[i]),
             smallest=self.lowest[problems],
             smallest_lowered=self.lowered[problems],
+            vaguest=None if self.vaguest is None else self.vaguest[self.rows(problems)],
         )
 
 
@@ -434,9 +438,16 @@ class Controlled(Calibration):
     def levels(self, risks: PathRisks, keep_equal: Any = False) -> NDArray[Any]:
         weights = risks.weights
         weight = 1.0 if weights is None else weights[segment_ids(risks.offsets)]
-        largest = self.guarantee.largest_loss(risks.path_risk, risks.offsets)
+        largest = self._largest_loss(risks)
         below = np.searchsorted(self.position, risks.path_risk, side="right")
         return self._level(largest, self.sums[below], weight)
+
+    def _largest_loss(self, risks):
+        """The most that a new problem can lose, counting statements if it has wordings."""
+        arrays = risks.path_risk, risks.offsets
+        if risks.vaguest is None:
+            return self.guarantee.largest_loss(*arrays)
+        return self.guarantee.largest_loss(*arrays, risks.vaguest)
 
     def _level(self, own, sums, weight):
         """The level; +inf where all weights are 0, so that nothing is known.
@@ -452,7 +463,7 @@ class Controlled(Calibration):
 
     def thresholds(self, risks: PathRisks, level: Any) -> NDArray[Any]:
         weights = np.ones(len(risks)) if risks.weights is None else risks.weights
-        largest = self.guarantee.largest_loss(risks.path_risk, risks.offsets)
+        largest = self._largest_loss(risks)
         if np.ndim(largest) == 0:
             return self._order_statistic(largest, weights, level)
         dropped = self.levels(risks) > level

@@ -69,6 +69,9 @@ class Guarantee(Settings, metaclass=ABCMeta):
     allows_show : bool
         Whether ``show`` may be below 1. A class of your own says so if its loss never falls
         when the threshold rises, and is at most `largest_loss`.
+    allows_wordings : bool
+        Whether problems may have wordings. The guarantee must then count statements: a
+        claim is kept if its vaguest wording is.
 
     Examples
     --------
@@ -102,6 +105,7 @@ class Guarantee(Settings, metaclass=ABCMeta):
     show: float | Literal["auto"] = 1
     is_probability = True
     allows_show = False
+    allows_wordings = False
 
     def validate(self) -> None:
         """Raise ValueError unless all parameters are as declared, and of use."""
@@ -196,7 +200,11 @@ class Guarantee(Settings, metaclass=ABCMeta):
         """
 
     def jumps(
-        self, path_risk: NDArray[Any], labels: NDArray[Any], offsets: NDArray[Any]
+        self,
+        path_risk: NDArray[Any],
+        labels: NDArray[Any],
+        offsets: NDArray[Any],
+        vaguest: NDArray[np.bool_] | None = None,
     ) -> Jumps:
         """Where the loss of each problem grows with the threshold, and by how much.
 
@@ -208,6 +216,8 @@ class Guarantee(Settings, metaclass=ABCMeta):
             1 true, 0 false, -1 unknown, which counts as false.
         offsets : ndarray of shape (n_problems + 1,)
             Bounds of the problems among the claims.
+        vaguest : ndarray of bool, shape (n_claims,), optional
+            Whether each row is the vaguest wording of its claim, if problems have wordings.
 
         Returns
         -------
@@ -281,6 +291,7 @@ class Guarantee(Settings, metaclass=ABCMeta):
             weights=weights,
             groups=groups,
             names=batch.name_of,
+            vaguest=batch.vaguest,
         )
 
     @property
@@ -371,7 +382,10 @@ class Guarantee(Settings, metaclass=ABCMeta):
         )
 
     def largest_loss(
-        self, path_risk: NDArray[Any], offsets: NDArray[Any]
+        self,
+        path_risk: NDArray[Any],
+        offsets: NDArray[Any],
+        vaguest: NDArray[np.bool_] | None = None,
     ) -> NDArray[Any] | float:
         """The most that a new problem can lose where each of its claims is just kept.
 
@@ -381,6 +395,8 @@ class Guarantee(Settings, metaclass=ABCMeta):
             Path risk of each claim.
         offsets : ndarray of shape (n_problems + 1,)
             Bounds of the problems among the claims.
+        vaguest : ndarray of bool, shape (n_claims,), optional
+            Whether each row is the vaguest wording of its claim, if problems have wordings.
 
         Returns
         -------
@@ -671,6 +687,7 @@ class NoFalseClaim(Guarantee):
     max_false: int = 0
     delta: float | None = None
     allows_show = True
+    allows_wordings = True
 
     def validate(self) -> None:
         super().validate()
@@ -846,7 +863,7 @@ LOSSES: dict[str, tuple[Callable[..., Any], Callable[..., Any], Callable[..., An
     "count": (conformal.count_jumps, conformal.count_up_to, lambda false, kept: false),
     "share": (
         conformal.share_jumps,
-        lambda path_risk, offsets: 1.0,
+        lambda path_risk, offsets, vaguest: 1.0,
         # The share is 0 where nothing is kept.
         lambda false, kept: false / np.maximum(kept, 1),
     ),
@@ -909,6 +926,7 @@ class ExpectedFalse(Guarantee):
     of: Literal["share", "count"] = "share"
     bound: float | None = None
     allows_show = True
+    allows_wordings = True
 
     def describe(self, level: float) -> str:
         sentence = f"the mean {self.of} of false claims among those kept"
@@ -929,9 +947,13 @@ class ExpectedFalse(Guarantee):
         return self.jumps(path_risk, labels, offsets).first()
 
     def jumps(
-        self, path_risk: NDArray[Any], labels: NDArray[Any], offsets: NDArray[Any]
+        self,
+        path_risk: NDArray[Any],
+        labels: NDArray[Any],
+        offsets: NDArray[Any],
+        vaguest: NDArray[np.bool_] | None = None,
     ) -> Jumps:
-        return LOSSES[self.of][0](path_risk, labels, offsets)
+        return LOSSES[self.of][0](path_risk, labels, offsets, vaguest)
 
     def loss(
         self, labels: NDArray[Any], kept: NDArray[Any], offsets: NDArray[Any]
@@ -952,9 +974,12 @@ class ExpectedFalse(Guarantee):
         return clone(self).set_params(bound=None)
 
     def largest_loss(
-        self, path_risk: NDArray[Any], offsets: NDArray[Any]
+        self,
+        path_risk: NDArray[Any],
+        offsets: NDArray[Any],
+        vaguest: NDArray[np.bool_] | None = None,
     ) -> NDArray[Any] | float:
-        return LOSSES[self.of][1](path_risk, offsets)
+        return LOSSES[self.of][1](path_risk, offsets, vaguest)
 
     def _asked(self, n, level):
         return f"a bound of {level:g}", f"a bound of {1 / (n + 1):.4g}"

@@ -20,6 +20,7 @@ from .priors import refuse_known_questions
 from .provenance import compare_provenance, provenance_of
 from .rounding import Precision, measured_rounding, resolution_of
 from .settings import refuse_changed
+from .wordings import refuse_wordings
 
 
 def at_fit(estimator, selection, training_rows, calibration_rows):
@@ -37,6 +38,7 @@ def at_fit(estimator, selection, training_rows, calibration_rows):
     view = selection.view
     _note_provenance(estimator, view)
     warn_of_reversed_edges(view.passed)
+    refuse_wordings(estimator, view.passed)
     priors = getattr(estimator.scorer, "priors", ())
     refuse_known_questions(priors, view.passed, view.hashes)
     warn_of_labels_among_columns(view.passed, view.labels)
@@ -66,6 +68,7 @@ def at_calibrate(estimator, selection):
     """
     _note_provenance(estimator, selection.view)
     view = selection.view.take(selection.candidates)
+    refuse_wordings(estimator, view.passed)
     refuse_known_questions(estimator.scorer_.priors, view.passed, view.hashes)
     refuse_trained(view.passed, view.hashes, estimator._trained)
     note_judges(estimator, view.passed, view.labels)
@@ -116,6 +119,7 @@ def at_use(estimator, batch, *, labelled=False):
         Whether they have labels, whose meaning is compared then.
     """
     refuse_changed(estimator)
+    refuse_wordings(estimator, batch)
     compare_provenance(estimator, provenance_of(estimator, batch, labelled))
 
 

@@ -20,7 +20,8 @@ _LEAST = 0.3  # share of pairs in the right order, below which a score is more t
 
 def warn_of_reversed_edges(batch):
     """Warn if every edge leads from a later claim to an earlier one."""
-    if len(batch.edges) >= 10 and (np.diff(batch.edges) < 0).all():
+    edges = batch.edges_between
+    if len(edges) >= 10 and (np.diff(edges) < 0).all():
         warn(
             "every edge leads from a later claim to an earlier one. In an edge (parent, child) "
             "the child depends on the parent. Are these edges reversed?",

@@ -25,6 +25,7 @@ from .presence import (
     needs_edges,
     warn_of_alternatives,
     warn_of_edges,
+    warn_of_wordings,
 )
 
 #: Values of the metadata that have to be as they were, where both are known.
@@ -110,15 +111,16 @@ def reason_in_force(estimator: Any = None) -> str | None:
 def provenance_of(estimator, batch, labelled):
     """List what is known of how problems were made, by name."""
     reads = needs_edges(estimator)
-    has_several = batch.sizes > 1  # since one claim needs no edges
+    has_several = batch.has_several  # since one claim needs no edges
     origin: dict[str, list[Any]] = {
         "edges": _distinct(batch.edges_known[has_several]) if reads else []
     }
     if reads and has_several.any():
-        has_edges = np.diff(batch.edge_offsets) > 0
+        children = batch.edges_between[:, 1]
+        has_edges = np.bincount(batch.problem_of[children], minlength=len(batch)) > 0
         origin["share_with_edges"] = [float(has_edges[has_several].mean())]
         origin["n_that_need_edges"] = [int(has_several.sum())]
-    for name in ("alternatives", "context"):
+    for name in ("alternatives", "context", "wordings"):
         column = getattr(batch, name)
         present = [False] if column is None else [value is not None for value in column]
         origin[name] = _distinct(present)
@@ -130,6 +132,8 @@ def provenance_of(estimator, batch, labelled):
             for texts, n_claims in pairs
             if texts is not None and n_claims
         ]
+    if batch.wordings is not None:
+        origin["n_wordings"] = [max(map(len, r)) for r in batch.wordings if r]
 
     # The inner dictionaries serve as ordered sets.
     values: dict[str, dict[Any, Any]] = {name: {} for name in MADE}
@@ -183,6 +187,7 @@ def compare_provenance(estimator, origin, *, new=False):
     warn_of_edges(origin, calibrated)
     if not new:
         warn_of_alternatives(origin, calibrated)
+        warn_of_wordings(origin, calibrated)
     accepted = []
     for name, text in MADE.items():
         values = origin.get(name, [])
@@ -195,7 +200,8 @@ def compare_provenance(estimator, origin, *, new=False):
         kept["accepted"] = [*calibrated.get("accepted", ()), *dict.fromkeys(accepted)]
         for name in ("share_with_edges", "judged", "judges", "judged_by"):
             kept[name] = origin.get(name, [])
-        kept["n_alternatives"] = sorted(set(origin.get("n_alternatives", [])))
+        for name in ("n_alternatives", "n_wordings"):
+            kept[name] = sorted(set(origin.get(name, [])))
         estimator.provenance_ = kept
 
 

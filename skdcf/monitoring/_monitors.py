@@ -29,6 +29,7 @@ from .._parameters import Number, Settings, positive, settings
 from ..estimators import check, flat_masks, labels_of_people, largest_risks
 from ..graphs import Labels, Problems
 from ..graphs.problems import as_one, pack_graphs
+from ..graphs.wordings import statements_of
 from ..ops.hard import segment_sum
 from ._nulls import Urn, is_urn, nulls_of, why_not_watched
 
@@ -507,7 +508,9 @@ class CoverageMonitor(BettingMonitor):
             labels = labels_of_people(labels, batch)
         [kept] = flat_masks(filter, batch, [None])
         guarantee = filter.calibration_.guarantee
-        lost = np.asarray(guarantee.loss(labels, kept, batch.offsets), np.float64)
+        said = statements_of(batch, labels, kept)
+        losses = guarantee.loss(said.labels, said.kept, said.offsets)
+        lost = np.asarray(losses, np.float64)
         shown = segment_sum(kept, batch.offsets) > 0
         return passes, lost[part.rows], shown[part.rows]
 

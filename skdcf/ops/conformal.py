@@ -374,24 +374,34 @@ class Jumps:
 
 
 def count_jumps(
-    path_risk: NDArray[Any], labels: NDArray[Any], offsets: NDArray[np.int64]
+    path_risk: NDArray[Any],
+    labels: NDArray[Any],
+    offsets: NDArray[np.int64],
+    vaguest: NDArray[np.bool_] | None = None,
 ) -> Any:
-    """Compute the jumps of the number of false claims that are kept."""
+    """Compute the jumps of the number of false claims that are kept.
+
+    Of the wordings of a claim, the labels name one as false at most.
+    """
     rows = np.flatnonzero(labels != 1)
     problem = segment_ids(offsets)[rows]
     return Jumps(path_risk[rows], problem, np.ones(len(rows)), len(offsets) - 1)
 
 
 def share_jumps(
-    path_risk: NDArray[Any], labels: NDArray[Any], offsets: NDArray[np.int64]
+    path_risk: NDArray[Any],
+    labels: NDArray[Any],
+    offsets: NDArray[np.int64],
+    vaguest: NDArray[np.bool_] | None = None,
 ) -> Any:
     """Compute the jumps of the largest share of false claims among the kept claims so far.
 
     The share itself may fall when a higher threshold keeps more true claims. Its running
-    maximum never falls, and is at least the share.
+    maximum never falls, and is at least the share. A claim with several wordings is kept as
+    soon as its vaguest wording is.
     """
     order, risk, of, last = _sort_within(path_risk, offsets)
-    kept = np.arange(1, len(risk) + 1) - offsets[of]
+    kept = _count_kept(order, of, offsets, vaguest)
     wrong = np.cumsum(labels[order] != 1)
     wrong_before = np.append(0, wrong)[offsets[of]]
     risk = risk[last]
@@ -402,6 +412,15 @@ def share_jumps(
     lower[np.append(True, of[1:] > of[:-1])[: len(of)]] = 0.0
     rises = top > lower
     return Jumps(risk[rises], of[rises], (top - lower)[rises], len(offsets) - 1)
+
+
+def _count_kept(order, of, offsets, vaguest):
+    """Count the claims of each problem that are kept together with each one in the order."""
+    if vaguest is None:
+        return np.arange(1, len(order) + 1) - offsets[of]
+    kept = np.cumsum(vaguest[order])
+    # At equal risks a more specific wording may stand in front of the vaguest one.
+    return np.maximum(kept - np.append(0, kept)[offsets[of]], 1)
 
 
 def _sort_within(path_risk, offsets):
@@ -421,13 +440,17 @@ def _running_maximum(values, problem):
     return distinct[raised - problem * len(distinct)] if len(values) else values
 
 
-def count_up_to(path_risk: NDArray[Any], offsets: NDArray[np.int64]) -> NDArray[Any]:
+def count_up_to(
+    path_risk: NDArray[Any],
+    offsets: NDArray[np.int64],
+    vaguest: NDArray[np.bool_] | None = None,
+) -> NDArray[Any]:
     """Count the claims of a problem whose path risk is at most that of each claim."""
     order, risk, of, last = _sort_within(path_risk, offsets)
     ends = np.flatnonzero(last)
-    place = ends[np.searchsorted(ends, np.arange(len(risk)))] + 1
+    kept = _count_kept(order, of, offsets, vaguest)
     out = np.empty(len(path_risk), dtype=np.int64)
-    out[order] = place - offsets[of]
+    out[order] = kept[ends[np.searchsorted(ends, np.arange(len(risk)))]]
     return out
 
 

@@ -28,6 +28,7 @@ from .._checks import check_alpha
 from .._parameters import Settings, at_least, positive, settings
 from ..graphs import GraphBatch
 from ..graphs.ragged import offsets_of
+from ..graphs.wordings import true_shares
 from ..ops import soft
 from ..ops.ancestors import find_highest
 from ..ops.hard import below_true_claims
@@ -330,7 +331,7 @@ class PathRelaxation(Relaxation):
         # An unknown claim is no error, so it does not hide errors below it either.
         decides = (labels == 0) & below_true_claims(labels != 0, batch)
         count = np.bincount(batch.problem_of[decides], minlength=len(batch))
-        true = (labels == 1).astype(np.float64)
+        true = true_shares(labels, batch)
         return PathPlan(
             n_problems=len(batch),
             problem_of=batch.problem_of,

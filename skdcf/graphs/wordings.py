@@ -1,0 +1,450 @@
+"""Several wordings of one claim, of which a text shows the most specific one that is kept.
+
+Inside a graph each wording is a claim. Those of one claim stand side by side, the most specific
+one first, and each one builds on the next, which is vaguer. So whoever keeps a wording keeps all
+vaguer ones, too. An edge between two claims leads from the most specific wording of the parent
+to the vaguest one of the child: a child must not rest on a premise that the text does not state.
+
+=============  ==============================================================================
+counts         number of wordings of each claim
+vaguest        whether a row is the vaguest wording of its claim
+label          true only if all vaguer wordings are true as well: `close_labels`
+counted once   the vaguest false wording of a claim stands for all false ones: `count_once`
+statement      what a text says of a claim, the most specific kept wording: `shown_statements`
+=============  ==============================================================================
+
+Everything that is counted is what a text shows: one statement per claim. None of this costs
+anything for problems without wordings, for which ``counts`` and ``vaguest`` are None.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .._checks import warn
+from ..exceptions import LabelWarning
+from .ragged import flatten, offsets_of
+
+if TYPE_CHECKING:
+    from ._batch import GraphBatch
+
+
+def check_wordings(
+    wordings: Any, claims: tuple[str, ...] | None, where: str
+) -> tuple[tuple[str, ...], ...]:
+    """The wordings of each claim as tuples, or ValueError.
+
+    Parameters
+    ----------
+    wordings : sequence
+        For each claim its wordings, the most specific one first; None or an empty sequence if
+        it has only the one in ``claims``.
+    claims : tuple of str or None
+        The most specific wording of each claim.
+    where : str
+        How a message begins.
+
+    Returns
+    -------
+    tuple of tuples of str
+        One for each claim, none of them empty.
+    """
+    from ._inputs import check_texts, in_order
+
+    rows = in_order(wordings, "wordings", where)
+    if claims is not None and len(rows) != len(claims):
+        raise ValueError(f"{where}{len(rows)} wordings but {len(claims)} claims")
+    checked = []
+    for v, row in enumerate(rows):
+        place = f"{where}claim {v}: "
+        given: Any = () if row is None else row
+        texts: Sequence[str] = check_texts(given, "wordings", place) or ()
+        if not texts and claims is not None:
+            texts = (claims[v],)
+        _check_texts_differ(texts, place)
+        if claims is not None and texts[0] != claims[v]:
+            raise ValueError(
+                f"{place}its wordings begin with {texts[0]!r}, but the claim is "
+                f"{claims[v]!r}: wordings list every wording of a claim, and the first and "
+                "most specific one is the claim itself"
+            )
+        checked.append(tuple(texts))
+    return tuple(checked)
+
+
+def _check_texts_differ(texts, place):
+    if not texts:
+        raise ValueError(f"{place}wordings is empty: give at least one wording")
+    seen: dict[str, int] = {}
+    for k, text in enumerate(texts):
+        key = " ".join(text.split()).casefold()
+        if not key:
+            raise ValueError(
+                f"{place}wordings[{k}] is empty: leave it out, or say something vaguer"
+            )
+        if key in seen:
+            raise ValueError(
+                f"{place}wordings[{k}] is {text!r}, as is wordings[{seen[key]}]: each "
+                "wording must say something vaguer than the one before it"
+            )
+        seen[key] = k
+
+
+def expand_edges(edges: NDArray[np.int64], counts: Any) -> list[tuple[int, int]]:
+    """Edges between wordings, from edges between claims and the wordings of each claim.
+
+    Parameters
+    ----------
+    edges : ndarray of int, shape (n_edges, 2)
+        (parent, child), positions of claims.
+    counts : array-like of int, shape (n_claims,)
+        Number of wordings of each claim.
+
+    Returns
+    -------
+    list of (parent, child)
+        Positions of wordings.
+    """
+    first = offsets_of(counts)
+    between = np.stack([first[edges[:, 0]], first[edges[:, 1] + 1] - 1], axis=1)
+    return [*map(tuple, between.tolist()), *map(tuple, _ladders(first).tolist())]
+
+
+def _ladders(first):
+    """Edges from each wording to the more specific one before it, of the same claim."""
+    child = np.setdiff1d(np.arange(first[-1]), first[1:] - 1)
+    return np.stack([child + 1, child], axis=1)
+
+
+def claim_of_row(counts: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Number of the claim that each wording belongs to.
+
+    Parameters
+    ----------
+    counts : ndarray of int, shape (n_claims,)
+        Number of wordings of each claim.
+
+    Returns
+    -------
+    ndarray of int, shape (n_wordings,)
+    """
+    return np.repeat(np.arange(len(counts)), counts)
+
+
+def edges_between(
+    edges: NDArray[np.int64], counts: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Edges between claims, from edges between wordings.
+
+    Parameters
+    ----------
+    edges : ndarray of int, shape (n_edges, 2)
+        (parent, child), positions of wordings.
+    counts : ndarray of int, shape (n_claims,)
+        Number of wordings of each claim.
+
+    Returns
+    -------
+    ndarray of int, shape (n_edges_between, 2)
+        (parent, child), positions of claims, in the same order.
+    """
+    pairs = claim_of_row(counts)[edges]
+    return pairs[pairs[:, 0] != pairs[:, 1]]
+
+
+def close_labels(labels: NDArray[np.int8], batch: GraphBatch) -> NDArray[np.int8]:
+    """Labels of wordings, judged from the vaguest one upwards until one is false.
+
+    A wording above a false one counts as false, and above an unknown one a true wording
+    counts as unknown. This is exact whatever a model wrote. If a vaguer wording counted as
+    true because a more specific one is, .14 to .17 would be missed instead of .1 where a
+    model's rewordings are false.
+
+    Parameters
+    ----------
+    labels : ndarray of int8, shape (n_claims,)
+        1 true, 0 false, -1 unknown.
+    batch : GraphBatch
+        The problems.
+
+    Returns
+    -------
+    ndarray of int8, shape (n_claims,)
+        The same array if no problem has wordings.
+
+    Warns
+    -----
+    LabelWarning
+        If a wording is labelled true and a vaguer one of the same claim false.
+    """
+    counts = batch.counts
+    if counts is None:
+        return labels
+    closed = labels.copy()
+    first = offsets_of(counts)
+    contradictions = 0
+    for steps in range(1, int(counts.max(initial=1))):
+        # The wordings that are so many steps more specific than the vaguest of their claim.
+        rows = (first[1:] - 1 - steps)[counts > steps]
+        vaguer = closed[rows + 1]
+        own = closed[rows]
+        contradictions += int(np.sum((vaguer == 0) & (labels[rows] == 1)))
+        doubtful = np.where((vaguer == -1) & (own == 1), -1, own)
+        closed[rows] = np.where(vaguer == 0, 0, doubtful)
+    if contradictions:
+        warn(
+            f"{contradictions} wordings are labelled true, and a vaguer wording of the same "
+            "claim is labelled false: the vaguer one counts, so they are taken to be false. "
+            "Judge from the vaguest wording upwards, and stop at the first false one",
+            LabelWarning,
+        )
+    return closed
+
+
+def count_once(labels: NDArray[Any], batch: GraphBatch) -> NDArray[Any]:
+    """Labels in which each claim has at most one wording that is not true.
+
+    Of the wordings of a claim that are not true, the vaguest one has the smallest path risk,
+    and the text says something false of the claim as soon as it is kept.
+
+    Parameters
+    ----------
+    labels : ndarray of shape (n_claims,)
+        As `close_labels` returns them.
+    batch : GraphBatch
+        The problems.
+
+    Returns
+    -------
+    ndarray of shape (n_claims,)
+        All other wordings have the label 1. The same array if no problem has wordings.
+    """
+    if batch.vaguest is None:
+        return labels
+    vaguer = np.append(labels[1:], 1)[: len(labels)]
+    counted = batch.vaguest | (vaguer == 1)
+    return np.where(counted, labels, 1).astype(labels.dtype)
+
+
+def shares_of_claims(batch: GraphBatch) -> NDArray[np.float64]:
+    """What each wording counts in training: all wordings of a claim together count 1.
+
+    So training prefers a specific wording that is true to a vaguer one, and a claim with
+    several wordings counts as much as any other.
+
+    Parameters
+    ----------
+    batch : GraphBatch
+        Problems with wordings.
+
+    Returns
+    -------
+    ndarray of shape (n_claims,)
+    """
+    counts = batch.counts
+    assert counts is not None  # the caller has asked
+    return np.repeat(1 / counts, counts)
+
+
+def true_shares(labels: NDArray[Any], batch: GraphBatch) -> NDArray[np.float64]:
+    """What is gained in training by keeping each claim: 1 if it is true, else 0.
+
+    Parameters
+    ----------
+    labels : ndarray of shape (n_claims,)
+        1 true, 0 false, -1 unknown.
+    batch : GraphBatch
+        The problems.
+
+    Returns
+    -------
+    ndarray of shape (n_claims,)
+        Of a true wording, its share of the claim.
+    """
+    true = (labels == 1).astype(np.float64)
+    return true if batch.counts is None else true * shares_of_claims(batch)
+
+
+class Statements(NamedTuple):
+    """What texts say of their claims, one statement per claim.
+
+    Attributes
+    ----------
+    labels : ndarray of shape (n_statements,)
+        Label of the wording that is shown, or of the vaguest one if none is.
+    kept : ndarray of bool, shape (n_statements,)
+        Whether a wording of the claim is shown.
+    offsets : ndarray of int, shape (n_problems + 1,)
+        Bounds of the problems among the statements.
+    reworded : ndarray of bool, shape (n_statements,)
+        Whether a vaguer wording than the most specific one is shown.
+    rows : ndarray of int, shape (n_statements,)
+        Row of that wording.
+    """
+
+    labels: NDArray[Any]
+    kept: NDArray[np.bool_]
+    offsets: NDArray[np.int64]
+    reworded: NDArray[np.bool_]
+    rows: NDArray[np.int64]
+
+
+def shown_statements(
+    X: Any, y: ArrayLike | Sequence[ArrayLike], kept: ArrayLike | Sequence[ArrayLike]
+) -> Statements:
+    """Return what texts say of their claims: one statement per claim, with its label.
+
+    Parameters
+    ----------
+    X : GraphBatch, or sequence of ReasoningGraph
+        The problems.
+    y : sequence of 1-D arrays, one per problem
+        Their labels, one for each wording.
+    kept : sequence of boolean masks
+        The masks, as `predict` returns them.
+
+    Returns
+    -------
+    Statements
+        Without wordings, the labels and masks themselves.
+
+    Examples
+    --------
+    >>> from skdcf import ReasoningGraph
+    >>> from skdcf.graphs import shown_statements
+    >>> X = [ReasoningGraph(None, [], wordings=[["It opened in 1871", "It is old"], ["So"]])]
+    >>> shown = shown_statements(X, [[0, 1, 1]], [[False, True, False]])
+    >>> shown.labels, shown.kept, shown.reworded
+    (array([1, 1], dtype=int8), array([ True, False]), array([ True, False]))
+    """
+    from .labels import pack_labels
+    from .problems import as_batch
+
+    batch = as_batch(X)
+    labels = pack_labels(y, batch)
+    _, flat_kept, _ = flatten(batch.split(labels), kept)
+    return statements_of(batch, labels, flat_kept)
+
+
+def statements_of(
+    batch: GraphBatch, labels: NDArray[Any], kept: NDArray[np.bool_]
+) -> Statements:
+    """Return `shown_statements` of flat labels and masks, which are right.
+
+    Parameters
+    ----------
+    batch : GraphBatch
+        The problems.
+    labels : ndarray of shape (n_claims,)
+        As `close_labels` returns them.
+    kept : ndarray of bool, shape (n_claims,)
+        With a wording all vaguer ones are kept.
+
+    Returns
+    -------
+    Statements
+    """
+    counts = batch.counts
+    if counts is None:
+        return Statements(
+            labels, kept, batch.offsets, np.zeros_like(kept), np.arange(len(kept))
+        )
+    first = offsets_of(counts)
+    rows = np.where(kept, np.arange(len(kept)), len(kept))
+    rows = np.minimum.reduceat(rows, first[:-1]) if len(counts) else rows
+    shown = rows < len(kept)
+    rows = np.where(shown, rows, first[1:] - 1)
+    reworded = shown & (rows > first[:-1])
+    offsets = np.searchsorted(first, batch.offsets)
+    return Statements(labels[rows], shown, offsets, reworded, rows)
+
+
+def claims_as_worded(batch: GraphBatch, steps: int) -> tuple[GraphBatch, Any]:
+    """The problems with one wording of each claim, as if there were no others.
+
+    Parameters
+    ----------
+    batch : GraphBatch
+        Problems with wordings.
+    steps : int
+        0 takes the most specific wording of each claim, 1 the next one, and so on; the
+        vaguest one of a claim that has no more.
+
+    Returns
+    -------
+    batch : GraphBatch
+        Without wordings; the edges are those between claims.
+    rows : ndarray of int
+        Row of the wording of each claim.
+    """
+    from ._batch import GraphBatch
+
+    counts = batch.counts
+    assert counts is not None  # the caller has asked
+    first = offsets_of(counts)
+    rows = first[:-1] + np.minimum(steps, counts - 1)
+    plain = GraphBatch.from_arrays(
+        None if batch.features is None else batch.features[rows],
+        np.searchsorted(first, batch.offsets),
+        edges_between(batch.edges, counts),
+        edges_known=batch.edges_known,
+        claims=None if batch.claims is None else batch.claims[rows],
+        problems=batch.problems,
+        alternatives=batch.alternatives,
+        context=batch.context,
+        feature_names=batch.feature_names,
+        ids=batch.ids,
+        metadata=_without_positions(batch.metadata),
+    )
+    return plain, rows
+
+
+def _without_positions(metadata: Any) -> Any:
+    """Metadata without what they say of single claims, whose positions are others here."""
+    from .sources import NEVER_KEPT, SOURCES, UNSURE
+
+    if metadata is None:
+        return None
+    of_claims = {*NEVER_KEPT, SOURCES, UNSURE}
+    return [
+        row and {key: value for key, value in row.items() if key not in of_claims}
+        for row in metadata
+    ]
+
+
+def table_of_wordings(
+    make: Callable[[GraphBatch], Any], batch: GraphBatch
+) -> NDArray[np.float64]:
+    """Compute columns of wordings from answers in which each claim has one wording.
+
+    The columns of the most specific wordings are computed with all claims worded as
+    specifically, and so on. So columns that do not depend on the wording, such as the place of
+    a claim in its answer, are those of the claim.
+
+    Parameters
+    ----------
+    make : callable
+        ``make(batch)`` returns the columns of problems without wordings.
+    batch : GraphBatch
+        Problems with wordings.
+
+    Returns
+    -------
+    ndarray of shape (n_claims, n_columns)
+        One row for each wording.
+    """
+    counts = batch.counts
+    assert counts is not None  # the caller has asked
+    table: Any = None
+    for steps in range(max(int(counts.max(initial=1)), 1)):
+        plain, rows = claims_as_worded(batch, steps)
+        columns = make(plain)
+        if table is None:
+            table = np.empty((batch.n_claims, columns.shape[1]))
+        own = counts > steps
+        table[rows[own]] = columns[own]
+    return table

@@ -428,8 +428,8 @@ def test_alpha_outside(problems, alpha):
 @pytest.mark.parametrize(
     ("filter", "message"),
     [
-        (HardCF("c"), "no feature 'c'; there are ['a', 'b']"),
-        (HardCF(2), "there is no feature 2, as there are only 2"),
+        (HardCF("c"), "no feature 'c'. The features are ['a', 'b']"),
+        (HardCF(2), "there is no feature 2, since there are only 2"),
         (HardCF(1.5), "scorer is 1.5, but must be None, one of ['stack', 'linear'"),
         (HardCF(True), "scorer is True, but must be None"),
         (HardCF(GaussianNB), "scorer is <class"),

@@ -1,7 +1,7 @@
-"""Scorers: from a claim's features to a confidence.
+"""Scorers, which compute a confidence for each claim.
 
-`Scorer` is the one protocol, and every filter takes every scorer. Differentiable models,
-such as `LinearModel`, become scorers through `ConfTrScorer`, which trains them.
+`Scorer` is the protocol, and every filter accepts every scorer. `ConfTrScorer` trains a
+differentiable model, such as `LinearModel`, and is the scorer.
 """
 
 from ._classifier import ClassifierScorer
@@ -29,5 +29,5 @@ __all__ = [
     "StackingScorer",
 ]
 
-# Classes that files of filters hold, and that nobody has to make.
+# Classes that saved filters contain, and that users need not create.
 __saved__: list[str] = ["FunctionScorer", "HazardTable", "Selection"]

@@ -1,4 +1,4 @@
-"""A scikit-learn classifier as the scorer."""
+"""A scorer that trains a scikit-learn classifier."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from . import _scorer
 from ._scorer import FitTask, LinearForm, Scorer
 from ._tree_tables import as_table
 
-# The methods that say how sure a classifier is.
+# Methods of classifiers that give a confidence.
 SURE = (
     "predict_proba",
     "decision_function",
@@ -30,28 +30,28 @@ STRENGTH = 0.03  # C of the logistic regression
 
 @settings
 class ClassifierScorer(Scorer):
-    """A scikit-learn classifier, trained to tell true claims from false ones.
+    """A scikit-learn classifier, trained to distinguish true from false claims.
 
     Parameters
     ----------
     estimator : classifier or pipeline, optional
-        With ``decision_function`` or ``predict_proba``. None is logistic regression on
-        standardised features with ``C=0.03``: few answers have an error to learn from.
+        It must have ``decision_function`` or ``predict_proba``. None means logistic regression
+        on standardised features, with the strong regularization ``C=0.03``, since few answers
+        contain an error to learn from.
     target : {"own", "coherent", "hazard"}, default="hazard"
-        "hazard" learns the label of the claim from claims whose ancestors are all true:
-        what stands below an error is left out. "own" learns the labels of all claims.
-        "coherent" learns whether the claim and all its ancestors are true, which is what
-        decides about keeping it. Unknown labels are left out in each.
+        "hazard" learns the label of a claim from claims whose ancestors are all true. Claims
+        below an error are left out. "own" learns the labels of all claims. "coherent" learns
+        whether the claim and all its ancestors are true, which decides whether it may be
+        kept. Unknown labels are always left out.
 
     Attributes
     ----------
     estimator_ : classifier or None
-        The fitted classifier; None where all training claims had the same label, and
-        every claim gets the same confidence. It is not in files where ``table_`` stands
-        for it.
+        The fitted classifier. None if all training claims had the same label, so every claim
+        gets the same confidence. It is not saved to files if ``table_`` replaces it.
     table_ : HazardTable or None
-        Forests, boosted trees and logistic regressions as plain arrays, which then
-        give the confidence; None for other classifiers.
+        A forest, boosted trees or a logistic regression as plain arrays, which compute the
+        confidence; None for other classifiers.
 
     Examples
     --------
@@ -77,9 +77,9 @@ class ClassifierScorer(Scorer):
 
     @property
     def requires_fit(self) -> bool:  # type: ignore[override]
-        """Whether `fit` learns; not with a ``FrozenEstimator``, which the caller trained.
+        """Whether `fit` learns; False for a ``FrozenEstimator``, which the caller trained.
 
-        All problems calibrate then, and must be new to that estimator.
+        All problems are then used for calibration, and must be new to that estimator.
         """
         return not isinstance(self.estimator, FrozenEstimator)
 
@@ -93,7 +93,7 @@ class ClassifierScorer(Scorer):
         batch : GraphBatch
             The problems.
         labels : ndarray of shape (n_claims,)
-            1 true, 0 false, -1 unknown. Claims whose label is unknown are left out.
+            1 true, 0 false, -1 unknown. Claims with an unknown label are left out.
         task : FitTask, optional
             What the filter says about the fit.
 
@@ -105,8 +105,8 @@ class ClassifierScorer(Scorer):
         Raises
         ------
         ValueError
-            If the problems have no features, or the classes of a classifier that was
-            trained before do not say which one is true.
+            If the problems have no features, or the classes of an already trained classifier
+            are not 0 and 1.
         """
         self._noise = noise_columns(_scorer.need_features(batch))
         target, judged = _targets(self.target, labels, batch)
@@ -118,8 +118,8 @@ class ClassifierScorer(Scorer):
         classes = np.ravel(getattr(self.estimator_, "classes_", [0, 1])).tolist()
         if classes not in ([0, 1], [-1, 1]):
             raise ValueError(
-                f"the classes of {self.estimator} are {classes}: it has to be trained with "
-                "1 for claims that are true and 0 for false ones"
+                f"the classes of {self.estimator} are {classes}, but must be 1 for true claims "
+                "and 0 for false ones"
             )
         if self.requires_fit and len(target) and target.min() != target.max():
             if self.estimator is None:
@@ -131,7 +131,7 @@ class ClassifierScorer(Scorer):
         return self
 
     def __getstate__(self) -> dict[str, Any]:
-        """The state without a classifier whose plain arrays say the same."""
+        """Return the state, without the classifier if plain arrays replace it."""
         state = super().__getstate__()
         if state.get("table_") is not None:
             state = {k: v for k, v in state.items() if k != "estimator_"}
@@ -158,16 +158,16 @@ class ClassifierScorer(Scorer):
             return None
         form = _scorer.probed_form(self._decide, batch.n_features)
         form.weights[self._noise] = 0.0
-        # Steps before the last may leave the score not linear in the features.
+        # Earlier steps of a pipeline may make the score nonlinear in the features.
         linear = form(batch.features)
         is_linear = np.allclose(linear, self.confidence(batch), rtol=1e-6, atol=1e-6)
         return form if is_linear else None
 
     def tree_contributions(self, batch: GraphBatch) -> NDArray[np.float64] | None:
-        """What each feature adds to the log odds, of xgboost's trees.
+        """Compute the contribution of each feature to the log odds of xgboost's trees.
 
-        These are its own values, against the problems that it was trained on; a filter that
-        was loaded from a file has the trees but not xgboost's values.
+        xgboost computes them relative to its training problems. A filter that was loaded from
+        a file has the trees, but not xgboost.
 
         Parameters
         ----------
@@ -177,7 +177,7 @@ class ClassifierScorer(Scorer):
         Returns
         -------
         ndarray of shape (n_claims, n_features), or None
-            What each feature adds; None with another classifier.
+            The contributions; None for other classifiers.
         """
         classifier: Any = getattr(self, "estimator_", None)
         if not hasattr(classifier, "get_booster"):
@@ -189,7 +189,7 @@ class ClassifierScorer(Scorer):
         return contributions[:, :-1].astype(np.float64)
 
     def _informative(self, batch):
-        """The features, with 0 in columns of mere rounding errors, which scaling would blow up."""
+        """Return the features, with 0 in columns that hold only rounding errors."""
         if not len(self._noise):
             return batch.features
         X = batch.features.copy()
@@ -198,17 +198,17 @@ class ClassifierScorer(Scorer):
 
 
 def _is_linear(estimator):
-    """Whether a classifier, or the last step of a pipeline, has weights."""
+    """Tell whether a classifier, or the last step of a pipeline, is linear."""
     last = getattr(estimator, "steps", [(None, estimator)])[-1][1]
     linear = hasattr(last, "coef_") and hasattr(estimator, "decision_function")
     return estimator is None or linear
 
 
 def _targets(target, labels, batch):
-    """Return what a classifier learns for each claim, and whether that is known."""
+    """Return the target of each claim, and whether it is known."""
     positive = labels == 1
     known = labels >= 0
-    if target == "coherent":  # one false ancestor is enough to know
+    if target == "coherent":  # one false ancestor makes the target known
         positive = coherent_labels(labels, batch)
         known = positive | ~coherent_labels(labels != 0, batch)
     if target == "hazard":
@@ -225,6 +225,6 @@ def _fit_logistic(X, target):
     pipeline = make_pipeline(
         StandardScaler(), LogisticRegression(C=STRENGTH, max_iter=1000)
     )
-    # The settings are ours, and need no check of their types in each fit of a fold.
+    # These settings are fixed, so skip scikit-learn's validation in each fold.
     with config_context(skip_parameter_validation=True):
         return pipeline.fit(X, target.astype(int))

@@ -1,4 +1,4 @@
-"""Prices of claims from the hazards of errors, learnt here and blended with public ones."""
+"""Prices of claims, from hazards learnt on training problems and public data."""
 
 from __future__ import annotations
 
@@ -24,21 +24,24 @@ from ._prior import PublicPrior, blend
 from ._scorer import FitTask, Folded, Scorer, folds, need_features, run_of
 from ._tree_tables import as_table, design, join
 
-N_FOLDS = 3  # folds for the own hazards that a public prior is weighed against
-# A tree sees half of the claims. Where it leaves out one fold of three, it sees about as
-# many of the others, and the trees of all folds together are the forest.
+N_FOLDS = (
+    3  # folds for the out-of-fold hazards that determine the weights of a public prior
+)
+# Each tree is trained on half of the claims. With one of three folds left out, it sees about
+# as many claims of the other folds; the trees of all folds together form the forest.
 OF_A_FOLD: dict[str, Any] = {"trees": 15, "share": 0.75}
-# Claims below an error that are added as false ones to those that were judged.
+# Number of false claims below an error that are added to the judged ones.
 DOUBTED = 5
-# The least hazard: a forest that saw no error nearby says 0, which is too sure.
+# Smallest hazard: a forest without an error nearby returns 0, which is overconfident.
 DOUBT = 0.05
-MOST_CLAIMS = 15_000  # claims of one tree; more would only take longer
+MOST_CLAIMS = 15_000  # largest number of claims per tree; more is only slower
 
 
 def learn_hazards(X, false, n_features, random_state, trees=40, share=0.5):
-    """Fit four classifiers to claims all of whose ancestors are true, and put them in one table.
+    """Fit four classifiers to the claims at risk, those with only true ancestors.
 
-    Two of them see the claim alone, the others also the means of its problem and its size.
+    Two of them use the features of the claim, and two also the means over its problem and the
+    number of claims. All are stored in one table.
     """
     from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestRegressor
     from sklearn.linear_model import LogisticRegression
@@ -53,8 +56,8 @@ def learn_hazards(X, false, n_features, random_state, trees=40, share=0.5):
         early_stopping=False,
         random_state=random_state,
     )
-    # On 0 and 1 it splits as a classifier does, which looks for the classes once more in
-    # each tree: a fit of the default takes 5 % less time.
+    # On targets 0 and 1 a regression forest splits like a classifier, but does not search for
+    # the classes in each tree. This saves 5 % of the default's fit time.
     forest = RandomForestRegressor(
         trees,
         min_samples_leaf=8,
@@ -67,7 +70,7 @@ def learn_hazards(X, false, n_features, random_state, trees=40, share=0.5):
     )
     features = X[:, :n_features]
     inputs = (linear, features), (wide, X), (boosted, features), (forest, X)
-    # The settings are ours, and need no check of their types in each fit of a fold.
+    # These settings are fixed, so skip scikit-learn's validation in each fold.
     with config_context(skip_parameter_validation=True):
         tables = [as_table(model.fit(rows, false), DOUBT) for model, rows in inputs]
     return join([table for table in tables if table is not None], X.shape[1])
@@ -75,54 +78,53 @@ def learn_hazards(X, false, n_features, random_state, trees=40, share=0.5):
 
 @settings
 class NeymanPearsonScorer(Scorer):
-    """Minus the log price of a claim: what it costs in risk to keep one more.
+    """Minus the log price of a claim, which is the risk that keeping it adds.
 
-    The mean of the hazards' log odds, and the graph, give the price. No alpha enters.
+    The price is computed from the mean log odds of the hazards, and the graph. It does not
+    depend on alpha.
 
     Parameters
     ----------
     weight_after_error : float, default=0.5
-        Weight, in [0, 1], of true claims beside a false one. They count among what is
-        kept, but what is known of them hangs on the sum of all hazards above, which errs
-        most where it is large: counted in full, they cost claims at low alpha.
+        Weight, in [0, 1], of true claims below a false one. They count as kept true claims,
+        but the estimate of their number depends on the sum of all hazards above, which is
+        least accurate when it is large. Counted in full, they cost claims at low alpha.
     gain : float in [0, 1], {"claims", "answers"} or callable, default=0.5
-        What the claims that are kept of an answer are worth: their number to this power.
-        1, or "claims", keeps as many claims as possible, which empties many answers, as
-        the risk is spent on those that are sure. The smaller the power, the more answers
-        are shown; 0, or "answers", is the logarithm of one more than their number. A
-        function of one's own takes numbers of kept claims, an array; it must grow, and be
-        concave.
+        The value of the kept claims of an answer: their number to this power. 1, or "claims",
+        keeps as many claims as possible. It keeps nothing of many answers, since the risk is
+        spent on the safest ones. The smaller the power, the more answers are shown. 0, or
+        "answers", stands for log(1 + number). Your own function takes an array of numbers of
+        kept claims, and must be increasing and concave.
     public_prior : PublicPrior or None, default=None
-        Hazards learnt on public labels. They are blended with those learnt here as
-        ``b + w1 own + w2 first + w3 second + ...``, in log odds, with a weight for each
-        source; the weights are those that explain the training claims best, own hazards
-        being out of fold, with a pull towards 0.6 and, for all sources together, 1, and
-        of sum 1.6.
+        Hazards learnt on public labels. They are blended with the learnt hazards as
+        ``b + w1 own + w2 first + w3 second + ...``, in log odds, with one weight for each
+        source. The weights are fitted to the training claims with out-of-fold hazards. They
+        are shrunk towards 0.6 for the learnt hazards and 1 for all sources together, and
+        scaled to the sum 1.6.
     random_state : int, RandomState or None, default=0
-        Of the trees. None takes the randomness of the filter.
+        Randomness of the trees. None uses that of the filter.
 
     Attributes
     ----------
     prior_ : PublicPrior or None
     blend_ : ndarray of shape (2 + n_sources,)
-        The weights b, w1, w2, ...; with ``public_prior`` only.
+        The weights b, w1, w2, ...; only with ``public_prior``.
     table_ : HazardTable or None
-        The four hazards: logistic regression and boosted trees, which see the claim, and
-        logistic regression and a random forest, which see its problem as well. None where
-        nothing was to be learnt: no features, or training claims that are all true or
-        all false. As a base scorer of a stack the scorer has the hazards of each fold.
+        The four hazards: logistic regression and boosted trees on the features of the claim,
+        and logistic regression and a random forest that also use its problem. None if there
+        was nothing to learn: no features, or training claims that are all true or all false.
+        As a base scorer of a stack, the scorer has the hazards of all folds.
     true_after_error_ : float
         Share of true claims among those below a false one, in training.
     frailty_ : ndarray of shape (3,) or None
-        (theta, a, b) of `error_probability`: how much answers differ in ways that no feature tells,
-        and an intercept and a slope of the log odds. None where nothing was learnt out of
-        fold, that is without ``public_prior`` and outside a stack; the hazards then
-        count as they stand.
+        (theta, a, b) of `error_probability`: the variance between answers that the features do
+        not explain, and intercept and slope of the log odds. None if there are no out-of-fold
+        hazards, that is without ``public_prior`` and outside a stack. The hazards are then
+        used unchanged.
 
     Notes
     -----
-    The confidence never rises from a claim to one that builds on it, so that path risk
-    and risk are the same.
+    The confidence never increases along the edges, so path risk and risk are equal.
 
     References
     ----------
@@ -169,8 +171,8 @@ class NeymanPearsonScorer(Scorer):
         batch : GraphBatch
             The problems.
         labels : ndarray of shape (n_claims,)
-            1 true, 0 false, -1 unknown. Claims with an unknown label, or with one above
-            them, are left out.
+            1 true, 0 false, -1 unknown. Claims with an unknown label, and their descendants,
+            are left out.
         task : FitTask, optional
             What the filter says about the fit.
 
@@ -182,7 +184,7 @@ class NeymanPearsonScorer(Scorer):
         Raises
         ------
         ValueError
-            If the problems have no features, or the public prior does not suit them.
+            If the problems have no features, or not those of the public prior.
         """
         task = task or FitTask()
         if self.public_prior is not None:
@@ -196,13 +198,12 @@ class NeymanPearsonScorer(Scorer):
     def fit_folds(
         self, folded: Folded, labels: NDArray, tasks: list[FitTask]
     ) -> tuple[list[Self], NDArray[np.float64]]:
-        """Learn without each fold in turn; the hazards of all folds are the scorer's.
+        """Learn the hazards without each fold in turn; the scorer uses those of all folds.
 
         Parameters
         ----------
         folded : Folded
-            The problems, ``folded.batch``, and the number of the fold of each,
-            ``folded.fold_of``.
+            The problems, ``folded.batch``, and the fold of each, ``folded.fold_of``.
         labels : ndarray of shape (n_claims,)
             1 true, 0 false, -1 unknown.
         tasks : list of FitTask
@@ -211,9 +212,9 @@ class NeymanPearsonScorer(Scorer):
         Returns
         -------
         scorers : list of NeymanPearsonScorer
-            The same one for all levels.
+            The same scorer for all levels.
         unseen : ndarray of shape (n_tasks, n_claims)
-            Confidences from hazards that were learnt without the claim's fold.
+            Out-of-fold confidences.
         """
         batch = folded.batch
         fold_of = folded.fold_of
@@ -232,7 +233,7 @@ class NeymanPearsonScorer(Scorer):
         members = run_of(tasks[0], jobs, self, unit="fold")
         for member, rows in zip(members, of_fold, strict=True):
             log_odds[rows] = member._log_odds(evidence.X[rows])
-        if self.prior_ is not None:  # own hazards, out of fold, against public ones
+        if self.prior_ is not None:  # blend out-of-fold hazards with public ones
             public = self.prior_.hazards(batch)
             at_risk = evidence.at_risk
             false = evidence.labels[at_risk] == 0
@@ -261,11 +262,11 @@ class NeymanPearsonScorer(Scorer):
         return _Evidence(self._standardizer(table), labels, at_risk, after_error)
 
     def _count(self, evidence):
-        """Learn how often claims are false overall."""
+        """Estimate how often claims are false overall."""
         labels = evidence.labels
         self._chance = _share(labels[evidence.at_risk] == 0)
-        # Where few claims below an error were judged, they are taken for false: to count
-        # what nobody saw as true costs claims at low alpha.
+        # If few claims below an error were judged, most are assumed false: assuming
+        # unjudged claims true costs claims at low alpha.
         below = labels[evidence.after_error]
         self.true_after_error_ = np.sum(below == 1) / (len(below) + DOUBTED)
 
@@ -292,12 +293,12 @@ class NeymanPearsonScorer(Scorer):
 
     @property
     def priors(self) -> tuple[PublicPrior, ...]:  # type: ignore[override]
-        """The public prior that is blended in, where there is one."""
+        """The public prior that is blended in, if there is one."""
         prior = vars(self).get("prior_", self.public_prior)
         return () if prior is None else (prior,)
 
     def hazard(self, batch: GraphBatch) -> NDArray[np.float64]:
-        """Log odds that a claim is false, given that all its ancestors are true.
+        """Compute the log odds that a claim is false, given that all its ancestors are true.
 
         Parameters
         ----------
@@ -322,19 +323,19 @@ class NeymanPearsonScorer(Scorer):
     def error_probability(
         self, batch: GraphBatch, kept: NDArray[np.bool_]
     ) -> NDArray[np.float64]:
-        """Chance that something false is kept, for each answer.
+        """Compute the probability that a false claim is kept, for each answer.
 
         Parameters
         ----------
         batch : GraphBatch
             The problems.
         kept : ndarray of bool, shape (n_claims,)
-            What is kept, closed under ancestors.
+            The kept claims, closed under ancestors.
 
         Returns
         -------
         ndarray of float, shape (n_problems,)
-            Between 0 and 1, and 0 where nothing is kept.
+            Between 0 and 1; 0 if nothing is kept.
         """
         return chance_of_error(self.hazard(batch), kept, batch, self.frailty_)
 
@@ -344,7 +345,7 @@ class NeymanPearsonScorer(Scorer):
 
 
 class _Evidence(NamedTuple):
-    """Standardised claims that the hazards learn from."""
+    """Standardised training claims of the hazards."""
 
     X: NDArray
     labels: NDArray
@@ -356,5 +357,5 @@ class _Evidence(NamedTuple):
 
 
 def _share(flags):
-    """Share with half a claim more of each kind, so that it is never 0 or 1."""
+    """Compute a share with half a claim added to each side, so it is never 0 or 1."""
     return (flags.sum() + 0.5) / (len(flags) + 1)

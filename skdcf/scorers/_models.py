@@ -1,11 +1,11 @@
-"""Differentiable models, and the scorer that trains one through soft calibration.
+"""Differentiable models, and the scorer that trains a model through soft calibration.
 
-A differentiable model has two methods. ``init(n_features, rng)`` draws parameters: an
-array, or lists, tuples and dicts of arrays. ``model(params, X)`` turns rows of
-standardised features into confidences, without state and with operations that autograd
-follows (operators, or functions of ``autograd.numpy``). A constant added to all
-confidences changes nothing, so no intercept is needed, and one does no harm.
-`ConfTrScorer` makes a scorer of a model.
+A differentiable model has two methods. ``init(n_features, rng)`` returns initial parameters:
+an array, or lists, tuples and dicts of arrays. ``model(params, X)`` computes confidences from
+rows of standardised features. It must be stateless and use operations that autograd can
+differentiate (operators, or functions of ``autograd.numpy``). Adding a constant to all
+confidences changes nothing, so an intercept is not needed. `ConfTrScorer` makes a scorer of a
+model.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ from ._scorer import FitTask, LinearForm, Scorer, need_features
 
 @settings
 class LinearModel(Settings):
-    """A model, not yet a scorer: a weighted sum of the standardised features.
+    """Linear model: a weighted sum of the standardised features.
 
-    `ConfTrScorer` trains it, and is the scorer.
+    ``ConfTrScorer(LinearModel())`` trains it, and is the scorer.
 
     Parameters
     ----------
     spread : float, default=1.0
-        The random weights are uniform between plus and minus ``spread`` divided by the
-        root of their number; 0 starts from zeros.
+        The initial weights are uniform between plus and minus ``spread`` divided by the square
+        root of their number. 0 starts from zeros.
 
     Examples
     --------
@@ -62,27 +62,27 @@ class LinearModel(Settings):
         Returns
         -------
         ndarray of shape (n_features,)
-            The parameters to start from.
+            The initial parameters.
         """
         self.validate()
         bound = self.spread * max(n_features, 1) ** -0.5
         return rng.uniform(-bound, bound, n_features)
 
     def __call__(self, params: Any, X: Any) -> Any:
-        """Confidences, shape (n_claims,), of rows X, shape (n_claims, n_features)."""
+        """Compute confidences, shape (n_claims,), of rows X, shape (n_claims, n_features)."""
         return X @ params
 
 
 @settings
 class MLPModel(Settings):
-    """A model, not yet a scorer: a multi-layer perceptron with tanh units.
+    """Multi-layer perceptron with tanh units.
 
     ``ConfTrScorer(MLPModel())`` trains it, and is the scorer.
 
     Parameters
     ----------
     hidden_layer_sizes : int or tuple of int, default=(8,)
-        Units of each hidden layer. There are few, as training sets of this kind are small.
+        Units of each hidden layer. The default is small, since training sets are small.
 
     Examples
     --------
@@ -111,23 +111,23 @@ class MLPModel(Settings):
         Returns
         -------
         list of (weights, biases), one pair per layer
-            The parameters to start from.
+            The initial parameters.
 
         Raises
         ------
         ValueError
-            If a layer has no units, or their numbers are no whole ones.
+            If the number of units of a layer is not a positive integer.
         """
         sizes = self.hidden_layer_sizes
-        # An int is an Integral, which type checkers do not know.
+        # An int is an Integral, but type checkers do not know this.
         hidden = (sizes,) if isinstance(sizes, (int, Integral)) else sizes
         is_sequence = isinstance(hidden, (tuple, list, np.ndarray))
         if not is_sequence or not all(
             isinstance(n, Integral) and n > 0 for n in hidden
         ):
             raise ValueError(
-                f"hidden_layer_sizes is {self.hidden_layer_sizes!r}: whole numbers of at "
-                "least 1 are needed"
+                f"hidden_layer_sizes is {self.hidden_layer_sizes!r}, but must be integers of "
+                "at least 1"
             )
         params = []
         n_in = n_features
@@ -139,7 +139,7 @@ class MLPModel(Settings):
         return params
 
     def __call__(self, params: Any, X: Any) -> Any:
-        """Confidences, shape (n_claims,), of rows X, shape (n_claims, n_features)."""
+        """Compute confidences, shape (n_claims,), of rows X, shape (n_claims, n_features)."""
         *hidden, (last_weights, last_bias) = params
         for weights, bias in hidden:
             X = _tanh(X @ weights + bias)
@@ -147,7 +147,7 @@ class MLPModel(Settings):
 
 
 def _tanh(x):
-    """The hyperbolic tangent, by autograd in training only: predicting need not load it."""
+    """Compute the hyperbolic tangent; autograd is needed, and loaded, in training only."""
     if isinstance(x, np.ndarray):
         return np.tanh(x)
     import autograd.numpy as anp
@@ -157,27 +157,26 @@ def _tanh(x):
 
 @settings
 class ConfTrScorer(Scorer):
-    """A differentiable model, trained for what calibration does to its scores.
+    """A differentiable model, trained through soft calibration.
 
     Parameters
     ----------
     model : differentiable model or None, default=None
-        Such as `LinearModel` (None) or `MLPModel`.
+        A model such as `MLPModel`. None means `LinearModel`.
     clip : float, default=3.0
-        Features further than this many deviations from their mean count as if they were there.
+        Standardised features are clipped to plus and minus this value.
 
     Attributes
     ----------
     model_ : differentiable model
-        A copy, so that later changes of ``model`` do not change the scorer.
+        A copy, so later changes of ``model`` do not change the scorer.
     params_ : object
         Its trained parameters, for standardised features.
     standardizer_ : Standardizer
-        Of the training problems.
+        Mean and scale of the training problems.
     scale_ : float
-        Deviation of what the model says of the claims that were trained on (those of
-        validation problems are none of them), by which confidences are divided. 1 without
-        unit variance.
+        Standard deviation of the model's output on the training claims, without validation
+        problems. Confidences are divided by it. It is 1 without unit variance.
     loss_curve_ : list of float
         Training objective per iteration.
 
@@ -229,7 +228,7 @@ class ConfTrScorer(Scorer):
         Warns
         -----
         ConvergenceWarning
-            If there was nothing to learn, or training ended early.
+            If there was nothing to learn, or training stopped early.
         """
         results = self._train(batch, labels, tasks=[task or FitTask()])
         return self._adopt(results[0])
@@ -237,12 +236,12 @@ class ConfTrScorer(Scorer):
     def fit_levels(
         self, batch: GraphBatch, labels: NDArray, tasks: list[FitTask]
     ) -> list:
-        # All but alpha is read from the first task, its source of randomness too.
+        # Everything except alpha, including the randomness, comes from the first task.
         results = self._train(batch, labels, tasks)
         return [clone(self)._adopt(training_result) for training_result in results]
 
     def _train(self, batch, labels, tasks):
-        # Imported here, since only training loads autograd.
+        # Imported here, since only training needs autograd.
         from ..relaxation import PathRelaxation
         from ..training import SoftTraining
         from ..training.loop import train
@@ -282,14 +281,14 @@ class ConfTrScorer(Scorer):
         """Weights of a linear model, per unit of the features as passed."""
         # A subclass may compute something else.
         if type(self.model_) is not LinearModel:
-            raise AttributeError("coef_: the model is not a plain LinearModel")
+            raise AttributeError("coef_ exists only if the model is a LinearModel")
         return self.standardizer_.raw_weights(self.params_) / self.scale_
 
     def linear_form(self, batch: GraphBatch) -> LinearForm | None:
         if type(self.model_) is not LinearModel:
             return None
         weights = self.coef_
-        # For a constant column the scale is infinite, and so are the bounds; its weight is 0.
+        # For a constant column, the scale and the bounds are infinite, and the weight is 0.
         mean = self.standardizer_.mean
         reach = self.standardizer_.clip * self.standardizer_.scale
         return LinearForm(

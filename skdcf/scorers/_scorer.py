@@ -1,4 +1,4 @@
-"""The protocol of scorers, the task that a filter gives them, and scorers that learn nothing."""
+"""The scorer protocol, the task that a filter passes to `fit`, and scorers without training."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class LinearForm:
     offset : float
         Confidence where all features are 0, if the bounds let them be 0.
     low, high : ndarray of shape (n_features,)
-        Values outside are clipped to these; infinite where there is no bound.
+        Features are clipped to these bounds; infinite if there is no bound.
     """
 
     weights: np.ndarray
@@ -45,7 +45,7 @@ class LinearForm:
 
     @classmethod
     def unbounded(cls, weights, offset=0.0):
-        """A form that takes every value as it is.
+        """Return a form without bounds.
 
         Parameters
         ----------
@@ -57,14 +57,14 @@ class LinearForm:
         Returns
         -------
         LinearForm
-            The form without bounds.
+            The form.
         """
         weights = np.asarray(weights, dtype=np.float64)
         bound = np.full(len(weights), np.inf)
         return cls(weights, float(offset), -bound, bound)
 
     def values(self, features: NDArray) -> NDArray[np.float64]:
-        """The features, clipped to their bounds.
+        """Clip features to their bounds.
 
         Parameters
         ----------
@@ -79,28 +79,28 @@ class LinearForm:
         return np.clip(features, self.low, self.high)
 
     def __call__(self, features: NDArray) -> NDArray[np.float64]:
-        """Confidences of rows of features, shape (n_claims,)."""
+        """Compute the confidences of rows of features, shape (n_claims,)."""
         return self.offset + self.values(features) @ self.weights
 
 
 @dataclass(frozen=True)
 class FitTask:
-    """The task that a filter gives its scorer in a fit.
+    """The task that a filter passes to its scorer in a fit.
 
     Parameters
     ----------
     alpha : float, default=0.1
-        Level that the filter will be used at.
+        Level at which the filter will be used.
     groups : ndarray of shape (n_problems,), optional
-        Problems of one group, say of one question, belong together in every split.
+        Problems of one group, for instance of one question, stay together in every split.
     rng : RandomState, optional
         Source of all randomness that the scorer itself does not seed.
     relaxation : PathRelaxation or GridRelaxation, optional
-        What to train through; None is the scorer's own choice.
+        The relaxation to train through. None leaves it to the scorer.
     training : SoftTraining, optional
-        How to train; None is the scorer's own choice.
+        How to train. None leaves it to the scorer.
     n_jobs : int, optional
-        Folds and levels at a time, as in scikit-learn.
+        Number of folds and levels that are fitted in parallel, as in scikit-learn.
     verbose : int, default=0
         Whether to show progress bars.
     """
@@ -114,12 +114,12 @@ class FitTask:
     verbose: int = 0
 
     def on(self, rows: NDArray[np.bool_]) -> FitTask:
-        """The task for some of the problems, for one job, with a copy of the randomness.
+        """Return the task for some of the problems, with a copy of the randomness.
 
         Parameters
         ----------
         rows : ndarray of bool, shape (n_problems,)
-            Whether each problem is one of them.
+            The problems to select.
 
         Returns
         -------
@@ -133,37 +133,36 @@ class FitTask:
 
 
 class Scorer(Settings, metaclass=ABCMeta):
-    """A scorer gives every claim a confidence; higher means more trustworthy.
+    """Base class of scorers, which compute a confidence for each claim; higher is safer.
 
-    A scorer of your own needs `confidence`, and `fit` if it learns. One that says how likely
-    an error is has a method ``chance(batch, kept)``, which returns for each problem the
-    chance that something false is among the claims that are kept. It is a scikit-learn
-    estimator: ``__init__`` stores its parameters and does nothing else, and what `fit`
-    learns is stored in attributes whose names end in an underscore.
+    Your own scorer needs `confidence`, and `fit` if it learns. If it can estimate errors, it
+    has a method ``error_probability(batch, kept)``, which returns for each problem the
+    probability that a kept claim is false. A scorer is a scikit-learn estimator: ``__init__``
+    only stores its parameters, and the names of fitted attributes end in an underscore.
 
     Attributes
     ----------
     requires_fit : bool or None
-        Whether `fit` learns from the problems. None says yes if the class defines `fit`
-        or `fit_levels`: also a `fit` that looks at no label follows the problems that it is
-        given. A filter then holds the problems that it calibrates on out of `fit`. False
-        declares that `fit` learns nothing from problems; it then sees all of them, and all
-        labels as unknown. A subclass with a `fit` of its own has to declare it again.
-    exact : bool
-        Whether the confidence of a claim is the same to the bit in every batch, as a
-        column is. It is not measured then.
+        Whether `fit` learns from the problems. None means yes if the class defines `fit` or
+        `fit_levels`, since even a `fit` without labels depends on its problems. A filter then
+        keeps the calibration problems out of `fit`. False declares that `fit` learns nothing
+        from the problems. It is then called with all of them, and with unknown labels. A
+        subclass with its own `fit` must declare it again.
+    batch_invariant : bool
+        Whether the confidence of a claim is the same to the bit in every batch, as for a
+        column. The filter then does not measure rounding.
     uses_alpha : bool
-        Whether another alpha would give another scorer.
+        Whether the fitted scorer depends on alpha.
     uses_relaxation : bool
-        Whether `fit` trains through ``task.relaxation``, as ``task.training`` says.
-        Filters refuse these settings where nothing would use them.
+        Whether `fit` uses ``task.relaxation`` and ``task.training``. Filters refuse these
+        settings if the scorer does not use them.
     resolution : float
-        How closely the confidence of a claim repeats itself in another batch, relative
-        to ``1 + abs(confidence)``. Filters measure it as well, and lower their threshold
-        by more than the larger of the two.
+        How closely the confidence of a claim repeats in another batch, relative to
+        ``1 + abs(confidence)``. Filters also measure this, and lower their threshold by more
+        than the larger of the two.
     priors : tuple of PublicPrior
-        What the scorer knows of other people's labels; empty for most. A filter refuses
-        problems with their questions. It asks before `fit`, too.
+        Public priors that the scorer uses; empty for most scorers. A filter refuses problems
+        with questions that a prior was learnt from, also before `fit`.
 
     Examples
     --------
@@ -186,19 +185,19 @@ class Scorer(Settings, metaclass=ABCMeta):
     priors: tuple[Any, ...] = ()
 
     def columns_read(self) -> tuple[str, ...] | None:
-        """Names of the feature columns that `confidence` reads.
+        """Return the names of the feature columns that `confidence` reads.
 
         Returns
         -------
-        tuple of str, or None for all columns, by their position
-            The names; None where all columns are read.
+        tuple of str, or None
+            The names. None means that all columns are read, by position.
         """
         return None
 
     def fit(
         self, batch: GraphBatch, labels: NDArray, task: FitTask | None = None
     ) -> Self:
-        """Learn, or check that the scorer fits the problems.
+        """Fit the scorer, or check that it can be used for the problems.
 
         Parameters
         ----------
@@ -219,7 +218,7 @@ class Scorer(Settings, metaclass=ABCMeta):
     def fit_levels(
         self, batch: GraphBatch, labels: NDArray, tasks: list[FitTask]
     ) -> list:
-        """One fitted scorer per task; the tasks differ in alpha alone.
+        """Fit one scorer per task; the tasks differ only in alpha.
 
         Parameters
         ----------
@@ -233,15 +232,15 @@ class Scorer(Settings, metaclass=ABCMeta):
         Returns
         -------
         list of Scorer
-            All of them the same object where alpha makes no difference.
+            The same object for all tasks if the scorer does not depend on alpha.
         """
         try:
             inspect.signature(self.fit).bind(batch, labels, tasks[0])
         except TypeError:
             raise TypeError(
                 f"{type(self).__name__}.fit{inspect.signature(self.fit)} cannot be called as "
-                "a filter does it, fit(batch, labels, task): labels is one flat array over "
-                "all claims (1 true, 0 false, -1 unknown)"
+                "fit(batch, labels, task), with one flat array of labels over all claims (1 "
+                "true, 0 false, -1 unknown)"
             ) from None
         if not self.uses_alpha:
             [fitted] = run_of(
@@ -252,23 +251,23 @@ class Scorer(Settings, metaclass=ABCMeta):
         return run_of(tasks[0], jobs, self, unit="level")
 
     def linear_form(self, batch: GraphBatch) -> LinearForm | None:
-        """The confidence as a weighted sum of the features, where it is one.
+        """Return the confidence as a weighted sum of the features, if it is linear.
 
         Parameters
         ----------
         batch : GraphBatch
-            Problems like those to come; their number and names of columns are read.
+            Problems with the same columns, of which only the number and names are used.
 
         Returns
         -------
-        LinearForm, or None for a scorer that is not linear
-            The form; None where the scorer is not linear.
+        LinearForm or None
+            The form; None if the scorer is not linear.
         """
         return None
 
     @abstractmethod
     def confidence(self, batch: GraphBatch) -> NDArray[np.float64]:
-        """Confidence of each claim, a function of its problem alone.
+        """Compute the confidence of each claim, which must depend on its problem only.
 
         Parameters
         ----------
@@ -283,26 +282,26 @@ class Scorer(Settings, metaclass=ABCMeta):
 
 
 def probed_form(decide, n_features):
-    """The form of an affine function, from its values at 0 and at each unit vector.
+    """Find the form of an affine function from its values at 0 and at the unit vectors.
 
     Parameters
     ----------
     decide : callable
-        From rows of features to one number each.
+        A function from rows of features to one number each.
     n_features : int
         Number of features.
 
     Returns
     -------
     LinearForm
-        Right if the function is affine, which is for the caller to know.
+        The form, which is right if the function is affine.
     """
     confidences = decide(np.vstack([np.zeros(n_features), np.eye(n_features)]))
     return LinearForm.unbounded(confidences[1:] - confidences[0], confidences[0])
 
 
 def scorer_requires_fit(scorer: Scorer) -> bool:
-    """Whether `fit` of a scorer learns from the problems that it is given."""
+    """Tell whether `fit` of a scorer learns from its problems."""
     if scorer.requires_fit is not None:
         return scorer.requires_fit
     cls = type(scorer)
@@ -311,7 +310,7 @@ def scorer_requires_fit(scorer: Scorer) -> bool:
 
 @dataclass(frozen=True)
 class Folded:
-    """Problems, each of which is of one fold.
+    """Problems with the fold of each.
 
     Parameters
     ----------
@@ -325,10 +324,10 @@ class Folded:
 
     @cached_property
     def parts(self) -> list[tuple[GraphBatch, GraphBatch]]:
-        """For each fold the problems of the others, and its own.
+        """Return, for each fold, the problems of the other folds and its own.
 
-        All base scorers of a stack share these batches: that each of them looks for the
-        ancestors of the same claims anew would take 2 % of a fit.
+        All base scorers of a stack share these batches. Computing the ancestors of the same
+        claims again for each of them would take 2 % of a fit.
         """
         n_folds = int(self.fold_of.max()) + 1
         of_fold = [self.fold_of == fold for fold in range(n_folds)]
@@ -366,7 +365,7 @@ def out_of_fold_confidence(scorer, folded, labels, tasks):
     Returns
     -------
     ndarray of shape (n_tasks, n_claims)
-        The confidences. No label of the claim's own fold enters.
+        The confidences, which do not depend on labels of the claim's own fold.
     """
     batch = folded.batch
     unseen = np.empty((len(tasks), batch.n_claims))
@@ -388,9 +387,9 @@ def out_of_fold_confidence(scorer, folded, labels, tasks):
 
 
 def _confidence_unseen(scorer, parts, labels, tasks):
-    """Fit on the other folds, and compute the confidences in the claims of the fold."""
+    """Fit on the other folds, and compute the confidences of the claims in the fold."""
     others, own = parts
-    # The other folds may teach nothing. What is kept shows it, so no warning is needed.
+    # The other folds may have nothing to learn. The retention shows this, so do not warn.
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         levels = scorer.fit_levels(others, labels, tasks)
@@ -404,14 +403,14 @@ def run_of(task, jobs, scorer, unit="fit"):
 
 
 def confidence_of_each(scorers, batch):
-    """Confidences, shape (n_scorers, n_claims); the same scorer is asked only once."""
+    """Compute confidences, shape (n_scorers, n_claims), once for each distinct scorer."""
     distinct = {id(scorer): scorer for scorer in scorers}
     confidence = {key: scorer.confidence(batch) for key, scorer in distinct.items()}
     return np.array([confidence[id(scorer)] for scorer in scorers])
 
 
 def folds(n, groups, n_folds, rng):
-    """Number of each problem's fold; all 0 where there are too few groups."""
+    """Assign a fold to each problem; all 0 if there are too few groups."""
     groups = np.arange(n) if groups is None else groups
     code = np.unique(groups, return_inverse=True)[1]
     n_groups = code.max() + 1
@@ -419,11 +418,11 @@ def folds(n, groups, n_folds, rng):
 
 
 def need_features(batch):
-    """The features of the problems, or ValueError where they have none yet."""
+    """Return the features of the problems, or raise ValueError if they have none."""
     if batch.features is None:
         raise ValueError(
-            "the scorer needs features, but the problems have no features yet: add some "
-            "with skdcf.features"
+            "the scorer needs features, but the problems have no features yet: add features "
+            "with a transformer of skdcf.features"
         )
     return batch.features
 
@@ -433,12 +432,12 @@ FREQUENCY = "frequency-score"
 
 @settings
 class FeatureScorer(Scorer):
-    """One feature as the confidence.
+    """A scorer that uses one feature as the confidence.
 
     Parameters
     ----------
     feature : str or int
-        Name or column number.
+        Name or column number of the feature.
 
     Examples
     --------
@@ -472,21 +471,19 @@ class FeatureScorer(Scorer):
 
 @settings
 class FrequencyScorer(FeatureScorer):
-    """Self-consistency frequency, mixed with that of the claims that build on it.
+    """Self-consistency frequency, mixed with that of the claim's descendants.
 
     The confidence of claim v is ``(1 - beta_mix) f_v + beta_mix m_v``, where m_v is the
-    median frequency of the claims below v in the graph, each with its own, unmixed
-    value. A claim on which nothing builds keeps f_v.
+    median unmixed frequency of the descendants of v. A claim without descendants keeps f_v.
 
     Parameters
     ----------
     beta_mix : float, default=0.0
-        Weight of the claims below, in [0, 1].
+        Weight of the descendants, in [0, 1].
     over : {"descendants", "children"}, default="descendants"
-        "descendants" is the published formula. "children" is what the code of its
-        authors does: direct children only, and the upper median of their *risks*,
-        hence the lower one of their frequencies. At ``beta_mix=0`` the claims below
-        weigh nothing, and both are the same.
+        "descendants" is the published formula. "children" is what the authors' code does: it
+        uses only direct children, and the upper median of their *risks*, that is the lower
+        median of their frequencies. Both are equal at ``beta_mix=0``.
     feature : str or int, default="frequency-score"
         Name or column number of the frequency.
 
@@ -529,19 +526,19 @@ class FrequencyScorer(FeatureScorer):
         return np.where(np.isnan(below), column, mixed)
 
     def linear_form(self, batch: GraphBatch) -> LinearForm | None:
-        # Where other claims enter, it is not linear in the features of its own.
+        # If other claims enter, the confidence is not linear in the claim's features.
         return super().linear_form(batch) if self.beta_mix == 0 else None
 
 
 def column_of(feature, batch):
-    """Column number of a feature given by name or number, or ValueError."""
+    """Return the column number of a feature given by name or number, or raise ValueError."""
     need_features(batch)
     if isinstance(feature, str):
         names = batch.feature_names or ()
         if feature not in names:
             names_there = list(names) or "none, as the features are not named"
             raise ValueError(
-                f"there is no feature {feature!r}; there are {names_there}"
+                f"there is no feature {feature!r}. The features are {names_there}"
             )
         return names.index(feature)
     if not isinstance(feature, Integral) or isinstance(feature, bool):
@@ -550,13 +547,13 @@ def column_of(feature, batch):
         )
     if not -batch.n_features <= feature < batch.n_features:
         raise ValueError(
-            f"there is no feature {feature}, as there are only {batch.n_features}"
+            f"there is no feature {feature}, since there are only {batch.n_features}"
         )
     return int(feature)
 
 
 def _medians(values, owner, n):
-    """Lower and upper median of the values of each owner, NaN where it has none."""
+    """Compute the lower and upper median of the values of each owner, NaN if it has none."""
     ordered = values[np.lexsort((values, owner))]
     count = np.bincount(owner, minlength=n)
     start = offsets_of(count)[:-1]

@@ -1,4 +1,4 @@
-"""The default: base scorers, combined by a linear model that is trained through calibration."""
+"""The default scorer: base scorers combined by a linear model trained through calibration."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ from ._scorer import (
     run_of,
 )
 
-# Weights to start from, for columns in unit deviation, and the pull towards them. On ten
-# published sets other starts keep the same within their errors (benchmarks/default_scorer.py).
+# Initial weights, for columns with unit standard deviation, and the shrinkage towards them. On
+# ten published sets, other values keep the same within their errors.
 START = {"neyman-pearson": np.e, "regression": 1.0}
 WITH_PRIOR = {"neyman-pearson": 1.0, "regression": 0.0}
 SHRINKAGE = 100.0
@@ -40,19 +40,19 @@ SHRINKAGE = 100.0
 
 @dataclass(frozen=True)
 class Selection:
-    """How much each base scorer of a stack weighs.
+    """The weights of the base scorers of a stack.
 
     Parameters
     ----------
     alpha : float
-        The level that it was made for.
+        The level of the fit.
     scorers : tuple of str
     weights : ndarray of shape (n_scorers,)
-        Of confidences in unit deviation, divided by the sum of their absolute values; NaN
-        unless the last step is a linear model.
+        Weights of the standardised confidences, divided by the sum of their absolute values;
+        NaN unless the last step is a linear model.
     n_folds : int
-        Of the cross-validation behind the confidences that the last step was trained on; 0
-        if all problems were of one group.
+        Number of folds of the out-of-fold confidences for the last step; 0 if all problems
+        are in one group.
     """
 
     alpha: float
@@ -65,29 +65,29 @@ class Selection:
 class StackingScorer(Scorer):
     """Base scorers, combined by a last step that is trained through calibration.
 
-    The base scorers' confidences on training problems that they have not seen are the
-    columns of the last step, each in units of its deviation. The last step is a linear
-    model, trained at alpha through soft calibration with the filter's ``relaxation`` and
-    ``training``. Folds share no group.
+    The columns of the last step are the out-of-fold confidences of the base scorers on the
+    training problems, each divided by its standard deviation. The last step is a linear model,
+    trained at alpha through soft calibration with the filter's ``relaxation`` and
+    ``training``. Problems of one group are in the same fold.
 
     Parameters
     ----------
     scorers : dict of str to Scorer, or None, default=None
-        None is `NeymanPearsonScorer` ("neyman-pearson") and a logistic regression of the
-        hazards ("regression"), which start with the weights e and 1. Scorers of your own
-        start with the weight 1.
+        None means `NeymanPearsonScorer` ("neyman-pearson") and a logistic regression of the
+        hazards ("regression"), with the initial weights e and 1. Your own scorers start with
+        the weight 1.
     final : Scorer or None, default=None
-        The last step, which sees one column for each base scorer. None is a `ConfTrScorer`
-        of `LinearModel`, whose shrinkage towards the first weights is 100 unless
-        ``training`` says otherwise.
+        The last step, which gets one column for each base scorer. None means
+        ``ConfTrScorer(LinearModel())``, with shrinkage 100 towards the initial weights unless
+        ``training`` sets it.
     n_folds : int, default=3
-        Of the cross-validation; no more are made than there are groups.
+        Number of folds, at most the number of groups.
     gain : float in [0, 1], {"claims", "answers"} or callable, default=0.5
-        What kept claims are worth, for "neyman-pearson" and for the training of the last
-        step. A function is written in ``autograd.numpy``.
+        The value of the kept claims of an answer, for "neyman-pearson" and for the training of
+        the last step: their number to this power. Write a function in ``autograd.numpy``.
     public_prior : PublicPrior or None, default=None
-        Hazards learnt on public labels, which "neyman-pearson" blends in; the weights then
-        start at 1 and 0.
+        Hazards learnt on public labels, which are blended into "neyman-pearson". The initial
+        weights are then 1 and 0.
 
     Attributes
     ----------
@@ -124,17 +124,17 @@ class StackingScorer(Scorer):
     public_prior: PublicPrior | None = None
 
     def validate(self) -> None:
-        """Raise ValueError unless scorers, prior and numbers fit together."""
+        """Raise ValueError if the parameters are not valid together."""
         super().validate()
         check_gain(self.gain)
         if self.scorers is None:
             return
         if not self.scorers:
-            raise ValueError("scorers is {}, but at least one scorer is needed")
+            raise ValueError("scorers is {}, but must have at least one scorer")
         if self.public_prior is not None:
             raise ValueError(
-                "public_prior is set, and so are scorers of your own: pass it to the "
-                "NeymanPearsonScorer among them"
+                "public_prior and scorers are both set: pass public_prior to the "
+                "NeymanPearsonScorer in scorers"
             )
         for name, scorer in self.scorers.items():
             if not isinstance(scorer, Scorer):
@@ -145,7 +145,7 @@ class StackingScorer(Scorer):
 
     @property
     def uses_relaxation(self) -> bool:  # type: ignore[override]
-        """Whether the last step, or a base scorer, trains through a relaxation."""
+        """Whether the last step, or a base scorer, is trained through a relaxation."""
         if self.final is None or self.final.uses_relaxation:
             return True
         return any(scorer.uses_relaxation for scorer in self._base().values())
@@ -165,13 +165,13 @@ class StackingScorer(Scorer):
         """Fit the base scorers for all levels together, and the last step for each."""
         self.validate()
         need_features(batch)
-        first = tasks[0]  # levels differ in alpha alone
+        first = tasks[0]  # the tasks differ only in alpha
         training = self._training(first.training)
         fold_of = folds(len(batch), first.groups, self.n_folds, first.rng)
         n_folds = int(fold_of.max()) + 1 if fold_of.any() else 0
         folded = Folded(batch, fold_of)
 
-        # Of each base scorer a fitted one, and the confidences out of fold, for each level.
+        # For each base scorer and level: the fitted scorer and the out-of-fold confidences.
         fitted: dict[str, list] = {}
         columns = []
         for name, scorer in self._base().items():
@@ -202,7 +202,7 @@ class StackingScorer(Scorer):
         return stacks
 
     def _base(self):
-        """The base scorers, not fitted."""
+        """Return the unfitted base scorers."""
         if self.scorers is not None:
             return {name: clone(scorer) for name, scorer in self.scorers.items()}
         hazards = NeymanPearsonScorer(gain=self.gain, public_prior=self.public_prior)
@@ -214,7 +214,7 @@ class StackingScorer(Scorer):
         return ConfTrScorer(LinearModel(), clip=np.inf)
 
     def _training(self, training):
-        """Say how the last step is trained, or raise if the stack itself settles it."""
+        """Return the training of the last step; ValueError for settings that the stack owns."""
         if training is None:
             training = SoftTraining()
         settled = {"gain": "StackingScorer(gain=)"}
@@ -223,8 +223,8 @@ class StackingScorer(Scorer):
         for name, instead in settled.items():
             if getattr(training, name) is not None:
                 raise ValueError(
-                    f"{name} of training is {getattr(training, name)!r}, but the stack has "
-                    f"its own: leave it at None, or use {instead}"
+                    f"training.{name} is {getattr(training, name)!r}, but the stack sets it: "
+                    f"leave it at None, or use {instead}"
                 )
         if self.final is not None:
             return replace(training, gain=self.gain)
@@ -239,11 +239,11 @@ class StackingScorer(Scorer):
 
     @property
     def loss_curve_(self) -> list[float]:
-        """Training objective of the last step per iteration."""
+        """Training objective of the last step at each iteration."""
         return self.final_.loss_curve_  # type: ignore[attr-defined]
 
     def _members(self):
-        """The fitted base scorers, or those that a fit will have."""
+        """Return the fitted base scorers, or the unfitted ones before `fit`."""
         return (vars(self).get("scorers_") or self._base()).values()
 
     @property
@@ -257,7 +257,7 @@ class StackingScorer(Scorer):
     def error_probability(
         self, batch: GraphBatch, kept: NDArray[np.bool_]
     ) -> NDArray[np.float64]:
-        """Return what the first base scorer that states chances says.
+        """Return the error probabilities of the first base scorer that estimates them.
 
         Parameters
         ----------
@@ -269,7 +269,7 @@ class StackingScorer(Scorer):
         Returns
         -------
         ndarray of shape (n_problems,)
-            The chance of each problem that something false is among what is kept.
+            The probability that a kept claim is false, for each problem.
         """
         scorer: Any = next(
             s for s in self._members() if hasattr(s, "error_probability")
@@ -282,11 +282,13 @@ class StackingScorer(Scorer):
 
 
 def _fit_base(scorer, folded, labels, tasks):
-    """One fitted scorer per level, and its confidences out of fold if there are folds."""
+    """Return one fitted scorer per level, and its out-of-fold confidences if there are folds."""
     if not folded.fold_of.any():
         scorers = scorer.fit_levels(folded.batch, labels, tasks)
         return scorers, confidence_of_each(scorers, folded.batch)
-    if isinstance(scorer, NeymanPearsonScorer):  # its hazards are those of all folds
+    if isinstance(
+        scorer, NeymanPearsonScorer
+    ):  # the fitted scorer uses the hazards of all folds
         return scorer.fit_folds(folded, labels, tasks)
     return fit_folds(scorer, folded, labels, tasks)
 

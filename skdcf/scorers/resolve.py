@@ -1,4 +1,4 @@
-"""Make scorers from whatever a user writes for ``scorer=``."""
+"""Conversion of the parameter ``scorer`` into a scorer."""
 
 from __future__ import annotations
 
@@ -33,19 +33,19 @@ from ._stack import StackingScorer
 
 @settings
 class FunctionScorer(Scorer):
-    """A function of a `GraphBatch` as the scorer.
+    """A scorer that calls a function of a `GraphBatch`.
 
     Parameters
     ----------
     function : callable
-        From a GraphBatch to an array of shape (n_claims,), higher meaning more
-        trustworthy. It must look at each problem by itself: ranks or scales taken over
-        the batch void the guarantee, and are refused where they are noticed.
+        It returns an array of shape (n_claims,), where higher means safer. The values of a
+        problem must not depend on other problems: ranks or scales over the batch invalidate
+        the guarantee, and are refused if detected.
 
     Attributes
     ----------
     function_ : callable
-        The function; a copy of it where it is an object with a state of its own.
+        The function, or a copy if it is an object with a state.
 
     Examples
     --------
@@ -61,12 +61,12 @@ class FunctionScorer(Scorer):
     function: Callable[[GraphBatch], ArrayLike]
 
     def fit(self, batch: GraphBatch, labels: Any = None, task: Any = None) -> Self:
-        """Keep a copy of the function; nothing is learnt.
+        """Store a copy of the function, without learning anything.
 
         Parameters
         ----------
         batch, labels, task : object, optional
-            Not looked at.
+            Ignored.
 
         Returns
         -------
@@ -76,14 +76,14 @@ class FunctionScorer(Scorer):
         Warns
         -----
         GuaranteeWarning
-            If the function is a method of a scorer that was trained before.
+            If the function is a method of an already fitted scorer.
         """
         owner = getattr(self.function, "__self__", None)
         if isinstance(owner, Scorer) and scorer_requires_fit(owner):
             warn(
-                f"the function is a method of a fitted {type(owner).__name__}: the "
-                "guarantee needs problems here that it was not trained on. Pass the "
-                "scorer itself to have it trained on other problems",
+                f"the function is a method of a fitted {type(owner).__name__}. The guarantee "
+                "holds only for problems that it was not trained on. Pass the scorer itself, "
+                "so the filter trains it on other problems",
                 GuaranteeWarning,
             )
         self.function_ = deepcopy(self.function)
@@ -101,17 +101,17 @@ NAMED: dict[str, Callable[[], Scorer]] = {
 
 
 def as_scorer(scorer: Any, batch: GraphBatch) -> Scorer:
-    """A fresh, unfitted scorer for the problems of ``batch``.
+    """Return an unfitted scorer for the problems of ``batch``.
 
     Parameters
     ----------
     scorer : None, str, int, Scorer, differentiable model, classifier or callable
-        None is the frequency where a feature is called "frequency-score", else logistic
-        regression. "stack", "linear" and "neyman-pearson" are `StackingScorer`,
-        `ConfTrScorer` and `NeymanPearsonScorer`; another str, or an int, is a
-        feature. A differentiable model is trained through soft calibration, a classifier
-        on claims; a callable is a function of a GraphBatch. A fitted scorer or
-        classifier is fitted afresh: what it was trained on is not known here.
+        None means the feature "frequency-score" if there is one, otherwise logistic
+        regression. "stack", "linear" and "neyman-pearson" mean `StackingScorer`,
+        `ConfTrScorer` and `NeymanPearsonScorer`. Other strings and integers are features. A
+        differentiable model is trained through soft calibration, and a classifier on claims.
+        A callable is a function of a GraphBatch. Fitted scorers and classifiers are fitted
+        again, since their training data are unknown.
     batch : GraphBatch
         The problems.
 
@@ -122,7 +122,7 @@ def as_scorer(scorer: Any, batch: GraphBatch) -> Scorer:
     Raises
     ------
     ValueError
-        If it is none of these, or its parameters make no sense.
+        If it is none of these, or its parameters are not valid.
     """
     scorer_made = _make(scorer, batch.feature_names or ())
     scorer_made.validate()
@@ -135,7 +135,7 @@ def _make(scorer, names):
     if isinstance(scorer, str) and scorer in NAMED:
         if scorer in names:
             raise ValueError(
-                f"{scorer!r} is the name of a scorer and of a feature: pass "
+                f"{scorer!r} is the name of both a scorer and a feature: pass "
                 f"FeatureScorer({scorer!r}) for the feature, or rename it"
             )
         return NAMED[scorer]()
@@ -144,7 +144,9 @@ def _make(scorer, names):
     if isinstance(scorer, Integral) and not isinstance(scorer, bool):
         return FeatureScorer(int(scorer))
     if hasattr(scorer, "predict_alpha"):
-        raise ValueError(f"scorer is the filter {scorer!r}: pass its own scorer")
+        raise ValueError(
+            f"scorer is the filter {scorer!r}: pass the scorer of that filter"
+        )
     kind = _kind_of(scorer)
     if kind is None:
         raise ValueError(
@@ -158,8 +160,8 @@ def _make(scorer, names):
 
 
 def _kind_of(scorer):
-    """Find the class that makes a scorer of an object, or None where nothing does."""
-    # Scikit-learn's get_scorer and make_scorer return objects that judge predictions.
+    """Find the class that wraps an object as a scorer, or None."""
+    # Scikit-learn's get_scorer and make_scorer return objects that evaluate predictions.
     if isinstance(scorer, type) or hasattr(scorer, "_score_func"):
         return None
     if isinstance(scorer, Scorer):

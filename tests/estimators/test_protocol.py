@@ -394,9 +394,7 @@ def test_a_fitted_classifier_is_fitted_afresh_unless_it_is_frozen():
 def test_a_method_of_a_fitted_scorer_may_know_these_problems():
     """Nothing is trained then, and nothing held out: that is told."""
     fitted = Centroid().fit(GRAPHS, LABELS)
-    with pytest.warns(
-        GuaranteeWarning, match="method of a fitted Centroid: the guarantee"
-    ):
+    with pytest.warns(GuaranteeWarning, match="method of a fitted Centroid"):
         filter = HardCF(fitted.confidence).fit(GRAPHS, Y)
     assert filter.n_calibration_ == N
     HardCF(FeatureScorer(0).confidence).fit(GRAPHS, Y)  # nothing was learnt: in silence
@@ -592,9 +590,7 @@ def test_a_scorer_that_is_written_as_a_classifier_is_told_how_to_be_one():
             return [graph.features[:, 0] for graph in batch]
 
     graphs, y = make_reasoning_graphs(30, random_state=0, return_X_y=True)
-    with pytest.raises(
-        TypeError, match=r"fit\(batch, labels, task\): labels is one flat"
-    ):
+    with pytest.raises(TypeError, match=r"fit\(batch, labels, task\).* one flat"):
         HardCF(LikeAClassifier(), alpha=0.2).fit(graphs, y)
     with pytest.raises(
         ValueError, match="one number per claim is needed, all problems"

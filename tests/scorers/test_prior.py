@@ -353,7 +353,7 @@ def test_problems_without_a_question():
 
 
 def test_settings_that_nothing_would_use():
-    with pytest.raises(ValueError, match="public_prior is set"):
+    with pytest.raises(ValueError, match="public_prior and scorers"):
         StackingScorer({"a": ClassifierScorer()}, public_prior=PublicPrior()).validate()
 
 

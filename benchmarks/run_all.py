@@ -55,7 +55,9 @@ def main(chosen):
     print_programs([name for name in names if name not in timed], chosen, chosen.jobs)
     print_programs(timed, chosen, n_jobs=1)  # one after the other
     if not chosen.only or chosen.output == RESULTS:  # the pages need all results
-        report.main(chosen.output, REFEREES if chosen.output == RESULTS else chosen.output)
+        report.main(
+            chosen.output, REFEREES if chosen.output == RESULTS else chosen.output
+        )
     print(f"{time.perf_counter() - start:.0f} s")
 
 

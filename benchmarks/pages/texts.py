@@ -135,7 +135,8 @@ SETS = {
 }
 WRITTEN = """\
 With ``online=True`` the risk of a claim is computed from the claims up to it, in calibration
-and in use, so that claims are decided about while the answer is written (:doc:`../guide/deploying`).
+and in use, so that claims are decided about while the answer is written
+(:doc:`../guide/deploying`).
 What that costs, with the Neyman-Pearson scorer, over new halves; at each level both keep the
 promise. When claims are passed one by one, {streamed}."""
 
@@ -146,7 +147,8 @@ which a step was carried out that people call wrong. :doc:`../guide/agents` has 
 
 SUMMARY = """\
 ``auto`` is a mixture of scorers that was the default of `~skdcf.CoherentConformalFilter` before the
-stack of today (:doc:`../guide/training` compares the two). It is measured against a logistic regression that
+stack of today (:doc:`../guide/training` compares the two). It is measured against a
+logistic regression that
 gets the same columns and the same calibration. That regression had ``C=1``. With ``C=0.03``, its
 default today, it keeps 4, 4, 2 and 1 % more at 0.02, 0.05, 0.1 and 0.2 over ten sets.
 At alpha 0.05 the change in percent, with its corrected
@@ -217,7 +219,8 @@ then differ by up to {spread:.1f} percentage points of coverage
 Retention is the number of true claims kept per answer; the largest of a column is bold. Below
 stand changes in percent with their *corrected* standard errors (Nadeau and Bengio, 2003), which
 allow for the same answers being divided again and again; a star marks p < 0.05.
-:doc:`../guide/choosing` explains both. All filters of a table get the same columns unless a row says
+:doc:`../guide/choosing` explains both. All filters of a table get the same columns
+unless a row says
 otherwise, and ties are broken in the same way."""
 
 RAG = """\
@@ -227,7 +230,8 @@ their similarity to the passages that a question has. On its authors' own data
 **language model**) their published score is calibrated here as every other score. Regression
 and ``auto`` see columns that are computed from question, claims and passages, and neither that
 score nor a model. What they add over it is evidence, more than training: the regression gains
-most of it. Their paper also calibrates by group; ``by=`` does that here (:doc:`../guide/guarantee`), and
+most of it. Their paper also calibrates by group; ``by=`` does that here
+(:doc:`../guide/guarantee`), and
 is not part of this table."""
 
 RIVALS = """\
@@ -244,14 +248,16 @@ the promise is the second number."""
 LABELS = {
     "qags-cnndm": """\
 Summaries of news by systems of 2018 and 2019, each sentence judged by three people against the
-article, which is the context (:doc:`../guide/retrieval`). These systems copy a lot, which flatters columns
+article, which is the context (:doc:`../guide/features`). These systems copy a lot, which
+flatters columns
 that look for copies.""",
     "qags-xsum": """\
 One sentence a summary, in words of its own, judged in the same way. 120 sentences train.""",
     "refchecker": """\
 Triplets from answers of seven models, of which people said whether the reference entails or
 contradicts them; where it does neither the claim is not supported, and counts as false.
-No edges, no context. "Six others" adds the columns of :doc:`../guide/agreement` from the other models'
+No edges, no context. "Six others" adds the columns of :doc:`../guide/features` from the
+other models'
 answers, whose triplets are compared as texts.""",
     "felm": """\
 Segments of ChatGPT's answers in mathematics, reasoning, science and world knowledge, judged by
@@ -283,13 +289,14 @@ the passages, calibrated as every other score here; "its score" adds it to the c
     "mr-ben": """\
 Answers of three models to exam questions, first errors marked by people. Five of six answers
 are wrong, which leaves little to keep at strict levels. "Agreement" adds the columns of
-:doc:`../guide/agreement`, from the answers of the other two models. On this subject most models are
+:doc:`../guide/features`, from the answers of the other two models. On this subject most models are
 wrong together, so that agreement gains nothing that is clear of its error.""",
     "gsm8k-solutions": """\
 Four models' solutions of each question, with exact graphs. The labels are *derived* from
 final answers and reference solutions; nobody judged the steps. On steps that people judged
 as well they agree in 89 %. A label made from the final answer flatters whatever looks at
-final answers, and agreement does. "Three others" adds the columns of :doc:`../guide/agreement` from the
+final answers, and agreement does. "Three others" adds the columns of
+:doc:`../guide/features` from the
 other three models' solutions; in use, others are samples of one model. "Agreement alone" is one
 column, the share of others with the same final answer, as the score of `~skdcf.HardCF`. It has
 few values: ties hold it back, and broken by a jitter it comes close to a trained scorer at
@@ -402,7 +409,8 @@ labels by up to .16, are left out."""
 MEASURED = {
     "online": "Streamed decisions of random graphs against ``predict``, their coverage,\n"
     "and what it costs not to look ahead.",
-    "agents": "Runs of agents that are stopped at the first doubtful step (:doc:`../guide/agents`).",
+    "agents": "Runs of agents that are stopped at the first doubtful step\n"
+    "(:doc:`../guide/agents`).",
     "judges": "What is missed by people's labels where models judged what calibrates.",
     "edge_cases": "What users do, and what it does to a coverage of 0.9: as promised, refused, or\n"
     "void where the filter cannot see what was done before it, or was told to accept it.",

@@ -115,4 +115,4 @@ shown = ReasoningGraphDisplay.from_estimator(cf, graphs[300], labels[300])
 # Here a wrong number or name is all that can be wrong, so that the columns find it. Answers
 # in their own words are harder: on published summaries of news the same columns keep 1.6 of
 # 2.3 supported sentences at alpha 0.1 where systems copy, and 0.2 where they write anew
-# (:doc:`/guide/retrieval`).
+# (:doc:`/guide/features`).

@@ -63,6 +63,6 @@ def test_every_example_with_other_packages_is_run_and_shown(checkout):
         packages = r"\n(?:import|from) (?:mlflow|ragas|deepeval|lang|agents|offline)"
         assert re.search(packages, texts[name])[0].endswith("import offline")
         assert texts[name].rstrip().splitlines()[-1].startswith("offline.finish(")
-    pages = [checkout / f"docs/guide/{name}.rst" for name in ("integrations", "agents")]
+    pages = [checkout / f"docs/guide/{name}.rst" for name in ("other_tools", "agents")]
     shown = "".join(page.read_text("utf-8") for page in pages)
     assert {name for name in run if f"{name}.py" not in shown} == set()

@@ -9,6 +9,9 @@ from ..guards.provenance import reason_sent_with as reason_sent_with
 from ._calibrate import calibration_scores as calibration_scores
 from ._chance import first_claims as first_claims
 from ._chance import refuse_without_hazards as refuse_without_hazards
+from ._choose import choose as choose
+from ._choose import chosen_answers as chosen_answers
+from ._choose import join_answers as join_answers
 from ._filter import PROMISED as PROMISED
 from ._levels import at_level as at_level
 from ._levels import calibrated_masks as calibrated_masks

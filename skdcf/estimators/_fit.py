@@ -23,6 +23,7 @@ from sklearn.utils import check_random_state
 from .. import guards
 from ..features.columns import columns_require_fit, fit_columns
 from ..graphs.hashes import Hashes
+from ..guards.choices import fingerprint
 from ..guards.levels import level_in_force
 from ..guards.settings import refuse_unused
 from ..scorers import FitTask, Scorer
@@ -211,4 +212,5 @@ def take_scorer(estimator, scorer, split):
     estimator.scorer_ = scorer
     trained = split.training.hashes if split.learns else Hashes.unknown(0)
     estimator._trained = trained.kept()
+    estimator._chooses_as = fingerprint(estimator)
     estimator._alpha_of_fit = level_in_force(estimator) if scorer.uses_alpha else None

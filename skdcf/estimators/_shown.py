@@ -13,6 +13,7 @@ from ..exceptions import CalibrationWarning
 from ..graphs.problems import Groups, Problems, as_one, hashes_of
 from ..graphs.ragged import segment_ids
 from ..guarantees import NoFalseClaim, Overlapping, PerGroup, problems_needed
+from ..guards.choices import refuse_whole
 from ..guards.overlap import refuse_trained
 from ..guards.priors import refuse_known_questions
 from ..ops.conformal import shown_rank
@@ -45,6 +46,7 @@ def shown_masks(
     _refuse_unproven(filter)
     claims, view = filter._claims(X)
     batch = view.passed
+    refuse_whole(batch)
     hashes = hashes_of(batch, groups)
     refuse_trained(batch, hashes, filter._trained)
     refuse_known_questions(filter.scorer_.priors, batch, hashes)

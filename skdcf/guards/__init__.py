@@ -1,6 +1,6 @@
 """Guards: one file for each way in which the guarantee can be lost silently.
 
-Four functions call the guards in order, and each of the four is called from one place. A guard
+Five functions call the guards in order, and each of them is called from one place. A guard
 raises or warns. Three guards change something: `presence` drops edges that the calibration
 problems did not have, `rounding` lowers scores by as much as they may differ on another machine,
 and `verdicts` never lets a claim be kept if its verdict is missing or it may misstate the answer.
@@ -9,6 +9,7 @@ and `verdicts` never lets a claim be kept if its verdict is missing or it may mi
 from __future__ import annotations
 
 from ..guarantees import refuse_dependence
+from .choices import refuse_chosen, refuse_other_scorer
 from .copies import refuse_copies as refuse_copies_among
 from .copies import with_texts
 from .direction import warn_of_direction, warn_of_reversed_edges
@@ -17,7 +18,7 @@ from .labels import warn_of_no_errors, warn_of_unjudged
 from .leakage import warn_of_labels_among_columns
 from .overlap import refuse_copies, refuse_trained
 from .priors import refuse_known_questions
-from .provenance import compare_provenance, provenance_of
+from .provenance import compare_provenance, provenance_of, reason_in_force
 from .rounding import Precision, measured_rounding, resolution_of
 from .settings import refuse_changed
 from .wordings import refuse_wordings
@@ -71,6 +72,7 @@ def at_calibrate(estimator, selection):
     refuse_wordings(estimator, view.passed)
     refuse_known_questions(estimator.scorer_.priors, view.passed, view.hashes)
     refuse_trained(view.passed, view.hashes, estimator._trained)
+    refuse_other_scorer(estimator, view.passed, reason_in_force(estimator))
     note_judges(estimator, view.passed, view.labels)
     warn_of_unjudged(estimator, view.passed, view.labels)
 
@@ -128,3 +130,22 @@ def _note_provenance(estimator, view):
     provenance = provenance_of(estimator, view.passed, labelled=True)
     provenance["judged_by"] = kinds_of(view.judges)
     compare_provenance(estimator, provenance, new=True)
+
+
+def at_choice(estimator, batch):
+    """Check answers of which a fitted filter is to choose one per question.
+
+    What chose the calibration answers is not compared, since nothing was chosen here yet.
+
+    Parameters
+    ----------
+    estimator : fitted filter
+        Its settings and its ``provenance_`` are compared.
+    batch : GraphBatch
+        All answers, as they were sampled.
+    """
+    refuse_changed(estimator)
+    refuse_wordings(estimator, batch)
+    refuse_chosen(batch)
+    origin = provenance_of(estimator, batch, labelled=False)
+    compare_provenance(estimator, origin | {"chosen_by": []})

@@ -19,6 +19,14 @@ import numpy as np
 from .._checks import warn
 from .._messages import Advice, Message
 from ..exceptions import GuaranteeWarning
+from .choices import (
+    CHOSEN_BY,
+    compare_numbers,
+    count_answers,
+    join_counts,
+    mark_of,
+    rule_of,
+)
 from .presence import (
     PRESENT,
     compare_presence,
@@ -148,10 +156,12 @@ def provenance_of(estimator, batch, labelled):
             values[name][text_of[id(value)]] = True
         if reads:
             values["edges_corrected"][bool(row.get("edges_corrected"))] = True
-        values["chosen_by"][row.get("chosen_by") or _AS_SAMPLED] = True
+        values["chosen_by"][rule_of(mark_of(row)) or _AS_SAMPLED] = True
         meaning = row.get("label_meaning")
         if labelled or meaning is not None:
             values["label_meaning"][meaning] = True
+    metadata = () if batch.metadata is None else batch.metadata
+    origin["chosen_from"] = count_answers(map(mark_of, metadata))
     return origin | {name: list(distinct) for name, distinct in values.items()}
 
 
@@ -162,10 +172,15 @@ def _distinct(flags):
 def join_origins(origins):
     """Join the origins of several parts; None where nothing is known of any."""
     joined: dict[str, dict[Any, Any]] = {}
+    counts = [(origin or {}).get("chosen_from", []) for origin in origins]
     for origin in origins:
         for name, values in (origin or {}).items():
-            joined.setdefault(name, {}).update(dict.fromkeys(values))
-    return {name: list(values) for name, values in joined.items()} or None
+            if name != "chosen_from":
+                joined.setdefault(name, {}).update(dict.fromkeys(values))
+    together: dict[str, Any] = {name: list(values) for name, values in joined.items()}
+    if any(counts):
+        together["chosen_from"] = join_counts(counts)
+    return together or None
 
 
 def compare_provenance(estimator, origin, *, new=False):
@@ -188,17 +203,23 @@ def compare_provenance(estimator, origin, *, new=False):
     if not new:
         warn_of_alternatives(origin, calibrated)
         warn_of_wordings(origin, calibrated)
+        compare_numbers(origin, calibrated)
     accepted = []
     for name, text in MADE.items():
         values = origin.get(name, [])
         calibrated_values = list(calibrated.get(name) or ())
+        if new and name == CHOSEN_BY:
+            calibrated_values = []  # a filter is fitted, then it chooses what calibrates
         accepted += _compare_values(
             name, text, values, before=calibrated_values, reason=reason
         )
     if new:
         kept = {name: origin.get(name, []) for name in (*PRESENT, *MADE)}
         kept["accepted"] = [*calibrated.get("accepted", ()), *dict.fromkeys(accepted)]
-        for name in ("share_with_edges", "judged", "judges", "judged_by"):
+        for name in (
+            *("share_with_edges", "chosen_from"),
+            *("judged", "judges", "judged_by"),
+        ):
             kept[name] = origin.get(name, [])
         for name in ("n_alternatives", "n_wordings"):
             kept[name] = sorted(set(origin.get(name, [])))

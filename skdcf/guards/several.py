@@ -14,18 +14,21 @@ from ..exceptions import GuaranteeWarning
 from ..graphs import GraphBatch
 from ..graphs.hashes import most_answers
 from ..graphs.problems import GROUP
+from .choices import refuse_whole
 
 
 def warn_of_several_answers(batch: GraphBatch) -> None:
     """Warn once if a batch holds several answers to a question.
 
-    A text that many problems share may be an instruction, and says nothing.
+    A text that many problems share may be an instruction, and says nothing. Answers that were
+    chosen to be released whole are refused.
 
     Parameters
     ----------
     batch : GraphBatch
         The problems that are decided about.
     """
+    refuse_whole(batch)
     metadata = () if batch.metadata is None else batch.metadata
     names = ((row or {}).get(GROUP) for row in metadata)
     counts = Counter(str(name) for name in names if isinstance(name, (str, int)))

@@ -1,0 +1,197 @@
+"""Answers that were chosen among several to the same question.
+
+The question with its k answers is what is exchangeable, so the rule that chooses one of them is
+part of the filter. With alpha .1, a filter that was calibrated on the best of 3 and used on the
+best of 7 kept a false claim in .143 of the answers. With answers that an older scorer had chosen
+it was .152, and after calibration on answers as sampled up to .27.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from typing import Any
+
+import joblib
+import numpy as np
+
+from .._checks import warn, without_places
+from .._messages import Advice, Message
+from ..exceptions import GuaranteeWarning
+from ..graphs import GraphBatch
+from ..graphs.hashes import hash_text
+
+#: The key of the metadata. A text names a rule of the user's own. A dictionary has the ``rule``,
+#: the number ``k`` of answers to the question and, if a filter chose, its ``scorer``.
+CHOSEN_BY = "chosen_by"
+#: The rule of `skdcf.estimators.join_answers`: nobody knows yet which answer will be taken.
+ANY = "any of k"
+#: The rule that serves `skdcf.monitoring.release` only.
+WHOLE = "whole"
+_CLEARLY = 3.0  # standard errors by which shares may differ
+_ACCEPT = Advice(
+    "accept_provenance",
+    'say why it may be overlooked, with skdcf.accept_provenance("reason"): ...',
+)
+
+
+def mark_of(metadata: Any) -> Any:
+    """The mark of one answer: a dictionary, a text, or None if it is as sampled."""
+    return (metadata or {}).get(CHOSEN_BY) or None
+
+
+def rule_of(mark: Any) -> Any:
+    """What is compared of a mark, as a text: the rule and the scorer, without k."""
+    if not isinstance(mark, dict):
+        return mark
+    compared = {key: value for key, value in mark.items() if key != "k"}
+    return json.dumps(compared, sort_keys=True, default=str)
+
+
+def count_answers(marks: Any) -> list[list[int]]:
+    """List how many answers were chosen among k, as pairs of k and a count."""
+    ks = (mark.get("k") for mark in marks if isinstance(mark, dict))
+    counts = Counter(k for k in ks if isinstance(k, int))
+    return [list(pair) for pair in sorted(counts.items())]
+
+
+def join_counts(parts: Any) -> list[list[int]]:
+    """Join what `count_answers` said of several parts."""
+    counts: Counter[int] = Counter()
+    for part in parts:
+        counts.update(dict(part))
+    return [list(pair) for pair in sorted(counts.items())]
+
+
+def compare_numbers(origin: dict[str, Any], calibrated: dict[str, Any]) -> None:
+    """Compare the numbers of answers among which was chosen with those of calibration.
+
+    Parameters
+    ----------
+    origin, calibrated : dict
+        Provenance of new problems, and of the calibration problems.
+
+    Raises
+    ------
+    ValueError
+        If a number did not occur in calibration. For joined answers a smaller one keeps less.
+
+    Warns
+    -----
+    GuaranteeWarning
+        If the shares of the numbers clearly differ.
+    """
+    before = dict(calibrated.get("chosen_from") or ())
+    now = dict(origin.get("chosen_from") or ())
+    if not before or not now:
+        return
+    # Fewer joined answers hold fewer false claims.
+    is_joined = any(ANY in str(rule) for rule in calibrated.get(CHOSEN_BY, ()))
+    occurred = range(1, max(before) + 1) if is_joined else before
+    others = [k for k in now if k not in occurred]
+    if others:
+        known = ", ".join(map(str, sorted(before)))
+        raise ValueError(
+            f"k is {others[0]} for {now[others[0]]} questions, but the calibration answers were "
+            f"chosen among k = {known}. The best of another number of answers is wrong more or "
+            "less often: sample as many answers as for calibration, or calibrate with this k"
+        )
+    if is_joined and max(now) <= min(before):
+        return
+    n_now, n_before = sum(now.values()), sum(before.values())
+    for k in before:
+        share_now, share_before = now.get(k, 0) / n_now, before[k] / n_before
+        pooled = (now.get(k, 0) + before[k]) / (n_now + n_before)
+        error = np.sqrt(pooled * (1 - pooled) * (1 / n_now + 1 / n_before))
+        if n_now > 1 and abs(share_now - share_before) > _CLEARLY * error:
+            warn(
+                f"k is {k} for {share_now:.0%} of the {n_now} new questions, and was for "
+                f"{share_before:.0%} of the {n_before} calibration questions. The guarantee "
+                "holds if each number of answers comes as often as in calibration",
+                GuaranteeWarning,
+            )
+            return
+
+
+def refuse_other_scorer(estimator: Any, batch: GraphBatch, reason: str | None) -> None:
+    """Raise ValueError if another scorer chose the answers that are to calibrate a filter.
+
+    In use the filter's own scorer will choose.
+
+    Parameters
+    ----------
+    estimator : fitted filter
+    batch : GraphBatch
+        The calibration problems.
+    reason : str or None
+        Why a difference is accepted.
+    """
+    if batch.metadata is None or reason is not None:
+        return
+    own = estimator._chooses_as
+    for i, mark in enumerate(map(mark_of, batch.metadata)):
+        scorer = mark.get("scorer") if isinstance(mark, dict) else None
+        if scorer is not None and scorer != own:
+            raise ValueError(
+                Message(
+                    f"{batch.name_of(i)}: chosen_by has scorer {scorer!r}, but this filter has "
+                    f"{own!r}. A filter that was fitted again chooses other answers: let it "
+                    "choose again and judge these, or ",
+                    _ACCEPT,
+                )
+            )
+
+
+def refuse_chosen(batch: GraphBatch) -> None:
+    """Raise ValueError if answers to choose among, or to join, were chosen before."""
+    metadata = () if batch.metadata is None else batch.metadata
+    for i, mark in enumerate(map(mark_of, metadata)):
+        if mark is not None:
+            raise ValueError(
+                f"{batch.name_of(i)}: chosen_by is {rule_of(mark)!r}, so this answer was "
+                "chosen already. Pass all answers to each question, as they were sampled"
+            )
+
+
+def refuse_whole(batch: GraphBatch) -> None:
+    """Raise ValueError if answers that were chosen to be released whole are to be filtered."""
+    metadata = () if batch.metadata is None else batch.metadata
+    for i, mark in enumerate(map(mark_of, metadata)):
+        if isinstance(mark, dict) and mark.get("rule") == WHOLE:
+            raise ValueError(
+                f'{batch.name_of(i)}: chosen_by has rule "{WHOLE}", which serves '
+                "skdcf.monitoring.release only. Filtered, these answers show more false claims "
+                'than sampled ones do: choose with rule="safest-claim"'
+            )
+
+
+def fingerprint(estimator: Any) -> str:
+    """A hash of the fitted scorer, the columns and what else decides about path risks.
+
+    Parameters
+    ----------
+    estimator : filter
+        Its scorer and columns are fitted.
+
+    Returns
+    -------
+    str
+        Kept with the filter, since other versions of a library may hash otherwise.
+    """
+    parts = [
+        _state(estimator.scorer_),
+        _state(estimator.features_),
+        estimator.edges if isinstance(estimator.edges, str) else repr(estimator.edges),
+        estimator.online,
+        estimator._seed if estimator.ties == "jitter" else None,
+        [values.tobytes().hex() for values in (estimator._trained["content"],)],
+    ]
+    return f"{hash_text(without_places(repr(parts))):016x}"
+
+
+def _state(value):
+    """A hash of what an object holds, or its description if it cannot be pickled."""
+    try:
+        return joblib.hash(value)
+    except Exception:  # as for functions that were defined on the spot
+        return without_places(repr(value))

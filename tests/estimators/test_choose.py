@@ -1,0 +1,330 @@
+"""Choosing one of several answers, or joining them, keeps the guarantee or is refused."""
+
+import re
+
+import numpy as np
+import pytest
+
+import skdcf
+from skdcf import GraphBatch, HardCF, ReasoningGraph
+from skdcf.estimators import choose, chosen_answers, join_answers
+from skdcf.exceptions import GuaranteeWarning, ParameterWarning
+from skdcf.monitoring import release, release_claims
+
+ALPHA = 0.1
+
+
+def draw(rng, n_questions, k, n_claims=3):
+    """K answers to each question, which share its difficulty; some answers overstate."""
+    ease = np.repeat(rng.normal(size=n_questions), k * n_claims)
+    merit = rng.normal(size=n_questions * k * n_claims)
+    score = merit + np.repeat(1.5 * rng.normal(size=n_questions * k), n_claims)
+    true = (merit + ease + rng.normal(size=len(merit)) > -1.5).astype(int)
+    offsets = np.arange(0, len(score) + 1, n_claims)
+    batch = GraphBatch.from_arrays(score[:, None], offsets, ())
+    return batch, batch.split(true), np.repeat(np.arange(n_questions), k)
+
+
+def pick(y, rows):
+    return [y[i] for i in rows]
+
+
+def error_rate(cf, batch, y):
+    pairs = zip(cf.predict(batch), y, strict=True)
+    return np.mean([bool((row[mask] == 0).any()) for mask, row in pairs])
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    rng = np.random.default_rng(0)
+    X, y, _ = draw(rng, 60, 1)
+    return HardCF(0, alpha=ALPHA).fit(X, y)
+
+
+@pytest.fixture
+def chosen_of_three(fitted):
+    """A filter that is calibrated on the best of three answers."""
+    rng = np.random.default_rng(1)
+    X, y, question = draw(rng, 60, 3)
+    rows = choose(fitted, X, question)
+    cf = HardCF(0, alpha=ALPHA).fit(*draw(np.random.default_rng(0), 60, 1)[:2])
+    return cf.calibrate(chosen_answers(cf, X, question), pick(y, rows))
+
+
+@pytest.mark.parametrize(("rule", "summary"), [("safest-claim", min), ("whole", max)])
+def test_the_answer_with_the_smallest_risk_is_chosen(fitted, rule, summary):
+    X, _, question = draw(np.random.default_rng(2), 20, 4)
+    shuffled = np.random.default_rng(3).permutation(len(X))
+    X, question = X[shuffled], question[shuffled]
+    risks = [summary(row) for row in fitted.path_risk(X)]
+    by_hand = [
+        min(np.flatnonzero(question == q), key=lambda i: risks[i])
+        for q in dict.fromkeys(question.tolist())
+    ]
+    assert choose(fitted, X, question, rule=rule).tolist() == by_hand
+
+
+def test_the_row_decides_no_tie():
+    """The right answer comes first, and all answers share their safest claim."""
+    rng = np.random.default_rng(4)
+    X, y = [], []
+    for _ in range(200):
+        for is_right in (1, 0):
+            X.append(ReasoningGraph([[2.0], [rng.normal()]], ()))
+            y.append([is_right, is_right])
+    question = np.repeat(np.arange(200), 2)
+    cf = HardCF(0, alpha=0.5).fit(X[::2], y[::2])
+    first = choose(cf, X, question) % 2
+    assert 0.4 < first.mean() < 0.6
+    back = choose(cf, X[::-1], question[::-1])[::-1]
+    assert [id(X[::-1][i]) for i in back] == [id(X[i]) for i in choose(cf, X, question)]
+
+
+def test_a_risk_that_differs_in_its_last_bits_is_tied(fitted):
+    first, other = [[1.0], [0.3]], [[1.0], [0.2]]
+    alike = [ReasoningGraph(table, ()) for table in (first, other)]
+    [winner] = choose(fitted, alike, [0, 0])
+    for higher in (0, 1):
+        tables = [np.array(first), np.array(other)]
+        tables[higher][0] += 1e-12
+        # The hash of a changed number may decide otherwise: compare with that of equal ones.
+        one = [ReasoningGraph(table, ()) for table in tables]
+        tied = choose(fitted, one, [0, 0])[0]
+        swapped = 1 - choose(fitted, one[::-1], [0, 0])[0]
+        assert tied == swapped
+    assert winner in (0, 1)
+
+
+def test_what_is_chosen_is_the_same_alone_and_in_a_batch(fitted):
+    X, _, question = draw(np.random.default_rng(5), 30, 3)
+    together = choose(fitted, X, question)
+    alone = [
+        3 * q + choose(fitted, X[3 * q : 3 * q + 3], [0, 0, 0])[0] for q in range(30)
+    ]
+    assert together.tolist() == alone
+
+
+@pytest.mark.long
+def test_chosen_answers_keep_the_guarantee_if_chosen_ones_calibrate():
+    rng = np.random.default_rng(6)
+    train = draw(rng, 60, 1)
+    rates = {name: [] for name in ("sampled", "chosen", "of 2 on of 9")}
+    for _ in range(80):
+        cf = HardCF(0, alpha=ALPHA).fit(*train[:2])
+        X, y, question = draw(rng, 99, 3)
+        new, y_new, question_new = draw(rng, 150, 3)
+        rows = choose(cf, new, question_new)
+        one = np.arange(0, len(X), 3)
+        cf.calibrate(X[one], pick(y, one))
+        rates["sampled"].append(error_rate(cf, new[rows], pick(y_new, rows)))
+
+        cf.calibrate(chosen_answers(cf, X, question), pick(y, choose(cf, X, question)))
+        chosen = chosen_answers(cf, new, question_new)
+        rates["chosen"].append(error_rate(cf, chosen, pick(y_new, rows)))
+
+        # By hand, since the filter refuses it.
+        few = np.flatnonzero(np.arange(len(X)) % 3 < 2)
+        best_of_two = few[choose(cf, X[few], question[few])]
+        many, y_many, question_many = draw(rng, 100, 9)
+        best_of_nine = choose(cf, many, question_many)
+        cf.calibrate(X[best_of_two], pick(y, best_of_two))
+        rates["of 2 on of 9"].append(
+            error_rate(cf, many[best_of_nine], pick(y_many, best_of_nine))
+        )
+    error = np.std(rates["chosen"], ddof=1) / np.sqrt(80)
+    assert ALPHA - 0.02 <= np.mean(rates["chosen"]) <= ALPHA + 3 * error
+    assert np.mean(rates["sampled"]) > ALPHA + 3 * error
+    assert np.mean(rates["of 2 on of 9"]) > ALPHA + 3 * error
+
+
+@pytest.mark.long
+def test_any_of_the_joined_answers_may_be_taken():
+    """Somebody who knows the labels takes an answer in which something false is kept."""
+    rng = np.random.default_rng(7)
+    rates = {3: [], 2: []}
+    cf = HardCF(0, alpha=ALPHA).fit(*draw(rng, 60, 1)[:2])
+    for _ in range(80):
+        X, y, question = draw(rng, 99, 3)
+        cf.calibrate(*join_answers(X, question, y))
+        for k in rates:
+            new, y_new, question_new = draw(rng, 150, k)
+            joined, _ = join_answers(new, question_new, y_new)
+            masks = np.concatenate(cf.predict(joined))
+            wrong = (masks & (np.concatenate(y_new) == 0)).reshape(150, k, 3)
+            rates[k].append(wrong.any(axis=2).any(axis=1).mean())
+    error = np.std(rates[3], ddof=1) / np.sqrt(80)
+    assert ALPHA - 0.02 <= np.mean(rates[3]) <= ALPHA + 3 * error
+    assert np.mean(rates[2]) < np.mean(rates[3])
+
+
+def test_another_number_of_answers_is_refused(chosen_of_three):
+    cf = chosen_of_three
+    X, _, question = draw(np.random.default_rng(8), 10, 7)
+    chosen = chosen_answers(cf, X, question)
+    with pytest.raises(ValueError, match=r"k is 7.*k = 3"):
+        cf.predict(chosen)
+    with (
+        skdcf.accept_provenance("more is better"),
+        pytest.raises(ValueError, match=r"k is 7.*k = 3"),
+    ):
+        cf.predict(chosen)
+    cf.predict(chosen_answers(cf, *draw(np.random.default_rng(8), 10, 3)[::2]))
+
+
+def test_answers_as_sampled_and_those_of_another_rule_are_refused(chosen_of_three):
+    cf = chosen_of_three
+    X, _, question = draw(np.random.default_rng(9), 10, 3)
+    for other in (
+        X[:1],
+        chosen_answers(cf, X, question, rule="whole"),
+        join_answers(X, question),
+    ):
+        with pytest.raises(ValueError, match="chosen_by"):
+            cf.predict(other)
+
+
+def test_a_filter_that_was_fitted_again_needs_its_own_choices(chosen_of_three):
+    X, y, _ = draw(np.random.default_rng(10), 60, 1)
+    other = HardCF(alpha=ALPHA, random_state=0).fit(X, y)
+    new, y_new, question = draw(np.random.default_rng(11), 60, 3)
+    chosen = chosen_answers(chosen_of_three, new, question)
+    labels = pick(y_new, choose(chosen_of_three, new, question))
+    with pytest.raises(ValueError, match=r"chosen_by.*scorer"):
+        other.calibrate(chosen, labels)
+    with pytest.raises(ValueError, match="chosen_by"):
+        chosen_of_three.predict(chosen_answers(other, new, question))
+    with skdcf.accept_provenance("the older scorer goes on choosing"):
+        other.calibrate(chosen, labels)
+    other.predict(chosen)
+    with pytest.raises(ValueError, match=r"chosen_by.*scorer"):
+        other.predict(chosen_answers(other, new, question))
+
+
+def test_what_was_chosen_is_not_chosen_among_again(chosen_of_three):
+    X, _, question = draw(np.random.default_rng(12), 10, 3)
+    chosen = chosen_answers(chosen_of_three, X, question)
+    for again in (choose, chosen_answers):
+        with pytest.raises(ValueError, match="chosen_by"):
+            again(chosen_of_three, chosen)
+    with pytest.raises(ValueError, match="chosen_by"):
+        join_answers(chosen)
+
+
+def test_whole_answers_are_released_and_never_filtered(fitted):
+    rng = np.random.default_rng(13)
+    cf = HardCF(0, alpha=0.3).fit(*draw(rng, 60, 1)[:2])
+    X, y, question = draw(rng, 60, 3)
+    rows = choose(cf, X, question, rule="whole")
+    cf.calibrate(chosen_answers(cf, X, question, rule="whole"), pick(y, rows))
+    new, _, question_new = draw(rng, 20, 3)
+    chosen = chosen_answers(cf, new, question_new, rule="whole")
+    assert release(cf, chosen, alpha=0.4).shape == (20,)
+    for door in (cf.predict, cf.filter, lambda X: release_claims(cf, X, 0.3)):
+        with pytest.raises(ValueError, match=r'chosen_by.*"whole".*release'):
+            door(chosen)
+
+
+def test_an_answer_without_claims_is_chosen_only_if_there_is_no_other(fitted):
+    empty = ReasoningGraph(np.zeros((0, 1)), ())
+    X = [empty, ReasoningGraph([[-9.0]], ()), empty, empty]
+    for rule in ("safest-claim", "whole"):
+        rows = choose(fitted, X, [0, 0, 1, 1], rule=rule)
+        assert rows[0] == 1
+        assert rows[1] in (2, 3)
+
+
+def test_one_answer_to_each_question_leaves_nothing_to_choose(fitted):
+    X, _, question = draw(np.random.default_rng(14), 5, 1)
+    with pytest.warns(ParameterWarning, match=r"one answer.*5 questions"):
+        rows = choose(fitted, X, question)
+    assert rows.tolist() == [0, 1, 2, 3, 4]
+    with pytest.raises(ValueError, match=r"rule.*longest"):
+        choose(fitted, X, question, rule="longest")
+
+
+def test_other_shares_of_k_than_in_calibration_are_warned_of():
+    rng = np.random.default_rng(15)
+    cf = HardCF(0, alpha=ALPHA).fit(*draw(rng, 60, 1)[:2])
+    parts = [draw(rng, 60, k) for k in (2, 5)]
+    X = GraphBatch.from_graphs([*parts[0][0], *parts[1][0]])
+    y = [*parts[0][1], *parts[1][1]]
+    question = np.concatenate([parts[0][2], 60 + parts[1][2]])
+    cf.calibrate(chosen_answers(cf, X, question), pick(y, choose(cf, X, question)))
+    assert cf.provenance_["chosen_from"] == [[2, 60], [5, 60]]
+    with pytest.warns(GuaranteeWarning, match=r"k is 2 for 0%.*50%"):
+        cf.predict(chosen_answers(cf, *draw(rng, 40, 5)[::2]))
+    cf.predict(chosen_answers(cf, X, question))
+    cf.predict(chosen_answers(cf, *draw(rng, 1, 5)[::2]))  # one answer has no shares
+
+
+def test_a_saved_filter_goes_on_choosing(chosen_of_three, tmp_path):
+    back = skdcf.load(skdcf.save(chosen_of_three, tmp_path / "filter.skops"))
+    X, _, question = draw(np.random.default_rng(16), 10, 3)
+    chosen = chosen_answers(back, X, question)
+    masks = chosen_of_three.predict(chosen)
+    assert all(map(np.array_equal, back.predict(chosen), masks))
+    with pytest.raises(ValueError, match="k is 7"):
+        back.predict(chosen_answers(back, *draw(np.random.default_rng(8), 9, 7)[::2]))
+
+
+def test_parts_join_their_numbers_of_answers(chosen_of_three):
+    rng = np.random.default_rng(17)
+    parts = []
+    for k in (2, 4):
+        X, y, question = draw(rng, 40, k)
+        rows = choose(chosen_of_three, X, question)
+        chosen = chosen_answers(chosen_of_three, X, question)
+        parts.append(chosen_of_three.calibration_part(chosen, pick(y, rows)))
+    cf = chosen_of_three.calibrate_parts(parts)
+    assert cf.provenance_["chosen_from"] == [[2, 40], [4, 40]]
+    with pytest.raises(ValueError, match="k is 3"):
+        cf.predict(chosen_answers(cf, *draw(rng, 5, 3)[::2]))
+
+
+def test_joined_answers_hold_the_claims_of_all():
+    def answer(claims, edges, **metadata):
+        column = [[float(len(c))] for c in claims]
+        return ReasoningGraph(
+            column, edges, claims=claims, problem="Why?", context=["t"],
+            alternatives=["x", claims[0]], metadata=metadata,
+        )  # fmt: skip
+
+    first = answer(["a", "bb"], [(0, 1)], unsure_claims=[1])
+    other = ReasoningGraph([[7.0]], (), claims=["q"], problem="Who?", context=["u"],
+                           alternatives=["z"])  # fmt: skip
+    second = answer(["ccc", "d", "ee"], [(0, 2)], unsure_claims=[0], flagged_claims=[2])
+    joined, labels = join_answers([first, other, second], y=[[1, 0], [1], [0, 1, 1]])
+    whole, single = joined
+    assert whole.claims == ("a", "bb", "ccc", "d", "ee")
+    assert whole.edges.tolist() == [[0, 1], [2, 4]]
+    assert whole.features[:, 0].tolist() == [1, 2, 3, 1, 2]
+    assert (whole.problem, whole.context) == ("Why?", ("t",))
+    assert whole.alternatives == ("x",)
+    assert whole.metadata["unsure_claims"] == [1, 2]
+    assert whole.metadata["flagged_claims"] == [4]
+    assert whole.metadata["chosen_by"]["k"] == 2
+    assert single.claims == ("q",)
+    assert [row.tolist() for row in labels] == [[1, 0, 0, 1, 1], [1]]
+
+
+def test_answers_that_were_not_made_alike_are_not_joined():
+    graph = ReasoningGraph([[1.0], [2.0]], (), problem="Why?", context=["a"])
+    for name, other in (
+        ("context", graph.replace(context=["b"])),
+        ("context", graph.replace(context=None)),
+        ("edges", graph.replace(edges=None)),
+        ("extraction", graph.replace(metadata={"extraction": "e"})),
+        ("alternatives", graph.replace(alternatives=["b"])),
+    ):
+        with pytest.raises(ValueError, match=re.compile(name)):
+            join_answers([graph, other])
+
+
+def test_more_joined_answers_than_in_calibration_are_refused():
+    rng = np.random.default_rng(18)
+    cf = HardCF(0, alpha=ALPHA).fit(*draw(rng, 60, 1)[:2])
+    X, y, question = draw(rng, 60, 3)
+    cf.calibrate(*join_answers(X, question, y))
+    cf.predict(join_answers(*draw(rng, 5, 2)[::2]))
+    with pytest.raises(ValueError, match=r"k is 4.*k = 3"):
+        cf.predict(join_answers(*draw(rng, 5, 4)[::2]))

@@ -143,7 +143,8 @@ TAKEN = {
     ),
     "graphs": "GraphBatch Labels Problems ReasoningGraph labels_from_first_error",
     "graphs.hashes": (
-        "Hashes hash_text mix most_answers problem_digest question_hashes text_code"
+        "Hashes content_hashes hash_numbers hash_text mix most_answers problem_digest "
+        "question_hashes text_code"
     ),
     "graphs.labels": "LABEL_WORDS Labels read_column read_labels word_key",
     "graphs.per_problem": "LabelList",
@@ -163,7 +164,8 @@ TAKEN = {
         "true_shares"
     ),
     "guarantees": "Overlapping PathRisks PerGroup choose_share refuse_dependence",
-    "guards": "at_calibrate at_fit at_scores at_use",
+    "guards": "at_calibrate at_choice at_fit at_scores at_use",
+    "guards.choices": "ANY CHOSEN_BY WHOLE fingerprint refuse_chosen refuse_whole",
     "guards.copies": "refuse_copies with_texts",
     "guards.judges": (
         "NOBODY judges_of kinds_of labels_of_people name_errors person_judged"
@@ -173,7 +175,7 @@ TAKEN = {
     "guards.presence": "without_unknown_edges",
     "guards.priors": "known_to_priors refuse_known_questions",
     "guards.provenance": (
-        "accept_provenance compare_provenance join_origins provenance_of reason_in_force "
+        "MADE accept_provenance compare_provenance join_origins provenance_of reason_in_force "
         "reason_sent_with"
     ),
     "guards.rounding": "below_copies nearly_equal raised single_columns",

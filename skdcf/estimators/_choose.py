@@ -16,11 +16,10 @@ from numpy.typing import NDArray
 from .. import guards
 from .._checks import check_choice, warn
 from ..exceptions import ParameterWarning
-from ..graphs import GraphBatch, as_batch
-from ..graphs.hashes import content_hashes, mix
-from ..graphs.labels import pack_labels
+from ..graphs import GraphBatch, as_batch, pack_labels, question_groups
+from ..graphs.hashes import content_hashes, hash_numbers, mix
 from ..graphs.per_problem import LabelList
-from ..graphs.problems import Groups, Problems, question_groups
+from ..graphs.problems import Groups, Problems
 from ..graphs.ragged import offsets_of
 from ..graphs.sources import NEVER_KEPT, SOURCES, UNSURE, read_sources
 from ..guards.choices import ANY, CHOSEN_BY, WHOLE, refuse_chosen
@@ -181,9 +180,8 @@ def _questions(batch, groups):
 
 def _tie_hashes(batch):
     """Hashes of texts, columns and edges: what tells two tied answers apart but their rows."""
-    numbers = GraphBatch.from_arrays(batch.features, batch.offsets, batch.edges)
     with np.errstate(over="ignore"):
-        return mix(content_hashes(batch) + mix(content_hashes(numbers)))
+        return mix(content_hashes(batch) + hash_numbers(batch))
 
 
 def join_answers(X: Problems, groups: Groups = None, y: Any = None) -> Any:
@@ -240,17 +238,21 @@ def join_answers(X: Problems, groups: Groups = None, y: Any = None) -> Any:
     parts = [batch[rows] for rows in rows_of]
     for part in parts:
         _refuse_unlike(part)
+    firsts = [int(rows[0]) for rows in rows_of]
+    alternatives = None
+    if batch.alternatives is not None:
+        alternatives = [
+            _shared_alternatives(batch.alternatives[rows]) for rows in rows_of
+        ]
     joined = GraphBatch.from_arrays(
         answers.features,
         offsets_of([part.n_claims for part in parts]),
         answers.edges,
         edges_known=[part.edges_known[part.sizes > 1].all() for part in parts],
         claims=answers.claims,
-        problems=None if batch.problems is None else [p.problems[0] for p in parts],
-        alternatives=None
-        if batch.alternatives is None
-        else [_shared_alternatives(part) for part in parts],
-        context=None if batch.context is None else [p.context[0] for p in parts],
+        problems=None if batch.problems is None else batch.problems[firsts],
+        alternatives=alternatives,
+        context=None if batch.context is None else batch.context[firsts],
         feature_names=batch.feature_names,
         metadata=[_joined_metadata(part) for part in parts],
     )
@@ -292,11 +294,11 @@ def _refuse_unlike(answers):
             )
 
 
-def _shared_alternatives(answers):
-    if answers.alternatives[0] is None:
+def _shared_alternatives(alternatives):
+    if alternatives[0] is None:
         return None
-    shared = [set(texts) for texts in answers.alternatives]
-    return [t for t in answers.alternatives[0] if all(t in texts for texts in shared)]
+    others = [set(texts) for texts in alternatives[1:]]
+    return [t for t in alternatives[0] if all(t in texts for texts in others)]
 
 
 def _joined_metadata(answers):

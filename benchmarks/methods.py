@@ -4,6 +4,8 @@ Ties are broken by a seeded jitter everywhere: it lifts filters whose scores are
 such as a frequency out of five, and would otherwise favour learnt scores.
 """
 
+import numpy as np
+
 from skdcf import CoherentConformalFilter, HardCF, XGBoostCF
 from skdcf.relaxation import GridRelaxation
 from skdcf.scorers import (
@@ -11,6 +13,7 @@ from skdcf.scorers import (
     NeymanPearsonScorer,
     StackingScorer,
 )
+from skdcf.scorers._models import _tanh
 from skdcf.training import SoftTraining
 
 FREQUENCY, UNTRAINED = "CF, frequency", "CF, context_trigrams, untrained"
@@ -30,6 +33,22 @@ def sharpened():
     return CoherentConformalFilter(
         "linear", relaxation=GridRelaxation(), training=training, **TIES
     )
+
+
+class Probabilities:
+    """The paper's LogisticClaimScorer: the confidence is a probability, sigmoid(x w + b)."""
+
+    def init(self, n_features, rng):
+        """Draw weights as `LinearModel` does; the intercept starts at 0."""
+        bound = n_features**-0.5
+        return np.append(rng.uniform(-bound, bound, n_features), 0.0)
+
+    def __call__(self, params, X):
+        """Confidences between 0 and 1."""
+        return 0.5 * (1 + _tanh((X @ params[:-1] + params[-1]) / 2))
+
+    def __repr__(self):
+        return "Probabilities()"
 
 
 def logistic(**settings):

@@ -20,7 +20,14 @@ from sklearn.base import clone
 
 from benchmarks.cells import columns as cached_columns
 from benchmarks.cells import compute
-from benchmarks.methods import AUTO, LINEAR, LOGISTIC, TIES, sharpened
+from benchmarks.methods import (
+    AUTO,
+    LINEAR,
+    LOGISTIC,
+    TIES,
+    Probabilities,
+    sharpened,
+)
 from benchmarks.retention import paper
 from benchmarks.retention.paper import ALPHAS, PROBLEMS, SEVEN, TABLES, TWENTY
 from benchmarks.saving import DIGITS, RESULTS, wanted, write
@@ -49,10 +56,13 @@ MANY = 2000  # folds of a score that learns nothing
 JUDGED = 600  # new problems on which settings are compared
 TRAINING_LEVELS = (0.05, 0.1)
 CASE_LEVEL, CASES = 0.06, 200
+AGREEMENT_LEVELS = (0.02, *ALPHAS["math"])  # at 0.01 the problems are too few
+DOTS, SCORE_BINS, SCORE_LEVEL = 25, np.linspace(-4, 4, 41), 0.05
 CF, INDEPENDENT, BOOSTED = "CF", "Independent", "Boosted Independent"
 XGBOOST, REACHABILITY, INDEX = "XGBoost", "reachability", "claim index"
 TABLED, SEARCHED = "DCF, printed settings", "DCF, searched settings"
 NARROW = f"{TABLED}, margin 0.1"
+PROBABLE = "probabilities as confidences"
 SINGLE = {
     CF: "frequency-score",
     REACHABILITY: "nx_reachability",
@@ -199,9 +209,13 @@ def with_errors(n, seed, softened):
     X, y = problems("math", 2 * n, seed)
     dcf = CoherentConformalFilter.from_paper("math", 0.05, random_state=seed)
     dcf.fit(X[:n], y[:n])
+    probable = clone(dcf).set_params(scorer=Probabilities()).fit(X[:n], y[:n])
+    rows = {name: (dcf, relaxation) for name, relaxation in softened.items()}
+    for name in ("printed for validation", "printed for training (0.05)"):
+        rows[f"{PROBABLE}, {name}"] = probable, softened[name]
     levels = np.arange(1, 16) / 100
     out = {}
-    for name, relaxation in softened.items():
+    for name, (dcf, relaxation) in rows.items():
         report = surrogate_agreement(dcf, X[n:], y[n:], levels, relaxation=relaxation)
         out[name] = {
             "numbers": [
@@ -260,9 +274,11 @@ def agreement_on_fold(X, y, parts, seed):
     """{level: {relaxation: counts}} on the problems that did not train (table 2)."""
     train, held = parts[0], np.concatenate(parts[1:])
     out = {}
-    for alpha in ALPHAS["math"]:
-        dcf = CoherentConformalFilter.from_paper("math", alpha, random_state=seed)
-        dcf.set_params(calibration_size=1).fit(X[train], [y[i] for i in train])
+    for alpha in AGREEMENT_LEVELS:
+        row = max(alpha, ALPHAS["math"][0])  # none is printed for 0.02
+        dcf = CoherentConformalFilter.from_paper("math", row, random_state=seed)
+        dcf.set_params(alpha=alpha, calibration_size=1)
+        dcf.fit(X[train], [y[i] for i in train])
         new = X[held], [y[i] for i in held], [alpha]
         found = {}
         for name, relaxation in {
@@ -277,14 +293,24 @@ def agreement_on_fold(X, y, parts, seed):
 
 
 def shap_of(filter, X, y, alpha):
-    """Sums of the absolute Shapley values of five models, and of their squares."""
+    """Sums of the absolute Shapley values of five models and of their squares, and some dots.
+
+    A dot is the Shapley value of a claim, with its feature's value between those of the fifth
+    and of the ninety-fifth percent.
+    """
     models = []
     for seed in range(5):
         one = clone(filter).set_params(calibration_size=0.2, random_state=seed)
         models += fit_levels(one, X, y, [alpha]).values()
     report = shap_values(models, X)
     size = np.abs(report.values)
+    low, high = np.percentile(X.features, [5, 95], axis=0)
+    width = np.where(high > low, high - low, 1)
+    drawn = np.random.default_rng(0).choice(len(size), DOTS, replace=False)
+    features = (X.features[drawn % len(X.features)] - low) / width
     return {
+        "dots": report.values[drawn].T.tolist(),
+        "colours": np.clip(features, 0, 1).T.tolist(),
         "n": len(size),
         "sums": size.sum(axis=0).tolist(),
         "squares": (size**2).sum(axis=0).tolist(),
@@ -293,11 +319,17 @@ def shap_of(filter, X, y, alpha):
 
 
 def separation_of(filter, X, y, alpha):
-    """Separation, ratio to that of the frequency, Cohen's d and overlap."""
+    """Separation, ratio to that of the frequency, Cohen's d, overlap, and densities."""
     filters = {"frequency": HardCF("frequency-score"), "learnt": filter}
     report = score_separation(filters, X, y, [alpha], cv=FOLDS, random_state=0)
     names = "separation", "ratio", "cohens_d", "overlap"
-    return {name: float(getattr(report, name)[1, 0]) for name in names}
+    densities = [
+        np.histogram(row[of], SCORE_BINS, density=True)[0].tolist()
+        for row in report.scores[0]
+        for of in (report.true, ~report.true)
+    ]
+    numbers = {name: float(getattr(report, name)[1, 0]) for name in names}
+    return numbers | {"densities": densities}
 
 
 def cases_on_fold(X, y, parts, new, seed):
@@ -415,6 +447,10 @@ def learning(kind, alphas):
         XGBOOST: XGBoostCF(**TIES),
         TABLED: printed(kind, alphas),
         NARROW: printed(kind, alphas, MARGINS[-1]),
+        PROBABLE: {
+            alpha: filter.set_params(scorer=Probabilities())
+            for alpha, filter in printed(kind, alphas).items()
+        },
         LINEAR: CoherentConformalFilter("linear", **TIES),
         LOGISTIC: HardCF(ClassifierScorer(target="hazard"), **TIES),
         AUTO: CoherentConformalFilter("stack", **TIES),
@@ -467,7 +503,6 @@ def math_cells(folder):
         for name, feature in {CF: "frequency-score", INDEX: "claim_index"}.items():
             yield f"{name}//{number}", (single_on_fold, feature, X, *more)
         filters = learning("math", alphas)
-        del filters[AUTO]  # its prior for few problems was learnt from three of these
         filters[INDEPENDENT] = IndependentFactuality("frequency-score", **TIES)
         for name, filter in filters.items():
             yield f"{name}//{number}", (on_fold, filter, X, *more)
@@ -644,12 +679,16 @@ def surrogate(cells):
 def understanding(cells):
     """SHAP over all levels of a table, separation by level, columns by fold."""
     pooled, apart, chosen = defaultdict(list), defaultdict(dict), defaultdict(list)
+    drawn = {}
     for key, result in cells.items():
         what, kind, *more = key.split("/")
         if what == "shap":
             pooled[f"{kind}/{more[0]}/{more[1]}"].append(result)
         elif what == "separation":
+            densities = result.pop("densities")
             apart[more[1]][more[2]] = result
+            if more[2] == f"{SCORE_LEVEL:g}":
+                drawn[more[1]] = densities
         else:
             chosen[kind].append(result)
     shap = {}
@@ -661,6 +700,16 @@ def understanding(cells):
         rows = zip(parts[0]["features"], mean.tolist(), deviation.tolist(), strict=True)
         ranked = sorted(rows, key=lambda row: -row[1])
         shap[name] = {"models": 5 * len(parts), "rows": ranked}
+        places = {feature: j for j, feature in enumerate(parts[0]["features"])}
+        for what in ("dots", "colours"):
+            shap[name][what] = [
+                [
+                    round(value, 3)
+                    for part in parts
+                    for value in part[what][places[feature]]
+                ]
+                for feature, *_ in ranked
+            ]
     counts = {
         kind: {
             "folds": len(rows),
@@ -668,7 +717,12 @@ def understanding(cells):
         }
         for kind, rows in chosen.items()
     }
-    return {"shap": shap, "separation": apart, "columns": counts}
+    return {
+        "shap": shap,
+        "separation": apart,
+        "densities": drawn,
+        "columns": counts,
+    }
 
 
 def cases(cells):

@@ -208,7 +208,7 @@ TAKEN = {
     "ops.mean_bound": "largest_mean",
     "ops.overlap": "overlap_threshold",
     "ops.neyman_pearson": "log_price",
-    "ops.segments": "scatter_sum take with_vjp",
+    "ops.segments": "scatter_sum take with_vjp with_vjps",
     "ops.soft": (
         "log_loss neural_sort path_retention smooth_quantile soft_maximum soft_minimum"
     ),

@@ -203,12 +203,7 @@ def test_none_is_the_default_spelt_out():
         pytest.param(
             HardCF(ConfTrScorer(MLPModel()), alpha=0.2, random_state=0),
             {"scorer__model__hidden_layer_sizes": [(3,), (6, 2)]},
-            marks=[
-                pytest.mark.long,
-                pytest.mark.filterwarnings(
-                    "ignore::sklearn.exceptions.ConvergenceWarning"
-                ),
-            ],
+            marks=pytest.mark.long,
         ),
         (
             HardCF(

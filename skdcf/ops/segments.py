@@ -139,5 +139,8 @@ def share(g: Any, values: Any, extreme: Any, offsets: NDArray[np.int64]) -> Any:
     portions : ndarray of float, in the same shape
     """
     hits = np.flatnonzero(values == spread(extreme, offsets))
+    filled = np.flatnonzero(np.diff(offsets))
+    if len(hits) == len(filled):  # none is tied
+        return hits, g[filled]
     segment = segment_ids(offsets)[hits]
     return hits, g[segment] / np.bincount(segment)[segment]

@@ -264,6 +264,8 @@ class PathPlan:
         Itself and all ancestors; in large problems the one that was found.
         """
         indptr, indices = self.batch.small_closure
+        if not len(self.large):
+            return indptr, indices
         indices = indices.copy()
         indices[indptr[self.large]] = self.find_highest(risk)
         return indptr, indices

@@ -10,8 +10,8 @@ F      ``-log(mean w(k_i)) + mu (1 - corr(u, c))``, perhaps without the logarith
        minimised
 =====  ==========================================================================
 
-Autograd follows F through the model, `standardised` and the steps of the relaxation, each of
-which has its gradient beside it.
+Autograd follows F through the model, `standardised_risk`, the steps of the relaxation and the
+loss. Each of them is one primitive with its gradient beside it.
 """
 
 from collections.abc import Callable
@@ -20,9 +20,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-import autograd.numpy as anp
 import numpy as np
-from autograd import value_and_grad
+from autograd import make_vjp, value_and_grad
 from autograd.misc import flatten
 from numpy.typing import NDArray
 from tqdm.auto import tqdm
@@ -31,7 +30,7 @@ from .._checks import check_alpha
 from .._jobs import all_finished
 from ..graphs import GraphBatch
 from ..ops.hard import below_true_claims, coherent_labels
-from ..ops.segments import with_vjp
+from ..ops.segments import with_vjp, with_vjps
 from ..ops.soft import log_loss
 from ._settings import lbfgs
 from .gain import soft_worth_of
@@ -181,7 +180,7 @@ class _Run:
             batch, labels = pick(batch, labels, rest)
         self.standardizer = Standardizer.fit(batch.features, clip)
         self.X = self.standardizer(batch.features)
-        x, self.unflatten = flatten(self.model.init(self.X.shape[1], self.rng))
+        x, self.unflatten = flattened(self.model.init(self.X.shape[1], self.rng))
         self.x = self._start(batch, labels, x)
         self.scores = self.model(self.unflatten(self.x), self.X)
         self.message = _why_nothing_to_learn(labels, self.scores)
@@ -199,14 +198,21 @@ class _Run:
         if init == "random":
             return x
         target, judged, C = START[init](batch, labels)
-        return fit_logistic(
-            self.model,
-            self.X[judged],
-            target[judged],
-            x=x,
-            unflatten=self.unflatten,
-            C=C,
-        )
+        X, target = self.X[judged], target[judged]
+        start = x
+        # The penalty can shrink every layer of a network to 0, from where it would not train.
+        for weaker in (1, 10, 100, 1000):
+            start = fit_logistic(
+                self.model,
+                X,
+                target,
+                x=x,
+                unflatten=self.unflatten,
+                C=weaker * C,
+            )
+            if np.std(self.model(self.unflatten(start), self.X)) > LEAST_SPREAD:
+                break
+        return start
 
     def for_level(self, alpha):
         """Train for one level; every level draws the same random numbers."""
@@ -240,17 +246,20 @@ class _Run:
         """Make F, a function of flat parameters and of halves of the problems."""
         training = self.training
         mu = training.shrinkage / (alpha * self.plan.n_problems) ** 2
-        pull = mu / len(self.scores) * standardised(self.scores)
+        pull = mu / len(self.scores) * -standardised_risk(self.scores)
         loss = LOSSES[training.loss]
 
         def objective(flat, calibration=None, prediction=None):
             scores = self.model(self.unflatten(flat), self.X)
-            unit = standardised(scores)
-            risk = -unit if training.unit_variance else -scores
+            risk = standardised_risk(scores) if training.unit_variance else -scores
             kept = self.relaxation.true_claims(
                 risk, self.plan, alpha, calibration=calibration, prediction=prediction
             )
-            return loss(anp.mean(self.worth(kept))) + (mu - unit @ pull)
+            value = loss(self.worth(kept))
+            if not mu:
+                return value
+            unit_risk = risk if training.unit_variance else standardised_risk(scores)
+            return with_shrinkage(value, unit_risk, pull, mu)
 
         return objective
 
@@ -259,9 +268,9 @@ class _Run:
 
         def measure(params):
             scores = self.model(params, X)
-            if self.training.unit_variance:
-                scores = standardised(scores)
-            kept = self.relaxation.true_claims(-scores, plan, alpha)
+            unit_variance = self.training.unit_variance
+            risk = standardised_risk(scores) if unit_variance else -scores
+            kept = self.relaxation.true_claims(risk, plan, alpha)
             return float(np.mean(self.worth(kept)))
 
         return measure
@@ -339,6 +348,8 @@ def _hazard_target(batch, labels):
     return labels == 1, (labels >= 0) & below_true_claims(labels, batch), 0.03
 
 
+LEAST_SPREAD = 1e-3  # deviation of the log odds below which a start counts as constant
+
 # What the logistic regression of a start learns, from which claims, and its C.
 START = {"coherent": _coherent_target, "hazard": _hazard_target}
 
@@ -377,32 +388,66 @@ def fit_logistic(
 
     def penalised(flat):
         weights = flat[:-1]
-        scores = model(unflatten(weights), X) + flat[-1]
-        return weights @ weights / 2 + C * log_loss(scores, sign)
+        to_weights, scores = make_vjp(lambda w: model(unflatten(w), X))(weights)
+        to_scores, loss = make_vjp(log_loss)(scores + flat[-1], sign)
+        slope = to_scores(C)
+        # The halves are added one by one, which keeps the last bits of recorded fits.
+        of_weights = to_weights(slope) + weights / 2 + weights / 2
+        return weights @ weights / 2 + C * loss, np.append(of_weights, slope.sum())
 
     start = np.append(x, np.log(target.mean() / (1 - target.mean())))
-    best, _ = lbfgs(
-        value_and_grad(penalised), start, 200, lambda *_: False, tolerance=1e-5
-    )
+    best, _ = lbfgs(penalised, start, 200, lambda *_: False, tolerance=1e-5)
     return best[:-1]
 
 
-# What is minimised, of the soft number of true claims kept per problem.
-LOSSES = {"log-retention": lambda kept: -anp.log(kept), "retention": lambda kept: -kept}
+def flattened(params: Any) -> tuple[NDArray[Any], Callable[[Any], Any]]:
+    """Return parameters as one flat array, and what gives them their shapes again."""
+    if isinstance(params, np.ndarray) and params.ndim == 1:
+        return params, lambda flat: flat  # autograd need not follow that
+    return flatten(params)
 
 
-def _pull_standardised(unit, scores):
+# What is minimised, of the worth of the true claims that are kept of each problem. Each step of
+# F is one primitive, as autograd takes longer to follow a step than the step itself takes.
+
+
+@with_vjp(
+    lambda ans, worth: lambda g: np.full(len(worth), -g / worth.mean() / len(worth))
+)
+def minus_log_mean(worth: NDArray[Any]) -> Any:
+    """Compute ``-log(mean(worth))``."""
+    return -np.log(worth.mean())
+
+
+@with_vjp(lambda ans, worth: lambda g: np.full(len(worth), -g / len(worth)))
+def minus_mean(worth: NDArray[Any]) -> Any:
+    """Compute ``-mean(worth)``."""
+    return -worth.mean()
+
+
+LOSSES = {"log-retention": minus_log_mean, "retention": minus_mean}
+
+
+@with_vjps(lambda ans, value, unit_risk, pull, mu: lambda g: (g, g * pull))
+def with_shrinkage(
+    value: Any, unit_risk: NDArray[Any], pull: NDArray[Any], mu: Any
+) -> Any:
+    """Add ``mu (1 - corr(u, c))`` to the loss; ``pull`` is mu c / n, and the risk is -u."""
+    return value + (mu + unit_risk @ pull)
+
+
+def _pull_standardised(risk, scores):
     def pull(g):
-        return (g - g.mean() - unit * (g @ unit / len(unit))) / scores.std()
+        return -(g - g.mean() - risk * (g @ risk / len(risk))) / scores.std()
 
     return pull
 
 
 @with_vjp(_pull_standardised)
-def standardised(scores: NDArray[Any]) -> Any:
-    """Bring scores, shape (n,), to mean 0 and deviation 1."""
+def standardised_risk(scores: NDArray[Any]) -> Any:
+    """Compute -u: minus the scores, shape (n,), brought to mean 0 and deviation 1."""
     centred = scores - scores.sum() / len(scores)
     with np.errstate(
         invalid="ignore"
     ):  # NaN if all scores are equal; training then ends
-        return centred / np.sqrt(centred @ centred / len(scores))
+        return -centred / np.sqrt(centred @ centred / len(scores))

@@ -14,7 +14,7 @@ from skdcf.graphs import pack_labels
 from skdcf.relaxation import GridRelaxation, PathRelaxation
 from skdcf.scorers import LinearModel, MLPModel
 from skdcf.training import LBFGS, SoftTraining
-from skdcf.training.loop import LOSSES, standardised, train
+from skdcf.training.loop import LOSSES, standardised_risk, train
 
 LIMITS = {f"grid, T = {T}": relaxation_at(T) for T in (1e-1, 1e-2)}
 EVERY = RELAXATIONS | LIMITS
@@ -175,7 +175,7 @@ def test_objective_is_the_formula(model, relaxation, loss, unit_variance, shrink
     rng = np.random.RandomState(0)
     [result] = train(model, relaxation, training, batch, labels, [0.2], rng=rng)
     X = result.standardizer(batch.features)
-    first = standardised(model(result.params, X))
+    first = -standardised_risk(model(result.params, X))
 
     def expected(flat):
         params = flat if isinstance(model, LinearModel) else unflatten(flat)

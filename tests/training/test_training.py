@@ -221,6 +221,18 @@ def test_the_start_is_the_hazard_regression():
     assert np.corrcoef(X @ result.params, scores)[0, 1] > 0.9999
 
 
+@pytest.mark.parametrize("seed", [1, 2])
+def test_a_network_starts_from_scores_that_differ(seed):
+    # With the full penalty all weights of so small a network go to 0 on so few problems.
+    batch, y = make_reasoning_graphs(60, random_state=seed, return_X_y=True)
+    setting = MLPModel((2, 2)), PathRelaxation(), SoftTraining()
+    rng = np.random.RandomState(seed)
+    [result] = train(*setting, batch, pack_labels(y, batch), [0.1], rng=rng)
+    assert result.converged and not result.message
+    assert result.scale > 0.1
+    assert result.loss_curve[-1] < result.loss_curve[0]
+
+
 @pytest.mark.parametrize("init", ["hazard", "coherent", np.arange(31.0)], ids=str)
 def test_shrinkage_pulls_towards_the_start(init):
     weak, strong = (

@@ -5,13 +5,14 @@ import warnings
 
 import numpy as np
 import pytest
+from levels import thresholds
 from scipy.stats import beta, binom
 from sklearn.decomposition import PCA
 from sklearn.exceptions import NotFittedError
 from sklearn.preprocessing import FunctionTransformer
 
 from skdcf import GraphBatch, HardCF, IndependentFactuality, ReasoningGraph
-from skdcf.estimators import check, fit_levels, seen, thresholds
+from skdcf.estimators import check, fit_levels, seen
 from skdcf.exceptions import CalibrationWarning, GuaranteeWarning
 from skdcf.guarantees import ExpectedFalse, NoFalseClaim
 from skdcf.inspection import explain

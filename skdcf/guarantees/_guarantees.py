@@ -1,7 +1,7 @@
-"""The protocol of guarantees, and two promises: few false claims, likely or in the mean.
+"""The protocol of guarantees, and two guarantees: on a probability and on an expectation.
 
-The second one is conformal risk control. Groups and weights that look at the other problems
-of a batch are refused.
+The second one is conformal risk control. Groups and weights that depend on other problems of
+a batch are refused.
 """
 
 from __future__ import annotations
@@ -43,32 +43,30 @@ from ._passing import Passing
 
 @settings
 class Guarantee(Settings, metaclass=ABCMeta):
-    """A promise of a filter about the problems that it filters.
+    """Base class of guarantees of a filter.
 
-    A guarantee of your own says by `scores` how large the threshold of a problem may be,
-    and by `loss` when the promise was broken. It has the promise that the mean loss of
-    new problems is at most alpha. It is a scikit-learn estimator: ``__init__`` stores its
-    parameters and does nothing else.
+    Your own guarantee defines `scores`, the largest safe threshold of each problem, and `loss`,
+    which is 1 if the guarantee is violated. The mean loss of new problems is then at most
+    alpha. A guarantee is a scikit-learn estimator: ``__init__`` only stores its parameters.
 
     Parameters
     ----------
     by : str, callable or list of them, optional
-        Groups of problems that the promise is made for, each by itself, as in
-        `NoFalseClaim`.
+        Groups of problems in each of which the guarantee holds, as in `NoFalseClaim`.
     weight : callable, optional
         Likelihood ratio of a problem in use, as in `NoFalseClaim`.
     unseen : {"error", "pool", "empty"}, default="error"
-        What happens to problems of a group that calibration has not seen.
+        What to do with problems of a group without calibration problems.
     show : float in (0, 1], default=1
         Share of the answers that may pass, as in `NoFalseClaim`.
 
     Attributes
     ----------
     is_probability : bool
-        Whether losses are 0 or 1, so that the level is a probability.
+        Whether losses are 0 or 1, so the level is a probability.
     allows_show : bool
-        Whether ``show`` may be below 1. A class of your own says so if its loss never falls
-        when the threshold rises, and is at most `largest_loss`.
+        Whether ``show`` may be below 1. Set it in your own class if its loss never decreases
+        when the threshold increases, and is at most `largest_loss`.
     allows_wordings : bool
         Whether problems may have wordings. The guarantee must then count statements: a
         claim is kept if its vaguest wording is.
@@ -108,22 +106,22 @@ class Guarantee(Settings, metaclass=ABCMeta):
     allows_wordings = False
 
     def validate(self) -> None:
-        """Raise ValueError unless all parameters are as declared, and of use."""
+        """Raise ValueError if a parameter is not valid or would have no effect."""
         super().validate()
         if self.show != 1:
             self._check_show()
         if hasattr(self, "steps"):
             raise ValueError(
-                f"{type(self).__name__} defines steps(), which no filter calls: name the "
-                "method jumps()"
+                f"{type(self).__name__} defines steps(), which no filter calls: rename the "
+                "method to jumps()"
             )
         if self.by is None and self.unseen != "error":
             raise ValueError(
-                f"unseen is {self.unseen!r}, but only groups can be unseen: set by as well"
+                f"unseen is {self.unseen!r}, but there are no groups: set by as well"
             )
 
     def _check_show(self):
-        """Raise ValueError if nothing is proven with a share below 1."""
+        """Raise ValueError if no guarantee is proven for a share below 1."""
         if not self.allows_show:
             raise ValueError(
                 f"show is {self.show!r}, but {type(self).__name__} does not say whether "
@@ -142,7 +140,7 @@ class Guarantee(Settings, metaclass=ABCMeta):
         Parameters
         ----------
         share : float in [0, 1]
-            0 says that nothing is shown, since no share is good enough.
+            0 means that nothing is shown, since no share is good enough.
 
         Returns
         -------
@@ -154,35 +152,35 @@ class Guarantee(Settings, metaclass=ABCMeta):
         return chosen
 
     def _share(self):
-        """The share to count with: before one is chosen, "auto" counts as a quarter."""
+        """Return the share for counts; before it is chosen, "auto" counts as a quarter."""
         return 0.25 if self.show == "auto" else self.show or 1
 
     @abstractmethod
     def scores(
         self, path_risk: NDArray[Any], labels: NDArray[Any], offsets: NDArray[Any]
     ) -> NDArray[Any]:
-        """Nonconformity score of each problem: the largest threshold that is safe.
+        """Compute the nonconformity score of each problem, its largest safe threshold.
 
         Parameters
         ----------
         path_risk : ndarray of shape (n_claims,)
             Path risk of each claim.
         labels : ndarray of shape (n_claims,)
-            1 true, 0 false, -1 unknown, which has to be taken for the worse.
+            1 true, 0 false, -1 unknown, which must count as the worse case.
         offsets : ndarray of shape (n_problems + 1,)
             Claims of problem i are ``offsets[i]:offsets[i + 1]``.
 
         Returns
         -------
-        ndarray of shape (n_problems,), +inf where every threshold is safe
-            The score of each problem.
+        ndarray of shape (n_problems,)
+            The scores; +inf if every threshold is safe.
         """
 
     @abstractmethod
     def loss(
         self, labels: NDArray[Any], kept: NDArray[Any], offsets: NDArray[Any]
     ) -> NDArray[Any]:
-        """Loss of each problem: 1 where the promise is broken, 0 where it is kept.
+        """Compute the loss of each problem: 1 if the guarantee is violated, otherwise 0.
 
         Parameters
         ----------
@@ -206,7 +204,7 @@ class Guarantee(Settings, metaclass=ABCMeta):
         offsets: NDArray[Any],
         vaguest: NDArray[np.bool_] | None = None,
     ) -> Jumps:
-        """Where the loss of each problem grows with the threshold, and by how much.
+        """Compute the positions and heights of the jumps in each problem's loss.
 
         Parameters
         ----------
@@ -227,12 +225,12 @@ class Guarantee(Settings, metaclass=ABCMeta):
         return Jumps.of_scores(self.scores(path_risk, labels, offsets))
 
     def level(self, alpha: float | None, own: float) -> float:
-        """The level that is meant by ``alpha``.
+        """Return the level for ``alpha``.
 
         Parameters
         ----------
         alpha : float or None
-            What was asked for; None is the filter's own.
+            The requested level. None means the filter's alpha.
         own : float
             The filter's alpha.
 
@@ -244,12 +242,12 @@ class Guarantee(Settings, metaclass=ABCMeta):
         Raises
         ------
         ValueError
-            If it is no level of this guarantee.
+            If it is not a level of this guarantee.
         """
         return check_alpha(own if alpha is None else alpha)
 
     def for_level(self, alpha: float) -> Guarantee:
-        """The same promise, with the level that alpha alone says.
+        """Return the same guarantee with another level.
 
         Parameters
         ----------
@@ -264,7 +262,7 @@ class Guarantee(Settings, metaclass=ABCMeta):
         return self
 
     def path_risks(self, path_risk: NDArray[Any], batch: GraphBatch) -> PathRisks:
-        """Prepare what calibration and prediction look at.
+        """Collect the path risks, weights and groups for calibration and prediction.
 
         Parameters
         ----------
@@ -296,11 +294,11 @@ class Guarantee(Settings, metaclass=ABCMeta):
 
     @property
     def entries(self) -> list[Any]:
-        """The entries of by as a list, also if there is one only."""
+        """The entries of ``by`` as a list."""
         return list(self.by) if isinstance(self.by, (list, tuple)) else [self.by]
 
     def shares_functions(self, guarantee: Guarantee) -> bool:
-        """Whether by and weight of another guarantee hold the same plain functions.
+        """Tell whether ``by`` and ``weight`` of another guarantee are the same functions.
 
         Parameters
         ----------
@@ -310,7 +308,7 @@ class Guarantee(Settings, metaclass=ABCMeta):
         Returns
         -------
         bool
-            Functions are compared as objects, since two may have one name.
+            Functions are compared as objects, since two can have the same name.
         """
         return self._functions() == guarantee._functions()
 
@@ -324,14 +322,14 @@ class Guarantee(Settings, metaclass=ABCMeta):
         Parameters
         ----------
         jumps : Jumps
-            Of the calibration problems.
+            Jumps of the calibration problems.
         risks : PathRisks
-            Weights and groups of the same problems.
+            Path risks, weights and groups of the same problems.
 
         Returns
         -------
         Calibration
-            What is known afterwards.
+            The calibration, from which thresholds are computed.
         """
         if risks.groups is None:
             return self.calibrate_group(jumps, risks)
@@ -377,8 +375,8 @@ class Guarantee(Settings, metaclass=ABCMeta):
 
     def _overlapping(self, jumps, risks):
         raise ValueError(
-            f"by={self.by!r} gives groups that overlap, for which {type(self).__name__} "
-            "has no thresholds: let each problem be in one group"
+            f"by={self.by!r} gives groups that overlap, which {type(self).__name__} does not "
+            "support: put each problem into one group"
         )
 
     def largest_loss(
@@ -387,7 +385,7 @@ class Guarantee(Settings, metaclass=ABCMeta):
         offsets: NDArray[Any],
         vaguest: NDArray[np.bool_] | None = None,
     ) -> NDArray[Any] | float:
-        """The most that a new problem can lose where each of its claims is just kept.
+        """Compute an upper bound of a new problem's loss when each of its claims is just kept.
 
         Parameters
         ----------
@@ -406,14 +404,14 @@ class Guarantee(Settings, metaclass=ABCMeta):
         return 1.0
 
     def leave_one_out(self, jumps: Jumps, risks: PathRisks) -> NDArray[np.float64]:
-        """Level of each claim when all other problems calibrate it.
+        """Compute the level of each claim with all other problems as calibration problems.
 
         Parameters
         ----------
         jumps : Jumps
-            Where, and by how much, the loss of each calibration problem grows.
+            Positions and heights of the jumps in each problem's loss.
         risks : PathRisks
-            Of the same problems.
+            Path risks of the same problems.
 
         Returns
         -------
@@ -423,7 +421,7 @@ class Guarantee(Settings, metaclass=ABCMeta):
         Raises
         ------
         ValueError
-            Where that is not known in closed form.
+            If there is no closed form.
         """
         raise ValueError(
             f"leave-one-out evaluation has no closed form for {self!r}: use folds, with "
@@ -431,7 +429,7 @@ class Guarantee(Settings, metaclass=ABCMeta):
         )
 
     def describe(self, level: float) -> str:
-        """The promise as a sentence, for reports.
+        """Describe the guarantee in a sentence.
 
         Parameters
         ----------
@@ -446,7 +444,7 @@ class Guarantee(Settings, metaclass=ABCMeta):
         return f"the mean loss of {self!r} is at most {level:g}{self.scope}"
 
     def describe_after_removal(self, level: float) -> str:
-        """The promise of what is left when a person takes out errors that were kept.
+        """Describe what holds after a person has removed false claims that were kept.
 
         Parameters
         ----------
@@ -456,13 +454,13 @@ class Guarantee(Settings, metaclass=ABCMeta):
         Returns
         -------
         str
-            The sentence. That of `describe`, if removing claims never adds to the loss.
+            The sentence. It is that of `describe` if removing claims never increases the loss.
         """
         return self.describe(level)
 
     @property
     def scope(self) -> str:
-        """Say, as the end of a sentence, for which new answers the promise is made."""
+        """The new answers for which the guarantee holds, as the end of a sentence."""
         if self.by is not None:
             return f", in every group by {self.by!r}"
         if self.weight is not None:
@@ -480,12 +478,12 @@ class Guarantee(Settings, metaclass=ABCMeta):
         Returns
         -------
         str
-            What holds of them.
+            The end of the sentence.
         """
         return self.describe(level)
 
     def needed(self, n: int, level: float) -> str:
-        """Say how many calibration problems are needed where n are too few.
+        """Say how many calibration problems are needed if n are too few.
 
         Parameters
         ----------
@@ -508,12 +506,12 @@ class Guarantee(Settings, metaclass=ABCMeta):
         )
 
     def _asked(self, n, level):
-        """The level for which n problems are too few, and the least for which they suffice."""
+        """Return the level that n problems are too few for, and the smallest possible one."""
         passing = conformal.passing_count(n, self._share())
         return f"alpha = {level:g}", f"alpha >= {1 / (passing + 1):.4g}"
 
     def problems_needed(self, level: float) -> int:
-        """The number of calibration problems in each group without which nothing is kept.
+        """Return the number of calibration problems that each group needs to keep anything.
 
         Parameters
         ----------
@@ -528,9 +526,9 @@ class Guarantee(Settings, metaclass=ABCMeta):
         return conformal.problems_needed(level, share=self._share())
 
     def fewest(self, n: int, level: float) -> int:
-        """The smallest number of calibration problems that does as well as n.
+        """Return the smallest number of calibration problems that is as good as n.
 
-        Where the threshold is a score of some rank, it is the smallest with that rank.
+        If the threshold is a score of some rank, it is the smallest number with that rank.
 
         Parameters
         ----------
@@ -542,12 +540,12 @@ class Guarantee(Settings, metaclass=ABCMeta):
         Returns
         -------
         int
-            At most n; n itself where every problem is of use.
+            At most n; n itself if every problem is useful.
         """
         return n
 
     def calibration_count(self, n: int, level: float) -> int:
-        """How many of n problems to hold out for calibration.
+        """Return how many of n problems to hold out for calibration.
 
         Parameters
         ----------
@@ -559,7 +557,7 @@ class Guarantee(Settings, metaclass=ABCMeta):
         Returns
         -------
         int
-            How many problems to hold out.
+            The number of problems.
         """
         if self.show == "auto":
             return conformal.whole_count(n, level, self._share(), at_most=0.6)
@@ -568,21 +566,21 @@ class Guarantee(Settings, metaclass=ABCMeta):
         return count if needed > 0.6 * n else max(count, needed)
 
 
-LARGEST = 512  # problems that are looked at again
-TOLERATED = 1e-5  # tolerance as a share of the largest weight
+LARGEST = 512  # number of problems for which groups and weights are computed again
+TOLERATED = 1e-5  # tolerance relative to the largest weight
 
 
 def refuse_dependence(guarantee, batch, risks):
-    """ValueError if the group or weight of a problem is another in another batch.
+    """Raise ValueError if the group or weight of a problem depends on the batch.
 
     Parameters
     ----------
     guarantee : Guarantee
-        What is promised.
+        The guarantee.
     batch : GraphBatch
         The problems.
     risks : PathRisks
-        Of the whole batch.
+        Path risks of the whole batch.
     """
     if guarantee.by is None and guarantee.weight is None:
         return
@@ -599,7 +597,7 @@ def refuse_dependence(guarantee, batch, risks):
 
 
 def _compare(name, alone, together, batch, rows):
-    """ValueError where a problem has another group or weight than among all problems."""
+    """Raise ValueError if a problem has another group or weight than in the whole batch."""
     if alone is None:
         return
     if name == "weight":
@@ -610,9 +608,9 @@ def _compare(name, alone, together, batch, rows):
     if differ.any():
         j = int(np.argmax(differ))
         raise ValueError(
-            f"{batch.name_of(int(rows[j]))} is of {name} {together[rows[j]]} among "
-            f"all problems, and of {alone[j]} among others. A {name} has to be a function of "
-            "each problem alone: do not rank, or divide by a sum, over the batch"
+            f"{batch.name_of(int(rows[j]))} has the {name} {together[rows[j]]} among all "
+            f"problems, but {alone[j]} among others. A {name} must depend on its problem "
+            "only: do not rank, or divide by a sum, over the batch"
         )
 
 
@@ -620,31 +618,31 @@ def _compare(name, alone, together, batch, rows):
 class NoFalseClaim(Guarantee):
     """With probability at least ``1 - alpha``, at most ``max_false`` kept claims are false.
 
-    ``NoFalseClaim()`` is what filters promise without a guarantee of their own.
+    ``NoFalseClaim()`` is the guarantee of a filter with ``guarantee=None``.
 
     Parameters
     ----------
     max_false : int, default=0
-        Number of false claims per problem that are tolerated.
+        Tolerated number of false claims per problem.
     delta : float in (0, 1), optional
-        None promises ``1 - alpha`` on average over calibration sets. With ``delta``, a
+        None guarantees ``1 - alpha`` on average over calibration sets. With ``delta``, a
         share ``1 - delta`` of all calibration sets has a coverage of at least
-        ``1 - alpha`` on future problems, where scores are independent draws.
+        ``1 - alpha`` on future problems, if the problems are independent draws.
     by : str, callable or list, optional
-        Promise this within every group of problems: a key of their metadata, the name of
-        a feature that is the same for all claims of a problem, or a function that gives
-        the group of each problem of a GraphBatch. Groups overlap where a problem has a
-        list of them, where the function gives a 2-D array of booleans (one column per
-        group), or with a list of keys: then a quantile regression finds the thresholds,
-        one alpha at a time, and kept sets need not be nested in alpha.
+        The guarantee holds within every group of problems. Groups are given by a key of the
+        metadata, by the name of a feature that is the same for all claims of a problem, or by
+        a function that returns the group of each problem of a GraphBatch. Groups overlap if a
+        problem has a list of them, if the function returns a 2-D array of booleans (one
+        column per group), or with a list of keys. Then a quantile regression finds the
+        thresholds, one alpha at a time, and kept sets need not be nested in alpha.
     weight : callable, optional
-        Likelihood ratio of the problems that are going to be filtered against those
-        that calibrate, as a function of a GraphBatch that gives one number per problem.
-        The promise is then about the former.
+        Likelihood ratio of the new problems to the calibration problems, as a function of a
+        GraphBatch that returns one number per problem. The guarantee then holds for the new
+        problems.
     unseen : {"error", "pool", "empty"}, default="error"
-        What is done with problems of a group that calibration has not seen: an error,
-        the threshold of all problems together (nothing is promised for the group), or
-        keep nothing.
+        What to do with problems of a group without calibration problems: raise an error, use
+        the threshold of all problems together (without a guarantee for the group), or keep
+        nothing.
     show : float in (0, 1], or "auto", default=1
         Share of the answers that may pass: an answer passes if its smallest path risk is
         below that of this share of the calibration answers. Nothing is kept of the
@@ -693,8 +691,8 @@ class NoFalseClaim(Guarantee):
         super().validate()
         if self.delta is not None and self.weight is not None:
             raise ValueError(
-                f"delta is {self.delta!r} and weight is set: a promise about most "
-                "calibration sets is not known under a shift. Leave one of them at None"
+                f"delta is {self.delta!r} and weight is set, but no guarantee for most "
+                "calibration sets is known under a shift. Leave one of them at None"
             )
 
     def scores(
@@ -720,10 +718,10 @@ class NoFalseClaim(Guarantee):
         )
 
     def _among_passing(self, jumps, risks):
-        """Levels of the claims of answers that pass when all other answers calibrate.
+        """Compute levels of the claims of passing answers, calibrated on all other answers.
 
-        An answer passes if fewer than k0 of the others have a smallest path risk at or
-        below its own, k0 = ceil(show n). The others that pass then calibrate.
+        An answer passes if fewer than k0 = ceil(show n) of the others have a smallest path
+        risk at or below its own. It is calibrated on the others that pass.
         """
         out = np.full(len(risks.path_risk), np.inf)
         if self.show == 0:
@@ -754,13 +752,13 @@ class NoFalseClaim(Guarantee):
     def _overlapping(self, jumps, risks):
         if self.delta is not None or risks.weights is not None:
             raise ValueError(
-                f"by={self.by!r} gives groups that overlap, where neither delta nor weight "
-                "is known to hold: let each problem be in one group, or leave both at None"
+                f"by={self.by!r} gives groups that overlap, for which no guarantee with delta "
+                "or weight is known: put each problem into one group, or leave both at None"
             )
         if self.show != 1:
             raise ValueError(
                 f"show is {self.show!r} and by={self.by!r} gives groups that overlap, but "
-                "no guarantee is known for both: use show=1, or let each problem be in one "
+                "no guarantee is known for both: use show=1, or put each problem into one "
                 "group"
             )
         return kinds.Overlapping(self, jumps, risks)
@@ -774,7 +772,7 @@ class NoFalseClaim(Guarantee):
         share = f"for {100 - 100 * self.delta:g} % of all calibration sets"
         if self.by is None:
             return f"{sure} ({share}), {what}{self.scope}"
-        # Each group has its own luck: in many groups it is rarely good in all of them.
+        # The coverage of each group varies. With many groups, some are usually below target.
         return f"{sure}, {what}, in each group by {self.by!r}, {share} of that group"
 
     def describe_passing(self, level: float) -> str:
@@ -808,7 +806,7 @@ def problems_needed(
     by: Mapping[Any, float] | Iterable[Any] | None = None,
     show: float = 1,
 ) -> int:
-    """The number of calibration questions from which on anything can be kept.
+    """Return the smallest number of calibration questions with which anything can be kept.
 
     Several answers to one question count as one (see `~skdcf.graphs.question_groups`).
 
@@ -819,11 +817,11 @@ def problems_needed(
     delta : float in (0, 1), optional
         As in `NoFalseClaim`.
     by : mapping from group to share, or iterable with a group per problem, optional
-        How questions are distributed over the groups that the promise is made in. The
-        result is then what it takes until the smallest group has enough, on average.
+        How questions are distributed over the groups of the guarantee. The result is then the
+        total with which the smallest group has enough, on average.
     show : float in (0, 1], default=1
-        Share of the answers that may pass, as in `NoFalseClaim`. Ties between the smallest
-        path risks of answers make more necessary.
+        Share of the answers that may pass, as in `NoFalseClaim`. With ties between the smallest
+        path risks of answers, more are needed.
 
     Returns
     -------
@@ -854,7 +852,7 @@ def problems_needed(
 def _smallest_share(by):
     shares = (by if isinstance(by, Mapping) else Counter(by)).values()
     if not shares or not all(share > 0 for share in shares):
-        raise ValueError(f"by is {by!r}: every group needs a share above 0")
+        raise ValueError(f"by is {by!r}, but every group must have a share above 0")
     return min(shares) / sum(shares)
 
 
@@ -864,7 +862,7 @@ LOSSES: dict[str, tuple[Callable[..., Any], Callable[..., Any], Callable[..., An
     "share": (
         conformal.share_jumps,
         lambda path_risk, offsets, vaguest: 1.0,
-        # The share is 0 where nothing is kept.
+        # The share is 0 if nothing is kept.
         lambda false, kept: false / np.maximum(kept, 1),
     ),
 }
@@ -872,34 +870,34 @@ LOSSES: dict[str, tuple[Callable[..., Any], Callable[..., Any], Callable[..., An
 
 @settings
 class ExpectedFalse(Guarantee):
-    """The expected number, or share, of false claims among those kept is bounded.
+    """Bound on the expected number, or share, of false claims among the kept claims.
 
     Parameters
     ----------
     of : {"share", "count"}, default="share"
-        "count" is the number of false claims kept per problem, "share" that number
-        divided by the number of kept claims, 0 where nothing is kept. The share is not
-        monotone in the threshold: its running maximum is controlled, which is larger.
+        "count" is the number of false claims kept per problem. "share" is this number divided
+        by the number of kept claims, or 0 if nothing is kept. The share is not monotone in
+        the threshold, so its running maximum is controlled, which is larger.
     bound : float, optional
-        What the expectation is not to exceed. None takes the filter's ``alpha`` for the
-        bound. It says how many problems `fit` holds out, and below 1 what it trains for.
-        Levels asked for afterwards, as in ``predict(X, alpha=...)``, are bounds.
+        Upper bound of the expectation. None means the filter's ``alpha``. It determines how
+        many problems `fit` holds out and, below 1, the level of training. Levels in
+        ``predict(X, alpha=...)`` are also bounds.
     by : str, callable or list of these, optional
-        Groups for each of which the promise holds, as in `NoFalseClaim`. They may not
+        Groups in each of which the guarantee holds, as in `NoFalseClaim`. They must not
         overlap.
     weight : callable, optional
         Likelihood ratio of each problem, as in `NoFalseClaim`.
     unseen : {"error", "pool", "empty"}, default="error"
-        What is done with groups that did not calibrate, as in `NoFalseClaim`.
+        What to do with groups without calibration problems, as in `NoFalseClaim`.
     show : float in (0, 1], default=1
         Share of the answers that may pass, as in `NoFalseClaim`. Below 1 the expectation is
         that of an answer that passes.
 
     Notes
     -----
-    A new problem might lose as many claims as it keeps. With "count" this bound is its own
-    number of kept claims, so that no largest number of claims has to be known beforehand,
-    and thresholds differ between problems.
+    In the worst case, all kept claims of a new problem are false. With "count", this number
+    is the bound of its loss, so no maximum number of claims has to be known beforehand, and
+    thresholds differ between problems.
 
     References
     ----------
@@ -935,7 +933,7 @@ class ExpectedFalse(Guarantee):
     def describe_after_removal(self, level: float) -> str:
         if self.of == "count":
             return self.describe(level)
-        # True claims may go with a false one, and the share of the rest grows: .261 for .12.
+        # A person may remove true claims too, which raises the share of the rest: .261 for .12.
         return (
             "the mean of the number of false claims left, divided by the number of claims "
             f"kept before the review, is at most {level:g}{self.scope}"
@@ -962,7 +960,7 @@ class ExpectedFalse(Guarantee):
         return LOSSES[self.of][2](false, segment_sum(kept, offsets))
 
     def level(self, alpha: float | None, own: float) -> float:
-        # What was asked for, else ``bound``, else the alpha of the filter.
+        # The requested level, then ``bound``, then the alpha of the filter.
         if alpha is not None:
             check_number("the level", alpha, 0)
             return float(alpha)
@@ -989,5 +987,5 @@ class ExpectedFalse(Guarantee):
         return conformal.problems_needed(level, share=share) if level < 1 else 0
 
     def calibration_count(self, n: int, level: float) -> int:
-        # One claim too many in each answer may be allowed, and then no rank is to be met.
+        # The bound may allow one false claim per answer. Then no rank is needed.
         return super().calibration_count(n, min(level, 0.5))

@@ -418,7 +418,7 @@ def test_everything_around_follows(data):
     found = GridSearchCV(cf, {"guarantee": [NoFalseClaim(), NoFalseClaim(2)]}, cv=3)
     assert found.fit(graphs, y).best_params_["guarantee"].max_false == 2
     search = CalibratedSearch(GridSearchCV(cf, {"guarantee__max_false": [0, 2]}))
-    with pytest.raises(ValueError, match="do not promise the same"):
+    with pytest.raises(ValueError, match="guarantee__max_false"):
         search.fit(graphs, y)
     linear = CoherentConformalFilter(
         "linear", guarantee=NoFalseClaim(delta=0.1), random_state=0

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from levels import thresholds
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
@@ -22,7 +23,6 @@ from skdcf import (
     SingleFeatureCF,
 )
 from skdcf.datasets import make_reasoning_graphs
-from skdcf.estimators import thresholds
 from skdcf.exceptions import CalibrationWarning
 from skdcf.inspection import Contributions, explain
 

@@ -27,6 +27,7 @@ from .estimators import Filter, check, flat_masks, passing_answers, seen
 from .graphs import Labels, Problems, question_groups
 from .graphs.problems import as_set, read_groups
 from .graphs.ragged import flatten, offsets_of
+from .graphs.sources import makes_claim
 from .graphs.wordings import statements_of
 from .guarantees import NoFalseClaim
 from .ops.conformal import conformal_rank
@@ -569,10 +570,11 @@ def report_of(
         Whether a problem passes, so the guarantee covers it; by default all do. The loss of
         the others is 0.
     batch : GraphBatch, optional
-        The problems, if they may have wordings.
+        The problems, if they may have wordings, or claims that are marked as claiming nothing.
     """
     alphas, kept, labels, offsets, questions = counted
     of_claims = labels, offsets
+    is_fact = np.ones(len(labels), bool) if batch is None else makes_claim(batch)
     true = labels == 1
     unknown = [None] * len(alphas)
     n = len(offsets) - 1
@@ -583,14 +585,16 @@ def report_of(
     def count(mask):
         reworded = np.zeros(n)
         labels, offsets = of_claims
+        facts = is_fact
         if batch is not None and batch.wordings is not None:
             said = statements_of(batch, labels, mask)
             labels, mask, offsets = said.labels, said.kept, said.offsets
+            facts = is_fact[said.rows]
             reworded = segment_sum(said.reworded & (labels == 1), offsets)
         true = labels == 1
-        n_true = segment_sum(mask & true, offsets)
+        n_true = segment_sum(mask & true & facts, offsets)
         n_false = segment_sum(mask & ~true, offsets)
-        shown = n_true + n_false > 0
+        shown = segment_sum(mask, offsets) > 0
         return [
             guarantee.loss(labels, mask, offsets),
             n_true,

@@ -156,8 +156,8 @@ TAKEN = {
         "flatten offsets_of pass_all ranges reduce_segments segment_ids sort_small"
     ),
     "graphs.sources": (
-        "FLAGGED KINDS NEVER_KEPT SOURCES UNSURE iterate_sources never_kept read_sources "
-        "unsure_claims"
+        "FLAGGED KINDS MARKED_WORDS NEVER_KEPT NO_CLAIM SOURCES UNSURE WITHOUT_CLAIM "
+        "iterate_sources makes_claim marked_claims never_kept read_sources"
     ),
     "graphs.wordings": (
         "claims_as_worded count_once shares_of_claims statements_of table_of_wordings "
@@ -189,7 +189,7 @@ TAKEN = {
     "apps.labelling.sources": "LabelSource WORDS get_label_sources set_label_sources",
     "apps.llm": (
         "EndpointError FilteredAnswer Frequency SampleAnswers SemanticJudge Usage "
-        "Verify check_writer split_sentences splitter_of"
+        "Verify check_writer no_claim_list split_sentences splitter_of"
     ),
     "metrics": "mean_interval report_of",
     "ops.ancestors": "find_highest pass_on sum_ancestors",

@@ -23,9 +23,9 @@ from .._checks import check_choice, printable, warn
 from .._messages import Advice, Message, message_of
 from ..exceptions import UnknownKeyWarning
 from ..graphs import GraphBatch, ReasoningGraph, question_groups
-from ..graphs.labels import read_labels
+from ..graphs.labels import LABEL_WORDS, read_labels
 from ..graphs.per_problem import LabelList
-from ..graphs.sources import UNSURE
+from ..graphs.sources import MARKED_WORDS
 
 VERSION = 1
 _LONGEST = 10_000_000  # characters of all passages of a context together
@@ -267,9 +267,10 @@ def read_problem(
     check_values(record)
     labels, mask = (record.pop(key, None) for key in ("labels", "mask"))
     metadata = _merge(record, {key: record.pop(key) for key in own_keys})
-    if unsure := [v for v, label in enumerate(labels or ()) if label == "unsure"]:
-        labels = [0 if label == "unsure" else label for label in labels]
-        metadata = {**(metadata or {}), UNSURE: unsure}
+    for word, key in MARKED_WORDS.items():
+        if marked := [v for v, label in enumerate(labels or ()) if label == word]:
+            labels = [LABEL_WORDS[word] if label == word else label for label in labels]
+            metadata = {**(metadata or {}), key: marked}
     group = (metadata or {}).get("group")
     graph = _graph(record, metadata)
     _check_lengths(graph, labels=labels, mask=mask)

@@ -28,6 +28,7 @@ from ..features.columns import apply_columns, carry_columns
 from ..graphs import GraphBatch, answer_text
 from ..graphs.labels import Labels
 from ..graphs.problems import Groups, Problems
+from ..graphs.sources import makes_claim
 from ..graphs.wordings import statements_of
 from ..guarantees import Guarantee, NoFalseClaim
 from ..guards.judges import name_errors
@@ -613,7 +614,8 @@ class ConformalFilter(Settings):
         X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
             The problems.
         y : sequence of 1-D arrays, one per problem
-            Their labels, as in `fit`. Claims whose label is unknown do not count.
+            Their labels, as in `fit`. Claims whose label is unknown do not count, nor do
+            those that are marked as claiming nothing.
         sample_weight : array-like of shape (n_problems,), optional
             Weights of the problems in the mean, at least 0 and not all 0.
         alpha : float in (0, 1), optional
@@ -628,7 +630,8 @@ class ConformalFilter(Settings):
         labels = view.labels
         batch = view.passed
         said = statements_of(batch, labels, margin > 0)
-        kept = segment_sum((said.labels == 1) & said.kept, said.offsets)
+        is_true = (said.labels == 1) & makes_claim(batch)[said.rows]
+        kept = segment_sum(is_true & said.kept, said.offsets)
         return float(np.average(kept, weights=check_weights(sample_weight, len(kept))))
 
     def _decision(self, X, alpha, y=None):

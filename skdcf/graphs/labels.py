@@ -30,6 +30,7 @@ WORDS = {
 LABEL_WORDS = {word: label for label, words in WORDS.items() for word in words.split()}
 LABEL_WORDS |= {"": -1, "not enough evidence": 0, "not enough info": 0}
 LABEL_WORDS |= {"not supported": 0, "not factual": 0, "not grounded": 0}
+LABEL_WORDS["no claim"] = 1  # nothing of it can be false
 #: Words for false and true that are used together. A column that holds only one of them is
 #: predicted with the other one; any other word goes with those of the first line.
 PAIRS = [

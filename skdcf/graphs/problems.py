@@ -16,6 +16,7 @@ from ._batch import GraphBatch
 from ._graph import ReasoningGraph
 from ._inputs import show
 from .hashes import Hashes, hash_question, join_questions, most_answers, question_hashes
+from .sources import sentences_without_claim
 
 #: The question of each problem; False says that each is a question of its own.
 Groups: TypeAlias = ArrayLike | Literal[False] | None
@@ -124,7 +125,10 @@ def _from_networkx(graph, i):
 
 
 def answer_text(graph: ReasoningGraph) -> str:
-    """The claims of an answer, one a line; empty if it has none.
+    """Return the claims of an answer, one a line; empty if it has none.
+
+    Sentences without a claim that `skdcf split` found stand where they stood. An answer that has
+    no claim is empty all the same.
 
     Parameters
     ----------
@@ -149,7 +153,12 @@ def answer_text(graph: ReasoningGraph) -> str:
                 Advice("give_claims", "pass claims= to the graph"),
             )
         )
-    return "\n".join(graph.claims or ())
+    lines = list(graph.claims or ())
+    if lines:
+        sentences = sentences_without_claim(graph.metadata, graph.n_claims)
+        for before, text in reversed(sentences):
+            lines.insert(before, text)
+    return "\n".join(lines)
 
 
 #: The key of the metadata that names the question of an answer: a text or a whole number.

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from itertools import compress
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 #: The key of the metadata. Its value is a list with an entry for each claim: None, or a
@@ -19,6 +20,12 @@ FLAGGED = "flagged_claims"
 NEVER_KEPT = (NO_VERDICT, FLAGGED)
 #: The claims that somebody looked at and could not call true or false. Their label is 0.
 UNSURE = "unsure_claims"
+#: The claims of which somebody said that they claim nothing. Their label is 1.
+NO_CLAIM = "makes_no_claim"
+#: Sentences of the answer that are not claims, each with the number of claims before it.
+WITHOUT_CLAIM = "sentences_without_claim"
+#: Words that stand for a label in files, by the key that marks the claim in the metadata.
+MARKED_WORDS = {"unsure": UNSURE, "no claim": NO_CLAIM}
 
 
 def cut_metadata(metadata: Any, mask: NDArray[Any]) -> Any:
@@ -40,12 +47,18 @@ def cut_metadata(metadata: Any, mask: NDArray[Any]) -> Any:
         return metadata
     changed = {}
     number = mask.cumsum() - 1
-    for key in (*NEVER_KEPT, UNSURE):
+    for key in (*NEVER_KEPT, *MARKED_WORDS.values()):
         if is_list_of_claims(metadata.get(key), len(mask)):
             changed[key] = [int(number[v]) for v in metadata[key] if mask[v]]
     rows = metadata.get(SOURCES)
     if isinstance(rows, list) and len(rows) == len(mask):
         changed[SOURCES] = list(compress(rows, mask))
+    if sentences := sentences_without_claim(metadata, len(mask)):
+        changed[WITHOUT_CLAIM] = [
+            [int(mask[:before].sum()), text]
+            for before, text in sentences
+            if mask[max(before - 1, 0) : before + 1].any()
+        ]
     return metadata | changed
 
 
@@ -86,8 +99,33 @@ def is_list_of_claims(value: Any, n_claims: int) -> bool:
     )
 
 
-def unsure_claims(metadata: Mapping[str, Any] | None, n_claims: int) -> list[int]:
-    """The claims that somebody looked at and could not call true or false.
+def marked_claims(
+    metadata: Mapping[str, Any] | None, key: str, n_claims: int
+) -> list[int]:
+    """List the claims that are marked under a key, such as `UNSURE` or `NO_CLAIM`.
+
+    Parameters
+    ----------
+    metadata : dict or None
+        Of the problem.
+    key : str
+        The key of the mark.
+    n_claims : int
+        Number of claims of the problem.
+
+    Returns
+    -------
+    list of int
+        Their positions; none where the metadata say something else under that key.
+    """
+    listed: Any = (metadata or {}).get(key)
+    return list(listed) if is_list_of_claims(listed, n_claims) else []
+
+
+def sentences_without_claim(
+    metadata: Mapping[str, Any] | None, n_claims: int
+) -> list[tuple[int, str]]:
+    """List the sentences of an answer that are not claims.
 
     Parameters
     ----------
@@ -98,11 +136,44 @@ def unsure_claims(metadata: Mapping[str, Any] | None, n_claims: int) -> list[int
 
     Returns
     -------
-    list of int
-        Their positions; none where the metadata say something else under that key.
+    list of (int, str)
+        The number of claims before each sentence, and its text. Empty if the metadata say
+        something else under that key.
     """
-    listed: Any = (metadata or {}).get(UNSURE)
-    return list(listed) if is_list_of_claims(listed, n_claims) else []
+    listed: Any = (metadata or {}).get(WITHOUT_CLAIM)
+    if not isinstance(listed, (list, tuple)):
+        return []
+    pairs = [tuple(pair) for pair in listed if isinstance(pair, (list, tuple))]
+    fits = len(pairs) == len(listed) and all(
+        len(pair) == 2
+        and type(pair[0]) is int
+        and 0 <= pair[0] <= n_claims
+        and isinstance(pair[1], str)
+        for pair in pairs
+    )
+    return pairs if fits else []
+
+
+def makes_claim(batch: Any) -> NDArray[np.bool_]:
+    """Tell which claims of a batch claim something, as far as somebody said so.
+
+    Parameters
+    ----------
+    batch : GraphBatch
+        The problems.
+
+    Returns
+    -------
+    ndarray of bool, shape (n_claims,)
+        False for the claims that are marked under `NO_CLAIM`.
+    """
+    out = np.ones(batch.n_claims, dtype=bool)
+    for i, row in enumerate(() if batch.metadata is None else batch.metadata):
+        if not (row and row.get(NO_CLAIM)):
+            continue
+        listed = marked_claims(row, NO_CLAIM, int(batch.sizes[i]))
+        out[[int(batch.offsets[i]) + v for v in listed]] = False
+    return out
 
 
 def read_sources(metadata: Mapping[str, Any] | None, n_claims: int) -> list[Any]:

@@ -405,11 +405,11 @@ def claims_as_worded(batch: GraphBatch, steps: int) -> tuple[GraphBatch, Any]:
 
 def _without_positions(metadata: Any) -> Any:
     """Metadata without what they say of single claims, whose positions are others here."""
-    from .sources import NEVER_KEPT, SOURCES, UNSURE
+    from .sources import MARKED_WORDS, NEVER_KEPT, SOURCES, WITHOUT_CLAIM
 
     if metadata is None:
         return None
-    of_claims = {*NEVER_KEPT, SOURCES, UNSURE}
+    of_claims = {*NEVER_KEPT, *MARKED_WORDS.values(), SOURCES, WITHOUT_CLAIM}
     return [
         row and {key: value for key, value in row.items() if key not in of_claims}
         for row in metadata

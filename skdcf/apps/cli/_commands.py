@@ -219,6 +219,8 @@ def _save(filter, data, options):
     calibration = filter.calibration_
     smallest = 1 / (getattr(calibration, "among", calibration).n + 1)
     files.inform(f"labels: {labelling.describe_labels(data.graphs, data.labels)}")
+    if unfinished := labelling.describe_unfinished(data.graphs, data.labels):
+        files.inform(unfinished)
     files.inform(f"guarantee: {filter.describe()}")
     files.inform(*_shares_tried(filter))
     if filter.share_ != 0:

@@ -98,9 +98,16 @@ def _judge(options):
     if not (options.no_page or options.compare):
         _serve(options, store, by, order, meaning=meaning, others=annotators)
     _write(options, store, by, meaning=meaning, problems=problems)
-    inform(f"saved in {journal}")
+    _say_where(options, journal)
     if options.compare:
         _compare(store, by, options.compare)
+
+
+def _say_where(options, journal):
+    """Say in which file the result is, and in which one the judgements are."""
+    if options.output:
+        inform(f"saved in {options.output}")
+    inform(f"judgements are kept in {journal}: the next start goes on there")
 
 
 def _refuse_mixed(options):
@@ -170,7 +177,8 @@ def _review(options):
         f"{n_kept} of {graphs.n_claims} claims kept in {len(rows)} problems, {n_before} "
         f"without checks; in {n_empty} of them nothing is left"
     )
-    inform(f"promise: {review.describe(error_rate)}", f"saved in {journal}")
+    inform(f"promise: {review.describe(error_rate)}")
+    _say_where(options, journal)
 
 
 def _audit(options):
@@ -238,7 +246,7 @@ def _audit(options):
     if len(looks) > 1:
         number = looks.index(n_texts) + 1
         inform(f"this is look {number} of {len(looks)}, at {_listed(looks)} texts")
-    inform(f"saved in {journal}")
+    _say_where(options, journal)
 
 
 def _read_looks(text):
@@ -462,6 +470,8 @@ def _write(options, store, by, *, meaning, problems):
         tasks = labelling.to_label_studio(graphs, out.words)
         write_text(options.label_studio, [json.dumps(tasks)])
     inform(labelling.describe_labels(graphs, out.labels))
+    if unfinished := labelling.describe_unfinished(graphs, out.labels):
+        inform(unfinished)
     if out.n_unknown:
         inform(
             f"edges: it was unknown what claims build on, {by} said it in {out.n_unknown} of "

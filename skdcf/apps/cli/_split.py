@@ -13,7 +13,8 @@ from ...datasets.jsonl import read_lines
 from ...datasets.runs import read_run
 from ...edges import chain_edges, no_edges
 from ...graphs.hashes import most_answers
-from ..llm import split_sentences, splitter_of
+from ...graphs.sources import WITHOUT_CLAIM
+from ..llm import no_claim_list, split_sentences, splitter_of
 from . import _files as files
 
 _RULES = {None: no_edges, "none": no_edges, "chain": chain_edges}
@@ -32,7 +33,8 @@ def split(options):
             "--edges data follows what tools return into later calls: it is for --runs"
         )
     language = options.language or "en"
-    extraction = {"extraction": splitter_of(language)}
+    no_claim = no_claim_list(options.no_claim)
+    extraction = {"extraction": splitter_of(language) | {"no_claim": no_claim.name}}
     read_answer = files.answer_reader(options)
     rule = _RULES[options.edges]
     counts = Counter()
@@ -46,18 +48,22 @@ def split(options):
             )
         answer, _ = read_answer(record)
         sentences = split_sentences(answer, language=language)
-        claims = {"claims": sentences, "edges": [*map(list, rule(sentences))]}
-        _, problem = read_answer(record | claims)
+        claims, without_claim = no_claim.divide(sentences)
+        cut_answer = {"claims": claims, "edges": [*map(list, rule(claims))]}
+        _, problem = read_answer(record | cut_answer)
         graph = problem.graph
         counts.update(
             answers=1,
             claims=graph.n_claims,
+            without_claim=len(without_claim),
             question=int(bool(graph.problem)),
             context=int(bool(graph.context)),
         )
         if problem.group is None:
             asked[graph.problem] += 1
         metadata = (problem.metadata or {}) | extraction
+        if without_claim:
+            metadata[WITHOUT_CLAIM] = without_claim
         return problem._replace(metadata=metadata)
 
     problems = read_lines(
@@ -68,22 +74,32 @@ def split(options):
         max_line_bytes=options.max_line_bytes,
     )
     files.write_lines(options.output, map(records.format_problem, problems))
-    files.inform(
+    files.inform(*_describe(counts, asked))
+
+
+def _describe(counts, asked):
+    """Say in sentences what was found, and what is missing."""
+    yield (
         f"{counts['answers']} answers cut into {counts['claims']} sentences; "
         f"{counts['question']} have a question, {counts['context']} have passages"
     )
+    if n := counts["without_claim"]:
+        yield (
+            f"{n} more sentences claim nothing, such as headings: they are not judged, and are "
+            "kept only next to a claim that is kept (--no-claim names another list)"
+        )
     del asked[None]
     for text, n in asked.most_common(1):
         if n > most_answers(counts["answers"]):
-            files.inform(
+            yield (
                 f"{n} answers have the question {printable(text)!r}: if it is an "
                 "instruction, split again and say what names the question, with --group-by "
                 "context (the passages), --group-by none, or a key of your lines"
             )
     for key, what in (("problem", "question"), ("context", "context")):
         if not counts[what]:
-            files.inform(
-                f"no line has a {what}: where it stands under another key, name it by "
+            yield (
+                f"no line has a {what}: if it stands under another key, name it by "
                 f"--map KEY={key}"
             )
 
@@ -94,6 +110,11 @@ def _split_runs(options):
         raise ValueError(
             "runs belong together by their task: with --runs, name its key by --map KEY=task "
             f"in place of --group-by {options.group_by}"
+        )
+    if options.no_claim is not None:
+        raise ValueError(
+            f"--no-claim {options.no_claim} is for answers, which are cut into sentences: leave "
+            "it out with --runs"
         )
     if options.language is not None:
         raise ValueError(

@@ -14,7 +14,7 @@ from ._review import (
 )
 from ._server import LabelServer
 from .exchange import from_label_studio, to_label_studio
-from .sources import LabelSource, LabelStore, describe_labels
+from .sources import LabelSource, LabelStore, describe_labels, describe_unfinished
 
 __all__ = [
     "AuditOrder",
@@ -29,6 +29,7 @@ __all__ = [
     "ReviewOrder",
     "agreement",
     "describe_labels",
+    "describe_unfinished",
     "from_label_studio",
     "next_to_label",
     "review_curve",

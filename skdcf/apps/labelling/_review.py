@@ -14,11 +14,14 @@ from numpy.typing import NDArray
 from ..._checks import check_choice
 from ...estimators import check, decide
 from ...graphs import GraphBatch, Labels, Problems, as_batch
+from ...graphs.sources import makes_claim
 from ._judging import Asked, Order, share_of_work
 from .sources import WORDS, LabelSource, LabelStore, set_label_sources
 
 #: What a check says; of "unsure" nobody knows that it is false, so that it stays.
-_CHECKED = {"true": 1, "false": 0, "unsure": -1}
+_CHECKED = {"true": 1, "no claim": 1, "false": 0, "unsure": -1}
+#: The verdicts of several people from the strictest on.
+_FROM_STRICTEST = ("false", "unsure", "true", "no claim")
 
 #: The metadata key that says how an answer came to be judged, and its value for reviews.
 DRAWN, REVIEW = "sampling", "review"
@@ -142,8 +145,9 @@ class ReviewOrder:
         ----------
         problem, claim : int
             As in `next`, or any other claim.
-        verdict : {"true", "false", "unsure"} or None
-            "unsure" keeps nothing more, as "false" does. None takes a verdict back.
+        verdict : {"true", "false", "unsure", "no claim"} or None
+            "unsure" keeps nothing more, as "false" does, and "no claim" keeps what "true"
+            keeps. None takes a verdict back.
 
         Raises
         ------
@@ -294,16 +298,16 @@ def strictest(words: Iterable[str | None]) -> str | None:
 
     Parameters
     ----------
-    words : iterable of {"true", "false", "unsure"} or None
+    words : iterable of {"true", "false", "unsure", "no claim"} or None
         None where somebody has said nothing, or took it back.
 
     Returns
     -------
-    {"true", "false", "unsure"} or None
+    {"true", "false", "unsure", "no claim"} or None
         None where nothing is said.
     """
     said = set(words)
-    return next((word for word in ("false", "unsure", "true") if word in said), None)
+    return next((word for word in _FROM_STRICTEST if word in said), None)
 
 
 class BudgetOrder(Order):
@@ -572,6 +576,7 @@ def review_curve(
     """
     batch, labels = check(filter, X, y)
     truth = batch.split(labels)
+    facts = batch.split((labels == 1) & makes_claim(batch))
     review = ReviewOrder(filter, batch, alpha)
     n_checked = 0
     curve = []
@@ -581,8 +586,8 @@ def review_curve(
             review.told(asked.problem, asked.claim, "true" if is_true else "false")
             n_checked += 1
         n_true = sum(
-            int((mask & (row == 1)).sum())
-            for mask, row in zip(review.masks(), truth, strict=True)
+            int((mask & row).sum())
+            for mask, row in zip(review.masks(), facts, strict=True)
         )
         curve.append(n_true / len(batch))
     return curve

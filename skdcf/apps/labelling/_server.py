@@ -186,8 +186,10 @@ class LabelServer:
         store = self.store
         by = self.annotator
         known_labels = store.known if self.show_known else None
+        labels = [-1] * graph.n_claims if store.known is None else store.known[i]
         return {
             "id": graph.id,
+            "has_label": [int(label) >= 0 for label in labels],
             "problem": graph.problem,
             "answer": (graph.metadata or {}).get("answer"),
             "claims": list(graph.claims),

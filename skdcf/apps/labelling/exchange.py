@@ -30,6 +30,7 @@ LABEL_STUDIO_CONFIG = """<View>
     <Choice value="true" hotkey="t"/>
     <Choice value="false" hotkey="f"/>
     <Choice value="unsure" hotkey="u"/>
+    <Choice value="no claim" hotkey="c"/>
     <Choice value="unknown" hotkey="n"/>
   </Choices>
 </View>"""
@@ -219,7 +220,8 @@ def read_csv(path: str | os.PathLike[str], graphs: Any) -> dict[str, Words]:
     path : path-like
         In UTF-8 or UTF-16, with commas or tabs. Needed are the columns problem_id,
         claim_number and label; an empty label says nothing. Labels are true, false, unsure
-        (looked at, and not called true) or unknown (not looked at).
+        (looked at, and not called true), no claim (a sentence that claims nothing) or unknown (not
+        looked at).
     graphs : sequence of ReasoningGraph, or GraphBatch
 
     Returns

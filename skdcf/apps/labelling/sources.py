@@ -29,18 +29,22 @@ from ...graphs.hashes import problem_digest
 from ...graphs.per_problem import LabelList
 from ...graphs.sources import (
     KINDS,
+    MARKED_WORDS,
+    NO_CLAIM,
     SOURCES,
     UNSURE,
     iterate_sources,
+    marked_claims,
     read_sources,
-    unsure_claims,
 )
+from ...ops.hard import path_risk, segment_sum
 
 #: Judgements that a person can give of a claim, with its label; None takes one back.
-#: "unsure" was looked at and could not be called true, "unknown" was not looked at.
-WORDS = {"true": 1, "false": 0, "unsure": 0, "unknown": -1, None: None}
+#: "unsure" was looked at and could not be called true, "unknown" was not looked at, and "no claim"
+#: says that nothing is claimed, so that nothing of it can be false.
+WORDS = {"true": 1, "false": 0, "unsure": 0, "no claim": 1, "unknown": -1, None: None}
 #: What two people are compared by: of a claim that one is unsure of they say nothing.
-VERDICTS: dict[str | None, int] = {"true": 1, "false": 0}
+VERDICTS: dict[str | None, int] = {"true": 1, "false": 0, "no claim": 1}
 #: What claims are judged for. Only "labels" may calibrate.
 PURPOSES = ("labels", "review", "audit")
 _LONGEST_NOTE = 10_000
@@ -194,12 +198,58 @@ def describe_labels(X: Any, y: Labels | ArrayLike) -> str:
         counts_in_words.append(f"{unknown} not judged")
     rows = [None] * len(batch) if batch.metadata is None else batch.metadata
     sizes = batch.sizes.tolist()
-    unsure = sum(len(unsure_claims(*row)) for row in zip(rows, sizes, strict=True))
-    if unsure:
+
+    def count_marked(key):
+        pairs = zip(rows, sizes, strict=True)
+        return sum(len(marked_claims(row, key, n)) for row, n in pairs)
+
+    if unsure := count_marked(UNSURE):
         counts_in_words.append(
             f"of {unsure} somebody was unsure, which counts as false"
         )
+    if nothing := count_marked(NO_CLAIM):
+        counts_in_words.append(
+            f"{nothing} claim nothing, which counts as true and not as a true claim kept"
+        )
     return f"{len(labels)} claims: {', '.join(counts_in_words)}"
+
+
+def describe_unfinished(X: Any, y: Labels | ArrayLike) -> str:
+    """Say in a sentence how many claims are unjudged in answers that somebody started to judge.
+
+    Calibration counts an unknown label as false. It costs nothing below a claim that is false.
+
+    Parameters
+    ----------
+    X : sequence of ReasoningGraph, or GraphBatch
+        The problems.
+    y : sequence of arrays, one per problem
+        1 true, 0 false, -1 unknown.
+
+    Returns
+    -------
+    str
+        Empty if there is no such claim.
+
+    Examples
+    --------
+    >>> from skdcf import ReasoningGraph
+    >>> from skdcf.apps.labelling.sources import describe_unfinished
+    >>> graphs = [ReasoningGraph(None, [(0, 1)], claims=["a", "b", "c"])] * 2
+    >>> describe_unfinished(graphs, [[0, -1, -1], [-1, -1, -1]]).partition(";")[0]
+    '1 claims in 1 answers were not judged'
+    """
+    batch = as_batch(X)
+    labels = pack_labels(y, batch)
+    is_open = (labels < 0) & (path_risk((labels == 0).astype(float), batch) == 0)
+    is_started = segment_sum(labels >= 0, batch.offsets) > 0
+    n_open = segment_sum(is_open, batch.offsets)[is_started]
+    if not n_open.any():
+        return ""
+    return (
+        f"{int(n_open.sum())} claims in {int((n_open > 0).sum())} answers were not judged; they "
+        "count as false, so less is kept. Judge them to keep more"
+    )
 
 
 def _count(kind, found):
@@ -327,9 +377,9 @@ class LabelStore:
         ----------
         problem, claim : int
             Positions, counted from 0.
-        word : {"true", "false", "unsure", "unknown"} or None
-            "unsure" was looked at and could not be called true, "unknown" was not looked
-            at; None takes back what was said before.
+        word : {"true", "false", "unsure", "no claim", "unknown"} or None
+            "unsure" was looked at and could not be called true, "no claim" is a sentence that
+            claims nothing, "unknown" was not looked at; None takes back what was said before.
         by : str
             Who says it.
         seconds : float, optional
@@ -498,7 +548,7 @@ class LabelStore:
 
         Returns
         -------
-        list of {"true", "false", "unsure", "unknown"} or None
+        list of {"true", "false", "unsure", "no claim", "unknown"} or None
             One for each claim; None where nothing was said.
         """
         return [event.get("label") for event in self._events("label", problem, by)]
@@ -667,9 +717,9 @@ class LabelStore:
         -------
         Bunch
             ``graphs`` (GraphBatch; who said what, notes and seconds are in the metadata,
-            ``edges_corrected`` where edges were changed, and ``unsure_claims`` where
-            somebody was unsure), ``labels`` (list of int arrays: 1 true, 0 false or
-            unsure, -1 not judged), ``words`` (what was said,
+            ``edges_corrected`` where edges were changed, ``unsure_claims`` where somebody was
+            unsure, and ``makes_no_claim``), ``labels`` (list of int arrays: 1 true or without
+            a claim, 0 false or unsure, -1 not judged), ``words`` (what was said,
             as in `said`), ``n_corrected`` (number of problems with other edges),
             ``n_unknown`` (number of those whose edges were unknown and stay so, as nobody
             said that all are known now).
@@ -687,7 +737,7 @@ class LabelStore:
                 correction = {**(graph.metadata or {}), **correction}
                 graph = graph.replace(edges=_pairs(edges), metadata=correction)
             graph = set_label_sources(graph, self._sources(i, graph, by))
-            graphs.append(_with_unsure(graph, self.said(i, by)))
+            graphs.append(_with_marks(graph, self.said(i, by)))
         return Bunch(
             graphs=GraphBatch.from_graphs(graphs),
             labels=self._labels(by, known),
@@ -730,16 +780,17 @@ class LabelStore:
         return sources
 
 
-def _with_unsure(graph, words):
-    """The graph whose metadata list the claims that somebody is unsure of."""
+def _with_marks(graph, words):
+    """The graph whose metadata list the claims that somebody is unsure of, or finds empty."""
     metadata = dict(graph.metadata or {})
-    before = unsure_claims(metadata, graph.n_claims)
-    # Nobody said anything else of these.
-    unsure = [v for v in before if words[v] is None]
-    unsure += [v for v, word in enumerate(words) if word == "unsure"]
-    metadata.pop(UNSURE, None)
-    if unsure:
-        metadata[UNSURE] = sorted(unsure)
+    for marking_word, key in MARKED_WORDS.items():
+        before = marked_claims(metadata, key, graph.n_claims)
+        # Nobody said anything else of these.
+        marked = [v for v in before if words[v] is None]
+        marked += [v for v, word in enumerate(words) if word == marking_word]
+        metadata.pop(key, None)
+        if marked:
+            metadata[key] = sorted(marked)
     return graph.replace(metadata=metadata)
 
 

@@ -8,6 +8,7 @@ for endpoints. Keys are read from the environment when calls are made, and store
 from ._client import ChatClient
 from ._errors import CallError, EndpointError
 from ._extractor import Answer, ClaimExtractor
+from ._no_claim import no_claim_list as no_claim_list
 from ._pipeline import ConformalFactualityPipeline, FilteredAnswer, Merge
 from ._pipeline import check_writer as check_writer
 from ._pipeline import join_claims as join_claims

@@ -18,6 +18,7 @@ from skdcf.apps.labelling import (
     LabelServer,
     LabelStore,
     RandomOrder,
+    describe_unfinished,
 )
 from skdcf.apps.labelling.sources import get_label_sources
 
@@ -439,12 +440,71 @@ def test_false_and_on_by_one_key(tmp_path, browser):
         tab.press("t", "x")
         ready(tab)
         assert store.said(0, "ann") == ["true", "false", "unknown", None]
-        assert tab.run("document.querySelector('#question').textContent") == "two"
-        keys = tab.run("document.querySelector('.here .keys').innerText")
-        assert "x" in keys and "the rest not looked at" in keys
-        tab.press("t")
+        # What does not build on it counts as false until it is judged.
+        assert tab.run("document.querySelector('.here .number').textContent") == "4"
+        tab.press("t", "n")
         ready(tab)
-    assert store.said(1, "ann") == ["true", None]
+        assert store.said(0, "ann") == ["true", "false", "unknown", "true"]
+        assert tab.run("document.querySelector('#question').textContent") == "two"
+        assert not tab.run("document.querySelector('button[data-key=x]')")
+        tab.press("x")
+        ready(tab)
+        assert tab.run("document.querySelector('.here .number').textContent") == "2"
+    assert store.said(1, "ann") == ["false", None]
+
+
+def test_the_page_says_what_answers_that_are_not_finished_cost(tmp_path, browser):
+    graphs = [
+        ReasoningGraph(None, edges, claims=list("abc"), problem=f"q{i}")
+        for i, edges in enumerate(([(0, 1)], [], []))
+    ]
+    store = LabelStore(graphs, tmp_path / "j")
+    message = "document.querySelector('#unfinished').textContent"
+    with LabelServer(store, "ann") as server:
+        tab = browser.open(server.url)
+        ready(tab)
+        tab.press("f")
+        ready(tab)
+        assert tab.run(message) == ""  # somebody is at it
+        tab.press("n")
+        assert tab.run(message).startswith("1 claims in 1 answers")
+        tab.press("t", "n")
+        ready(tab)
+        assert tab.run(message).startswith("3 claims in 2 answers")
+    out = store.export("ann")
+    said = describe_unfinished(out.graphs, out.labels)
+    assert said.startswith("3 claims in 2 answers")
+
+
+def test_the_question_mark_opens_the_help_and_judges_nothing(store, browser):
+    with LabelServer(store, "ann") as server:
+        tab = browser.open(server.url)
+        ready(tab)
+        tab.press("?")
+        assert tab.run("document.querySelector('#help').open")
+        tab.press("t")
+        assert store.said(0, "ann") == [None] * len(store.said(0, "ann"))
+        tab.run("document.querySelector('#help button').click()")
+        tab.press("c")
+        ready(tab)
+    assert store.said(0, "ann")[0] == "no claim"
+
+
+def test_the_place_is_said_once_and_edges_only_if_there_are_any(tmp_path, browser):
+    graphs = [
+        ReasoningGraph(None, [], claims=["a", "b"], problem="one", id="i-1"),
+        ReasoningGraph(None, [(0, 1)], claims=["c", "d"], problem="two"),
+    ]
+    store = LabelStore(graphs, tmp_path / "j")
+    with LabelServer(store, "ann") as server:
+        tab = browser.open(server.url)
+        ready(tab)
+        progress = "document.querySelector('#progress').textContent"
+        body = "document.querySelector('main').innerText"
+        assert tab.run(progress) == "answer 1 of 2 (line 1)"
+        assert "builds on" not in tab.run(body).replace("what it builds on", "")
+        tab.press("n")
+        assert "builds on 1" in tab.run(body)
 
 
 def test_random_order_is_recorded_only_where_it_was_followed(tmp_path):

@@ -1,0 +1,177 @@
+"""Sentences that claim nothing are taken out of the claims, in calibration and in use."""
+
+import json
+
+import numpy as np
+import pytest
+
+from skdcf import HardCF, ReasoningGraph
+from skdcf.apps.cli import main
+from skdcf.apps.labelling import LabelStore, describe_labels, review_curve
+from skdcf.apps.llm import no_claim_list, split_sentences
+from skdcf.datasets import read_jsonl, write_jsonl
+from skdcf.graphs import answer_text
+from skdcf.metrics import evaluate_filter
+
+ANSWER = (
+    "Sure. Here is what I found:\n"
+    "## Side effects\n"
+    "Aspirin thins the blood. It may upset the stomach.\n"
+    "I hope this helps!"
+)
+
+
+@pytest.fixture
+def log(tmp_path):
+    path = tmp_path / "log.jsonl"
+    lines = [{"answer": ANSWER}, {"answer": "Sure. I hope this helps!"}]
+    path.write_text("\n".join(map(json.dumps, lines)))
+    return path
+
+
+def split(log, *options):
+    out = log.with_name("problems.jsonl")
+    assert main(["split", str(log), "-o", str(out), *map(str, options)]) == 0
+    return read_jsonl(out)
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "Sure.",
+        "Happy to help.",
+        "I\u2019m happy to help!",
+        "Here is what I found:",
+        "Here's a short summary of the passage:",
+        "Let me know if you have any other questions.",
+        "## Side effects",
+        "**Summary:**",
+        "Conclusion:",
+    ],
+)
+def test_what_claims_nothing_is_on_the_list(sentence):
+    assert split_sentences(sentence) == [sentence]
+    assert no_claim_list().matches(sentence)
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "Sure, aspirin is safe.",
+        "Yes.",
+        "No.",
+        "Aspirin helps here:",
+        "Here is what kills bacteria: heat.",
+        "Here is the summary: aspirin is safe.",
+        "These drugs are safe:",
+        "## Aspirin is a painkiller",
+        "## Aspirin works.",
+        "**Aspirin is safe**",
+        "I hope this helps your heart heal.",
+        "I found nothing.",
+    ],
+)
+def test_what_may_be_false_is_a_claim(sentence):
+    assert not no_claim_list().matches(sentence)
+
+
+def test_split_takes_them_out_before_anything_is_computed(log, capsys):
+    graphs = split(log).graphs
+    claims = ("Aspirin thins the blood.", "It may upset the stomach.")
+    assert graphs[0].claims == claims and graphs[1].claims == ()
+    assert "6 more sentences" in capsys.readouterr().err
+    chain = split(log, "--edges", "chain").graphs[0]
+    assert chain.edges.tolist() == [[0, 1]]
+
+
+@pytest.mark.parametrize(
+    ("mask", "text"),
+    [
+        ((True, True), ANSWER.replace(". Here", ".\nHere").replace(". It", ".\nIt")),
+        ((False, True), "It may upset the stomach.\nI hope this helps!"),
+        (
+            (True, False),
+            "Sure.\nHere is what I found:\n## Side effects\nAspirin thins the blood.",
+        ),
+        ((False, False), ""),
+    ],
+)
+def test_text_has_them_only_next_to_a_claim_that_is_kept(log, mask, text):
+    graph = split(log).graphs[0]
+    assert answer_text(graph.subgraph(np.array(mask))) == text
+
+
+def test_an_answer_never_consists_of_them_alone(log):
+    assert answer_text(split(log).graphs[1]) == ""
+
+
+def test_the_list_can_be_replaced_and_is_compared(log, tmp_path):
+    """Whoever splits by another list makes other problems, and filters refuse them."""
+    own = tmp_path / "own.txt"
+    own.write_text("# mine\nAspirin .*\n")
+    made_by_own = split(log, "--no-claim", own).graphs
+    assert made_by_own[0].claims[0] == "Sure."
+    assert "Aspirin thins the blood." not in made_by_own[0].claims
+    made = split(log).graphs
+    names = {
+        graphs[0].metadata["extraction"]["no_claim"] for graphs in (made, made_by_own)
+    }
+    assert len(names) == 2
+    assert no_claim_list(own).name in names
+    graphs = [graph.replace(features=[[0.1]] * 2) for graph in (made[0], made[0])]
+    y = [[0] * graph.n_claims for graph in graphs]
+    cf = HardCF(0, alpha=0.4).fit(graphs, y, groups=False)
+    other = made_by_own[0]
+    with pytest.raises(ValueError, match="no_claim"):
+        cf.predict([other.replace(features=[[0.1]] * other.n_claims)])
+
+
+def test_a_line_that_is_no_pattern_is_named(log, tmp_path, capsys):
+    own = tmp_path / "own.txt"
+    own.write_text("\n(\n")
+    options = ["split", str(log), "-o", "-", "--no-claim", str(own)]
+    assert main(options) == 2
+    assert "line 2: '('" in capsys.readouterr().err
+
+
+def test_a_person_can_say_that_a_sentence_makes_no_claim(tmp_path):
+    """It is true for scores, and not among the true claims that are kept."""
+    graphs = [
+        ReasoningGraph([[0.9], [0.1 * i]], [], claims=["Oh well", f"so {i}"])
+        for i in range(9)
+    ]
+    store = LabelStore(graphs, tmp_path / "journal")
+    for i in range(9):
+        store.label(i, 0, "no claim", by="ann")
+        store.label(i, 1, "true" if i else "false", by="ann")
+    out = store.export("ann")
+    assert [row.tolist() for row in out.labels] == [[1, 0]] + [[1, 1]] * 8
+    assert out.graphs[0].metadata["makes_no_claim"] == [0]
+    assert "9 claim nothing" in describe_labels(out.graphs, out.labels)
+    path = write_jsonl(tmp_path / "labels.jsonl", out.graphs, out.labels)
+    back = read_jsonl(path)
+    assert back.graphs[0].metadata["makes_no_claim"] == [0]
+    kept = back.graphs[0].subgraph([True, False])
+    assert kept.metadata["makes_no_claim"] == [0]
+
+    cf = HardCF(0, alpha=0.2).fit(graphs, out.labels, groups=False)
+    masks = cf.predict(back.graphs)
+    n_facts = [
+        int(np.sum(mask[1:] & (np.array(row[1:]) == 1)))
+        for mask, row in zip(masks, back.labels, strict=True)
+    ]
+    assert cf.score(back.graphs, back.labels) == np.mean(n_facts)
+    report = evaluate_filter(cf, back.graphs, back.labels, [0.2], groups=False)
+    assert report.retention == [np.mean(n_facts)]
+    assert review_curve(cf, back.graphs, back.labels, checks=(0,)) == [np.mean(n_facts)]
+    without_marks = [graph.replace(metadata=None) for graph in back.graphs]
+    assert cf.score(without_marks, back.labels) > np.mean(n_facts)
+
+
+def test_no_claim_stands_in_files_as_a_label(tmp_path):
+    path = tmp_path / "labels.jsonl"
+    line = {"claims": ["Well", "So it is"], "labels": ["no claim", 0]}
+    path.write_text(json.dumps(line))
+    data = read_jsonl(path)
+    assert data.labels[0].tolist() == [1, 0]
+    assert data.graphs[0].metadata["makes_no_claim"] == [0]

@@ -45,7 +45,7 @@ def cut_metadata(metadata: Any, mask: NDArray[Any]) -> Any:
     """
     if not metadata:
         return metadata
-    changed = {}
+    changed: dict[str, Any] = {}
     number = mask.cumsum() - 1
     for key in (*NEVER_KEPT, *MARKED_WORDS.values()):
         if is_list_of_claims(metadata.get(key), len(mask)):

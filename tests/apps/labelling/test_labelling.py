@@ -474,7 +474,7 @@ def test_other_promises_are_refused():
 
     graphs, y = make_reasoning_graphs(60, random_state=0, return_X_y=True)
     filter = HardCF("frequency-score", alpha=0.2, guarantee=NoFalseClaim(max_false=1))
-    with pytest.raises(ValueError, match="only known for the default guarantee"):
+    with pytest.raises(ValueError, match="max_false=1"):
         next_to_label(filter.fit(graphs, y), graphs, y)
 
 

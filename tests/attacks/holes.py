@@ -29,7 +29,7 @@ from skdcf.guarantees import ExpectedFalse, NoFalseClaim
 from skdcf.monitoring import release
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from levels import thresholds  # noqa: E402
+from levels import thresholds
 
 NO_EDGES = np.empty((0, 2), dtype=int)
 ALPHA = 0.1

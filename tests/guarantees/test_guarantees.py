@@ -450,7 +450,7 @@ def test_enough_problems_are_held_out_for_delta(data):
         (NoFalseClaim(-1), "max_false"),
         (NoFalseClaim(True), "max_false"),
         (NoFalseClaim(delta=1.5), "delta"),
-        (NoFalseClaim(delta=0.1, weight=by_length), "not known under a shift"),
+        (NoFalseClaim(delta=0.1, weight=by_length), "delta is 0.1 and weight"),
         (NoFalseClaim(unseen="pool"), "set by as well"),
         (NoFalseClaim(by=7), "by"),
         (ExpectedFalse("mean"), "of"),

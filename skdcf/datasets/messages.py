@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from .spans import messages_of_spans
+from .spans import is_otlp, messages_of_spans
 
 _ROLES = {
     "human": "user",
@@ -38,8 +38,8 @@ _ANSWER = re.compile(
     r"call_result|approval_response)$"
 )
 _THOUGHT = re.compile(
-    r"(^|_)(thinking|reasoning|reasoning_text|reasoning_content|thought|compaction|"
-    r"mcp_list_tools|step_start)$"
+    r"(^|_)((thinking|reasoning|thought)(_text|_content|_summary|_details?)?|compaction|"
+    r"mcp_list_tools|tool_search_output|step_start|cache_point)$"
 )
 _MEDIUM = re.compile(
     r"(^|_)(image|audio|video|file|document|media|binary|blob|uri|resource)(_|$)"
@@ -48,7 +48,7 @@ _INSTRUCTION = ("system_prompt", "instruction")  # parts of a request of pydanti
 
 _IDS = ("call_id", "tool_call_id", "tool_use_id", "approval_request_id", "id")
 _NAMES = ("name", "tool_name", "function")
-_ARGUMENTS = ("arguments", "args", "input", "parameters")
+_ARGUMENTS = ("arguments", "args", "input", "parameters", "partial_json", "parse_error")
 _ANSWERS = ("content", "output", "response", "result")
 _RESULTS = ("output", "outputs", "result", "results")
 #: Keys of a call that say nothing of what it does.
@@ -56,21 +56,27 @@ _NOT_ARGUMENTS = {*_IDS, *_NAMES, *_RESULTS, "type", "part_kind", "custom", "sta
 _NOT_ARGUMENTS |= {"state", "error", "index", "container_id", "environment", "metadata"}
 _NOT_ARGUMENTS |= {"server_label", "tool_kind", "provider_name", "provider_details"}
 _NOT_ARGUMENTS |= {"signature", "thought_signature", "created_by", "caller"}
-_NOT_ARGUMENTS |= {"cache_control", "role"}
+_NOT_ARGUMENTS |= {"cache_control", "role", "view", "title", "tool_type"}
 
-_CONTENTS = ("content", "parts", "text", "refusal", "audio")
-_CALLS = ("tool_calls", "invalid_tool_calls", "function_call")
+_CONTENTS = ("content", "parts", "text", "refusal", "audio", "tool_outputs")
+_CALLS = ("tool_calls", "invalid_tool_calls", "tool_call_chunks", "function_call")
 _LANGCHAIN = "additional_kwargs"  # where LangChain keeps what it has no field for
+_WRAPPINGS = ("data", "raw_item", "message")
 _KNOWN_KEYS = {*_CONTENTS, *_CALLS, _LANGCHAIN, "type", "role", "kind", "transcript"}
 #: Words in the names of keys that describe a message and hold nothing of its step.
 _ABOUT = re.compile(
     r"(^|_)(metadata|meta|usage|reasoning|thinking|thoughts?|logprobs|annotations|citations|"
-    r"provider|cache|timings?|tokens|cost|extras)(_|$)"
+    r"provider|cache|timings?|tokens|cost|extras|parsed|safety|internal|container|"
+    r"context_management|stop|time|date|created|updated|timestamp|error|name)(_|$)"
 )
 #: Words in the names of keys whose texts may be part of a step, unless they are ids.
 _SPEAKS = re.compile(
     r"(^|_)(calls?|tools?|functions?|actions?|commands?|contents?|text|refusal|inputs?|"
-    r"outputs?|args|arguments|code|query|body)(?!.*_ids?$)(_|$)"
+    r"outputs?|args|arguments|code|query|body|messages?|responses?|answers?|reply|values?|"
+    r"payload|delta|statement|script|sql)(?!.*_ids?$)(_|$)"
+)
+_MOST_WORDS = (
+    3  # of a text under an unknown key that is not taken for a part of the step
 )
 
 
@@ -188,8 +194,10 @@ def naming(position: int) -> Iterator[None]:
 
 def _items_of(run):
     """The list of messages, or of items, as it was written."""
-    if "spans" in run or "resourceSpans" in run:
-        return messages_of_spans(run.get("spans", [run]))
+    if "spans" in run:
+        return messages_of_spans(run["spans"])
+    if "messages" not in run and is_otlp(run):
+        return messages_of_spans([run])
     if "messages" not in run:
         raise ValueError(
             f'a run needs "messages" or "spans", but its keys are {sorted(map(str, run))}'
@@ -203,16 +211,17 @@ def _items_of(run):
 
 
 def _unwrapped(item):
-    """The message inside what LangChain's ``messages_to_dict`` and ``dumpd`` put around it."""
+    """The message inside what LangChain, OpenAI's Agents SDK and others put around it."""
     if not isinstance(item, Mapping):
         raise UnreadError(
             f"it is a {type(item).__name__}, but must be an object with a role and a content"
         )
     if item.get("type") == "constructor" and isinstance(item.get("kwargs"), Mapping):
         return {"type": item["id"][-1], **item["kwargs"]}
-    if "role" not in item and isinstance(item.get("data"), Mapping):
-        outside = {key: value for key, value in item.items() if key != "data"}
-        return outside | item["data"]
+    for wrapping in _WRAPPINGS:
+        if "role" not in item and isinstance(item.get(wrapping), Mapping):
+            outside = {key: value for key, value in item.items() if key != wrapping}
+            return _unwrapped(outside | item[wrapping])
     return item
 
 
@@ -253,6 +262,9 @@ class _Found:
 
     def add_message(self, message, role):
         """Read a whole message; UnreadError if something of it is not read."""
+        held = [key for key in _CALLS if message.get(key)]
+        if role != "assistant" and held:
+            raise UnreadError(f'it is no message of the agent, but holds "{held[0]}"')
         if role == "tool" and not _holds_answers(message):
             self.answers.append((_id_of(message), _answer_of(message)))
             return
@@ -268,6 +280,11 @@ class _Found:
         if role == "assistant":
             self._refuse_empty(message)
             _refuse_unread(message, "the agent's message")
+            _refuse_unread(beside, f'"{_LANGCHAIN}" of the agent\'s message')
+        elif self.calls:
+            raise UnreadError(
+                f"it is no message of the agent, but calls {self.calls[0].name!r}"
+            )
 
     def add_part(self, part, role):
         """Read a part of a message; UnreadError if it is neither text, call nor answer."""
@@ -326,7 +343,9 @@ def _refuse_unread(holder, what):
     """UnreadError if a key that is not known may hold a part of a step."""
     for key, value in holder.items():
         name = _snake(key)
-        is_text = isinstance(value, str) and bool(_SPEAKS.search(name))
+        is_text = isinstance(value, str) and (
+            bool(_SPEAKS.search(name)) or len(value.split()) > _MOST_WORDS
+        )
         holds = is_text or isinstance(value, Mapping | list | tuple)
         if value and holds and key not in _KNOWN_KEYS and not _ABOUT.search(name):
             raise UnreadError(
@@ -415,7 +434,8 @@ def _call_of(call, kind=""):
     """A call, whichever key holds its name and its arguments."""
     if not isinstance(call, Mapping):
         raise UnreadError(f"a call of it is {call!r:.40}, but must be an object")
-    body = _body_of(call, str(call.get("type")))
+    wrapping = _snake(call.get("type"))
+    body = _body_of(call, wrapping)
     if isinstance(body.get("function"), Mapping):
         body |= body.pop("function")
     names = [body[key] for key in _NAMES if isinstance(body.get(key), str)]
@@ -425,20 +445,31 @@ def _call_of(call, kind=""):
     id = _id_of(body)
     if id in (None, body.get("name")) and call.get("type") == "function_call":
         raise UnreadError(f"a call of it has no call_id; {_keys_of(call)}")
-    given = [body[key] for key in _ARGUMENTS if body.get(key) is not None]
+    given = {key: body[key] for key in _ARGUMENTS if body.get(key) is not None}
     others = {
         key: value
         for key, value in body.items()
-        if key not in {*_NOT_ARGUMENTS, *_ARGUMENTS, kind} and value
+        if key not in {*_NOT_ARGUMENTS, *_ARGUMENTS, kind, wrapping} and value
     }
     name = names[0] if names else hosted
-    arguments = given[0] if given else others or ""
-    return Call(name if id is None else id, name, arguments)
+    if given:
+        _refuse_unread(others, "a call of it")
+    return Call(
+        name if id is None else id, name, _joined(given) if given else others or ""
+    )
+
+
+def _joined(given):
+    """Arguments by their keys; those under the one key that holds any as they are."""
+    full = {
+        key: value for key, value in given.items() if value not in ("", "{}", {}, [])
+    }
+    return full if len(full) > 1 else next(iter((full or given).values()))
 
 
 def _id_of(body):
     """The id of the call that is made or answered, else its name."""
-    for key in (*_IDS, "name"):
+    for key in (*_IDS, "name", "tool_name"):
         if (id := body.get(key)) is not None:
             if not isinstance(id, str | int):
                 raise UnreadError(

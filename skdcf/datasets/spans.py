@@ -6,6 +6,7 @@ Agents that the run's agent calls as tools have spans of their own, which may be
 
 from __future__ import annotations
 
+import base64
 import json
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
@@ -18,8 +19,13 @@ _NESTED = (
     "batches",
     "scopeSpans",
     "scope_spans",
+    "instrumentationLibrarySpans",
     "spans",
 )
+#: Keys of a span, by at least one of which it is known, and where it has its ids.
+_OF_SPAN = ("attributes", "events", "name", "span_id", "spanId", "context")
+_IDS = ("span_id", "spanId", "id")
+_PARENTS = ("parent_id", "parentSpanId", "parent_span_id", "parentId")
 #: Beginnings of the keys of other conventions, by which their spans are known.
 _OTHERS = {
     "langfuse.": "Langfuse",
@@ -29,7 +35,13 @@ _OTHERS = {
     "traceloop.": "OpenLLMetry",
     "gen_ai.prompt.": "OpenLLMetry",
     "gen_ai.completion.": "OpenLLMetry",
+    "langsmith.": "LangSmith",
+    "mlflow.": "MLflow",
+    "ai.": "the AI SDK of Vercel",
 }
+
+
+_TOOL_NAMES = ("gen_ai.tool.name", "tool.name")
 
 
 class _Span(NamedTuple):
@@ -92,14 +104,33 @@ def messages_of_spans(spans: Any) -> list[Any]:
         if _is_tool(span) and (owner is None or id(owner) in of_agent)
     ]
     _refuse_unseen_tools(tools, longest)
-    _refuse_lost_calls(own, longest)
+    _refuse_lost_steps(own, longest)
     return longest
+
+
+def is_otlp(run: Mapping[str, Any]) -> bool:
+    """Whether a run is a file of OTLP, or a part of one.
+
+    Parameters
+    ----------
+    run : dict
+
+    Returns
+    -------
+    bool
+    """
+    return any(key in run for key in _NESTED)
 
 
 def _flat(spans: Any) -> Iterator[Mapping[str, Any]]:
     """The spans of lists, and of whole files of OTLP."""
     if isinstance(spans, Mapping):
         inner = [spans[key] for key in _NESTED if key in spans]
+        if not inner and not any(key in spans for key in _OF_SPAN):
+            raise ValueError(
+                f"an object among the spans has the keys {list(spans)[:20]}, but a span has "
+                '"attributes", and an OTLP file "resourceSpans"'
+            )
         if not inner:
             yield spans
         for value in inner:
@@ -119,23 +150,22 @@ def _read(span):
     attributes = _values(span.get("attributes"))
     for event in span.get("events") or ():
         attributes = _values(event.get("attributes")) | attributes
-    context = span.get("context") or {}
-    ids = (span.get("span_id"), span.get("spanId"), context.get("span_id"))
-    parents = (
-        span.get("parent_id"),
-        span.get("parentSpanId"),
-        span.get("parent_span_id"),
-    )
     messages: list[Any] = []
     for key in _MESSAGES:
         value = attributes.get(key) or []
-        value = json.loads(value) if isinstance(value, str) else value
+        try:
+            value = json.loads(value) if isinstance(value, str) else value
+        except ValueError as error:
+            raise ValueError(
+                f"{key} of the span {span.get('name')!r} is no whole JSON ({error}): raise the "
+                "limit for the length of attributes where the spans are made"
+            ) from error
         if not isinstance(value, list):
             raise ValueError(f"{key} is a {type(value).__name__}, but must be a list")
         messages += value
     return _Span(
-        id=_first(ids),
-        parent=_first(parents),
+        id=_id_in(span, _IDS, ("context", "spanContext")),
+        parent=_id_in(span, _PARENTS, ("parent", "parentSpanContext")),
         name=str(span.get("name") or ""),
         operation=str(attributes.get("gen_ai.operation.name") or ""),
         attributes=attributes,
@@ -143,8 +173,12 @@ def _read(span):
     )
 
 
-def _first(ids):
-    """The first id that is there, without the prefix that some exporters write."""
+def _id_in(span, keys, contexts):
+    """The id under one of the keys, or in a context; without the prefix that some write."""
+    ids = [span.get(key) for key in keys]
+    for context in map(span.get, contexts):
+        if isinstance(context, Mapping):
+            ids += [context.get(key) for key in _IDS]
     return next((str(id).removeprefix("0x") for id in ids if id), None)
 
 
@@ -167,16 +201,24 @@ def _value(value):
             return _values((content or {}).get("values") or [])
         if kind == "intvalue":
             return int(content)
+        if kind == "bytesvalue":
+            return base64.b64decode(content).decode("utf-8", "replace")
         return content
     return None
 
 
 def _is_agent(span):
-    return span.operation == "invoke_agent" or span.name.startswith("invoke_agent")
+    return span.operation == "invoke_agent" or span.name.startswith(
+        ("invoke_agent", "agent run")
+    )
 
 
 def _is_tool(span):
-    return span.operation == "execute_tool" or span.name.startswith("execute_tool")
+    return (
+        span.operation == "execute_tool"
+        or span.name.startswith("execute_tool")
+        or any(key in span.attributes for key in _TOOL_NAMES)
+    )
 
 
 def _owner(span, by_id):
@@ -212,38 +254,61 @@ def _refuse_several(agents):
 
 def _refuse_unseen_tools(tools, messages):
     """ValueError if a tool ran whose call is in no message."""
-    text = json.dumps(messages)
+    known = set(_names_in(messages))
     for span in tools:
         id = span.attributes.get("gen_ai.tool.call.id")
-        name = span.attributes.get("gen_ai.tool.name") or span.name.split(" ")[-1]
-        known = id if id is not None else name
-        if json.dumps(known) not in text:
+        names = [span.attributes[key] for key in _TOOL_NAMES if key in span.attributes]
+        name = names[0] if names else span.name.split(" ")[-1]
+        call = name if id is None else id
+        if str(call) not in known:
             raise ValueError(
                 f"the tool {name!r} ran (span {span.id}), but no message holds the call "
-                f"{known!r}: the messages of the spans are not the whole run"
+                f"{call!r}: the messages of the spans are not the whole run"
             )
 
 
-def _refuse_lost_calls(spans, messages):
-    """ValueError if a call that another span holds is in no message of the run."""
-    known = {id for id, _ in _calls_in(messages)}
+def _names_in(value):
+    """Yield ids and names anywhere in messages: what is neither a text nor an argument."""
+    if isinstance(value, Mapping):
+        for key, held in value.items():
+            is_text = isinstance(held, str) and key in ("content", "text")
+            if not is_text and key != "arguments":
+                yield from _names_in(held)
+    elif isinstance(value, list | tuple):
+        for held in value:
+            yield from _names_in(held)
+    elif isinstance(value, str | int):
+        yield str(value)
+
+
+def _refuse_lost_steps(spans, messages):
+    """ValueError if a step that another span holds is in no message of the run."""
+    known = {step for step, _ in _steps_in(messages)}
     for span in spans:
-        for id, name in _calls_in(span.messages):
-            if id not in known:
+        for step, said in _steps_in(span.messages):
+            if step not in known:
                 raise ValueError(
-                    f"span {span.id} calls the tool {name!r} ({id!r}), but the span with the most "
-                    "messages does not hold this call: its messages are not the whole run"
+                    f"span {span.id} holds the step {said}, but the span with the most "
+                    "messages does not hold it: its messages are not the whole run"
                 )
 
 
-def _calls_in(messages):
-    """The ids and names of the calls in messages of parts."""
+def _steps_in(messages):
+    """What the agent says and calls in messages of parts, each with its description."""
     for message in messages:
         parts = message.get("parts") if isinstance(message, Mapping) else None
-        calls = [p for p in parts or () if isinstance(p, Mapping) and "id" in p]
-        for call in calls:
-            if call.get("type") == "tool_call" and call["id"] is not None:
-                yield str(call["id"]), call.get("name")
+        for part in parts or ():
+            if not isinstance(part, Mapping):
+                continue
+            if part.get("type") == "tool_call" and part.get("id") is not None:
+                yield (
+                    ("call", str(part["id"])),
+                    f"{part.get('name')!r} ({part['id']!r})",
+                )
+            text = part.get("content")
+            is_said = part.get("type") == "text" and message.get("role") == "assistant"
+            if is_said and isinstance(text, str):
+                yield ("text", " ".join(text.split())), f"{text!r:.60}"
 
 
 def _nothing_found(spans):

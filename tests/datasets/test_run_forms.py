@@ -1,5 +1,6 @@
 """Runs as many tools write them: read completely, or refused with the keys that were seen."""
 
+import base64
 import json
 
 import pytest
@@ -324,6 +325,45 @@ UNREAD = [
     (says(content=[{"text": "Hi.", "functionCall": {"name": "pay"}}]), "functionCall"),
     (says(content=[{"type": "text", "text": "Hi.", "then": {"name": "pay"}}]), "then"),
     ({"role": "user", "payload": "Pay."}, "payload"),
+    (
+        says(
+            content="I look.",
+            tool_calls=[{"id": "a", "name": "pay", "args": [], "kwargs": {"sum": 5}}],
+        ),
+        "kwargs",
+    ),
+    (says(content="I look.", closing="So I pay all of it."), "closing"),
+    (says(tool_calls=[{"id": "a", "name": "look"}], message="I pay."), "message"),
+    (
+        {
+            "type": "ai",
+            "data": {
+                "content": "Hi.",
+                "additional_kwargs": {"toolUses": [{"name": "pay"}]},
+            },
+        },
+        "additional_kwargs.*toolUses",
+    ),
+    (
+        {
+            "role": "user",
+            "content": [{"type": "tool_use", "id": "t", "name": "pay", "input": {}}],
+        },
+        "pay",
+    ),
+    (
+        {"role": "system", "content": "Go.", "function_call": {"name": "pay"}},
+        "function_call",
+    ),
+    (
+        {
+            "role": "tool",
+            "tool_call_id": "t",
+            "content": "3",
+            "tool_calls": [{"id": "u", "name": "pay"}],
+        },
+        "tool_calls",
+    ),
     ({"role": "tool", "tool_call_id": "t"}, "tool_call_id"),
 ]
 
@@ -372,6 +412,84 @@ def test_the_command_writes_no_file_of_what_is_not_read(tmp_path, capsys, messag
 )
 def test_what_only_describes_a_message_is_left_out(more):
     assert read(USER, says(content="Hi.") | more).claims == ("Hi.",)
+
+
+#: A call of `pay` or a text in a form that stands next to one of FORMS, and its step.
+NEXT_TO = {
+    "chunks of LangChain that were joined": (
+        {"type": "AIMessageChunk", "content": "",
+         "tool_calls": [{"name": "pay", "args": {"sum": 5}, "id": "t"}],
+         "tool_call_chunks": [{"name": "pay", "args": '{"sum": 5}', "id": "t", "index": 0}]},
+        'pay({"sum": 5})'),
+    "chunks of LangChain alone": (
+        {"type": "AIMessageChunk", "content": "",
+         "tool_call_chunks": [{"name": "pay", "args": '{"sum": 5}', "id": "t"}]},
+        'pay({"sum": 5})'),
+    "a block of which the JSON was streamed": (
+        {"type": "ai", "content": [{"type": "tool_use", "id": "t", "name": "pay", "input": {},
+                                    "partial_json": '{"sum": 5}', "index": 1}]},
+        'pay({"sum": 5})'),
+    "hosted tools among additional_kwargs": (
+        {"type": "ai", "data": {"content": "", "additional_kwargs": {"tool_outputs": [
+            {"type": "web_search_call", "id": "w", "action": {"query": "lamps"}}]}}},
+        'web_search({"action": {"query": "lamps"}})'),
+    "a generation of LangSmith": (
+        {"text": "I pay.", "type": "ChatGeneration", "message": {
+            "lc": 1, "type": "constructor", "id": ["langchain", "schema", "AIMessage"],
+            "kwargs": {"content": "I pay."}}},
+        "I pay."),
+    "a choice of a reply": (
+        {"index": 0, "finish_reason": "stop", "message": says(content="I pay.")}, "I pay."),
+    "an item of a result of the Agents SDK": (
+        {"type": "tool_call_item", "raw_item": {
+            "type": "function_call", "call_id": "k", "name": "pay", "arguments": "{}"}},
+        "pay({})"),
+    "two kinds of arguments": (
+        says(tool_calls=[{"id": "t", "name": "pay", "args": {"a": 1}, "input": {"sum": 5}}]),
+        'pay({"args": {"a": 1}, "input": {"sum": 5}})'),
+    "a call that Inspect could not parse": (
+        says(tool_calls=[{"id": "t", "function": "pay", "arguments": {},
+                          "parse_error": "no JSON: sum=5", "type": "function"}]),
+        "pay(no JSON: sum=5)"),
+    "a tool of the provider in Inspect": (
+        says(content=[{"type": "tool_use", "tool_type": "web_search", "id": "w",
+                       "name": "find", "arguments": "lamps", "result": "r", "error": None},
+                      {"type": "text", "text": "Hi.", "internal": {"phase": "x"}}]),
+        "Hi.\nfind(lamps)"),
+    "points of caches": (
+        says(content=[{"text": "I pay."}, {"cachePoint": {"type": "default"}}]), "I pay."),
+    "a container of Anthropic": (
+        says(content=[{"type": "text", "text": "I pay."}], container={"id": "c"},
+             context_management={"applied_edits": []}, stop_details=None),
+        "I pay."),
+    "a summary of thoughts": (
+        says(content=[{"type": "reasoning_summary", "content": "hm"},
+                      {"type": "text", "text": "I pay."}]),
+        "I pay."),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("form", NEXT_TO)
+def test_forms_next_to_those(form):
+    message, step = NEXT_TO[form]
+    assert read(USER, message).claims == (step,)
+
+
+def test_tools_that_are_answered_by_their_names():
+    call = says(tool_calls=[{"function": {"index": 0, "name": "log", "arguments": {}}}])
+    answer = {"role": "tool", "tool_name": "log", "content": "Okoro"}
+    then = says(tool_calls=[{"id": "u", "name": "thank", "args": {"who": "Okoro"}}])
+    assert read(USER, call, answer, then, edges="data").edges.tolist() == [[0, 1]]
+
+
+def test_lists_of_tools_that_were_found_are_no_step():
+    search = {"type": "tool_search_call", "id": "s", "arguments": {"goal": "pay"}}
+    found = {"type": "tool_search_output", "id": "o", "tools": [{"name": "pay"}]}
+    said = {"type": "message", "role": "assistant", "content": "Done."}
+    assert read(USER, search, found, said).claims == (
+        'tool_search({"goal": "pay"})',
+        "Done.",
+    )
 
 
 def test_a_run_without_messages_names_its_keys():
@@ -497,6 +615,86 @@ def test_a_call_that_only_another_span_holds_is_named():
         claims_of(spans)
 
 
+@pytest.mark.parametrize("shorter", ["before", "after", "in another trace"])
+def test_a_text_that_only_another_span_holds_is_named(shorter):
+    """History may be cut or summarized between two requests."""
+    more = [*SHORT, part("assistant", "I look."), part("user", "And?")]
+    spans = [span("a", input=SHORT, output=[part("assistant", "It was Ada.")]),
+             span("b", input=more, output=LAST)]  # fmt: skip
+    if shorter == "after":
+        spans.reverse()
+    if shorter == "in another trace":
+        spans = [s | {"span_id": "a", "trace_id": str(i)} for i, s in enumerate(spans)]
+    with pytest.raises(ValueError, match="It was Ada"):
+        claims_of(spans)
+
+
+@pytest.mark.parametrize(
+    ("name", "attributes"),
+    [
+        (
+            "tools/call log",
+            {"gen_ai.tool.name": "log", "mcp.method.name": "tools/call"},
+        ),
+        ("running tool", {"gen_ai.tool.name": "log", "tool_arguments": "{}"}),
+        ("log", {"openinference.span.kind": "TOOL", "tool.name": "log"}),
+    ],
+)
+@pytest.mark.parametrize("said", ["Inga Okoro.", "log", '"log"'])
+def test_tools_of_other_names_need_their_calls(name, attributes, said):
+    tool = {"name": name, "span_id": "t", "parent_id": "a", "attributes": attributes}
+    agent = span("a", input=SHORT, output=[part("assistant", said)])
+    with pytest.raises(ValueError, match="'log'"):
+        claims_of([agent, tool])
+    called = span("a", input=[*SHORT, CALL, ANSWER], output=LAST)
+    assert claims_of([called, tool]) == STEPS
+
+
+@pytest.mark.parametrize("form", ["parentSpanContext", "parent", "parentId"])
+def test_the_parents_of_other_exporters(form):
+    below = [part("user", ASKED), *[part("assistant", f"page {k}") for k in range(9)]]
+    agent = span(
+        "a", operation="invoke_agent", name="invoke_agent a", input=SHORT, output=LAST
+    )
+    other = span(
+        "b", operation="invoke_agent", name="invoke_agent b", input=below, output=LAST
+    )
+    other[form] = {"parentSpanContext": {"spanId": "a"}, "parent": {"span_id": "0xa"},
+                   "parentId": "a"}[form]  # fmt: skip
+    agent["id"] = agent.pop("span_id")
+    assert claims_of([other, agent]) == ("Inga Okoro.",)
+
+
+def test_the_agents_of_older_names():
+    below = [
+        part("user", "Read it."),
+        *[part("assistant", f"page {k}") for k in range(9)],
+    ]
+    spans = [
+        span("a", name="agent run"),
+        span("b", "a", input=SHORT, output=[CALL]),
+        span("c", "a", name="running tool", **TOOL),
+        span("d", "c", name="agent run"),
+        span("e", "d", input=below, output=LAST),
+        span("f", "a", input=[*SHORT, CALL, ANSWER], output=LAST),
+    ]
+    assert claims_of(spans) == STEPS
+
+
+def test_messages_that_the_exporter_cut_are_named():
+    one = span("a", input=SHORT, output=LAST)
+    cut = one["attributes"]["gen_ai.input.messages"][:-9]
+    one["attributes"]["gen_ai.input.messages"] = cut
+    with pytest.raises(ValueError, match=r"gen_ai\.input\.messages.*limit"):
+        claims_of([one])
+
+
+@pytest.mark.parametrize("wrapping", ["trace", "data", "resourceLogs"])
+def test_what_is_no_span_is_refused_by_its_keys(wrapping):
+    with pytest.raises(ValueError, match=wrapping):
+        claims_of({wrapping: [span("a", input=SHORT, output=LAST)]})
+
+
 def test_tools_below_the_spans_of_the_model():
     """The agent's own span may hold no messages, and its tools may lie below its model."""
     spans = [
@@ -519,7 +717,10 @@ def test_answers_of_which_the_call_was_stripped_are_refused():
 
 
 @pytest.mark.parametrize("structured", [False, True])
-@pytest.mark.parametrize("kind", ["file", "list of files", "the run itself", "scopes"])
+@pytest.mark.parametrize(
+    "kind",
+    ["file", "list of files", "the run itself", "scopes", "a scope", "old", "bytes"],
+)
 def test_whole_files_of_otlp(structured, kind):
     messages = {
         "gen_ai.input.messages": [*SHORT, CALL, ANSWER],
@@ -529,6 +730,10 @@ def test_whole_files_of_otlp(structured, kind):
         messages = {key: json.dumps(value) for key, value in messages.items()}
     attributes = [entry(k, v) for k, v in messages.items()]
     attributes += [entry("gen_ai.usage.input_tokens", 3), entry("streams", True)]
+    if kind == "bytes" and not structured:
+        for held in attributes[:2]:
+            text = held["value"].pop("stringValue").encode()
+            held["value"]["bytesValue"] = base64.b64encode(text).decode()
     one = {"traceId": "x", "spanId": "a", "name": "chat", "attributes": attributes}
     scopes = [{"scope": {}, "spans": [one]}]
     file = {"resourceSpans": [{"resource": {}, "scopeSpans": scopes}]}
@@ -537,6 +742,9 @@ def test_whole_files_of_otlp(structured, kind):
         "list of files": {"spans": [file]},
         "scopes": {"spans": {"scopeSpans": scopes}},
         "the run itself": file,
+        "a scope": {"scopeSpans": scopes},
+        "old": {"resource_spans": [{"instrumentationLibrarySpans": scopes}]},
+        "bytes": {"spans": file},
     }[kind]
     assert from_runs([{"task": 1, **run}], edges="data").graphs[0].claims == STEPS
 
@@ -556,6 +764,9 @@ def test_messages_in_an_event_of_a_span():
         ("llm.input_messages.0.message.content", "OpenInference"),
         ("gen_ai.prompt.0.content", "OpenLLMetry"),
         ("traceloop.entity.input", "OpenLLMetry"),
+        ("langsmith.span.kind", "LangSmith"),
+        ("mlflow.spanInputs", "MLflow"),
+        ("ai.prompt.messages", "Vercel"),
         ("my.own.key", "captured"),
     ],
 )

@@ -18,16 +18,29 @@ from ._tools import Given, check_dicts, check_parallel, make_problems, value_of
 #: Where results hold their answers, answers their claims, and claims their parts. The first
 #: key that is there is read, but of the verdicts all have to agree.
 _ANSWERS = ("detailed_information", "decisions")
-_LISTS = ("statements", "claim_level_factuality", "detail", "claims")
+_LISTS = ("statements", "claim_level_factuality", "detail", "decisions", "claims")
 _PARALLEL = ("ys", "verdicts", "labels")  # verdicts in a list of their own
 _TEXTS = ("claim", "statement", "atom", "text", "content", "triplet")
 _VERDICTS: tuple[str, ...] = (
     *("verdict", "factuality", "is_supported", "label", "human_label", "annotation"),
     *("gold", "gold_label", "ground_truth", "is_true", "is_correct"),
 )
-#: Other keys with what a person says, where it is a known word or number.
+#: Words in the names of other keys that hold a verdict, where it is a known word or number,
+#: and of those that say the opposite of a verdict.
 _OF_PEOPLE = re.compile(
-    r"(^|[^a-z])(human|gold|manual|expert|annotation|annotated|reviewed|corrected)([^a-z]|$)"
+    r"(^|_)(humans?|gold|manual|experts?|annotations?|annotated|annotators?|reviews?|reviewed|"
+    r"reviewers?|raters?|votes?|feedback)(_|$)"
+)
+_SAYS = re.compile(
+    r"(^|_)(verdicts?|labels?|corrected|correct|true|truth|supported|grounded|entailed|factual|"
+    r"judge?ments?|decision)(_|$)"
+)
+_OPPOSITE = re.compile(
+    r"(^|_)(hallucinat\w*|unsupported|refuted|contradicted|incorrect|wrong|false)(_|$)"
+)
+_YES_OR_NO = {"1", "0", "true", "false", "yes", "no", "1.0", "0.0"}
+_NAMES_WHO = re.compile(
+    r"(^|_)(annotators?|reviewers?|raters?|experts?)(_\d+)?$|_(ids?|idx|index)$"
 )
 _REASONS = ("reason", "reasoning")
 _QUESTIONS = ("prompt", "question", "user_input")
@@ -180,8 +193,8 @@ def _judged(result, i, meaning):
     labels = [_label(row, meaning, where(v)) for v, row in enumerate(rows)]
     said: dict[str, set[int]] = {}
     for text, label in zip(texts, labels, strict=True):
-        said.setdefault(text, set()).add(label)
-    both = [text for text, found in said.items() if {0, 1} <= found]
+        said.setdefault(_same(text), set()).add(label)
+    both = [text for text in texts if {0, 1} <= said[_same(text)]]
     if both:
         warn(
             f"problem {i}: the claim {printable(both[0])!r} is listed twice with different "
@@ -255,23 +268,53 @@ def _label(row, meaning, where):
     verdicts = {key: row[key] for key in _VERDICTS if key in row}
     if not verdicts:
         value_of(row, _VERDICTS, where)
-    for key, verdict in row.items():
-        if _OF_PEOPLE.search(str(key).lower()) and _key(verdict) in meaning:
-            verdicts[key] = verdict
-    for verdict in verdicts.values():
+    given = []
+    for key, verdict in verdicts.items():
         if _key(verdict) not in meaning:
             raise ValueError(
                 f"{where}: the verdict is {verdict!r}; say what it means, as in "
                 f"values={{{verdict!r}: 0}}: 1 is true, 0 false, -1 unknown"
             )
-    given = {key: verdict for key, verdict in verdicts.items() if _key(verdict) != ""}
-    labels = {meaning[_key(verdict)] for verdict in given.values()}
+        given.append((key, verdict, meaning[_key(verdict)]))
+    for key, verdict in row.items():
+        if key not in verdicts:
+            given += _beside(key, verdict, meaning)
+    given = [entry for entry in given if _key(entry[1]) != ""]
+    labels = {label for _, _, label in given}
     if len(labels) > 1:
+        shown = ", ".join(f"{key}={verdict!r}" for key, verdict, _ in given)
         raise ValueError(
-            f"{where}: the verdicts {given} differ, and which of them counts is not known: "
+            f"{where}: the verdicts {shown} differ, and which of them counts is not known: "
             "leave one key in each claim"
         )
     return labels.pop() if labels else meaning[""]
+
+
+def _beside(key, value, meaning):
+    """Yield the key, the verdict and the label of what another key says about a claim."""
+    name = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", str(key)).lower()
+    name = re.sub(r"[^a-z0-9]", "_", name)
+    opposite = _OPPOSITE.search(name)
+    if not (opposite or _OF_PEOPLE.search(name) or _SAYS.search(name)):
+        return
+    if isinstance(value, Mapping):  # such as {"annotations": [{"label": 0}]}
+        for inner, held in value.items():
+            yield from _beside(f"{key}.{inner}", held, meaning)
+    elif isinstance(value, list | tuple):
+        for held in value:
+            yield from _beside(key, held, meaning)
+    elif _key(value) in meaning:
+        is_number = _frame.is_number(value) and not isinstance(value, bool)
+        if is_number and _NAMES_WHO.search(name):
+            return  # the number of a person, or of a place
+        label = meaning[_key(value)]
+        inverted = opposite and label in (0, 1) and _key(value) in _YES_OR_NO
+        yield key, value, 1 - label if inverted else label
+
+
+def _same(text):
+    """A claim in a form in which its case and its spaces do not count."""
+    return " ".join(str(text).split()).casefold().rstrip(".")
 
 
 def _key(verdict):

@@ -24,11 +24,13 @@ WORDS = {
     "refutes contradicted contradicts contradiction hallucinated hallucination non-factual "
     "nonfactual ungrounded "
     # Somebody looked, and could not call it true.
-    "unsure uncertain neutral borderline idk unverifiable",
+    "unsure uncertain unclear neutral borderline idk unverifiable mixed inconclusive "
+    "conflicting contradictory",
     -1: "none unknown irrelevant",
 }
 LABEL_WORDS = {word: label for label, words in WORDS.items() for word in words.split()}
 LABEL_WORDS |= {"": -1, "not enough evidence": 0, "not enough info": 0}
+LABEL_WORDS |= {"partially supported": 0, "partially true": 0, "not verifiable": 0}
 LABEL_WORDS |= {"not supported": 0, "not factual": 0, "not grounded": 0}
 LABEL_WORDS["no claim"] = 1  # nothing of it can be false
 #: Words for false and true that are used together. A column that holds only one of them is

@@ -30,6 +30,17 @@ def labels_of(rows, **options):
         {"is_supported": True, "annotation": "Refuted"},
         {"label": 1, "gold_verdict": 0},
         {"verdict": "yes", "label": "irrelevant"},
+        {"verdict": "yes", "humanLabel": 0},
+        {"verdict": "yes", "annotator_1": "no"},
+        {"verdict": "yes", "reviewer": False},
+        {"verdict": "yes", "expert_verdict": 0},
+        {"verdict": "yes", "human": {"label": 0}},
+        {"verdict": "yes", "human_labels": [1, 0]},
+        {"verdict": "yes", "annotations": [{"label": "no", "by": 3}]},
+        {"verdict": "yes", "correct": False},
+        {"verdict": 1, "final_verdict": "refuted"},
+        {"is_supported": True, "is_hallucination": True},
+        {"verdict": "no", "hallucinated": 0},
     ],
 )
 def test_verdicts_that_differ_are_refused_whichever_comes_first(claim):
@@ -49,6 +60,9 @@ def test_verdicts_that_differ_are_refused_whichever_comes_first(claim):
         ({"verdict": "no", "human_score": 0.7}, 0),
         ({"verdict": "no", "annotator": 1}, 0),
         ({"human_label": 0}, 0),
+        ({"verdict": "yes", "human_labels": [1, None, "true"]}, 1),
+        ({"verdict": "yes", "is_hallucination": False, "label_id": 0}, 1),
+        ({"verdict": "no", "hallucination": "hallucinated"}, 0),
     ],
 )
 def test_verdicts_that_agree_or_are_missing(claim, label):
@@ -61,14 +75,19 @@ def test_a_claim_that_is_listed_twice_with_two_verdicts_is_unsure():
         {"claim": "Ada flew.", "verdict": "no"},
     ]
     other = [{"claim": "Ada lived.", "verdict": "yes"}] * 2
+    spelt = [
+        {"claim": "Ada  Sailed", "verdict": 0},
+        {"claim": "ada sailed.", "verdict": 1},
+    ]
     with pytest.warns(LabelWarning, match=r"Ada flew"):
-        assert labels_of([[*rows, *other]]) == [[0, 0, 1, 1]]
+        assert labels_of([[*rows, *other, *spelt]]) == [[0, 0, 1, 1, 0, 0]]
 
 
 @pytest.mark.parametrize(
     ("word", "label"),
     [("borderline", 0), ("idk", 0), ("1.0", 1), ("0.0", 0), ("SUPPORTS", 1),
-     ("REFUTES", 0), ("grounded", 1), ("NOT_ENOUGH_INFO", 0), ("not_supported", 0)],
+     ("REFUTES", 0), ("grounded", 1), ("NOT_ENOUGH_INFO", 0), ("not_supported", 0),
+     ("Partially supported", 0), ("mixed", 0), ("Unclear", 0), ("contradictory", 0)],
 )  # fmt: skip
 def test_words_of_other_tools(word, label):
     assert labels_of([[{"claim": "a", "verdict": word}]]) == [[label]]
@@ -90,6 +109,7 @@ def test_factscore():
     assert [place for place, _ in data.dropped] == [1]
     with pytest.raises(ValueError, match=r"problem 1 .*on_invalid"):
         from_verdicts(result)
+    assert labels_of([{"topic": "Ada", "decisions": facts}]) == [[1, 0]]
 
 
 def test_refchecker():

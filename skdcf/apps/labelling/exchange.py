@@ -127,12 +127,18 @@ def from_label_studio(tasks: Iterable[Mapping[str, Any]], graphs: Any) -> dict:
             raise ValueError('a task has no "data": export as "JSON", not "JSON-MIN"')
         found["drafts"] += len(task.get("drafts") or ())
         for annotation in task.get("annotations") or ():
+            if not isinstance(annotation, Mapping):
+                raise ValueError(
+                    f"an annotation is {annotation!r:.40}, but must be an object: export as "
+                    '"JSON", which holds the annotations and not only their numbers'
+                )
             if annotation.get("was_cancelled"):
                 found["skipped annotations"] += 1
                 continue
             found["annotations"] += 1
             who = annotation.get("completed_by")
-            who = who.get("email") if isinstance(who, Mapping) else who
+            if isinstance(who, Mapping):
+                who = who.get("email") or who.get("id")
             when = annotation.get("updated_at") or annotation.get("created_at")
             if word := _chosen(annotation, found):
                 said = {"label": word, "annotator": who, "when": when}
@@ -218,7 +224,7 @@ def read_csv(path: str | os.PathLike[str], graphs: Any) -> dict[str, Words]:
     Parameters
     ----------
     path : path-like
-        In UTF-8 or UTF-16, with commas or tabs. Needed are the columns problem_id,
+        In UTF-8 or UTF-16, with commas, tabs or semicolons. Needed are the columns problem_id,
         claim_number and label; an empty label says nothing. Labels are true, false, unsure
         (looked at, and not called true), no claim (a sentence that claims nothing) or unknown (not
         looked at).
@@ -239,12 +245,15 @@ def read_csv(path: str | os.PathLike[str], graphs: Any) -> dict[str, Words]:
     """
     text = _decoded(path)
     head = text.partition("\n")[0]
-    delimiter = max(",\t", key=head.count)
+    delimiter = max(",\t;", key=head.count)
     table = csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter)
+    columns = Counter(name for name in table.fieldnames or () if name)
+    if twice := [name for name, n in columns.items() if n > 1]:
+        raise ValueError(f"{path} has several columns {twice[0]!r}: leave one of them")
     if missing := {"problem_id", "claim_number", "label"} - {*(table.fieldnames or ())}:
         raise ValueError(
             f"{path} has the columns {table.fieldnames or []}, without {sorted(missing)}: "
-            "separate columns by commas or tabs, and keep their names"
+            "separate columns by commas, tabs or semicolons, and keep their names"
         )
     every = [{key: _as_text(cell) for key, cell in row.items()} for row in table]
     rows = [row for row in every if (row["label"] or "").strip()]
@@ -257,7 +266,13 @@ def read_csv(path: str | os.PathLike[str], graphs: Any) -> dict[str, Words]:
 def _decoded(path):
     """The text of a table in the encoding that its first bytes tell, else in UTF-8."""
     content = Path(path).read_bytes()
+    is_utf32 = content.startswith((codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE))
     is_utf16 = content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    if is_utf32 or (b"\0" in content and not is_utf16):
+        raise ValueError(
+            f"{path} is no table in UTF-8, but in UTF-32, in UTF-16 without its mark, or a "
+            'workbook. Save it as "CSV UTF-8"'
+        )
     try:
         return content.decode("utf-16" if is_utf16 else "utf-8-sig")
     except UnicodeDecodeError as error:

@@ -182,3 +182,42 @@ def test_a_sheet_in_which_one_person_says_two_things(tmp_path):
     path.write_text(head + rows.replace("2026-01-02", ""))
     with pytest.raises(ValueError, match="ann"):
         read_csv(path, GRAPHS)
+
+
+@pytest.mark.parametrize("delimiter", [",", "\t", ";"])
+def test_the_delimiters_of_spreadsheets(tmp_path, delimiter):
+    path = tmp_path / "t.csv"
+    table = "problem_id,claim_number,claim,label\none,1,7 is prime,TRUE\n"
+    path.write_text(table.replace(",", delimiter))
+    assert read_csv(path, GRAPHS) == {"imported": [["true", None], [None]]}
+
+
+def test_two_columns_of_labels_are_refused(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("problem_id,claim_number,label,label\none,1,true,false\n")
+    with pytest.raises(ValueError, match="'label'"):
+        read_csv(path, GRAPHS)
+
+
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be", "utf-32", "utf-32-be"])
+def test_encodings_that_are_not_read_are_named(tmp_path, encoding):
+    path = tmp_path / "t.csv"
+    text = "problem_id,claim_number,label\none,1,true\n"
+    path.write_bytes(text.encode(encoding))
+    with pytest.raises(ValueError, match=r"t\.csv.*UTF-16.*CSV UTF-8"):
+        read_csv(path, GRAPHS)
+
+
+def test_people_whose_address_is_not_exported_are_told_apart():
+    both = tasks_with(
+        annotation("true", by={"id": 7}), annotation("false", by={"id": 8})
+    )
+    assert from_label_studio(both, GRAPHS) == {
+        "7": [["true", None], [None]],
+        "8": [["false", None], [None]],
+    }
+
+
+def test_numbers_in_the_place_of_annotations_are_refused():
+    with pytest.raises(ValueError, match=r"12.*JSON"):
+        from_label_studio([to_label_studio(GRAPHS)[0] | {"annotations": [12]}], GRAPHS)

@@ -21,6 +21,7 @@ from ..datasets.records import build_dataset, plain, spread
 from ..edges import no_edges
 from ..exceptions import ParameterWarning
 from ..graphs import GraphBatch, ReasoningGraph, as_batch, pack_labels
+from ..graphs.labels import LABEL_WORDS, word_key
 from ..graphs.wordings import claims_as_worded
 from ._argilla import is_argilla, read_argilla
 
@@ -40,15 +41,22 @@ _NOT_FEATURES = {"unnamed: 0", *_TAKEN.split()}
 
 # What people said or were shown, which is not known of new problems.
 _OF_PEOPLE = re.compile(
-    r"(^|[^a-z])(human|annotators?|gold|reviewers?|raters?|suggestions?)([^a-z]|$)"
+    r"(^|[^a-z])(humans?|annotators?|annotations?|gold|reviewers?|reviewed|raters?|experts?|"
+    r"suggestions?|feedback|labels?|verdicts?|ground.?truth|hallucinat\w*)([^a-z]|$)"
 )
+_NUMBER = re.compile(r"[-+\u2212]?[\d.,' \u00a0]*\d(e[-+]?\d+)?", re.IGNORECASE)
 _MOST = 0.5  # a text column of which a larger share are numbers was meant as numbers
 
 
 def may_be_feature(name):
     """Tell whether numbers of that name become features without being asked for."""
-    name = str(name).lower()
-    return name not in _NOT_FEATURES and not _OF_PEOPLE.search(name)
+    words = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", str(name).strip()).lower()
+    return not (is_taken(name) or _OF_PEOPLE.search(words))
+
+
+def is_taken(name):
+    """Tell whether a column of that name is known to be no feature."""
+    return str(name).strip().lower() in _NOT_FEATURES
 
 
 # Names of the columns that are looked for unless the caller names others.
@@ -172,7 +180,8 @@ def from_frame(
         in JSON, and a context also as one text; ``group`` is equal where answers belong to
         one question; ``metadata`` is a dict, also in JSON. ``parents`` holds positions, as
         in "0 2" or [0, 2], or nothing where there are none, or "?" where they are not
-        known; ``label`` is 1 (true), 0 (false) or -1 or nothing (nobody judged the claim).
+        known; ``label`` is 1 (true), 0 (false) or -1 or nothing (nobody judged the claim), or a
+        word such as "true" and "refuted".
         ``wording`` is the position of a wording among those of its claim, which then have a row
         each: 0 is the most specific one, and ``parents`` are positions of claims.
         Elsewhere nothing (None, NaN, NA, null) means that it is not known.
@@ -230,6 +239,8 @@ def from_frame(
     }
     if verdicts is not None:
         cells["label"] = verdicts
+    elif "label" in cells:
+        cells["label"] = _labels_in_words(cells["label"])
     table = np.array([_floats(frame, name) for name in features], dtype=float)
     table = table.reshape(len(features), len(frame)).T
     table = fill_missing(table, features, missing, "row {}".format)
@@ -240,6 +251,15 @@ def from_frame(
         if features:
             records[id] |= {"features": table[rows], "feature_names": list(features)}
     return build_dataset(records, partial(add_edges, edges))
+
+
+def _labels_in_words(cells):
+    """Labels as numbers where they are known words; "unsure" and others as they are."""
+    labels = np.empty(len(cells), dtype=object)
+    for row, cell in enumerate(cells):
+        is_word = isinstance(cell, str) and cell != "unsure"
+        labels[row] = LABEL_WORDS.get(word_key(cell), cell) if is_word else cell
+    return labels
 
 
 def _record(cells, rows):
@@ -340,9 +360,7 @@ def _feature_names(frame, features, named):
         free = [name for name in frame.columns if name not in named.values()]
         numeric = [name for name in numeric if name in free]
         of_people = [
-            name
-            for name in numeric
-            if str(name).lower() not in _NOT_FEATURES and not may_be_feature(name)
+            name for name in numeric if not (is_taken(name) or may_be_feature(name))
         ]
         if of_people:
             warn(
@@ -380,11 +398,8 @@ def _warn_of_numbers(name, values):
 def _is_written_number(cell):
     """Whether a cell holds a number, or a text that is one, with a point or a comma."""
     if not isinstance(cell, str):
-        return is_number(cell)
-    with suppress(ValueError):
-        float(cell.replace(",", "."))
-        return True
-    return False
+        return is_number(cell) or isinstance(cell, bool)
+    return bool(_NUMBER.fullmatch(cell.strip().strip("%$\u20ac\u00a3\u00a0 ")))
 
 
 def _of_problems(batch):

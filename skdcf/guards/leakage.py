@@ -1,4 +1,4 @@
-"""A feature column that equals the labels.
+"""A feature column that is the labels, also in other numbers such as 0 for true.
 
 The verdicts of people or of a judge easily end up among the columns of a table. Calibration then
 looks perfect, but it does not apply to new problems, in which this column is missing or computed
@@ -18,7 +18,7 @@ _FEWEST = 20  # judged claims; in fewer a good score may equal the labels by cha
 
 
 def warn_of_labels_among_columns(batch: Any, labels: Any) -> None:
-    """Warn of the columns that equal the labels of all judged claims.
+    """Warn of the columns with one value for all true claims and another for all false ones.
 
     Parameters
     ----------
@@ -37,12 +37,14 @@ def warn_of_labels_among_columns(batch: Any, labels: Any) -> None:
     verdicts = labels[judged]
     if verdicts.min() == verdicts.max():
         return
-    equal = (batch.features[judged] == verdicts[:, None]).all(axis=0)
-    for column in np.flatnonzero(equal).tolist():
+    true, false = (batch.features[judged][verdicts == label] for label in (1, 0))
+    constant = (true == true[0]).all(axis=0) & (false == false[0]).all(axis=0)
+    for column in np.flatnonzero(constant & (true[0] != false[0])).tolist():
         names = batch.feature_names
         name = str(column) if names is None else repr(printable(names[column]))
         warn(
-            f"the column {name} equals the labels of all {int(judged.sum())} judged claims. If "
-            "it was made from them, leave it out: new problems have no labels",
+            f"the column {name} has one value for all true and another for all false ones of "
+            f"{int(judged.sum())} judged claims. If it was made from the labels, leave it out: "
+            "new problems have none",
             LabelWarning,
         )

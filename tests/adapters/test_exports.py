@@ -271,6 +271,8 @@ def test_a_blank_label_is_unknown_at_every_reader(tmp_path, blank):
         (["0.9", "0.2", "n/a", "0.1"], r"3 of its 4.*'n/a'"),
         ([0.9, 0.2, "low", 0.1], r"3 of its 4.*'low'"),
         (["0,9", "0,2", "0,5", None], "3 of its 3"),
+        (["90%", " 20 %", "$5", "1,200.50"], "4 of its 4"),
+        ([True, "?", False, True], r"3 of its 4.*'[?]'"),
     ],
 )
 def test_numbers_in_a_text_column_are_told_of(cells, shown):
@@ -281,13 +283,39 @@ def test_numbers_in_a_text_column_are_told_of(cells, shown):
 
 
 @pytest.mark.parametrize(
-    "name", ["human_score", "suggestion.score", "Annotator 2", "gold-3"]
+    "name",
+    [
+        "human_score",
+        "suggestion.score",
+        "Annotator 2",
+        "gold-3",
+        "humanScore",
+        "expert_rating",
+        "is_hallucination",
+        "verdict.responses",
+        "label_share",
+        "groundTruth",
+    ],
 )
 def test_what_people_say_is_no_feature_unless_asked_for(name):
     frame = table(**{name: [1.0, 0.0, 1.0, 1.0], "score": [0.9, 0.2, 0.5, 0.1]})
     with pytest.warns(ParameterWarning, match=name):
         assert from_frame(frame).graphs.feature_names == ("score",)
     assert from_frame(frame, features=[name]).graphs.feature_names == (name,)
+
+
+@pytest.mark.parametrize("words", [["TRUE", "no", " "], ["1", "0.0", ""],
+                                   ["supported", "unsure", None]])  # fmt: skip
+def test_words_in_a_column_of_labels(words):
+    frame = pd.DataFrame(
+        {"problem": list("ppq"), "score": [0.9, 0.2, 0.5], "label": words}
+    )
+    assert [y.tolist() for y in from_frame(frame).labels] == [[1, 0], [-1]]
+
+
+def test_a_column_of_labels_with_a_space_in_its_name_is_no_feature():
+    frame = table(**{"Label ": [1.0, 0.0, 1.0, 1.0], "score": [0.9, 0.2, 0.5, 0.1]})
+    assert from_frame(frame).graphs.feature_names == ("score",)
 
 
 def test_words_within_words_are_features(recwarn):

@@ -584,7 +584,11 @@ def test_frame_converted_types():
     ("name", "values", "message"),
     [
         ("label", [1, 0, 2], r'"1": .* and -1 .*, but labels\[1\] is 2'),
-        ("label", ["1", "0", "1"], r"""\"1": labels .*, but labels\[0\] is '1'"""),
+        (
+            "label",
+            ["maybe", "0", "1"],
+            r"""\"1": labels .*, but labels\[0\] is 'maybe'""",
+        ),
         ("claim", [0, None, 0], "row 1: claim is None"),
         ("claim", [0, 0.5, 0], "row 1: claim is 0.5"),
         ("parents", [None, None, 0.5], "row 2: a parent is 0.5"),

@@ -28,6 +28,12 @@ def test_a_column_of_the_labels_is_named(unknown):
         HardCF(0, alpha=0.3).fit(np.column_stack([NOISE, LABELS]), LABELS)
 
 
+@pytest.mark.parametrize("column", [1 - LABELS, LABELS * 0.9, 7 - 2 * LABELS])
+def test_so_is_a_column_of_the_labels_in_other_numbers(column):
+    with pytest.warns(LabelWarning, match="'human'"):
+        HardCF("noise", alpha=0.3).fit(batch_with(column), LABELS)
+
+
 def test_other_columns_are_not():
     almost = LABELS.copy()
     almost[7] = 1 - almost[7]
@@ -38,4 +44,4 @@ def test_other_columns_are_not():
         warnings.filterwarnings("error", "the column", LabelWarning)
         HardCF("noise", alpha=0.3).fit(batch_with(almost), LABELS)
         HardCF("noise", alpha=0.3).fit(batch_with(LABELS), few)
-        HardCF("noise", alpha=0.3).fit(batch_with(LABELS * 0.9), LABELS)
+        HardCF("noise", alpha=0.3).fit(batch_with(LABELS + 0.01 * NOISE), LABELS)

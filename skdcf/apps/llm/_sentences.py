@@ -12,8 +12,10 @@ from collections.abc import Iterator
 from ..._checks import import_extra
 
 _LANGUAGE = re.compile(r"[a-z]{2,3}")
-_BULLET = re.compile(r"^\s*(?:[-*\u2022]\s+|\d+[.)]\s+)")
+_BULLET = re.compile(r"^\s*(?:[-*\u2022]\s+(?:\[[ xX]\]\s+)?|\d+[.)]\s+)")
 _FENCE = re.compile(r"\s*(`{3,}|~{3,})")
+#: Lines that begin a formula of several lines, and those that end it.
+_FORMULA = re.compile(r"\s*(\$\$|\\\[|\\begin\{(?P<name>\w+\*?)\})\s*(?:\{[^}]*\})?\s*")
 #: A rule between the rows of a table, or between the parts of a text.
 _RULE = re.compile(
     r"\s*(?:[|+:\s]*[-=]{2,}[-=|+:\s]*|\|?(?:\s*:?-+:?\s*\|)+[-:\s]*|(?:[-*_]\s*){3,})"
@@ -25,8 +27,16 @@ _NUMBER = re.compile(
 )
 #: What is cited by its number, as in "Eq. 4".
 _CITED = re.compile(
-    r"\b(?:[Ee]qs?|[Ss]ecs?|[Tt]hm|[Dd]ef|[Pp]rop|[Ll]em|[Cc]or|[Tt]ab|[Aa]lg)\.\s*$"
+    r"\b(?:[Ee]qs?|[Ss]ecs?|[Tt]hm|[Dd]ef|[Pp]rop|[Ll]em|[Cc]or|[Tt]ab|[Aa]lg|[Vv]ol|"
+    r"[Aa]pprox|[Pp]\u00e1g)\.\s*$"
 )
+#: What is counted in German, as in "der 2. Weltkrieg".
+_ORDINAL = re.compile(
+    r"\b(?:d(?:er|ie|as|en|em|es)|im|am|vom|zum|zur|beim|bis|seit|ab)\s+\d{1,2}\.\s*$",
+    re.I,
+)
+#: Marks of Markdown that end with the sentence before them.
+_MARKS = re.compile(r"[*_~]+(?=\s|$)")
 _CLOSES = "$)]}\u00bb\u201d\u2019\"'"
 
 
@@ -77,7 +87,8 @@ def split_sentences(
         "utf-8", "replace"
     ).decode()  # without halves of characters
     for block, is_whole in _blocks(whole_text):
-        claims += [block] if is_whole else _sentences(segment(language, block))
+        pieces = segment(language, block)
+        claims += [block] if is_whole else _sentences(pieces, language)
     return [claim for claim in map(str.strip, claims) if claim]
 
 
@@ -104,18 +115,27 @@ def _blocks(text: str) -> Iterator[tuple[str, bool]]:
     block: list[str] = []
     for number, line in enumerate(lines):
         marks = _FENCE.match(line)
+        formula = _FORMULA.fullmatch(line)
         if fence:
             block.append(line)
-            if line.strip().startswith(fence) and not line.strip().strip(fence[0]):
+            if _ends(line.strip(), fence):
                 yield "\n".join(block), True
                 fence = ""
-        elif marks:
-            fence, block = marks[1], [line]
+        elif marks or formula:
+            fence, block = (marks or formula)[1], [line]
         elif not _RULE.fullmatch(line):
             in_table = number in rows
             yield line if in_table else _BULLET.sub("", line).strip(), in_table
     if fence:  # the answer was cut off
         yield "\n".join(block), True
+
+
+def _ends(line: str, begin: str) -> bool:
+    """Whether a line ends the block of code or the formula that another one began."""
+    if begin[0] in "`~":
+        return line.startswith(begin) and not line.strip(begin[0])
+    end = {"$$": "$$", "\\[": "\\]"}.get(begin, begin.replace("begin", "end"))
+    return line.rstrip(".,;").endswith(end)
 
 
 def _rows_of_tables(lines: list[str]) -> set[int]:
@@ -134,15 +154,22 @@ def _rows_of_tables(lines: list[str]) -> set[int]:
     return rows
 
 
-def _sentences(pieces: list[str]) -> Iterator[str]:
+def _sentences(pieces: list[str], language: str) -> Iterator[str]:
     """Pieces of a line; one that was cut from its number or within a formula is joined."""
     sentence = ""
     for piece in pieces:
+        marks = _MARKS.match(piece)
+        if sentence and not sentence[-1].isspace() and marks:
+            yield sentence + marks[0]
+            sentence, piece = "", piece[marks.end() :].lstrip()
+            if not piece:
+                continue
         is_inside = (
             bool(sentence) and not sentence[-1].isspace() and piece[0] in _CLOSES
         )
-        is_cited = bool(_CITED.search(sentence)) and piece[0].isdigit()
+        is_cited = bool(_CITED.search(sentence)) and piece[0] in "(0123456789"
         is_begun = bool(_NUMBER.fullmatch(sentence.strip()))
+        is_begun |= language == "de" and bool(_ORDINAL.search(sentence))
         if sentence and not (is_inside or is_cited or is_begun):
             yield sentence
             sentence = ""

@@ -58,7 +58,15 @@ _NOT_ARGUMENTS |= {"server_label", "tool_kind", "provider_name", "provider_detai
 _NOT_ARGUMENTS |= {"signature", "thought_signature", "created_by", "caller"}
 _NOT_ARGUMENTS |= {"cache_control", "role", "view", "title", "tool_type"}
 
-_CONTENTS = ("content", "parts", "text", "refusal", "audio", "tool_outputs")
+_CONTENTS = (
+    "content",
+    "parts",
+    "text",
+    "refusal",
+    "audio",
+    "tool_outputs",
+    "content_blocks",
+)
 _CALLS = ("tool_calls", "invalid_tool_calls", "tool_call_chunks", "function_call")
 _LANGCHAIN = "additional_kwargs"  # where LangChain keeps what it has no field for
 _WRAPPINGS = ("data", "raw_item", "message")
@@ -296,7 +304,9 @@ class _Found:
         body = _body_of(part, kind)
         if _CALL.search(kind):
             call = _call_of(body, kind)
-            self.calls.append(call)
+            # Some logs hold an item twice. What has no id of its own is another call.
+            if call.id == call.name or call not in self.calls:
+                self.calls.append(call)
             if kind != "image_generation_call":
                 results = [body[key] for key in _RESULTS if body.get(key) is not None]
                 self.answers += [(call.id, _observed(result)) for result in results]

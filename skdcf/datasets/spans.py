@@ -294,10 +294,18 @@ def _refuse_lost_steps(spans, messages):
 
 
 def _steps_in(messages):
-    """What the agent says and calls in messages of parts, each with its description."""
+    """Yield what the agent says and calls in messages, each with its description."""
     for message in messages:
-        parts = message.get("parts") if isinstance(message, Mapping) else None
-        for part in parts or ():
+        if not isinstance(message, Mapping):
+            continue
+        said = message.get("parts") or message.get("content") or []
+        parts = [{"type": "text", "content": said}] if isinstance(said, str) else said
+        calls = [
+            call
+            for call in message.get("tool_calls") or ()
+            if isinstance(call, Mapping)
+        ]
+        for part in [*parts, *(call | {"type": "tool_call"} for call in calls)]:
             if not isinstance(part, Mapping):
                 continue
             if part.get("type") == "tool_call" and part.get("id") is not None:

@@ -288,6 +288,16 @@ def test_two_calls_with_one_id_are_two_calls():
     )
 
 
+def test_an_item_that_was_logged_twice_is_one_call():
+    """Handoffs are streamed as a call of a tool and as a handoff."""
+    call = {"type": "function_call", "call_id": "k", "name": "pay", "arguments": "{}"}
+    output = {"type": "function_call_output", "call_id": "k", "output": "done"}
+    assert read(USER, call, dict(call), output).claims == ("pay({})",)
+    nameless = {"functionCall": {"name": "pay", "args": {"sum": 5}}}
+    twice = {"role": "model", "parts": [nameless, nameless]}
+    assert read(USER, twice).claims == ('pay({"sum": 5})\npay({"sum": 5})',)
+
+
 def test_thoughts_alone_are_no_step():
     thought = says(content=[{"type": "thinking", "thinking": "hm"}])
     assert read(USER, thought, says(content="Done.")).claims == ("Done.",)
@@ -438,6 +448,11 @@ NEXT_TO = {
             "lc": 1, "type": "constructor", "id": ["langchain", "schema", "AIMessage"],
             "kwargs": {"content": "I pay."}}},
         "I pay."),
+    "the blocks that LangChain stores": (
+        {"type": "ai", "data": {"content": [], "content_blocks": [
+            {"type": "text", "text": "I pay."},
+            {"type": "tool_call", "name": "pay", "args": {}, "id": "t"}]}},
+        "I pay.\npay({})"),
     "a choice of a reply": (
         {"index": 0, "finish_reason": "stop", "message": says(content="I pay.")}, "I pay."),
     "an item of a result of the Agents SDK": (
@@ -627,6 +642,24 @@ def test_a_text_that_only_another_span_holds_is_named(shorter):
         spans = [s | {"span_id": "a", "trace_id": str(i)} for i, s in enumerate(spans)]
     with pytest.raises(ValueError, match="It was Ada"):
         claims_of(spans)
+
+
+@pytest.mark.parametrize(
+    "lost",
+    [
+        {"content": "It was Ada."},
+        {"content": None, "tool_calls": [{"id": "Ada", "function": {"name": "log"}}]},
+    ],
+)
+def test_steps_that_are_lost_in_messages_of_other_forms(lost):
+    """The input of the second request holds the user's message alone."""
+    asked, said = {"role": "user", "content": ASKED}, {"role": "assistant"}
+    first = span("a", input=[asked], output=[said | lost])
+    second = span("b", input=[asked], output=[said | {"content": "Inga."}])
+    with pytest.raises(ValueError, match="Ada"):
+        claims_of([first, second])
+    second = span("b", input=[asked, said | lost], output=[said | {"content": "I."}])
+    assert len(claims_of([first, second])) == 2
 
 
 @pytest.mark.parametrize(

@@ -129,7 +129,7 @@ def test_another_language_is_another_extraction(tmp_path, capsys):
         status, data = split(tmp_path, *lines, options=("--language", language))
         assert status == 0
         table = data.graphs.replace_features(rng.random((data.graphs.n_claims, 1)))
-        labels = rng.integers(0, 2, data.graphs.n_claims)
+        labels = (rng.random(data.graphs.n_claims) < 0.95).astype(int)
         path = tmp_path / f"{language}.jsonl"
         files[language] = write_jsonl(path, table, labels, metadata=data.metadata)
     model = str(tmp_path / "m.skops")

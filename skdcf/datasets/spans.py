@@ -305,7 +305,7 @@ def _steps_in(messages):
             for call in message.get("tool_calls") or ()
             if isinstance(call, Mapping)
         ]
-        for part in [*parts, *(call | {"type": "tool_call"} for call in calls)]:
+        for part in [*parts, *({**call, "type": "tool_call"} for call in calls)]:
             if not isinstance(part, Mapping):
                 continue
             if part.get("type") == "tool_call" and part.get("id") is not None:

@@ -114,15 +114,14 @@ def _blocks(text: str) -> Iterator[tuple[str, bool]]:
     fence = ""
     block: list[str] = []
     for number, line in enumerate(lines):
-        marks = _FENCE.match(line)
-        formula = _FORMULA.fullmatch(line)
+        begun = _FENCE.match(line) or _FORMULA.fullmatch(line)
         if fence:
             block.append(line)
             if _ends(line.strip(), fence):
                 yield "\n".join(block), True
                 fence = ""
-        elif marks or formula:
-            fence, block = (marks or formula)[1], [line]
+        elif begun:
+            fence, block = begun[1], [line]
         elif not _RULE.fullmatch(line):
             in_table = number in rows
             yield line if in_table else _BULLET.sub("", line).strip(), in_table

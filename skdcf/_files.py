@@ -218,10 +218,10 @@ def follow_journal(path, take, start):
             start = 0
         file.seek(start)
         text = file.read()
-    whole = text[: text.rfind(b"\n") + 1]
-    for line in filter(None, whole.split(b"\n")):
+    whole_lines = text[: text.rfind(b"\n") + 1]
+    for line in filter(None, whole_lines.split(b"\n")):
         take(json.loads(line))
-    return start + len(whole)
+    return start + len(whole_lines)
 
 
 _APPENDING = threading.Lock()  # half a line is removed before another one follows

@@ -417,7 +417,8 @@ class FilterReport(Table):
         if not kept:
             raise ValueError("kept is empty, but needs the masks of at least one alpha")
         flat = [flatten(y, masks) for masks in kept.values()]
-        (labels, _, offsets), masks = flat[0], np.array([mask for _, mask, _ in flat])
+        labels, _, offsets = flat[0]
+        masks = np.array([mask for _, mask, _ in flat])
         n = len(offsets) - 1
         levels = np.array(list(kept), float)
         questions = np.arange(n) if groups is None else check_groups(groups, n)
@@ -869,8 +870,8 @@ def leave_one_out(
         jumps = part.jumps[chosen]
         mask[:, order] = guarantee.leave_one_out(jumps, claims) <= levels[:, None]
     calibration = guarantee.calibrate(jumps, claims)
-    others = np.arange(1, len(chosen))
-    fewer = guarantee.calibrate_one(jumps[others], claims.take(others))
+    rows = np.arange(1, len(chosen))
+    fewer = guarantee.calibrate_one(jumps[rows], claims.take(rows))
     report = report_of(
         guarantee,
         (levels, kept, labels, batch.offsets, questions),

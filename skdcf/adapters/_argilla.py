@@ -78,10 +78,11 @@ def read_argilla(frame: Any, columns: dict[str, str | None]) -> Any:
             columns["claim"] = None
             if "text" not in names and columns.get("text") == "text":
                 columns["text"] = "claim"
-    said = frame[f"{chosen}{_RESPONSES}"].to_list()
+    responses = frame[f"{chosen}{_RESPONSES}"].to_list()
     states = frame[f"{chosen}{_STATUS}"].to_list()
     labels = [
-        _label(row, *pair) for row, pair in enumerate(zip(said, states, strict=True))
+        _label(row, *pair)
+        for row, pair in enumerate(zip(responses, states, strict=True))
     ]
     return columns, np.array(labels, dtype=object)
 

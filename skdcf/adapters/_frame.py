@@ -384,10 +384,10 @@ def _feature_names(frame, features, named):
 def _warn_of_numbers(name, values):
     """Warn of a text column of which most cells are numbers: it is not a feature."""
     cells = [(row, value) for row, value in enumerate(values) if value is not None]
-    others = [(row, value) for row, value in cells if not _is_written_number(value)]
-    n_numbers = len(cells) - len(others)
+    texts = [(row, value) for row, value in cells if not _is_written_number(value)]
+    n_numbers = len(cells) - len(texts)
     if n_numbers > _MOST * len(cells):
-        which = f"; row {others[0][0]} has {others[0][1]!r:.40}" if others else ""
+        which = f"; row {texts[0][0]} has {texts[0][1]!r:.40}" if texts else ""
         warn(
             f"the column {name!r} holds texts and is not a feature, although {n_numbers} of its "
             f"{len(cells)} cells are numbers{which}. Make it a column of numbers to use it",

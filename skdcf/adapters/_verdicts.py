@@ -138,9 +138,9 @@ def from_verdicts(
     read: list[tuple[list[str], list[Any], list[Any]]] = []
     names: list[int] = []
     dropped: list[tuple[int, str]] = []
-    for i, result in enumerate(results):
+    for i, answer in enumerate(results):
         try:
-            read.append(_judged(result, i, meaning))
+            read.append(_judged(answer, i, meaning))
             names.append(i)
         except ValueError as error:
             if on_invalid == "raise":
@@ -151,18 +151,19 @@ def from_verdicts(
             f"no answer is left: {len(dropped)} were dropped, the first: {dropped[0][1]}"
         )
 
-    held = [results[i] for i in names]
+    results_read = [results[i] for i in names]
     columns: dict[str, Any] = {
-        key: [value_of(r, keys) if isinstance(r, dict) else None for r in held]
+        key: [value_of(r, keys) if isinstance(r, dict) else None for r in results_read]
         for key, keys in (("problems", _QUESTIONS), ("context", _CONTEXTS))
     }
-    for i, result in enumerate(held):  # what RefChecker calls a reference are passages
+    # What RefChecker calls a reference are passages.
+    for i, answer in enumerate(results_read):
         if (
-            isinstance(result, dict)
-            and "ys" in result
+            isinstance(answer, dict)
+            and "ys" in answer
             and columns["context"][i] is None
         ):
-            columns["context"][i] = result.get("reference")
+            columns["context"][i] = answer.get("reference")
     lists: dict[str, Any] = {k: v for k, v in given.items() if v is not None}
     columns |= {
         key: values if callable(values) else [values[i] for i in names]
@@ -175,9 +176,9 @@ def from_verdicts(
         {"reasons": reasons} | dict(own or {})
         for (_, _, reasons), own in zip(read, metadata, strict=True)
     ]
-    data = make_problems(texts, None, columns, "verdicts", numbers=names)
-    data.dropped = dropped
-    return data
+    dataset = make_problems(texts, None, columns, "verdicts", numbers=names)
+    dataset.dropped = dropped
+    return dataset
 
 
 def _judged(result, i, meaning):
@@ -191,18 +192,18 @@ def _judged(result, i, meaning):
     where = f"problem {i}, claim {{}}".format
     texts = [_text(row, where(v)) for v, row in enumerate(rows)]
     labels = [_label(row, meaning, where(v)) for v, row in enumerate(rows)]
-    said: dict[str, set[int]] = {}
+    labels_of_text: dict[str, set[int]] = {}
     for text, label in zip(texts, labels, strict=True):
         said.setdefault(_same(text), set()).add(label)
     both = [text for text in texts if {0, 1} <= said[_same(text)]]
     if both:
         warn(
-            f"problem {i}: the claim {printable(both[0])!r} is listed twice with different "
+            f"problem {i}: the claim {printable(contradicted[0])!r} is listed twice with different "
             "verdicts, which is read as unsure (0)",
             LabelWarning,
         )
     labels = [
-        "unsure" if text in both else label
+        "unsure" if text in contradicted else label
         for text, label in zip(texts, labels, strict=True)
     ]
     return texts, labels, [value_of(row, _REASONS) for row in rows]
@@ -237,8 +238,10 @@ def _joined(claims, result, i):
     rows = []
     for claim, verdict in zip(claims, map(_plain, verdicts), strict=True):
         row = claim if isinstance(claim, Mapping) else {"claim": claim}
-        own = verdict if isinstance(verdict, Mapping) else {"verdict": _agreed(verdict)}
-        rows.append({**row, **own})
+        fields = (
+            verdict if isinstance(verdict, Mapping) else {"verdict": _agreed(verdict)}
+        )
+        rows.append({**row, **fields})
     return rows
 
 
@@ -247,8 +250,9 @@ def _agreed(verdict):
     if not isinstance(verdict, list | tuple):
         return verdict
     words = {str(word) for word in verdict}
-    told = words - {"Neutral"}  # a passage that does not tell leaves it to the others
-    return told.pop() if len(told) == 1 else "unsure" if told else "Neutral"
+    # A passage that does not tell leaves it to the others.
+    decided = words - {"Neutral"}
+    return decided.pop() if len(decided) == 1 else "unsure" if decided else "Neutral"
 
 
 def _unjudged(texts, v):

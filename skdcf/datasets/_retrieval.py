@@ -106,7 +106,7 @@ def _parse_answer(record, passages, verdicts):
     context = [text for text in texts if text]
     if not context:
         raise ValueError(f"no passage belongs to the question {question!r}")
-    said = [claim["annotation"] for claim in claims]
+    sentences = [claim["annotation"] for claim in claims]
     return {
         "problem": question,
         "claims": [claim["subclaim"].strip() for claim in claims],
@@ -114,10 +114,10 @@ def _parse_answer(record, passages, verdicts):
         "features": [[float(claim[_SCORE])] for claim in claims],
         "n_features": 1,  # since one answer has no claims
         "feature_names": [_SCORE],
-        "labels": read_words("annotation", said, verdicts),
+        "labels": read_words("annotation", sentences, verdicts),
         "metadata": {
             "label_meaning": "supported",
             "subset": record["subset"],
-            "verdicts": said,
+            "verdicts": sentences,
         },
     }

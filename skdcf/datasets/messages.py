@@ -163,17 +163,17 @@ def chat_messages(run: Mapping[str, Any]) -> Iterator[tuple[int, Message]]:
             yield from _finished(response)
             response = []
 
-            found = _Found()
+            collected = _Found()
             if _ANSWER.search(kind):
-                found.add_part(message, "tool")
-                yield from found.messages(position, "tool")
+                collected.add_part(message, "tool")
+                yield from collected.messages(position, "tool")
                 continue
             role = _role_of(position, message)
-            found.add_message(message, role)
+            collected.add_message(message, role)
             if role == "assistant" and message.get("type") == "message":
-                response = [(position, found)]
+                response = [(position, collected)]
             else:
-                yield from found.messages(position, role)
+                yield from collected.messages(position, role)
     yield from _finished(response)
 
 
@@ -321,14 +321,14 @@ class _Found:
 
     def _add_content(self, content, role):
         """Read what stands under one of the keys of contents."""
-        found = _Found()
+        collected = _Found()
         for part in [content] if isinstance(content, str | Mapping) else content:
-            found.add_part(part, role)
+            collected.add_part(part, role)
         # Some tools write the same text as a text and as a part.
-        self.texts += [text for text in found.texts if text not in self.texts]
-        self._add_calls(found.calls)
-        self.answers += found.answers
-        self.thinks |= found.thinks
+        self.texts += [text for text in collected.texts if text not in self.texts]
+        self._add_calls(collected.calls)
+        self.answers += collected.answers
+        self.thinks |= collected.thinks
 
     def _add_calls(self, calls):
         """Add calls but for those that another key of the message holds already."""
@@ -384,8 +384,8 @@ def _holds_answers(message):
 
 def _finished(response):
     """Yield the message whose items were collected, if there is one."""
-    for position, found in response:
-        yield from found.messages(position, "assistant")
+    for position, collected in response:
+        yield from collected.messages(position, "assistant")
 
 
 # --- parts --------------------------------------------------------------------
@@ -430,11 +430,11 @@ def _text_of(part, kind, role):
         if isinstance(value, str):
             return value
         if isinstance(value, list) and value:
-            found = _Found()
+            collected = _Found()
             for item in value:
-                found.add_part(item, role)
-            if not (found.calls or found.answers):
-                return "\n".join(found.texts)
+                collected.add_part(item, role)
+            if not (collected.calls or collected.answers):
+                return "\n".join(collected.texts)
     if role == "assistant" or not _MEDIUM.search(kind):
         raise UnreadError(f"a part of it has no text; {_keys_of(part)}")
     return f"[{kind}]"
@@ -492,9 +492,9 @@ def _id_of(body):
 def _answer_of(body):
     """What a tool answered, as text."""
     present = [key for key in _ANSWERS if key in body]
-    given = [body[key] for key in present if body[key] not in (None, "")]
-    if given or present:
-        return _observed(given[0] if given else "")
+    contents = [body[key] for key in present if body[key] not in (None, "")]
+    if contents or present:
+        return _observed(contents[0] if contents else "")
     rest = {key: value for key, value in body.items() if key not in _NOT_ARGUMENTS}
     if not rest:
         raise UnreadError(f"an answer to a call has no content; {_keys_of(body)}")
@@ -508,12 +508,12 @@ def _observed(answer):
     if isinstance(answer, list | tuple) and any(isinstance(x, Mapping) for x in answer):
         texts = []
         for part in answer:
-            found = _Found()
+            collected = _Found()
             try:
-                found.add_part(part, "tool")
+                collected.add_part(part, "tool")
             except UnreadError:
-                found.texts = []
-            texts.append("\n".join(found.texts) or _written(part))
+                collected.texts = []
+            texts.append("\n".join(collected.texts) or _written(part))
         return "\n".join(texts)
     return _written(answer)
 

@@ -181,8 +181,9 @@ def build_dataset(
         except BROKEN as error:
             reason = _reason(error, name)
             if on_invalid == "raise":
-                named = f'problem "{printable(name)}": '
-                raise ValueError(Message(named, reason)) from error
+                raise ValueError(
+                    Message(f'problem "{printable(name)}": ', reason)
+                ) from error
             dropped.append((name, reason))
     problems = as_bunch(rows, dropped)
     if return_X_y:
@@ -206,8 +207,12 @@ def as_bunch(rows: list[Problem], dropped: Sequence[Any] = ()) -> Bunch:
     if not rows:
         if not dropped:
             raise ValueError("there is no problem in the data")
-        counted = f"no problem is left: {len(dropped)} were dropped, the first: "
-        raise ValueError(Message(counted, dropped[0][1]))
+        raise ValueError(
+            Message(
+                f"no problem is left: {len(dropped)} were dropped, the first: ",
+                dropped[0][1],
+            )
+        )
     graphs, labels, masks, groups, metadata = zip(*rows, strict=True)
     batch = GraphBatch.from_graphs(graphs)
     if any(row is not None for row in labels):
@@ -460,11 +465,15 @@ def _check_near(key, record, warned):
         return
     key_shown = printable(key)
     if _SAME.get(near, near) not in {_SAME.get(k, k) for k in record}:
-        rename = f'Rename it (rename={{"{key_shown}": "{near}"}})'
         raise ValueError(
             Message(
                 f'the key "{key_shown}" is not known: did you mean "{near}"? ',
-                Advice("rename", rename, theirs=key_shown, ours=near),
+                Advice(
+                    "rename",
+                    f'Rename it (rename={{"{key_shown}": "{near}"}})',
+                    theirs=key_shown,
+                    ours=near,
+                ),
                 ', or put what is your own into an object called "metadata"',
             )
         )
@@ -574,7 +583,7 @@ def _with_types(schema):
     kinds = [kinds] if isinstance(kinds, str) else kinds
     values = [float, *map(type, schema["enum"])] if "enum" in schema else []
     types_of_kinds = [_TYPES[kind] for kind in kinds]
-    allowed = set(values).union(*types_of_kinds)  # since 1.0 is 1 in JSON
+    allowed = {*values, *chain.from_iterable(types_of_kinds)}  # since 1.0 is 1 in JSON
     out = schema | {"kinds": allowed}
     return out | ({"items": _with_types(schema["items"])} if "items" in schema else {})
 

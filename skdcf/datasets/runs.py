@@ -165,9 +165,9 @@ def _agreement(text, alternatives):
     """
     words = _words_of_answer(text)
     shares = []
-    for other in map(_words_of_answer, alternatives):
-        shorter = min(len(words), len(other))
-        shares.append(len(words & other) / max(shorter, 1))
+    for words_of_other in map(_words_of_answer, alternatives):
+        shorter = min(len(words), len(words_of_other))
+        shares.append(len(words & words_of_other) / max(shorter, 1))
     return sum(shares) / len(shares)
 
 

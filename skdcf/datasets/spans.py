@@ -85,19 +85,19 @@ def messages_of_spans(spans: Any) -> list[Any]:
     # The span of the agent itself may hold less than those of its calls of the model. What
     # lies below a tool or below another agent belongs to somebody else.
     of_agent = {id(agent) for agent in agents}
-    own = agents + [
+    model_spans = agents + [
         span
         for span, owner in placed
         if not (_is_agent(span) or _is_tool(span))
         and (id(owner) in of_agent if agents else owner is None)
     ]
-    _refuse_several(agents or [span for span in own if span.messages])
+    _refuse_several(agents or [span for span in model_spans if span.messages])
     longest: list[Any] = []
-    for span in own:
+    for span in model_spans:
         if len(span.messages) >= len(longest):
             longest = span.messages
     if not longest:
-        raise ValueError(_nothing_found(own))
+        raise ValueError(_nothing_found(model_spans))
     tools = [
         span
         for span, owner in placed

@@ -73,8 +73,8 @@ def first_claims(filter: Any, X: Problems, share: float = 0.0) -> NDArray[Any]:
     # As many as the share says, at least one, and none that may never be kept.
     position = np.empty(len(risk), dtype=np.int64)
     position[order] = np.arange(len(risk)) - batch.offsets[:-1][batch.problem_of]
-    wanted = np.maximum(np.ceil(share * batch.sizes - 1e-9), 1)
-    return view.shaped((position < wanted[batch.problem_of]) & ~np.isposinf(risk))
+    n_first = np.maximum(np.ceil(share * batch.sizes - 1e-9), 1)
+    return view.shaped((position < n_first[batch.problem_of]) & ~np.isposinf(risk))
 
 
 def _flat_masks(masks, batch):

@@ -453,8 +453,8 @@ class ConformalFilter(Settings):
         """
         risks, view = self._claims(X)
         warn_of_several_answers(view.passed)
-        several = isinstance(alpha, (Sequence, np.ndarray))
-        levels: list[Any] = [*alpha] if several else [alpha]  # type: ignore[misc]
+        is_sequence = isinstance(alpha, (Sequence, np.ndarray))
+        levels: list[Any] = [*alpha] if is_sequence else [alpha]  # type: ignore[misc]
         rows = []
         for each in levels:
             level = level_of(self, each)
@@ -462,7 +462,7 @@ class ConformalFilter(Settings):
             kept = self._margin(risks, view, level) > 0
             classes = self._classes()[kept.astype(int)] if view.is_table else kept
             rows.append(view.shaped(classes))
-        return np.stack(rows) if several else rows[0]
+        return np.stack(rows) if is_sequence else rows[0]
 
     def predict_alpha(self, X: Problems) -> NDArray[Any]:
         """The smallest alpha at which each claim is kept.

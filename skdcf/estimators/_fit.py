@@ -135,7 +135,8 @@ def count_held_out(estimator, selection, scorer):
     if size is None and not learns:
         size = count_apart(n)
     elif size is None:
-        guarantee, level = estimator._resolved(), level_in_force(estimator)
+        guarantee = estimator._resolved()
+        level = level_in_force(estimator)
         size = guarantee.calibration_count(n, level)
         # If too few would be held out to keep anything, hold out as many as that takes,
         # provided that reviewed answers are left to train on. Only counts decide.

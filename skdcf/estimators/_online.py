@@ -73,8 +73,8 @@ def blocks_of_prefixes(batch: GraphBatch) -> Iterator[tuple[slice, GraphBatch]]:
     ends = np.cumsum(sizes)
     start = 0
     while start < batch.n_claims:
-        before = ends[start] - sizes[start]
-        stop = int(np.searchsorted(ends, before + BLOCK, side="right"))
+        n_done = ends[start] - sizes[start]
+        stop = int(np.searchsorted(ends, n_done + BLOCK, side="right"))
         claims = slice(start, max(stop, start + 1))
         yield claims, _prefixes(batch, claims)
         start = claims.stop
@@ -182,11 +182,13 @@ def decide_online(filter, claims, alpha, *, stop=False, **about):
     """
     if not filter.online:
         ahead = list_looking_ahead(filter.features) or repr(filter.scorer)
-        fit_online = "fit it with online=True to decide while an answer is written"
         raise ValueError(
             Message(
                 f"the risks of this filter may look at later claims (such as {ahead}): ",
-                Advice("fit_online", fit_online),
+                Advice(
+                    "fit_online",
+                    "fit it with online=True to decide while an answer is written",
+                ),
             )
         )
     # Any later claim of a chain has the dropped one among its ancestors.
@@ -265,21 +267,21 @@ class _Answer:
         if self.alone:
             rows = self.rows[-2:]
             edges = [(0, 1)] if parents else []
-            before = [max((self.path_risk[u] for u in parents), default=-np.inf)]
+            risks_before = [max((self.path_risk[u] for u in parents), default=-np.inf)]
         else:
             self.edges += [(u, v) for u in parents]
             rows = self.rows
             edges = self.edges
-            before = self.path_risk
+            risks_before = self.path_risk
         graph = _graph_of(rows, edges if edges_known else None, self.about)
         if v == 0:  # since settings, level and number of problems are checked once
             self.level = self.filter._at_level([graph], self.alpha)[2]
-            before = []
+            risks_before = []
 
         view = self.whole._look([graph])
         confidence = self.whole._confidence(view)
         risk = self.whole._risk(confidence, view.passed)
-        risk[:-1] = before
+        risk[:-1] = risks_before
         if v in self.never_kept:
             risk[-1] = np.inf
         guarantee = self.filter.calibration_.guarantee

@@ -133,8 +133,8 @@ class CalibrationPart:
     @property
     def judged_by(self) -> set[str]:
         """Kinds of judges of all that has ever counted together with these problems."""
-        known = set() if self.judges is None else set(kinds_of(self.judges))
-        return known | set((self.origin or {}).get("judged_by", ()))
+        kinds = set() if self.judges is None else set(kinds_of(self.judges))
+        return kinds | set((self.origin or {}).get("judged_by", ()))
 
     def judged_after(self, kinds: Iterable[str]) -> CalibrationPart:
         """Say who judged what counted before these problems.
@@ -307,8 +307,8 @@ class CalibrationPart:
         of_people = None
         if any(part.of_people is not None for part in parts):
             pairs = [part.of_people or (part.jumps, part.answers) for part in parts]
-            jumps, answers = zip(*pairs, strict=True)
-            of_people = Jumps.join(list(jumps)), np.concatenate(answers)
+            jumps = Jumps.join([jumps for jumps, _ in pairs])
+            of_people = jumps, np.concatenate([answers for _, answers in pairs])
         joined = cls(
             jumps=Jumps.join([part.jumps for part in parts]),
             answers=np.concatenate([part.answers for part in parts]),

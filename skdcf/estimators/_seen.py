@@ -37,11 +37,11 @@ def seen(
     fitted = filter_in(filter)
     check_is_fitted(fitted)
     hashes = hashes_of(check(fitted, X), groups)
-    found = []
+    masks = []
     for kept in (fitted._trained, fitted._calibrated):
         same_question, _ = hashes.among(kept)
-        found.append(same_question | np.isin(hashes.content, kept["content"]))
-    trained, calibrated = found
+        masks.append(same_question | np.isin(hashes.content, kept["content"]))
+    trained, calibrated = masks
     trained |= known_to_priors(fitted.scorer_.priors, hashes)
     return trained, calibrated
 

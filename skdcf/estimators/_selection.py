@@ -92,8 +92,8 @@ class Selection:
         calibration = self.candidates
         if n_held is not None and n_held < self.n_questions:
             question = self.question_of_candidates
-            _, held = hold_out(len(calibration), n_held, question, rng)
-            calibration = calibration[held]
+            _, held_out = hold_out(len(calibration), n_held, question, rng)
+            calibration = calibration[held_out]
         calibrates = np.isin(self.question, self.question[calibration])
         training = np.flatnonzero(~calibrates)
         if len(training):

@@ -162,8 +162,8 @@ def _pack_table(estimator, X, reset):
     if passed.dtype.kind in "OSU":
         for value in passed.flat:
             if not (is_number(value) or is_missing(value)):
-                found = printable(repr(value))[:80]
-                raise ValueError(f"X holds {found} where a number is expected")
+                shown = printable(repr(value))[:80]
+                raise ValueError(f"X holds {shown} where a number is expected")
     names = getattr(estimator, "feature_names_in_", None)
     offsets = np.arange(len(table) + 1)
     return GraphBatch.from_arrays(table, offsets, (), feature_names=names)

@@ -124,15 +124,19 @@ class CalibratedSearch(BaseEstimator):
             [take_rows(d, part) for d in packed] for part in (rest, held_rows)
         )
         asked = (_taken(groups, rest), _taken(groups, held_rows))
-        with (
-            warnings.catch_warnings()
-        ):  # the thresholds they refer to are replaced below
+        with warnings.catch_warnings():
+            # The thresholds that these refer to are replaced below.
             warnings.simplefilter("ignore", CalibrationWarning)
             search = clone(self.search)
             if self.n_jobs is not None:
                 search.set_params(n_jobs=self.n_jobs)
             best, search = choose(
-                search, searched[0], searched[1], questions[rest], rest, len(batch)
+                search,
+                searched[0],
+                searched[1],
+                questions=questions[rest],
+                rows=rest,
+                n_problems=len(batch),
             )
             best.set_params(calibration_size=1).fit(*searched, asked[0])
         count_as_trained(best, searched[0], asked[0])
@@ -252,7 +256,8 @@ def choose(search, X, y, questions, rows=None, n_problems=None):
         of the latter.
     """
     check_search(search)
-    search, filter = clone(search), search.estimator
+    filter = search.estimator
+    search = clone(search)
     cv = search.cv
     groups = as_groups(questions)
     has_groups = groups is not False
@@ -352,7 +357,7 @@ def fit_levels(
     if isinstance(filter, Mapping):
         fresh = [at_level(filter[a], a).fit(X, y, groups) for a in alphas]
     else:
-        fresh = estimators.fit_levels(filter, X, y, alphas, groups)
+        fresh = estimators.fit_levels(filter, X, y, alphas, groups=groups)
     return dict(zip(alphas, fresh, strict=True))
 
 
@@ -364,7 +369,7 @@ def fit_each(filter, X, y, alphas, groups=None, **changes):
     """
     if not isinstance(filter, Mapping) and search_in(filter) is None:
         fitted = estimators.fit_levels(
-            clone(filter).set_params(**changes), X, y, alphas, groups
+            clone(filter).set_params(**changes), X, y, alphas, groups=groups
         )
         # The levels share one fit, unless each chooses its own share of answers that may pass.
         scorers = [(id(each.scorer_), each.share_) for each in fitted]

@@ -92,12 +92,12 @@ def column_names(features, where=""):
     if names is None:
         return None
     names = list(names)
-    others = [name for name in names if not isinstance(name, str)]
-    if len(others) == len(names):
+    not_texts = [name for name in names if not isinstance(name, str)]
+    if len(not_texts) == len(names):
         return None
-    if others:
+    if not_texts:
         raise ValueError(
-            f"{where}the column {show(others[0])} of the features has a name that is not a "
+            f"{where}the column {show(not_texts[0])} of the features has a name that is not a "
             "str, and others have a str: name them all alike"
         )
     return names

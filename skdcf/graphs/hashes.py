@@ -264,7 +264,7 @@ class Hashes:
     @classmethod
     def join(cls, parts: list[Hashes]) -> Hashes:
         """The hashes of several parts, whose questions are joined as one call joins them."""
-        whole = cls(
+        joined = cls(
             **{
                 field.name: np.concatenate(
                     [getattr(part, field.name) for part in parts]
@@ -273,16 +273,16 @@ class Hashes:
             }
         )
         if len(parts) == 1:
-            return whole
-        n = len(whole.question)
-        alone = -1 - np.arange(n)
+            return joined
+        n = len(joined.question)
+        own_numbers = -1 - np.arange(n)
         # Where every part says so, each answer is a question of its own.
-        text = np.full(n, -1) if whole.alone.all() else whole.text
-        if (whole.name >= 0).all():
-            question = whole.name
+        text = np.full(n, -1) if joined.alone.all() else joined.text
+        if (joined.name >= 0).all():
+            question = joined.name
         else:
-            question = join_questions(whole.name, text, alone)
-        return replace(whole, question=question)
+            question = join_questions(joined.name, text, own_numbers)
+        return replace(joined, question=question)
 
     def __getitem__(self, rows: NDArray[Any]) -> Hashes:
         return Hashes(**{f.name: getattr(self, f.name)[rows] for f in fields(self)})
@@ -344,8 +344,10 @@ class Hashes:
         text, code, count = np.unique(
             self.text[has_text], return_inverse=True, return_counts=True
         )
-        given = self.name[has_text] >= 0
-        pairs = np.unique(np.stack([code[given], self.name[has_text][given]]), axis=1)
+        is_named = self.name[has_text] >= 0
+        pairs = np.unique(
+            np.stack([code[is_named], self.name[has_text][is_named]]), axis=1
+        )
         n_names = np.bincount(pairs[0], minlength=len(text))
         few = count <= most_answers(len(self.text))
         return text, few & (n_names <= 1), n_names > 0
@@ -370,14 +372,18 @@ class Hashes:
         if not len(kept["text"]) or not (self.text >= 0).any():
             return same_name, np.zeros(len(same_name), dtype=bool)
         text, names_one, is_named = self._texts()
-        here = np.searchsorted(text, self.text).clip(max=len(text) - 1)
-        there = np.searchsorted(kept["text"], self.text).clip(max=len(kept["text"]) - 1)
-        same_text = kept["text"][there] == self.text
-        one = names_one[here] & kept["text_names_one"][there]
-        both_named = is_named[here] & kept["text_is_named"][there]
+        row = np.searchsorted(text, self.text).clip(max=len(text) - 1)
+        row_kept = np.searchsorted(kept["text"], self.text).clip(
+            max=len(kept["text"]) - 1
+        )
+        same_text = kept["text"][row_kept] == self.text
+        both_name_one = names_one[row] & kept["text_names_one"][row_kept]
+        both_named = is_named[row] & kept["text_is_named"][row_kept]
         same_passage = ~both_named | np.isin(self.passage, kept["passage"])
         both_alone = self.alone & kept["alone"].any()
-        same_question = same_name | (same_text & one & same_passage & ~both_alone)
+        same_question = same_name | (
+            same_text & both_name_one & same_passage & ~both_alone
+        )
         return same_question, same_text & ~same_question
 
 

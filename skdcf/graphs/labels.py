@@ -301,14 +301,14 @@ def read_column(
             f"the labels are of several kinds: {list(dict.fromkeys(map(show, listed)))[:5]}, "
             "and neither all numbers nor all words"
         )
-    found = np.unique(y).tolist()
+    values = np.unique(y).tolist()
     if classes is None:
-        classes = np.array(_meaning_of(found), dtype=y.dtype)
+        classes = np.array(_meaning_of(values), dtype=y.dtype)
     words = isinstance(classes[0], (str, bytes))
     meaning = LABELS if words else tuple(classes.tolist())
-    if not {*meaning, *([-1] if meaning == LABELS else ())}.issuperset(found):
+    if not {*meaning, *([-1] if meaning == LABELS else ())}.issuperset(values):
         raise ValueError(
-            f"the labels are {found[:5]}; two values are expected, false and true, and "
+            f"the labels are {values[:5]}; two values are expected, false and true, and "
             f"in fit they were {list(meaning)}"
         )
     unknown = (y == -1) if meaning == LABELS else np.zeros(len(y), dtype=bool)
@@ -345,8 +345,8 @@ def _word_classes(y, labels):
     """Return the words for false and true in a column of words, with its dtype."""
     words = [_usual_word(y[labels == label].tolist()) for label in LABELS]
     if None in words:
-        given = words[0] or words[1] or "true"
-        words = [word or _opposite(given) for word in words]
+        word_given = words[0] or words[1] or "true"
+        words = [word or _opposite(word_given) for word in words]
     if y.dtype == object:
         return np.array(words, dtype=object)
     return np.array(words).astype(np.promote_types(y.dtype, np.array(words).dtype))
@@ -364,12 +364,14 @@ def _opposite(word):
     key = word_key(text)
     meaning = LABEL_WORDS[key]
     pair = next((pair for pair in PAIRS if pair[meaning] == key), PAIRS[0])
-    other = pair[1 - meaning]
+    opposite = pair[1 - meaning]
     if text[:1].isupper():
-        other = (
-            other.upper() if text.isupper() and len(text) > 1 else other.capitalize()
+        opposite = (
+            opposite.upper()
+            if text.isupper() and len(text) > 1
+            else opposite.capitalize()
         )
-    return other.encode() if isinstance(word, bytes) else other
+    return opposite.encode() if isinstance(word, bytes) else opposite
 
 
 def _is_word(value):

@@ -251,13 +251,13 @@ def _tell_questions(batch, names, texts):
     """The question of each answer by its name, its text, or both where names are missing."""
     if (names >= 0).all():
         return names
-    alone = -1 - np.arange(len(names))
+    own_numbers = -1 - np.arange(len(names))
     if (texts < 0).all() and (names < 0).all():
-        return alone
+        return own_numbers
     _check_shared(texts, names, batch)
     if (names < 0).all():
-        return np.where(texts < 0, alone, texts)
-    return join_questions(names, texts, alone)
+        return np.where(texts < 0, own_numbers, texts)
+    return join_questions(names, texts, own_numbers)
 
 
 def question_names(batch: GraphBatch, groups: Groups = None) -> NDArray[np.int64]:

@@ -591,9 +591,9 @@ def refuse_dependence(guarantee, batch, risks):
             part = batch[part_rows]
             risks_alone = guarantee.path_risks(np.zeros(part.n_claims), part)
             for name in ("groups", "weights"):
-                alone = getattr(risks_alone, name)
+                values_alone = getattr(risks_alone, name)
                 together = getattr(risks, name)
-                _compare(name[:-1], alone, together, batch=batch, rows=part_rows)
+                _compare(name[:-1], values_alone, together, batch=batch, rows=part_rows)
 
 
 def _compare(name, alone, together, batch, rows):

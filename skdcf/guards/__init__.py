@@ -101,8 +101,8 @@ def at_scores(estimator, view, named, risks):
     rounding = 0.0
     # A scorer that is the same to the bit in every batch needs no measurement.
     if not estimator.scorer_.batch_invariant or estimator.features_ is not None:
-        alone = estimator._confidence_alone
-        rounding = measured_rounding(alone, view.passed, view.confidence)
+        confidence_alone = estimator._confidence_alone
+        rounding = measured_rounding(confidence_alone, view.passed, view.confidence)
     batches = view.passed, view.scored
     resolution = resolution_of(estimator.scorer_, batches, view.confidence)
     return Precision(resolution, rounding)

@@ -23,11 +23,14 @@ def level_of(estimator, alpha):
     level = estimator._resolved().level(alpha, estimator.alpha)
     trained_at = estimator._alpha_of_fit
     if alpha is None and trained_at not in (None, level):
-        again = f"fit again, or ask for a level, as in predict(X, alpha={level:g})"
         raise ValueError(
             Message(
                 f"the level is {level:g}, but the scorer was trained for {trained_at:g}: ",
-                Advice("fit_for_level", again, alpha=f"{level:g}"),
+                Advice(
+                    "fit_for_level",
+                    f"fit again, or ask for a level, as in predict(X, alpha={level:g})",
+                    alpha=f"{level:g}",
+                ),
             )
         )
     return level

@@ -144,16 +144,17 @@ def warn_of_wordings(origin, calibrated):
 
 def warn_of_alternatives(origin, calibrated):
     """Warn where answers are compared with more or fewer others than at calibration."""
-    before = calibrated.get("n_alternatives")
-    now = np.array(origin.get("n_alternatives", []))
-    if not before or not len(now):
+    counts_before = calibrated.get("n_alternatives")
+    counts = np.array(origin.get("n_alternatives", []))
+    if not counts_before or not len(counts):
         return
-    outside = (now < min(before)) | (now > max(before))
+    outside = (counts < min(counts_before)) | (counts > max(counts_before))
     if outside.mean() > _FEW:
         warn(
-            f"{int(outside.sum())} of {len(now)} problems have more or fewer alternatives than "
-            f"those that calibrated, such as {now[outside][0]} where these have {min(before)} to "
-            f"{max(before)}. How far answers agree depends on the number of the others, so that "
-            "the promise does not hold: sample as many as for calibration",
+            f"{int(outside.sum())} of {len(counts)} problems have more or fewer alternatives than "
+            f"the calibration problems, such as {counts[outside][0]} instead of "
+            f"{min(counts_before)} to {max(counts_before)}. How far answers agree depends on the "
+            "number of the others, so the guarantee does not hold: sample as many as for "
+            "calibration",
             GuaranteeWarning,
         )

@@ -35,10 +35,10 @@ def known_to_priors(priors: Any, hashes: Hashes) -> NDArray[np.bool_]:
     ndarray of bool, shape (n_problems,)
         True for a known problem.
     """
-    known = np.zeros(len(hashes.question), dtype=bool)
+    is_known = np.zeros(len(hashes.question), dtype=bool)
     for prior in priors:
-        known |= prior.knows(hashes.text)
-    return np.isin(hashes.question, hashes.question[known])
+        is_known |= prior.knows(hashes.text)
+    return np.isin(hashes.question, hashes.question[is_known])
 
 
 def refuse_known_questions(priors: Any, batch: GraphBatch, hashes: Hashes) -> None:
@@ -65,18 +65,18 @@ def refuse_known_questions(priors: Any, batch: GraphBatch, hashes: Hashes) -> No
     """
     if not priors:
         return
-    known = known_to_priors(priors, hashes)
-    if known.any():
+    is_known = known_to_priors(priors, hashes)
+    if is_known.any():
         raise ValueError(
-            f"{int(known.sum())} of {len(known)} problems, "
-            f"{batch.name_of(int(np.argmax(known)))} first, have questions that the public "
+            f"{int(is_known.sum())} of {len(is_known)} problems, "
+            f"{batch.name_of(int(np.argmax(is_known)))} first, have questions that the public "
             "prior in the scorer was learnt from. The guarantee needs new problems: leave "
             "these out (seen(X) of the prior tells which they are), or use another prior"
         )
     n_unknown = int((hashes.text < 0).sum())
     if n_unknown:
         warn(
-            f"{n_unknown} of {len(known)} problems have no question, so nothing tells "
+            f"{n_unknown} of {len(is_known)} problems have no question, so nothing tells "
             "whether the public prior was learnt from them. If it was, the guarantee does "
             "not hold. Pass their questions as problem=",
             GuaranteeWarning,

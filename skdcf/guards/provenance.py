@@ -237,10 +237,10 @@ def _compare_values(name, text, values, *, before, reason):
         value for value in values if value is not None and value not in allowed
     ]
     if differing and reason is None:
-        now, then = _differing_values(differing[0], first)
+        value_now, then = _differing_values(differing[0], first)
         raise ValueError(
             Message(
-                f"{name} ({text}) is {now}, and was {then} for those that came before. The "
+                f"{name} ({text}) is {value_now}, and was {then} for those that came before. The "
                 "promise is about problems that are made alike: fit or calibrate again, or ",
                 _ACCEPT,
             )
@@ -264,7 +264,8 @@ def _shown(value):
 def _differing_values(now, then):
     """Two values as texts; of JSON objects only the first value in which they differ."""
     try:
-        now_in, then_in = json.loads(now), json.loads(then)
+        now_in = json.loads(now)
+        then_in = json.loads(then)
     except (TypeError, ValueError):
         return _shown(now), _shown(then)
     place = ""
@@ -275,6 +276,7 @@ def _differing_values(now, then):
         if key is None:
             break
         place = f"{place}.{key}".strip(".")
-        now_in, then_in = now_in.get(key), then_in.get(key)
+        now_in = now_in.get(key)
+        then_in = then_in.get(key)
     named = f"{place} " if place else ""
     return f"{named}{json.dumps(now_in)}", f"{named}{json.dumps(then_in)}"

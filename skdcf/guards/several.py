@@ -38,11 +38,11 @@ def warn_of_several_answers(batch: GraphBatch) -> None:
         counts = Counter(
             {k: n for k, n in by_text.items() if n <= most_answers(len(batch))}
         )
-    several = [n for n in counts.values() if n > 1]
-    if several:
-        questions = "question" if len(several) == 1 else "questions"
+    repeated = [n for n in counts.values() if n > 1]
+    if repeated:
+        questions = "question" if len(repeated) == 1 else "questions"
         warn(
-            f"{sum(several)} answers to {len(several)} {questions}: the guarantee holds for "
+            f"{sum(repeated)} answers to {len(repeated)} {questions}: the guarantee holds for "
             "one answer to each that was settled beforehand, not for all of them at once, "
             "and not for one that was picked by what is kept",
             GuaranteeWarning,

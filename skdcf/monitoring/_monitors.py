@@ -487,10 +487,14 @@ class CoverageMonitor(BettingMonitor):
 
     def _by_people(self, part, filter):
         """Return the part, without a model's verdicts if a person's verdict has ever counted."""
-        both = {"model", "person"}
-        before = {*self.judged_by_, *filter.provenance_.get("judged_by", ())}
-        part = part.judged_after(before)
-        if "model" in self.judged_by_ and part.judged_by >= both and not before >= both:
+        both_kinds = {"model", "person"}
+        kinds_before = {*self.judged_by_, *filter.provenance_.get("judged_by", ())}
+        part = part.judged_after(kinds_before)
+        if (
+            "model" in self.judged_by_
+            and part.judged_by >= both_kinds
+            and not kinds_before >= both_kinds
+        ):
             self._begin_urns(filter)
         self.judged_by_ = sorted(part.judged_by)
         return part.of_people_alone()

@@ -193,8 +193,8 @@ def nulls_of(filter: Any, level: float, luck: float) -> dict[Any, Urn | MeanLoss
     nulls: dict[Any, Urn | MeanLoss] = {}
     for name, (group, cut) in groups.items():
         # A kept false claim loses at least 1, or the cap; the other answers have the rest.
-        own = 1.0 if np.ndim(largest) else float(largest)
-        total = max((group.n + 1) * level - own, 0.0) / most
+        own_null = 1.0 if np.ndim(largest) else float(largest)
+        total = max((group.n + 1) * level - own_null, 0.0) / most
         mean = largest_mean(total, group.n, luck / len(groups))
         nulls[name] = MeanLoss(mean, most=most, cut=cut)
     return nulls

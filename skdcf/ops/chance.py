@@ -112,9 +112,9 @@ def fit_frailty(
         theta = np.exp(log_theta)
         cumulative_hazard = np.logaddexp(0, intercept + slope * log_odds)
         total = np.add.reduceat(cumulative_hazard, starts)
-        before = np.maximum(total - cumulative_hazard[ends], 0)
+        hazard_before = np.maximum(total - cumulative_hazard[ends], 0)
         survival = _log_survival(total, theta)
-        survival_before = _log_survival(before, theta)
+        survival_before = _log_survival(hazard_before, theta)
         # The first error, if there is one, is the last claim that was followed.
         fall = np.maximum(survival_before - survival, 1e-300)
         log_fall = survival_before + np.log(-np.expm1(-fall))

@@ -204,7 +204,7 @@ def whole_count(
 def fewest_of_rank(n, alpha, delta=None, share=1):
     """Compute the smallest number of problems with the same rank as n; n if that rank is 0."""
     k = conformal_rank(passing_count(n, share), alpha, delta)
-    return _fewest(k, n, alpha, delta, share) if k else n
+    return _fewest(k, n, alpha, delta=delta, share=share) if k else n
 
 
 def _fewest(k, n, alpha, delta=None, share=1):

@@ -87,7 +87,7 @@ def soft_maximum(
 
 
 def _pull_smallest(ans, values, offsets, index, temperature=0.0):
-    return _pull_largest(-ans, -values, offsets, index, temperature)
+    return _pull_largest(-ans, -values, offsets, index, temperature=temperature)
 
 
 @with_vjp(_pull_smallest)

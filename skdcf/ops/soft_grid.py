@@ -217,7 +217,9 @@ def violation(
 def _pull_supremum(ans, thresholds, violations, layout, sharpness, weight):
     def pull(g):
         offsets = layout.grid_offsets
-        t, unsafe, w = _supremum(thresholds, violations, layout, sharpness, weight)
+        t, unsafe, w = _supremum(
+            thresholds, violations, layout, sharpness=sharpness, weight=weight
+        )
         direct = spread(g, offsets) * w
         logit = sharpness * direct * (thresholds - spread(ans, offsets))
         g_unsafe = pull_rescale(-weight * logit, unsafe, violations, offsets)
@@ -244,7 +246,9 @@ def soft_supremum(
     decreases in t.
     Hard version: the last safe threshold.
     """
-    _, _, w = _supremum(thresholds, violations, layout, sharpness, weight)
+    _, _, w = _supremum(
+        thresholds, violations, layout, sharpness=sharpness, weight=weight
+    )
     return hard.segment_sum(w * thresholds, layout.grid_offsets)
 
 

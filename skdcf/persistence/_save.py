@@ -229,14 +229,16 @@ def read(content):
 
 
 def _check_infos(infos, size):
-    names = [info.filename for info in infos]
+    names = [array_info.filename for array_info in infos]
     if len(set(names)) < len(names):
         raise ValueError("it holds two members with the same name")
-    if sum(info.file_size for info in infos) > size:
+    if sum(array_info.file_size for array_info in infos) > size:
         raise ValueError("its members overlap: together they are larger than the file")
-    for info in infos:
-        if info.compress_type != zipfile.ZIP_STORED or info.flag_bits & 1:
-            raise ValueError(f"its member {info.filename!r} is compressed or encrypted")
+    for array_info in infos:
+        if array_info.compress_type != zipfile.ZIP_STORED or array_info.flag_bits & 1:
+            raise ValueError(
+                f"its member {array_info.filename!r} is compressed or encrypted"
+            )
 
 
 def _check_about(header):

@@ -207,13 +207,13 @@ def _is_linear(estimator):
 def _targets(target, labels, batch):
     """Return the target of each claim, and whether it is known."""
     positive = labels == 1
-    known = labels >= 0
+    is_known = labels >= 0
     if target == "coherent":  # one false ancestor makes the target known
         positive = coherent_labels(labels, batch)
-        known = positive | ~coherent_labels(labels != 0, batch)
+        is_known = positive | ~coherent_labels(labels != 0, batch)
     if target == "hazard":
-        known &= below_true_claims(labels, batch)
-    return positive, known
+        is_known &= below_true_claims(labels, batch)
+    return positive, is_known
 
 
 def _fit_logistic(X, target):

@@ -241,8 +241,10 @@ class NeymanPearsonScorer(Scorer):
                 log_odds[at_risk], public[:, at_risk], false, self.prior_.weights_
             )
         mixed = self._mixed(log_odds, batch)
-        for member, rows, (_, own) in zip(members, of_fold, folded.parts, strict=True):
-            unseen[rows] = member._price(mixed[rows], own)
+        for member, rows, (_, in_fold) in zip(
+            members, of_fold, folded.parts, strict=True
+        ):
+            unseen[rows] = member._price(mixed[rows], in_fold)
         self.frailty_ = fit_frailty(mixed, labels, batch, unseen)
         tables = [member.table_ for member in members if member.table_ is not None]
         self.table_ = join(tables, evidence.X.shape[1]) if tables else None

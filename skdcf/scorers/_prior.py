@@ -198,10 +198,10 @@ class PublicPrior(Scorer):
         ndarray of bool, shape (n_problems,)
             Whether each question is one of them.
         """
-        known = vars(self).get("questions_")
-        if known is None:
-            known = self.read_file()["questions_"]
-        return np.isin(questions, known)
+        is_known = vars(self).get("questions_")
+        if is_known is None:
+            is_known = self.read_file()["questions_"]
+        return np.isin(questions, is_known)
 
     def hazard(self, batch: GraphBatch) -> NDArray[np.float64]:
         """Log odds that a claim is false, given that all its ancestors are true.

@@ -327,8 +327,8 @@ def filter_problems(options):
     if options.text:
         lines = (marked_text(row) or options.empty for row in rows)
     else:
-        about = {"alpha": alpha, "promise": options.promise}
-        lines = (format_row(row, about, options) for row in rows)
+        decision = {"alpha": alpha, "promise": options.promise}
+        lines = (format_row(row, decision, options) for row in rows)
     files.write_lines(options.output, lines)
     files.inform(
         f"{counts['kept']} of {counts['claims']} claims kept in {counts['problems']} "
@@ -503,21 +503,21 @@ def format_row(row, about, options, *, mark_checked=False):
     """A line as it came, under its own keys, with what was decided about it."""
     problem = row.problem
     levels = [a if np.isfinite(a) else None for a in row.levels.tolist()]
-    result = about | {"claim_alpha": levels}
+    fields = about | {"claim_alpha": levels}
     if row.passes is not None:
-        result["passes"] = row.passes
+        fields["passes"] = row.passes
     # A text that the filter would not keep must not carry its level.
     if not row.is_promised:
-        result = {"promise": "none", "note": _NOT_PROMISED}
+        fields = {"promise": "none", "note": _NOT_PROMISED}
     if row.error_probability is not None:
-        result["error_probability"] = row.error_probability
+        fields["error_probability"] = row.error_probability
     if row.checked is not None:
-        result["checked"] = row.checked
+        fields["checked"] = row.checked
     text = None
     if problem.graph.claims is not None:
         text = marked_text(row, mark_checked)
-        result["text"] = text
-    metadata = {**(problem.metadata or {}), RESULT: result}
+        fields["text"] = text
+    metadata = {**(problem.metadata or {}), RESULT: fields}
     metadata.pop(files.NAMES, None)
     if options.group_by is not None:
         metadata.pop(GROUP, None)
@@ -747,7 +747,8 @@ def _kept(n, data, options):
                 return {}
             evaluated = metrics.evaluate_filter(model, *test, [options.alpha])
             kept.append([evaluated.retention[0], evaluated.false_kept[0]])
-    (true, false), error = np.mean(kept, axis=0), sem(kept)[0]
+    true, false = np.mean(kept, axis=0)
+    error = sem(kept)[0]
     return {"kept": float(true), "kept_error": float(error), "false_kept": float(false)}
 
 

@@ -129,9 +129,9 @@ def names_in_file(record, problem, rename):
     metadata = problem.metadata or {}
     names = dict(metadata.get(NAMES) or {})
     names |= {rename[key]: key for key in record if key in rename}
-    own = metadata.get(records.OWN, ())
+    own_keys = metadata.get(records.OWN, ())
     for theirs, ours in records.USUAL.items():
-        if theirs in record and theirs not in own:
+        if theirs in record and theirs not in own_keys:
             names[ours] = theirs
     return names
 

@@ -267,6 +267,9 @@ def _listed(looks):
     return ",".join(map(str, looks))
 
 
+_START_AGAIN = "start a new audit with another --journal, which draws new answers"
+
+
 def _plan_audit(store, looks, *, masks, seed, by):
     """The plan of an audit, which its journal keeps: it is settled before any verdict.
 
@@ -283,27 +286,26 @@ def _plan_audit(store, looks, *, masks, seed, by):
         salt = secrets.token_hex(8)
         store.settle_plan(looks or _LOOKS_BY_DEFAULT, by=by, salt=salt, **draw)
     plan = store.plan
-    start_again = "start a new audit with another --journal, which draws new answers"
     if looks not in (None, plan["looks"]):
         raise ValueError(
             f"-n is {_listed(looks)}, but this audit was planned with -n "
             f"{_listed(plan['looks'])} ({store.path}). Its bound does not hold if the sizes "
-            f"are changed later: leave -n out, or {start_again}"
+            f"are changed later: leave -n out, or {_START_AGAIN}"
         )
     if any(plan[name] != value for name, value in draw.items()):
         raise ValueError(
             f"{store.path} is the journal of an audit of other answers, or of another "
-            f"filter, --alpha or --seed: pass what that audit began with, or {start_again}"
+            f"filter, --alpha or --seed: pass what that audit began with, or {_START_AGAIN}"
         )
     return plan
 
 
 def _refuse_seen(filter, graphs):
     trained, calibrated = seen(filter, graphs)
-    known = trained | calibrated
-    if known.any():
+    used = trained | calibrated
+    if used.any():
         raise ValueError(
-            f"{int(known.sum())} answers, {graphs.name_of(int(np.argmax(known)))} first, are to "
+            f"{int(used.sum())} answers, {graphs.name_of(int(np.argmax(used)))} first, are to "
             "questions that trained or calibrated the filter, which does better on "
             "them than on new ones: leave them out of the audit"
         )
@@ -336,13 +338,13 @@ def _judged(row, store, i, *, meaning, sampling):
     labels = np.full(graph.n_claims, -1) if labels is None else np.array(labels)
     sources = get_label_sources(graph)
     names = store.annotators()
-    said = {by: store.said(i, by) for by in names}
+    words = {by: store.said(i, by) for by in names}
     for v in range(graph.n_claims):
-        word = labelling.strictest(said[by][v] for by in names)
+        word = labelling.strictest(words[by][v] for by in names)
         if word is None:
             continue
         labels[v] = WORDS[word]
-        by = next(by for by in names if said[by][v] == word)
+        by = next(by for by in names if words[by][v] == word)
         sources[v] = store.sources(i, by)[v]
     metadata = {**(row.problem.metadata or {}), "sampling": sampling}
     metadata |= {"label_meaning": meaning}
@@ -358,8 +360,8 @@ def _write_rows(options, rows, level):
     if options.text:
         lines = (marked_text(row, **marks) or options.empty for row in rows)
     else:
-        about = {"alpha": level, "promise": "answers"}
-        lines = (format_row(row, about, options, **marks) for row in rows)
+        decision = {"alpha": level, "promise": "answers"}
+        lines = (format_row(row, decision, options, **marks) for row in rows)
     write_lines(options.output, lines)
 
 

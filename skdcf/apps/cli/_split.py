@@ -122,8 +122,8 @@ def _split_runs(options):
             "it out with --runs"
         )
     rename = files.renamed(options, also=_OF_RUN)
-    own = files.own_keys(options)
-    read = records.line_reader(own=own)
+    own_keys = files.own_keys(options)
+    read = records.line_reader(own=own_keys)
     edges = options.edges or "chain"
     n_runs = n_steps = 0
 
@@ -133,9 +133,9 @@ def _split_runs(options):
         steps = read_run(run, "data" if edges == "data" else "chain")
         if edges == "none":
             steps["edges"] = []
-        others = {key: value for key, value in run.items() if key not in _OF_RUN}
-        steps["metadata"] |= others.pop("metadata", None) or {}
-        problem = read(others | steps)
+        rest = {key: value for key, value in run.items() if key not in _OF_RUN}
+        steps["metadata"] |= rest.pop("metadata", None) or {}
+        problem = read(rest | steps)
         n_runs += 1
         n_steps += problem.graph.n_claims
         return problem

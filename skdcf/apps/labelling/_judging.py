@@ -461,8 +461,8 @@ class RandomOrder(Order):
         """
         order, judged = self._judged(store, by)
         last = max(np.flatnonzero(judged), default=0)
-        before = zip(order[:last], judged[:last], strict=True)
-        return [i for i, was in before if not was and store.graphs[i].n_claims]
+        answers_before = zip(order[:last], judged[:last], strict=True)
+        return [i for i, was in answers_before if not was and store.graphs[i].n_claims]
 
     def reached(self, store: LabelStore, by: str) -> list[int]:
         """Give the problems without claims that the order had come to.

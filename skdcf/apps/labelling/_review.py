@@ -541,9 +541,11 @@ class AuditOrder(Order):
         names = store.annotators()
         words = []
         for i, mask in enumerate(self._masks):
-            said = [store.said(i, by) for by in names]
+            words_of_judges = [store.said(i, by) for by in names]
             kept = np.flatnonzero(mask).tolist()
-            words.append({v: strictest(row[v] for row in said) for v in kept})
+            words.append(
+                {v: strictest(row[v] for row in words_of_judges) for v in kept}
+            )
         return words
 
 

@@ -121,11 +121,11 @@ def from_label_studio(tasks: Iterable[Mapping[str, Any]], graphs: Any) -> dict:
     """
     tasks = list(tasks)
     rows = []
-    found: Counter[str] = Counter(tasks=len(tasks))
+    counts: Counter[str] = Counter(tasks=len(tasks))
     for task in tasks:
         if not isinstance(task, Mapping) or not isinstance(task.get("data"), Mapping):
             raise ValueError('a task has no "data": export as "JSON", not "JSON-MIN"')
-        found["drafts"] += len(task.get("drafts") or ())
+        counts["drafts"] += len(task.get("drafts") or ())
         for annotation in task.get("annotations") or ():
             if not isinstance(annotation, Mapping):
                 raise ValueError(
@@ -133,27 +133,27 @@ def from_label_studio(tasks: Iterable[Mapping[str, Any]], graphs: Any) -> dict:
                     '"JSON", which holds the annotations and not only their numbers'
                 )
             if annotation.get("was_cancelled"):
-                found["skipped annotations"] += 1
+                counts["skipped annotations"] += 1
                 continue
-            found["annotations"] += 1
+            counts["annotations"] += 1
             who = annotation.get("completed_by")
             if isinstance(who, Mapping):
                 who = who.get("email") or who.get("id")
             when = annotation.get("updated_at") or annotation.get("created_at")
-            if word := _chosen(annotation, found):
-                said = {"label": word, "annotator": who, "when": when}
-                rows.append({**task["data"], **said})
-    n_silent = found["annotations"] - len(rows)
+            if word := _chosen(annotation, counts):
+                judgement = {"label": word, "annotator": who, "when": when}
+                rows.append({**task["data"], **judgement})
+    n_silent = counts["annotations"] - len(rows)
     if rows and n_silent:
         warn(
-            f'{n_silent} of {found["annotations"]} annotations hold no choice of "verdict" and '
-            f"are left out; found: {_counted(found)}",
+            f'{n_silent} of {counts["annotations"]} annotations hold no choice of "verdict" and '
+            f"are left out; found: {_counted(counts)}",
             LabelWarning,
         )
     matched = _matched(rows, graphs)
     if not rows:
         raise ValueError(
-            f'no task holds a choice of the control "verdict"; found: {_counted(found)}. '
+            f'no task holds a choice of the control "verdict"; found: {_counted(counts)}. '
             "Submit drafts, and name the control as in LABEL_STUDIO_CONFIG"
         )
     return matched
@@ -329,7 +329,7 @@ def _matched(rows, graphs):
     """Words by annotator, of rows that name a problem, a claim and a label."""
     batch = as_batch(graphs)
     matched: dict[str, Words] = {}
-    said: dict[tuple[str, int, int], list[tuple[datetime | None, str]]] = {}
+    words_of_claim: dict[tuple[str, int, int], list[tuple[datetime | None, str]]] = {}
     places = {}
     for i, (name, graph) in enumerate(zip(_names(batch), batch, strict=True)):
         for v, text in enumerate(graph.claims or ()):
@@ -349,8 +349,10 @@ def _matched(rows, graphs):
                 f"{[w for w in WORDS if w]}"
             )
         by = str(row.get("annotator") or "imported")
-        said.setdefault((by, i, v), []).append((_time_of(row.get("when")), word))
-    for (by, i, v), words_said in said.items():
+        words_of_claim.setdefault((by, i, v), []).append(
+            (_time_of(row.get("when")), word)
+        )
+    for (by, i, v), words_said in words_of_claim.items():
         words = matched.setdefault(by, [[None] * n for n in batch.sizes.tolist()])
         words[i][v] = _latest(words_said, f"claim {v + 1} of {batch.name_of(i)}", by)
     return matched

@@ -633,9 +633,10 @@ class LabelStore:
         list of ndarray of int
             1 true, 0 false, -1 where the person was unsure or said nothing.
         """
-        said = (self.said(i, by) for i in range(len(self.graphs)))
+        words = (self.said(i, by) for i in range(len(self.graphs)))
         return [
-            np.array([VERDICTS.get(word, -1) for word in row], np.int64) for row in said
+            np.array([VERDICTS.get(word, -1) for word in row], np.int64)
+            for row in words
         ]
 
     def _labels(self, by, known):

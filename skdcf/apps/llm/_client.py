@@ -370,12 +370,16 @@ class Estimate:
 
     def __str__(self):
         price = "" if self.cost is None else f", costing about {self.cost:.4g}"
-        some = f"{self.n_problems} problems, of which {self.n_done} are in the cache"
+        problems = (
+            f"{self.n_problems} problems, of which {self.n_done} are in the cache"
+        )
         sent = f"{self.prompt_tokens:,} tokens of prompts"
-        said = f"{self.completion_tokens:,} of replies"
+        replies = f"{self.completion_tokens:,} of replies"
         if self.most_completion_tokens:
-            said += f" (at most {self.most_completion_tokens:,})"
-        return f"{some}: about {self.calls:,} calls with {sent} and {said}{price}"
+            replies += f" (at most {self.most_completion_tokens:,})"
+        return (
+            f"{problems}: about {self.calls:,} calls with {sent} and {replies}{price}"
+        )
 
 
 def share_of_limit(client, estimate):

@@ -495,8 +495,8 @@ class ClaimExtractor(TransformerMixin, Settings):
         """
         described = {name: _steps.describe(step) for name, step in self.steps().items()}
         for i, (names, _) in enumerate(self._columns()):
-            if "function" in (told := described[f"features[{i}]"]):
-                told["column"] = names[0]
+            if "function" in (description := described[f"features[{i}]"]):
+                description["column"] = names[0]
         n = getattr(self.sample, "n", None)
         flagged = {"keep_flagged": True} if self.keep_flagged else {}
         return {"model": self.model, "samples": n, "steps": described, **flagged}
@@ -533,17 +533,17 @@ class ClaimExtractor(TransformerMixin, Settings):
             edges = edges.edges
         graph = await self._enrich(chat, make_graph(answer, claims, edges))
         chat.flag(flag_of_text(graph))
-        found = flagged_claims(graph)
-        for text in texts_of(found):
+        flags = flagged_claims(graph)
+        for text in texts_of(flags):
             chat.flag(text)
-        flagged = tuple(sorted({v for rows in found.values() for v in rows}))
+        flagged = tuple(sorted({v for rows in flags.values() for v in rows}))
         if flagged and not self.keep_flagged:
             metadata = {**(graph.metadata or {}), FLAGGED: list(flagged)}
             graph = graph.replace(metadata=metadata)
-        told = self._told(
+        extraction = self._told(
             graph, answer, chat.flags, usage=chat.usage, left_out=chat.left_out
         )
-        return replace(told, flagged=flagged)
+        return replace(extraction, flagged=flagged)
 
     def _writer(self):
         sample = self.sample
@@ -767,11 +767,11 @@ def _agreeing(done):
 
     Not every answer needs every call, and one without claims needs hardly any.
     """
-    made = [e.graph.metadata["extraction"] for e in done]
-    left_out = {name for each in made for name in each.get("left_out", ())}
+    extractions = [e.graph.metadata["extraction"] for e in done]
+    left_out = {name for each in extractions for name in each.get("left_out", ())}
     missing = [e.graph for e in done if e.graph.metadata.get("log_odds_missing")]
     out = []
-    for e, extraction in zip(done, made, strict=True):
+    for e, extraction in zip(done, extractions, strict=True):
         graph = e.graph
         if missing and not graph.n_claims:
             extraction = missing[0].metadata["extraction"]

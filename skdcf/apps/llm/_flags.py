@@ -49,7 +49,9 @@ def flagged_claims(graph: ReasoningGraph) -> dict[str, list[int]]:
     words = _words(answer)
     known = _numbers(f"{answer}\n{graph.problem or ''}")
     seen: set[str] = set()
-    outside, altered, repeated = [], [], []
+    outside = []
+    altered = []
+    repeated = []
     for v, claim in enumerate(claims):
         if not any(_states(words, text) for text in (spans.get(claim, claim), claim)):
             outside.append(v)

@@ -613,9 +613,11 @@ def describe_writer(step: SampleAnswers, model: str | None) -> dict[str, Any]:
 def describe(step: Any) -> dict[str, Any]:
     """What a step is, for files: its class, prompt and settings, or its function."""
     if not isinstance(step, Step):
-        function, options = step, {}
+        function = step
+        options = {}
         if isinstance(step, partial):
-            function, options = step.func, step.keywords
+            function = step.func
+            options = step.keywords
         if function is split_sentences:
             options = splitter_of(**options)
         name = getattr(function, "__qualname__", type(function).__name__)

@@ -108,7 +108,7 @@ def create_app(
             "model and budget are about models that are asked, but there is no client: pass "
             "one, or leave them out"
         )
-    return Service(filters, token, folder, answers, list(cors))
+    return Service(filters, token, folder, answers=answers, cors=list(cors))
 
 
 class Service:
@@ -281,7 +281,7 @@ class Service:
         """
         name = secrets.token_hex(12)
         self.journal.add(served.entry(name, graph, kept, level))
-        return served.reply(name, graph, kept, level, graph.claims)
+        return served.reply(name, graph, kept, level=level, claims=graph.claims)
 
     def watched(self) -> dict[str, Served]:
         """All filters that are served, whose monitors have taken in every label.

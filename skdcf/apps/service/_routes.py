@@ -297,7 +297,7 @@ async def add_step(step: StepRequest, request: Request) -> StepDecided:
         step.run,
         step.claim,
         step.given("run", "claim"),
-        service.served.values(),
+        filters=service.served.values(),
     )
     return StepDecided(claim=step.claim, keep=keep)
 

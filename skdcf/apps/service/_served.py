@@ -488,7 +488,9 @@ class Writing:
         -------
         dict
         """
-        return self.served.reply(name, self.graph, self.kept, self.level, self.texts)
+        return self.served.reply(
+            name, self.graph, self.kept, level=self.level, claims=self.texts
+        )
 
 
 def check_size(n_claims: int) -> None:

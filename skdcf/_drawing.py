@@ -4,7 +4,7 @@ A layered drawing: every claim stands in a row below all its parents, and no row
 wide. An edge that passes a row gets a place of its own there, as if it were a claim, so
 that it never runs behind one. All long edges of a parent share one such trunk. Rows are
 ordered by the mean place of their neighbours, which leaves few crossings. Edges are
-vertical beside claims and turn only between two rows.
+vertical next to claims and turn only between two rows.
 
 Claims and edges look the same whatever pen draws them; one that writes SVG is here. Each
 difference is made three times, by colour, by shape and by outline, so that it survives

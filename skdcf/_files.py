@@ -97,7 +97,7 @@ def write_text(path, lines):
 
 
 def _new_draft(path):
-    """An empty file beside ``path``, as private as that one, and what locks it."""
+    """An empty file next to ``path``, as private as that one, and what locks it."""
     while True:
         draft = path.with_name(f".{path.name[:100]}.{uuid.uuid4().hex}.part")
         old = path.exists()

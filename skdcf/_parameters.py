@@ -131,8 +131,8 @@ class Settings(BaseEstimator):
 
     def _advise_value(self, name, parameter):
         """Say which value of a parameter has a parameter of its own."""
-        room, *known = self._values.get(name, ("skdcf",))
-        classes = [getattr(import_module(room), value) for value in known]
+        module, *names = self._values.get(name, ("skdcf",))
+        classes = [getattr(import_module(module), value) for value in names]
         fitting = [
             f"{name}={kind.__name__}()"
             for kind in classes

@@ -16,8 +16,8 @@ import pytest
 
 PACKAGE = Path(__file__).resolve().parent.parent / "skdcf"
 
-# Each floor may import what lies below it, and what lies beside it without a circle.
-FLOORS = [
+# Each layer may import what lies below it, and what lies next to it without a circle.
+LAYERS = [
     {
         "_checks",
         "_drawing",
@@ -45,7 +45,7 @@ FLOORS = [
     {"__main__", "apps.cli", "apps.service"},
 ]
 
-# Pure mathematics: nothing of scikit-learn, whose face is put on above.
+# Pure mathematics: nothing of scikit-learn, whose interface is added above.
 WITHOUT_SKLEARN = {"graphs", "ops", "training"}
 
 # Gradients are taken here and nowhere else, so that predicting needs no autograd.
@@ -86,9 +86,9 @@ def is_web(path):
     )
 
 
-# Tests go through the public face. What these import of a room's own shows nowhere
+# Tests go through the public interface. What these import of a package's own shows nowhere
 # else, for the reason given.
-OF_THE_ROOM = {
+PRIVATE_NAMES = {
     "test_extras.py": "the packages that the command looks for",
     "test_messages.py": "messages made of parts, and the table with words for them",
     "test_ancestors.py": "bounds between small and large problems, set to be crossed",
@@ -118,8 +118,8 @@ OF_THE_ROOM = {
 }
 
 
-# What rooms take from modules of others beyond their ``__all__``, which is for users. A
-# room offers the others these names and no more; one that nobody takes is struck out.
+# What packages take from modules of others beyond their ``__all__``, which is for users. A
+# package offers the others these names and no more; one that nobody takes is struck out.
 TAKEN = {
     "apps.cli": "main",
     "datasets.jsonl": "bunch_of describe_faults format_jsonl read_lines",
@@ -233,21 +233,21 @@ def place(path):
     return path.relative_to(PACKAGE).as_posix()
 
 
-def room(path):
+def package_of(path):
     """Return the part of the package that a file belongs to, such as "ops" or "apps.llm"."""
-    return room_of(path.relative_to(PACKAGE).with_suffix("").parts)
+    return package_of_name(path.relative_to(PACKAGE).with_suffix("").parts)
 
 
-def room_of(parts):
+def package_of_name(parts):
     """Return the part of the package that a dotted name begins with."""
     inside = parts[0] == "apps" and parts[1:2] not in ((), ("__init__",))
     return ".".join(parts[: 1 + inside])
 
 
-def floor_of(name):
-    """The number of a room's floor; the package itself stands on the last."""
-    found = [number for number, rooms in enumerate(FLOORS) if name in rooms]
-    return found[0] if found else len(FLOORS) - 1
+def layer_of(name):
+    """The number of a package's layer; the package itself stands on the last."""
+    found = [number for number, packages in enumerate(LAYERS) if name in packages]
+    return found[0] if found else len(LAYERS) - 1
 
 
 def python_files():
@@ -293,13 +293,15 @@ def base_of(path, node):
     return ".".join((*package, *([node.module] if node.module else ())))
 
 
-def rooms_imported(path):
-    """The rooms that a file imports from, apart from its own."""
+def packages_imported(path):
+    """The packages that a file imports from, apart from its own."""
     names = [tuple(name.split(".")) for name, _ in imports(path)]
     found = {
-        room_of(parts[1:]) for parts in names if parts[0] == "skdcf" and len(parts) > 1
+        package_of_name(parts[1:])
+        for parts in names
+        if parts[0] == "skdcf" and len(parts) > 1
     }
-    return {name for name in found if is_module(name)} - {room(path)}
+    return {name for name in found if is_module(name)} - {package_of(path)}
 
 
 def is_module(name):
@@ -308,13 +310,17 @@ def is_module(name):
 
 
 def private_of_others(path):
-    """Names that a file imports although another room keeps them to itself.
+    """Names that a file imports although another package keeps them to itself.
 
-    Modules at the top, such as ``skdcf._checks``, are shared by all rooms.
+    Modules at the top, such as ``skdcf._checks``, are shared by all packages.
     """
     for name, _ in imports(path):
         parts = name.split(".")
-        if parts[0] == "skdcf" and parts[1:] and room_of(parts[1:]) != room(path):
+        if (
+            parts[0] == "skdcf"
+            and parts[1:]
+            and package_of_name(parts[1:]) != package_of(path)
+        ):
             inside = parts[2:] if parts[1] != "apps" else parts[3:]
             if any(p.startswith("_") and not p.startswith("__") for p in inside):
                 yield name
@@ -334,14 +340,14 @@ def listed(module):
 
 
 def taken_from_others(path):
-    """Pairs (module, name) of what a file takes from other rooms beyond ``__all__``."""
+    """Pairs (module, name) of what a file takes from other packages beyond ``__all__``."""
     tree = tree_of(path)
     for node in ast.walk(tree):
         base = base_of(path, node) if isinstance(node, ast.ImportFrom) else ""
         for alias in node.names if base.partition(".")[0] == "skdcf" else ():
             module = base.removeprefix("skdcf").strip(".")
             whole = f"{module}.{alias.name}".strip(".")
-            own = room_of(whole.split(".")) == room(path)
+            own = package_of_name(whole.split(".")) == package_of(path)
             if own or whole.startswith(("_", "apps._")):
                 continue
             if listed(whole) is not None:  # a module, of which attributes are taken
@@ -368,8 +374,8 @@ def test_no_import_runs_upwards():
     upwards = [
         f"{place(path)} imports {name}"
         for path in python_files()
-        for name in rooms_imported(path)
-        if floor_of(name) > floor_of(room(path))
+        for name in packages_imported(path)
+        if layer_of(name) > layer_of(package_of(path))
     ]
     assert upwards == []
 
@@ -378,16 +384,16 @@ def test_no_circles():
     graph = {}
     for path in python_files():
         if path != PACKAGE / "__init__.py":
-            graph.setdefault(room(path), set()).update(rooms_imported(path))
+            graph.setdefault(package_of(path), set()).update(packages_imported(path))
     try:
         list(TopologicalSorter(graph).static_order())
     except CycleError as error:
         pytest.fail(f"these import each other: {' -> '.join(error.args[1])}")
 
 
-def test_every_room_has_a_floor():
-    rooms = {room(path) for path in python_files()} - {"__init__"}
-    assert rooms - set().union(*FLOORS) == set()
+def test_every_package_has_a_layer():
+    packages = {package_of(path) for path in python_files()} - {"__init__"}
+    assert packages - set().union(*LAYERS) == set()
 
 
 def test_private_modules_are_private():
@@ -395,7 +401,7 @@ def test_private_modules_are_private():
     assert {path: names for path, names in found.items() if names} == {}
 
 
-def test_rooms_take_from_others_what_is_listed():
+def test_packages_take_from_others_what_is_listed():
     taken = {}
     for path in python_files():
         for module, name in taken_from_others(path):
@@ -408,7 +414,7 @@ def test_rooms_take_from_others_what_is_listed():
 
 
 def test_tests_go_through_the_public_face():
-    """Who needs something of a room's own says why, and who does not is not listed."""
+    """Who needs something of a package's own says why, and who does not is not listed."""
     attacks = set(Path(__file__).parent.glob("attacks/*.py"))
     needing = {
         path.name
@@ -417,7 +423,7 @@ def test_tests_go_through_the_public_face():
         if name.startswith("skdcf.")
         and any(p.startswith("_") and not p.startswith("__") for p in name.split("."))
     }
-    assert needing == OF_THE_ROOM.keys()
+    assert needing == PRIVATE_NAMES.keys()
 
 
 def test_what_is_public_stands_on_the_page_of_the_interface(checkout):
@@ -434,7 +440,7 @@ def test_what_is_public_stands_on_the_page_of_the_interface(checkout):
 
 
 def test_files_named_in_the_docstrings_of_modules_exist(checkout):
-    """A private name, as ``_fit``, is that of a file beside, or stands in the module."""
+    """A private name, as ``_fit``, is that of a file next to it, or stands in the module."""
     for path in python_files():
         text = path.read_text(encoding="utf-8")
         docstring = ast.get_docstring(tree_of(path)) or ""
@@ -461,16 +467,16 @@ def test_each_list_of_guards_is_called_from_one_place():
 
 
 def test_guards_are_called_by_the_estimators_alone():
-    assert {room(p) for p in python_files() if "guards" in rooms_imported(p)} == {
-        "estimators"
-    }
+    assert {
+        package_of(p) for p in python_files() if "guards" in packages_imported(p)
+    } == {"estimators"}
 
 
 def test_maths_without_sklearn():
     assert [
         place(path)
         for path in python_files()
-        if room(path) in WITHOUT_SKLEARN
+        if package_of(path) in WITHOUT_SKLEARN
         and "sklearn" in {name for name, _ in external(path)}
     ] == []
 
@@ -499,7 +505,7 @@ def test_the_core_imports_no_application():
         for path in python_files()
         for name, _ in imports(path)
         if name.startswith("skdcf.apps")
-        and not room(path).startswith("apps")
+        and not package_of(path).startswith("apps")
         and place(path) != "__main__.py"
     ] == []
 
@@ -535,7 +541,7 @@ def test_checker_resolves_imports(tmp_path, monkeypatch):
         "    from skdcf.estimators import HardCF\n"
         "    import pandas.api\n"
     )
-    assert rooms_imported(path) == {"metrics", "graphs", "estimators"}
+    assert packages_imported(path) == {"metrics", "graphs", "estimators"}
     assert list(private_of_others(path)) == [
         "skdcf.graphs._ragged.split",
         "skdcf.graphs._ragged",
@@ -546,7 +552,7 @@ def test_checker_resolves_imports(tmp_path, monkeypatch):
         ("skdcf", False),
         ("pandas", False),
     }
-    assert floor_of(room(path)) == 2
+    assert layer_of(package_of(path)) == 2
 
 
 def test_every_warning_has_a_category_of_its_own():

@@ -7,14 +7,14 @@ import runpy
 import skdcf
 
 
-def test_a_program_that_uses_every_room_runs(checkout, tmp_path, capsys):
-    path = checkout / "tests" / "typing" / "all_rooms.py"
+def test_a_program_that_uses_every_module_runs(checkout, tmp_path, capsys):
+    path = checkout / "tests" / "typing" / "whole_package.py"
     runpy.run_path(str(path))["main"](tmp_path)
     page = (checkout / "docs" / "api.rst").read_text(encoding="utf-8")
-    rooms = set(re.findall(r"^   (skdcf\.\w+)$", page, re.MULTILINE)) - {
+    modules = set(re.findall(r"^   (skdcf\.\w+)$", page, re.MULTILINE)) - {
         "skdcf.exceptions"
     }
-    assert rooms <= set(
+    assert modules <= set(
         re.findall(r"^from (skdcf\.\w+)", path.read_text("utf-8"), re.M)
     )
     assert "n_calibration" in capsys.readouterr().out

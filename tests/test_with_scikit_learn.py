@@ -204,6 +204,6 @@ def test_one_module_imports_private_names_of_scikit_learn():
 
 def test_classes_that_files_hold_are_where_they_were():
     """The nightly job runs this with the next scikit-learn."""
-    for room, names in _sklearn.KEPT_IN_FILES.items():
+    for module, names in _sklearn.KEPT_IN_FILES.items():
         for name in names:
-            assert isinstance(getattr(import_module(room), name), type)
+            assert isinstance(getattr(import_module(module), name), type)

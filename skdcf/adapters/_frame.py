@@ -403,7 +403,7 @@ def _is_written_number(cell):
 
 
 def _of_problems(batch):
-    """Columns with one value per problem; groups stand beside the other metadata."""
+    """Columns with one value per problem; groups stand next to the other metadata."""
     metadata = () if batch.metadata is None else batch.metadata
     metadata = [plain(dict(row or {})) for row in metadata]
     groups = [row.pop("group", None) for row in metadata]

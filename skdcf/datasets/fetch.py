@@ -144,7 +144,7 @@ def checksum_of(path: Any, source: Any) -> str:
 
 
 def _download(source, path, n_retries, delay):
-    """Download a file beside the target, check it and rename it, as scikit-learn does."""
+    """Download a file next to the target, check it and rename it, as scikit-learn does."""
     from sklearn.datasets import fetch_file
 
     sha256 = source.checksum if len(source.checksum) == 64 else None

@@ -278,8 +278,8 @@ class _Found:
             return
         if role != "assistant" and not any(key in message for key in _CONTENTS):
             raise UnreadError(f"it has no content; {_keys_of(message)}")
-        beside = message.get(_LANGCHAIN) or {}
-        for source in (message, beside):
+        framework = message.get(_LANGCHAIN) or {}
+        for source in (message, framework):
             for key in _CONTENTS:
                 if source.get(key) is not None:
                     self._add_content(source[key], role)

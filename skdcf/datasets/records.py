@@ -40,7 +40,7 @@ _TYPES: dict[str, set[type]] = {
 }
 _F = TypeVar("_F", bound=Callable)
 _KEYWORD = inspect.Parameter.KEYWORD_ONLY
-#: The key of the metadata that lists those of its keys that stood beside it in the line.
+#: The key of the metadata that lists those of its keys that stood next to it in the line.
 OWN = "own_keys"
 BROKEN = (
     ValueError,
@@ -495,11 +495,11 @@ def _near(key):
 
 
 def _merge(record, own):
-    """The metadata with the group and the keys of the user's own that stood beside it."""
+    """The metadata with the group and the keys of the user's own that stood next to it."""
     has_metadata = "metadata" in record
     metadata = dict(record.pop("metadata", {}))
-    beside = own | ({"group": record.pop("group")} if "group" in record else {})
-    for k, value in beside.items():
+    extra = own | ({"group": record.pop("group")} if "group" in record else {})
+    for k, value in extra.items():
         if metadata.setdefault(k, value) != value:
             raise ValueError(f"{k!r} is {value!r}, but {metadata[k]!r} in the metadata")
     if own:

@@ -119,7 +119,14 @@ def calibrate_with(estimator, part, fewest):
     guarantee = deepcopy(estimator._resolved())
     level = level_of(estimator, None)
     chosen, left_over = part.choose(guarantee, level, fewest)
-    _keep_whole_answers(estimator, part, chosen, guarantee, level, fewest)
+    # A whole answer is released once, whatever groups it is in. So one answer to its question
+    # is chosen among all groups: a question with answers in many groups would count more often.
+    released = chosen
+    if part.groups is not None:
+        released, _ = part.choose(guarantee, level, fewest, in_groups=False)
+    estimator.whole_answer_scores_ = np.sort(part.answers[released])
+    estimator.max_path_risks_ = np.sort(part.largest[released])
+    estimator._calibrated = part.hashes[np.union1d(chosen, released)].kept()
     estimator.unused_indices_ = part.rows[left_over]
     if len(chosen) < len(part):
         part = part[chosen]
@@ -133,21 +140,6 @@ def calibrate_with(estimator, part, fewest):
     scores = calibration.scores
     estimator.nonconformity_scores_ = np.sort(part.scores) if scores is None else scores
     estimator._calibrated_as = settings_of(estimator)
-
-
-def _keep_whole_answers(estimator, part, chosen, guarantee, level, fewest):
-    """Keep what releases whole answers, and the hashes of all that calibrate.
-
-    A whole answer is released once, whatever groups it is in. So its question counts once,
-    too, chosen anew: one with answers in many groups would come more often.
-    """
-    answers = calibrating = chosen
-    if part.groups is not None:
-        answers, _ = part.choose(guarantee, level, fewest, in_groups=False)
-        calibrating = np.union1d(chosen, answers)
-    estimator.whole_answer_scores_ = np.sort(part.answers[answers])
-    estimator.max_path_risks_ = np.sort(part.largest[answers])
-    estimator._calibrated = part.hashes[calibrating].kept()
 
 
 def calibration_scores(estimator, X, y):

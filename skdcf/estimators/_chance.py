@@ -13,12 +13,12 @@ from ._validation import filter_in
 
 
 def chances_of(
-    filter: Any, X: Problems, masks: Any, alpha: float | None
+    fitted: Any, X: Problems, masks: Any, alpha: float | None
 ) -> NDArray[np.float64]:
     """What `ConformalFilter.error_probability` returns."""
-    refuse_without_hazards(filter.scorer_)
+    refuse_without_hazards(fitted.scorer_)
     if masks is None:
-        margin, view = filter._decision(X, alpha)
+        margin, view = fitted._decision(X, alpha)
         kept = margin > 0
     else:
         if alpha is not None:
@@ -26,10 +26,10 @@ def chances_of(
                 f"alpha is {alpha:g} and masks are passed as well: the masks say what is kept, "
                 "so leave one of the two out"
             )
-        view = filter._look(X)
+        view = fitted._look(X)
         kept = _flat_masks(masks, view.passed)
     _refuse_open(kept, view.scored)
-    chance = filter.scorer_.error_probability(view.scored, kept)
+    chance = fitted.scorer_.error_probability(view.scored, kept)
     n_kept = np.bincount(view.passed.problem_of[kept], minlength=len(view.passed))
     return np.where(n_kept > 0, chance, np.nan)
 

@@ -47,7 +47,7 @@ def _hash_rows(batch, seed):
         for column in units.T:
             rows = mix(rows + np.ascontiguousarray(column).view(np.uint64))
     if batch.claims is not None:
-        # A problem without texts must get the same hash beside problems that have some.
+        # A problem without texts must get the same hash next to problems that have some.
         with_text = np.flatnonzero([text is not None for text in batch.claims])
         texts = map(hash_text, batch.claims[with_text])
         codes = np.fromiter(texts, dtype=np.uint64, count=len(with_text))

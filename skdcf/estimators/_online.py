@@ -111,14 +111,14 @@ def _without_positions(metadata):
     return metadata and {k: v for k, v in metadata.items() if k not in NEVER_KEPT}
 
 
-def scores_claims_alone(filter: Any) -> bool:
+def scores_claims_alone(fitted: Any) -> bool:
     """Whether no other claim of the answer enters the score of a claim.
 
     Then there are no prefixes to look at. A column of the caller's says nothing of when it
     was made; columns that the filter computes, and scorers of others, may look around.
     """
-    scorer = filter.scorer_
-    if filter.features is not None:
+    scorer = fitted.scorer_
+    if fitted.features is not None:
         return False
     if type(scorer) is ConfTrScorer:
         return type(scorer.model_) in (LinearModel, MLPModel)
@@ -128,13 +128,13 @@ def scores_claims_alone(filter: Any) -> bool:
 
 
 def confidence_so_far(
-    filter: Any, passed: GraphBatch, scored: GraphBatch
+    fitted: Any, passed: GraphBatch, scored: GraphBatch
 ) -> NDArray[Any]:
     """The confidence in each claim, of the claims of its problem up to it.
 
     Parameters
     ----------
-    filter : fitted filter
+    fitted : fitted filter
         With ``online=True``.
     passed : GraphBatch
         The problems as the caller passed them.
@@ -151,12 +151,12 @@ def confidence_so_far(
     ValueError
         If a claim comes before one that it builds on.
     """
-    if scores_claims_alone(filter):
+    if scores_claims_alone(fitted):
         refuse_late_parents(passed)
-        return confidence_of(filter.scorer_, scored)
+        return confidence_of(fitted.scorer_, scored)
     confidence = np.empty(passed.n_claims)
     for claims, prefixes in blocks_of_prefixes(passed):
-        of_prefixes = confidence_of(filter.scorer_, filter._scored(prefixes))
+        of_prefixes = confidence_of(fitted.scorer_, fitted._scored(prefixes))
         confidence[claims] = of_prefixes[prefixes.offsets[1:] - 1]
     return confidence
 
@@ -174,14 +174,14 @@ def jittered_so_far(
     return out
 
 
-def decide_online(filter, claims, alpha, *, stop=False, **about):
+def decide_online(fitted, claims, alpha, *, stop=False, **about):
     """Say for each claim whether it is kept, before the next one is read.
 
     With `stop` nothing is read after the first claim that is not kept. What is wrong with
     the filter is said before the first claim is read.
     """
-    if not filter.online:
-        ahead = list_looking_ahead(filter.features) or repr(filter.scorer)
+    if not fitted.online:
+        ahead = list_looking_ahead(fitted.features) or repr(fitted.scorer)
         raise ValueError(
             Message(
                 f"the risks of this filter may look at later claims (such as {ahead}): ",
@@ -192,16 +192,16 @@ def decide_online(filter, claims, alpha, *, stop=False, **about):
             )
         )
     # Any later claim of a chain has the dropped one among its ancestors.
-    if stop and filter.edges not in ("given", chain_edges):
+    if stop and fitted.edges not in ("given", chain_edges):
         raise ValueError(
             f"stop=True needs edges that make a chain, but this filter has edges="
-            f'{filter.edges!r}: fit it with edges="given" or skdcf.edges.chain_edges, or '
+            f'{fitted.edges!r}: fit it with edges="given" or skdcf.edges.chain_edges, or '
             "leave stop=False"
         )
-    return _decisions(filter, claims, alpha, stop=stop, about=about)
+    return _decisions(fitted, claims, alpha, stop=stop, about=about)
 
 
-def _decisions(filter, claims, alpha, *, stop, about):
+def _decisions(fitted, claims, alpha, *, stop, about):
     answer = None
     for v, claim in enumerate(claims):
         parents = list(claim.get("parents") or ())
@@ -210,13 +210,13 @@ def _decisions(filter, claims, alpha, *, stop, about):
             raise ValueError(
                 f"claim {v} builds on claim {wrong[0]!r}, which does not come before it"
             )
-        if stop and v > 0 and filter.edges == "given" and v - 1 not in parents:
+        if stop and v > 0 and fitted.edges == "given" and v - 1 not in parents:
             raise ValueError(
                 f"stop=True needs edges that make a chain, but claim {v} does not build "
                 f"on claim {v - 1}: add it to parents, or leave stop=False"
             )
         if answer is None:
-            answer = _Answer(filter, alpha, about)
+            answer = _Answer(fitted, alpha, about)
         kept = answer.keeps(claim, parents)
         yield kept
         if stop and not kept:
@@ -240,20 +240,20 @@ class _Answer:
         What is known of the answer beforehand.
     """
 
-    def __init__(self, filter, alpha, about):
+    def __init__(self, fitted, alpha, about):
         metadata = about.get("metadata")
         self.never_kept = frozenset(never_kept(metadata))
         self.about = about | {"metadata": _without_positions(metadata)}
-        self.filter = filter
+        self.filter = fitted
         self.alpha = alpha
         # The newest claim is the last of its prefix, so that nothing comes after it.
-        self.whole = copy(filter)
+        self.whole = copy(fitted)
         self.whole.online = False
         self.whole._calibrated_as = settings_of(self.whole)
         self.alone = (
-            scores_claims_alone(filter)
-            and filter.ties != "jitter"
-            and not callable(filter.edges)
+            scores_claims_alone(fitted)
+            and fitted.ties != "jitter"
+            and not callable(fitted.edges)
         )
         self.rows = []
         self.edges = []
@@ -300,7 +300,7 @@ def _graph_of(rows, edges, about):
 
 
 def largest_risks(
-    filter: Any, X: Problems, groups: Groups = None
+    fitted: Any, X: Problems, groups: Groups = None
 ) -> tuple[NDArray[np.float64], Hashes]:
     """The largest risk of each answer as at calibration, and the hashes that tell it again.
 
@@ -309,7 +309,7 @@ def largest_risks(
 
     Parameters
     ----------
-    filter : fitted filter
+    fitted : fitted filter
         The filter that scores.
     X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
         The problems.
@@ -323,9 +323,9 @@ def largest_risks(
     hashes : Hashes
         The hashes of the problems.
     """
-    view = filter._look(X)
-    confidence = filter._confidence(view)
-    risk = filter._risk(confidence, view.passed, steady=True)
+    view = fitted._look(X)
+    confidence = fitted._confidence(view)
+    risk = fitted._risk(confidence, view.passed, steady=True)
     return segment_max(risk, view.passed.offsets), hashes_of(view.passed, groups)
 
 

@@ -369,7 +369,7 @@ def probes_of(batch, path_risks_alone):
     return ((batch[rows], path_risks_alone(batch[rows])),)
 
 
-def refuse_part(part, filter):
+def refuse_part(part, fitted):
     """ValueError where a part was scored otherwise than the filter would now.
 
     Settings are compared as text. What functions and scorers do is compared by what they
@@ -377,12 +377,11 @@ def refuse_part(part, filter):
     """
     if part.made_as is None:
         return
-    _refuse_other_settings(part.made_as, part_settings(filter))
+    _refuse_other_settings(part.made_as, part_settings(fitted))
     for batch, risks_before in part.probes:
-        checked = check(
-            filter, batch
-        )  # which gives it edges anew where there is a rule
-        risks_now = filter._path_risks_alone(checked)
+        # If edges is a rule, this computes the edges again.
+        checked = check(fitted, batch)
+        risks_now = fitted._path_risks_alone(checked)
         same_edges = np.array_equal(checked.edges, batch.edges)
         if not same_edges or not nearly_equal(
             risks_now.path_risk, risks_before.path_risk
@@ -400,16 +399,16 @@ def refuse_part(part, filter):
             )
 
 
-def part_settings(filter):
+def part_settings(fitted):
     """The settings that have to be as they were when a part was scored."""
-    guarantee = filter._resolved()
+    guarantee = fitted._resolved()
     return (
-        described(filter.edges),
-        filter.online,
-        filter.ties,
+        described(fitted.edges),
+        fitted.online,
+        fitted.ties,
         described_guarantee(guarantee, without=LEVELS),
-        without_places(repr(filter.scorer_)),
-        filter._seed if filter.ties == "jitter" else None,
+        without_places(repr(fitted.scorer_)),
+        fitted._seed if fitted.ties == "jitter" else None,
     )
 
 

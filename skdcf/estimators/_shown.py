@@ -21,12 +21,12 @@ from ..ops.hard import segment_min
 from ._parts import choose_one_each
 
 
-def passing_answers(filter: Any, X: Problems) -> NDArray[np.bool_]:
+def passing_answers(fitted: Any, X: Problems) -> NDArray[np.bool_]:
     """Tell which answers pass; nothing is kept of the others.
 
     Parameters
     ----------
-    filter : fitted filter
+    fitted : fitted filter
         Its guarantee has ``show``.
     X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
         The answers.
@@ -35,31 +35,31 @@ def passing_answers(filter: Any, X: Problems) -> NDArray[np.bool_]:
     -------
     ndarray of bool, shape (n_problems,)
     """
-    claims, _ = filter._claims(X)
-    return filter.calibration_.passes(claims)
+    claims, _ = fitted._claims(X)
+    return fitted.calibration_.passes(claims)
 
 
 def shown_masks(
-    filter: Any, X: Problems, alpha: float, groups: Groups, one_per_question: bool
+    fitted: Any, X: Problems, alpha: float, groups: Groups, one_per_question: bool
 ) -> NDArray[Any]:
     """The masks of `skdcf.monitoring.release_claims`."""
-    _refuse_unproven(filter)
-    claims, view = filter._claims(X)
+    _refuse_unproven(fitted)
+    claims, view = fitted._claims(X)
     batch = view.passed
     refuse_whole(batch)
     hashes = hashes_of(batch, groups)
-    refuse_trained(batch, hashes, filter._trained)
-    refuse_known_questions(filter.scorer_.priors, batch, hashes)
-    _refuse_calibrated(batch, hashes, filter._calibrated)
+    refuse_trained(batch, hashes, fitted._trained)
+    refuse_known_questions(fitted.scorer_.priors, batch, hashes)
+    _refuse_calibrated(batch, hashes, fitted._calibrated)
 
     names = [None] * len(batch)
-    calibrations = {None: filter.calibration_}
-    if isinstance(filter.calibration_, PerGroup):
+    calibrations = {None: fitted.calibration_}
+    if isinstance(fitted.calibration_, PerGroup):
         # This refuses groups that calibration has not seen.
-        filter.calibration_.thresholds(claims, alpha)
+        fitted.calibration_.thresholds(claims, alpha)
         names = [as_one(group) for group in claims.groups]
         calibrations = dict(
-            zip(filter.calibration_.names, filter.calibration_.parts, strict=True)
+            zip(fitted.calibration_.names, fitted.calibration_.parts, strict=True)
         )
     group_of = np.array(
         [list(calibrations).index(n) if n in calibrations else -1 for n in names], int
@@ -67,7 +67,7 @@ def shown_masks(
     rows = _one_answer_each(batch, hashes, group_of, one_per_question)
 
     lowest = segment_min(claims.path_risk, batch.offsets)
-    rows = rows[filter.calibration_.passes(claims)[rows]]
+    rows = rows[fitted.calibration_.passes(claims)[rows]]
     thresholds = np.full(len(batch), -np.inf)
     for number, calibration in enumerate(calibrations.values()):
         # If some answers do not pass, the others are the batch.
@@ -84,10 +84,10 @@ def shown_masks(
     return view.shaped(kept)
 
 
-def _refuse_unproven(filter):
+def _refuse_unproven(fitted):
     """ValueError where it is not known that a wrong answer is one that is shown."""
-    guarantee = filter.calibration_.guarantee
-    if filter.ties == "include":
+    guarantee = fitted.calibration_.guarantee
+    if fitted.ties == "include":
         raise ValueError(
             "this filter keeps a claim whose path risk equals the threshold "
             '(ties="include"), which has no promise: calibrate one with ties="exclude"'
@@ -102,7 +102,7 @@ def _refuse_unproven(filter):
             "the promise about shown texts is not known with weight or delta, and this "
             f"filter has {guarantee!r}: leave both at None and calibrate again"
         )
-    if isinstance(filter.calibration_, Overlapping):
+    if isinstance(fitted.calibration_, Overlapping):
         raise ValueError(
             f"by={guarantee.by!r} gives groups that overlap, for which no promise about "
             "shown texts is known: let each problem be in one group"

@@ -115,10 +115,10 @@ class CalibratedSearch(BaseEstimator):
             tries settings whose filters cannot be compared.
         """
         check_search(self.search)
-        filter = self.search.estimator
-        batch, labels = check(filter, X, y)
+        estimator = self.search.estimator
+        batch, labels = check(estimator, X, y)
         questions = question_groups(batch, groups)
-        rest, held_rows = self._divide(questions, filter)
+        rest, held_rows = self._divide(questions, estimator)
         packed = (batch, batch.split(labels)) if pack_graphs(X) else (X, y)
         searched, new = (
             [take_rows(d, part) for d in packed] for part in (rest, held_rows)
@@ -146,7 +146,7 @@ class CalibratedSearch(BaseEstimator):
         self.best_params_ = search.best_params_
         return self
 
-    def _divide(self, questions, filter):
+    def _divide(self, questions, estimator):
         """Split the questions into problems for the search and for calibration."""
         codes = numbered(questions)
         n = codes.max() + 1
@@ -154,8 +154,10 @@ class CalibratedSearch(BaseEstimator):
         if n < 2:
             raise ValueError("all problems answer one question: none can be held out")
         if size is None:
-            guarantee = filter.guarantee or NoFalseClaim()
-            size = guarantee.calibration_count(n, guarantee.level(None, filter.alpha))
+            guarantee = estimator.guarantee or NoFalseClaim()
+            size = guarantee.calibration_count(
+                n, guarantee.level(None, estimator.alpha)
+            )
         count = holdout_count("calibration_size", size, n)
         rng = check_random_state(self.random_state)
         is_held = np.isin(codes, hold_out(n, count, None, rng)[1])
@@ -256,7 +258,7 @@ def choose(search, X, y, questions, rows=None, n_problems=None):
         of the latter.
     """
     check_search(search)
-    filter = search.estimator
+    estimator = search.estimator
     search = clone(search)
     cv = search.cv
     groups = as_groups(questions)
@@ -267,7 +269,7 @@ def choose(search, X, y, questions, rows=None, n_problems=None):
         rows = np.arange(len(questions)) if rows is None else rows
         search.cv = _predefined(cv, rows, n_problems or len(rows))
     else:
-        cv = check_cv(cv, y, classifier=is_classifier(filter))
+        cv = check_cv(cv, y, classifier=is_classifier(estimator))
         search.cv = [*cv.split(X, y, *([questions] if has_groups else []))]
     if search.refit is True:
         search.refit = False  # the caller fits the chosen filter
@@ -275,7 +277,7 @@ def choose(search, X, y, questions, rows=None, n_problems=None):
         search.estimator.set_fit_request(groups=True)
         with reason_sent_with(search):
             search.fit(X, y, groups=groups)
-    return clone(filter).set_params(**search.best_params_), search
+    return clone(estimator).set_params(**search.best_params_), search
 
 
 def _predefined(cv, rows, n_problems):

@@ -56,7 +56,7 @@ _KINDS = (
     "ounce/ounces/oz cup/cups pint/pints quart/quarts gallon/gallons ml liter/liters/l",
 )
 _UNIT_OF = [{form: u for u in kind.split() for form in u.split("/")} for kind in _KINDS]
-# Words that change what stands beside them: "5 more than 3" is not 5.
+# Words that change what stands next to them: "5 more than 3" is not 5.
 _CHANGING = frozenset(
     list_names(
         "than half twice double triple third quarter thirds quarters percent square "

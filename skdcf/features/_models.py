@@ -96,7 +96,7 @@ class PairFeature(_ModelColumn):
     A pair is scored once: the numbers are kept with the transformer and shared by its
     clones, also where a later call fails. Numbers are kept by content, not saved.
 
-    Expect little of the cosines of a small sentence model: beside the columns of
+    Expect little of the cosines of a small sentence model: together with the columns of
     `ContextFeatures` they gained nothing on two sets of summaries. A model trained to
     verify claims against documents may.
 

@@ -189,7 +189,7 @@ def carry_columns(transformer: Any, batch: GraphBatch) -> GraphBatch:
     Returns
     -------
     GraphBatch
-        The batch itself where every column has to be computed anew.
+        The batch itself where every column has to be computed again.
     """
     steps = list_steps(transformer)
     our_steps = [clone(step) for step in steps[: _count_own(steps)]]
@@ -241,8 +241,8 @@ class _OwnPickler(Pickler):
 
     def reducer_override(self, value):
         named = value if isinstance(value, (type, FunctionType)) else type(value)
-        room = (named.__module__ or "").partition(".")[0]
-        if room not in ("builtins", "numpy", "skdcf"):
+        package = (named.__module__ or "").partition(".")[0]
+        if package not in ("builtins", "numpy", "skdcf"):
             raise PicklingError(f"{named} may be another object of the same name")
         return NotImplemented
 

@@ -336,7 +336,7 @@ def _meaning_of(found):
     if len(found) != 2:
         raise ValueError(
             f"y has {len(found)} distinct values {found[:5]}; two are expected, of which "
-            "the larger means true (and beside 0 and 1, -1 for unknown)"
+            "the larger means true (and next to 0 and 1, -1 for unknown)"
         )
     return tuple(found)
 

@@ -67,7 +67,7 @@ def choose_share(
 
     Every answer that passes shows something if the threshold is at least the cut. So a share
     is good if few training answers contain a false claim below the cut. The "1 +" on both
-    sides keeps a share from being found by luck among few answers.
+    sides keeps a share from being found by chance among few answers.
 
     Parameters
     ----------

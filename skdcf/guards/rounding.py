@@ -32,7 +32,7 @@ def measured_rounding(confidence_alone, batch, confidence):
     Parameters
     ----------
     confidence_alone : callable
-        From a batch to its confidences, columns computed anew.
+        From a batch to its confidences, columns computed again.
     batch : GraphBatch
         Problems as they were passed.
     confidence : ndarray of shape (n_claims,)

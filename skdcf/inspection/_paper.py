@@ -196,9 +196,9 @@ def score_separation(
         judged = labels[~rows] >= 0
         true.append(labels[~rows][judged] == 1)
         fitted = []
-        for filter in filters.values():
+        for unfitted in filters.values():
             by_level = fit_levels(
-                seeded(filter, seed), batch[train], labels[rows], levels, groups=among
+                seeded(unfitted, seed), batch[train], labels[rows], levels, groups=among
             )
             fitted.append(by_level.values())
         scores = [

@@ -57,7 +57,7 @@ class BettingMonitor(Settings):
     }
     log_wealth_ = np.empty(0)
     #: Part of delta that is reserved for an unlucky calibration.
-    luck_ = 0.0
+    calibration_delta_ = 0.0
 
     @property
     def wealth(self) -> float:
@@ -67,7 +67,9 @@ class BettingMonitor(Settings):
     @property
     def p_value(self) -> float:
         """One over the largest wealth so far, an anytime-valid p-value."""
-        return min(self.luck_ + float(np.exp(-self._largest_log_wealth)), 1.0)
+        return min(
+            self.calibration_delta_ + float(np.exp(-self._largest_log_wealth)), 1.0
+        )
 
     @property
     def alarm(self) -> bool:
@@ -77,7 +79,7 @@ class BettingMonitor(Settings):
     @property
     def alarm_at(self) -> int | None:
         """Number of problems before the alarm; None if there was no alarm."""
-        reached = self._log_wealth >= -np.log(self.delta - self.luck_)
+        reached = self._log_wealth >= -np.log(self.delta - self.calibration_delta_)
         return int(np.argmax(reached)) if reached.any() else None
 
     @property
@@ -461,13 +463,13 @@ class CoverageMonitor(BettingMonitor):
         complain about are not representative of the others.
         """
         self.validate()
-        self._restart(filter := self._current())
-        part = self._by_people(filter.calibration_part(X, y, groups), filter)
+        self._restart(fitted := self._current())
+        part = self._by_people(fitted.calibration_part(X, y, groups), fitted)
         names = [*map(as_one, part.groups or [None] * len(part))]
-        passes, lost, shown = self._outcomes(filter, part, X, y, names=names)
+        passes, lost, shown = self._outcomes(fitted, part, X, y, names=names)
         places = {name: g for g, name in enumerate(self.groups_)}
         rows_of = [[] for _ in places]
-        keys, calibrated_before = _keys(filter, part.hashes)
+        keys, calibrated_before = _keys(fitted, part.hashes)
         order = np.lexsort(part.hashes.orders())
         for row in order.tolist():
             g = places.get(names[row])
@@ -485,21 +487,21 @@ class CoverageMonitor(BettingMonitor):
             self.n_shown_ += float(shown[rows].sum())
         return self
 
-    def _by_people(self, part, filter):
+    def _by_people(self, part, fitted):
         """Return the part, without a model's verdicts if a person's verdict has ever counted."""
         both_kinds = {"model", "person"}
-        kinds_before = {*self.judged_by_, *filter.provenance_.get("judged_by", ())}
+        kinds_before = {*self.judged_by_, *fitted.provenance_.get("judged_by", ())}
         part = part.judged_after(kinds_before)
         if (
             "model" in self.judged_by_
             and part.judged_by >= both_kinds
             and not kinds_before >= both_kinds
         ):
-            self._begin_urns(filter)
+            self._begin_urns(fitted)
         self.judged_by_ = sorted(part.judged_by)
         return part.of_people_alone()
 
-    def _outcomes(self, filter, part, X, y, *, names):
+    def _outcomes(self, fitted, part, X, y, *, names):
         """Compute which problems of a part pass, their losses, and whether anything is kept."""
         nulls = self._nulls(self.n_calibrations_)
         cut = np.array([nulls[n].cut if n in nulls else -np.inf for n in names])
@@ -507,13 +509,13 @@ class CoverageMonitor(BettingMonitor):
         if all(isinstance(null, Urn) for null in nulls.values()):
             thresholds = [nulls[n].threshold if n in nulls else -np.inf for n in names]
             return passes, part.scores < thresholds, part.lowest < thresholds
-        batch, labels = check(filter, X, y)
+        batch, labels = check(fitted, X, y)
         if part.judged_by >= {"model", "person"}:
             labels = labels_of_people(labels, batch)
-        [kept] = flat_masks(filter, batch, [None])
-        guarantee = filter.calibration_.guarantee
-        said = statements_of(batch, labels, kept)
-        losses = guarantee.loss(said.labels, said.kept, said.offsets)
+        [kept] = flat_masks(fitted, batch, [None])
+        guarantee = fitted.calibration_.guarantee
+        stated = statements_of(batch, labels, kept)
+        losses = guarantee.loss(stated.labels, stated.kept, stated.offsets)
         lost = np.asarray(losses, np.float64)
         shown = segment_sum(kept, batch.offsets) > 0
         return passes, lost[part.rows], shown[part.rows]
@@ -578,20 +580,20 @@ class CoverageMonitor(BettingMonitor):
             return getattr(self.filter, "filter_", self.filter.filter)
         return self.filter
 
-    def _restart(self, filter):
+    def _restart(self, fitted):
         """Start new urns if the filter has been calibrated again."""
-        level = filter.calibration_.guarantee.level(None, filter.alpha)
-        scores_now = np.append(filter.nonconformity_scores_, level)
+        level = fitted.calibration_.guarantee.level(None, fitted.alpha)
+        scores_now = np.append(fitted.nonconformity_scores_, level)
         scores_before: Any = getattr(self, "calibration_", None)
         if not np.array_equal(scores_before, scores_now):
-            self._begin_urns(filter)
+            self._begin_urns(fitted)
             self.calibration_ = scores_now
 
-    def _begin_urns(self, filter):
+    def _begin_urns(self, fitted):
         """Start new urns, with a new share of the wealth."""
         nulls = self._nulls(self.n_calibrations_ + 1)
         self.n_calibrations_ += 1
-        self.luck_ = 0.0 if is_urn(filter) else self.delta / 2
+        self.calibration_delta_ = 0.0 if is_urn(fitted) else self.delta / 2
         taken = dict(zip(self.groups_, self.taken_, strict=True))
         self.taken_ = [taken.get(name, {}) for name in nulls]
         self.groups_ = list(nulls)
@@ -603,9 +605,9 @@ class CoverageMonitor(BettingMonitor):
 
     def _nulls(self, number):
         """Return the null hypothesis of each group after calibration ``number``."""
-        filter = self._current()
-        level = filter.calibration_.guarantee.level(None, filter.alpha)
-        return nulls_of(filter, level, self.delta / (2 * number * (number + 1)))
+        fitted = self._current()
+        level = fitted.calibration_.guarantee.level(None, fitted.alpha)
+        return nulls_of(fitted, level, self.delta / (2 * number * (number + 1)))
 
     def _take(self, g, losses):
         """Bet on the problems of group ``g``, given their losses."""
@@ -647,9 +649,9 @@ class CoverageMonitor(BettingMonitor):
             "a guarantee for other problems than those of the calibration: the monitor "
             "watches what they allow, not a coverage of your own choice",
         ]
-        if self.luck_:
+        if self.calibration_delta_:
             out.append(
-                "a mean loss that is above the bound by no more than the luck of one "
+                "a mean loss that is above the bound by no more than the chance of one "
                 "calibration may explain"
             )
         if self.groups_ in ([], [None]):
@@ -675,7 +677,7 @@ class CoverageMonitor(BettingMonitor):
             the last calibration) and ``cannot_see``.
         """
         out = super().summary()
-        filter = self._current()
+        fitted = self._current()
         n = out["n_problems"]
         shown, shown_error = _share(self.n_shown_, n)
         wrong, wrong_error = _share(self.n_errors_, self.n_shown_)
@@ -688,7 +690,7 @@ class CoverageMonitor(BettingMonitor):
             "shown_error": shown_error,
             "false_among_shown": wrong,
             "false_among_shown_error": wrong_error,
-            "alpha": filter.calibration_.guarantee.level(None, filter.alpha),
+            "alpha": fitted.calibration_.guarantee.level(None, fitted.alpha),
             "n_repeated": self.n_repeated_,
             "n_calibrations": self.n_calibrations_,
             "groups": dict(zip(self.groups_, counts, strict=True)),
@@ -704,15 +706,15 @@ def _share(count, n):
     return share, float(np.sqrt(max(share * (1 - share), 0.0) / n))
 
 
-def _keys(filter, hashes) -> tuple[list, NDArray[np.bool_]]:
+def _keys(fitted, hashes) -> tuple[list, NDArray[np.bool_]]:
     """Return a key for each answer, and whether it was used for calibration.
 
     The key of an answer without a question is its content, unless copies are common: then
     some of the calibration answers are copies too.
     """
-    calibrated = filter._calibrated
+    calibrated = fitted._calibrated
     asked = hashes.question >= 0
-    contents_differ = len(calibrated["content"]) >= filter.n_calibration_
+    contents_differ = len(calibrated["content"]) >= fitted.n_calibration_
     calibrated_before = asked & np.isin(hashes.question, calibrated["question"])
     # In calibration the question may have had a name, and here only its text.
     if "text" in calibrated:

@@ -2,11 +2,12 @@
 
 Losses of problems in use are divided by ``most``, so they lie in [0, 1].
 
-=====  ===========================================================================
-n      number of calibration problems of a group, of those that pass with ``show=``
-k      conformal rank of their threshold
-luck   probability that a calibration is worse than the null allows
-=====  ===========================================================================
+==================  ==================================================================
+n                   number of calibration problems of a group, of those that pass with
+                    ``show=``
+k                   conformal rank of their threshold
+calibration_delta   probability that a calibration is worse than the null allows
+==================  ==================================================================
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ class Urn:
 
 @dataclass(frozen=True)
 class MeanLoss:
-    """An upper bound of the mean loss that holds with probability 1 - ``luck``.
+    """An upper bound of the mean loss that holds with probability 1 - ``calibration_delta``.
 
     Parameters
     ----------
@@ -147,7 +148,9 @@ def why_not_watched(filter: Any) -> str | None:
     return None
 
 
-def nulls_of(filter: Any, level: float, luck: float) -> dict[Any, Urn | MeanLoss]:
+def nulls_of(
+    filter: Any, level: float, calibration_delta: float
+) -> dict[Any, Urn | MeanLoss]:
     """Return the null hypothesis of each group in which anything may be kept.
 
     Parameters
@@ -156,7 +159,7 @@ def nulls_of(filter: Any, level: float, luck: float) -> dict[Any, Urn | MeanLoss
         Its guarantee can be monitored.
     level : float
         The current level.
-    luck : float
+    calibration_delta : float
         Probability, for all groups together, that a calibration is worse than its null.
 
     Returns
@@ -195,7 +198,7 @@ def nulls_of(filter: Any, level: float, luck: float) -> dict[Any, Urn | MeanLoss
         # A kept false claim loses at least 1, or the cap; the other answers have the rest.
         own_null = 1.0 if np.ndim(largest) else float(largest)
         total = max((group.n + 1) * level - own_null, 0.0) / most
-        mean = largest_mean(total, group.n, luck / len(groups))
+        mean = largest_mean(total, group.n, calibration_delta / len(groups))
         nulls[name] = MeanLoss(mean, most=most, cut=cut)
     return nulls
 

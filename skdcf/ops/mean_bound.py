@@ -5,7 +5,7 @@ from scipy.optimize import brentq
 from scipy.special import bdtr, rel_entr
 
 
-def largest_mean(total: float, n: int, luck: float) -> float:
+def largest_mean(total: float, n: int, delta: float) -> float:
     """Compute an upper confidence bound of a mean from n losses in [0, 1].
 
     Parameters
@@ -14,7 +14,7 @@ def largest_mean(total: float, n: int, luck: float) -> float:
         An upper bound of the sum of the losses.
     n : int
         Number of losses.
-    luck : float in (0, 1)
+    delta : float in (0, 1)
         Largest probability that the mean exceeds the bound.
 
     Returns
@@ -33,10 +33,10 @@ def largest_mean(total: float, n: int, luck: float) -> float:
 
     def hoeffding(mean):
         divergence = rel_entr(share, mean) + rel_entr(1 - share, 1 - mean)
-        return -n * divergence - np.log(luck)
+        return -n * divergence - np.log(delta)
 
     def bentkus(mean):
-        return np.e * bdtr(np.ceil(total), n, mean) - luck
+        return np.e * bdtr(np.ceil(total), n, mean) - delta
 
     bounds = []
     for excess in (hoeffding, bentkus):

@@ -61,14 +61,18 @@ def log_price(hazard: Any, batch: GraphBatch, q: Any = 0.0, worth: Any = None) -
     sum_before = _sum_before(cumulative_hazard[order], batch.offsets)
     log_risk = hazard[order] - cumulative_hazard[order] - sum_before
     with np.errstate(divide="ignore"):
-        beside = np.log(q) + np.log(
+        log_without = np.log(q) + np.log(
             -np.expm1(-np.maximum(total_hazard - cumulative_hazard, 0))
         )
-    log_gain = np.logaddexp(-total_hazard, beside)
+    log_gain = np.logaddexp(-total_hazard, log_without)
     if batch.wordings is not None:
         shares = shares_of_claims(batch)[order]
-        before = _sum_before(shares, batch.offsets)
-        gain = worth(before + shares) - worth(before) if worth is not None else shares
+        shares_before = _sum_before(shares, batch.offsets)
+        gain = (
+            worth(shares_before + shares) - worth(shares_before)
+            if worth is not None
+            else shares
+        )
         log_gain[order] += np.log(gain)
     elif worth is not None:
         position = (
@@ -162,9 +166,9 @@ def _pool_one_by_one(log_rise, log_run, segment, at, head, slope):
         # Ties are not merged, as above.
         while stack and rise - run < stack[-1][3]:
             head[i] = False
-            i, above, beside, _ = stack.pop()
-            rise = _log_add(rise, above)
-            run = _log_add(run, beside)
+            i, rise_above, run_above, _ = stack.pop()
+            rise = _log_add(rise, rise_above)
+            run = _log_add(run, run_above)
         stack.append((i, rise, run, rise - run))
         slope[i] = rise - run
 

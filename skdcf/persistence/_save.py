@@ -328,8 +328,8 @@ def _known_names():
             *(f"skdcf.edges.{name}" for name in import_module("skdcf.edges").__all__),
             *(f"sklearn.model_selection._split.{name}" for name in splitters),
             *(
-                f"{room}.{name}"
-                for room, names in KEPT_IN_FILES.items()
+                f"{module}.{name}"
+                for module, names in KEPT_IN_FILES.items()
                 for name in names
             ),
         ]

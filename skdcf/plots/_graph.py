@@ -193,7 +193,7 @@ def _row_heights(lines):
 
 
 def _size(layout, lines, title):
-    """Width, height, and room at the top, in points."""
+    """Width, height, and space at the top, in points."""
     text = GAP + _widest(lines) + 2 * draw.RADIUS + 2 * PAD if lines else 0
     top = 0 if title is None else TITLE
     height = max(layout.height, sum(_row_heights(lines)) + PAD) + LEGEND

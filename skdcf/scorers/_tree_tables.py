@@ -1,6 +1,6 @@
 """Fitted forests, boosters and logistic regressions as plain arrays.
 
-All trees stand in one table of nodes, layer by layer, the right child beside the left.
+All trees stand in one table of nodes, layer by layer, the right child next to the left.
 A leaf points at itself, so that every tree goes one layer down at once:
 ``node = down[node] + (x > threshold[node])``. These arrays are what calibrates, predicts
 and is saved.

@@ -276,7 +276,7 @@ class _Run:
         return measure
 
     def _halved(self, objective):
-        """Let one half calibrate and predict the other, drawn anew at each call."""
+        """Let one half calibrate and predict the other, drawn again at each call."""
         n = self.plan.n_problems
         rng = deepcopy(self.rng)
 

@@ -217,7 +217,7 @@ class Session:
         except sqlite3.OperationalError as error:
             self.engine.warn_once(
                 f"a reply cannot be kept in the cache ({error}), so that another run would ask "
-                "for it again. See that there is room on the disk"
+                "for it again. See that there is space on the disk"
             )
 
     async def _fetch(self, call, usage, allowance):

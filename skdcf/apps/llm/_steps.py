@@ -493,7 +493,7 @@ class Verify(Step):
         Whether each claim has a call of its own, with the claims that it builds on, or
         all claims of an answer share one, which is cheaper.
     why : bool, default=True
-        Whether the judge gives a reason before each verdict, as room to think. Without
+        Whether the judge gives a reason before each verdict, as space to think. Without
         one, a reply per claim is a single word.
 
     Raises

@@ -1,4 +1,4 @@
-"""A program that uses every room; mypy and pyright have to accept it, and it has to run."""
+"""A program that uses every part of the package. Type checkers must accept it, and it must run."""
 
 from pathlib import Path
 

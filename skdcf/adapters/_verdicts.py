@@ -194,9 +194,9 @@ def _judged(result, i, meaning):
     labels = [_label(row, meaning, where(v)) for v, row in enumerate(rows)]
     labels_of_text: dict[str, set[int]] = {}
     for text, label in zip(texts, labels, strict=True):
-        said.setdefault(_same(text), set()).add(label)
-    both = [text for text in texts if {0, 1} <= said[_same(text)]]
-    if both:
+        labels_of_text.setdefault(_same(text), set()).add(label)
+    contradicted = [text for text in texts if labels_of_text[_same(text)] >= {0, 1}]
+    if contradicted:
         warn(
             f"problem {i}: the claim {printable(contradicted[0])!r} is listed twice with different "
             "verdicts, which is read as unsure (0)",

@@ -288,7 +288,7 @@ class _Found:
         if role == "assistant":
             self._refuse_empty(message)
             _refuse_unread(message, "the agent's message")
-            _refuse_unread(beside, f'"{_LANGCHAIN}" of the agent\'s message')
+            _refuse_unread(framework, f'"{_LANGCHAIN}" of the agent\'s message')
         elif self.calls:
             raise UnreadError(
                 f"it is no message of the agent, but calls {self.calls[0].name!r}"

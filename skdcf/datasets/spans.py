@@ -104,7 +104,7 @@ def messages_of_spans(spans: Any) -> list[Any]:
         if _is_tool(span) and (owner is None or id(owner) in of_agent)
     ]
     _refuse_unseen_tools(tools, longest)
-    _refuse_lost_steps(own, longest)
+    _refuse_lost_steps(model_spans, longest)
     return longest
 
 

@@ -1,116 +1,147 @@
-"""Choose one of five runs, then filter it: what calibrates has to be chosen by the same rule.
+"""Choose one of k answers, then filter it: coverage by hand, and what a reader meets.
 
-    python -m benchmarks.guarantees.chosen [splits]
+    python -m benchmarks.guarantees.chosen [trainings] [splits of each]
 
-It prints benchmarks/results/chosen.txt. AgentProcessBench, hotpotqa: 50 tasks with five runs
-each, whose steps people judged, with agreement of the runs among the columns. In each split 20
-tasks train a regression, 20 calibrate with one run each, and of each of the other 10 one run
-is filtered. "sampled" is a run drawn at random; the others look best of five: "risk", its
-largest risk of a step is the smallest, or "judges", the lowest verdict of two models on a step
-is the highest, then agreement. No label of people enters a rule. "kept whole" is the share of
-the runs of which every step is kept, "and right" of those that are right, too. Errors are naive
-ones over the splits.
+It prints benchmarks/results/chosen.txt. In each training, half of the questions train the default
+filter with all their answers. In each split, half of the other questions calibrate, with one answer
+each, and the rest are filtered, with one answer each. "sampled" is an answer drawn at random.
+"safest-claim" and "whole" are the rules of `skdcf.estimators.choose`. "joined" makes one problem of
+all answers, and counts what is kept in the answer of which most is kept. Thresholds are order
+statistics that are computed here, from path risks and labels. An unknown label counts as false.
 """
 
 import sys
 import warnings
+from functools import partial
 
 import numpy as np
 
-from skdcf import HardCF
-from skdcf.datasets import fetch_agent_process_bench
-from skdcf.exceptions import CalibrationWarning, ParameterWarning
+from skdcf import CoherentConformalFilter
+from skdcf.datasets import fetch_gsm8k_solutions, fetch_mr_ben, fetch_refchecker
+from skdcf.estimators import choose
+from skdcf.features import reasoning_features
 
-TWO = ("kimi-k2.5", "deepseek-v3.2")
-#: The rule that chose what calibrates, and the one that chose what is filtered.
+SETS = {
+    "GSM8K solutions": fetch_gsm8k_solutions,
+    "Mr-Ben, mathematics": partial(fetch_mr_ben, "math"),
+    "RefChecker": partial(fetch_refchecker, ["accurate_context", "noisy_context"]),
+}
+ALPHAS = (0.05, 0.1, 0.2)
+#: The rule that chose the calibration answers, and the one that chose the filtered answers.
 WAYS = (
     ("sampled", "sampled"),
-    ("sampled", "risk"),
-    ("risk", "risk"),
-    ("sampled", "judges"),
-    ("judges", "judges"),
+    ("sampled", "safest-claim"),
+    ("safest-claim", "safest-claim"),
+    ("sampled", "whole"),
+    ("whole", "whole"),
+    ("joined", "joined"),
 )
 
 
-def looks():
-    """How good two models think each run is."""
-    data = fetch_agent_process_bench(judges=TWO, alternatives=True)
-    names = list(data.graphs.feature_names)
-    verdicts = [names.index(f"verdict of {judge}") for judge in TWO]
-    agreement = names.index("answer_agreement")
-    return np.array(
-        [
-            graph.features[:, verdicts].min(axis=0, initial=1).sum()
-            + 0.01 * graph.features[:, agreement].mean()
-            if graph.n_claims
-            else 0.0
-            for graph in data.graphs
-        ]
-    )
+def threshold(scores, alpha):
+    """The floor(alpha (n + 1))-th smallest score; -inf if that rank is 0."""
+    rank = int(np.floor(alpha * (len(scores) + 1) + 1e-9))
+    return np.sort(scores)[rank - 1] if rank else -np.inf
 
 
-def choose(rule, filter, data, tasks, rng):
-    """One run of each task, by a rule that knows no label of people."""
-    rows = []
-    for task in tasks:
-        runs = np.flatnonzero(data.groups == task)
-        if rule == "sampled":
-            rows.append(int(rng.choice(runs)))
-            continue
-        look = data.looks[runs]
-        if rule == "risk":
-            risks = filter.path_risk(data.graphs[runs])
-            look = [-risk.max(initial=-np.inf) for risk in risks]
-        rows.append(int(runs[np.argmax(look)]))
-    return rows
+def score(risk, label):
+    """The smallest path risk of a claim that is not known to be true."""
+    return risk[label != 1].min(initial=np.inf)
 
 
-def measure(data, alpha, seed):
-    """For each way: missed, kept whole, kept whole and right, good steps kept."""
-    rng = np.random.default_rng(seed)
-    tasks = rng.permutation(np.unique(data.groups))
-    train, calibrate, test = np.split(tasks, [20, 40])
-    rows = np.flatnonzero(np.isin(data.groups, train))
-    filter = HardCF(alpha=alpha, calibration_size=5, random_state=seed).fit(
-        data.graphs[rows], [data.labels[i] for i in rows]
-    )
+def measure(risks, labels, rows, cut):
+    """Missed, shown and true claims kept for each question, of the answers in ``rows``."""
     values = []
-    for rule_calibrated, rule_used in WAYS:
-        chosen = choose(rule_calibrated, filter, data, calibrate, rng)
-        filter.calibrate(data.graphs[chosen], [data.labels[i] for i in chosen])
-        used = choose(rule_used, filter, data, test, rng)
-        of_runs = []
-        for mask, i in zip(filter.predict(data.graphs[used]), used, strict=True):
-            good = data.labels[i] == 1
-            missed = (mask & ~good).any()
-            whole = mask.all()
-            of_runs.append((missed, whole, whole and good.all(), (mask & good).sum()))
-        values.append(np.mean(of_runs, axis=0))
-    return values
+    for answers in rows:
+        kept = [risks[i] < cut for i in answers]
+        most = max(range(len(answers)), key=lambda k: kept[k].sum())
+        label = labels[answers[most]]
+        missed = any(
+            (labels[i][m] != 1).any() for i, m in zip(answers, kept, strict=True)
+        )
+        values.append((missed, kept[most].any(), (label[kept[most]] == 1).sum()))
+    return np.mean(values, axis=0)
 
 
-def main(n_splits):
-    """Print the table."""
-    data = fetch_agent_process_bench(alternatives=True)
-    data.looks = looks()
-    print(f"AgentProcessBench, hotpotqa; {n_splits} splits by task")
-    print(
-        "alpha  calibrated  used     missed            kept whole        and right         "
-        "good steps kept"
+def train(data, seed):
+    """Path risks of the answers to half of the questions, and the answers of each rule."""
+    rng = np.random.default_rng(seed)
+    questions = rng.permutation(np.unique(data.groups))
+    half = questions[: len(questions) // 2]
+    learns = np.isin(data.groups, half)
+    train_rows, rest = np.flatnonzero(learns), np.flatnonzero(~learns)
+    filter = CoherentConformalFilter(
+        features=reasoning_features(), calibration_size=0.2, random_state=seed
+    ).fit(
+        data.graphs[train_rows],
+        [data.labels[i] for i in train_rows],
+        groups=data.groups[train_rows],
     )
-    for alpha in (0.1, 0.2):
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", CalibrationWarning)
-            warnings.simplefilter("ignore", ParameterWarning)  # 20 runs rank by chance
-            values = np.array([measure(data, alpha, seed) for seed in range(n_splits)])
+    graphs, groups = data.graphs[rest], data.groups[rest]
+    risks = filter.path_risk(graphs)
+    labels = [np.asarray(data.labels[i]) for i in rest]
+    members = [np.flatnonzero(groups == q) for q in dict.fromkeys(groups.tolist())]
+    rows = {
+        rule: [[int(i)] for i in choose(filter, graphs, groups, rule=rule)]
+        for rule in ("safest-claim", "whole")
+    }
+    rows["sampled"] = [[int(rng.choice(answers))] for answers in members]
+    rows["joined"] = [answers.tolist() for answers in members]
+    return risks, labels, rows, len(members)
+
+
+def split(trained, seed):
+    """For each alpha and way the means over the filtered questions."""
+    risks, labels, rows, n = trained
+    order = np.random.default_rng(seed).permutation(n)
+    calibrate, test = order[: n // 2], order[n // 2 :]
+    table = []
+    for alpha in ALPHAS:
+        for by, used in WAYS:
+            answers = [rows[by][q] for q in calibrate]
+            scores = [min(score(risks[i], labels[i]) for i in row) for row in answers]
+            cut = threshold(np.array(scores), alpha)
+            table.append(measure(risks, labels, [rows[used][q] for q in test], cut))
+    return table
+
+
+def main(n_trainings, n_splits):
+    """Print a table for each data set."""
+    warnings.simplefilter("ignore")  # some sets have answers without claims
+    for name, fetch in SETS.items():
+        data = fetch()
+        data.groups = np.asarray(data.groups)
+        counts = np.unique(np.unique(data.groups, return_counts=True)[1])
+        values = []
+        for training in range(n_trainings):
+            trained = train(data, training)
+            values += [split(trained, 1000 * training + k) for k in range(n_splits)]
+        values = np.array(values)
+        # The splits of a training share its scorer: errors are those of the trainings' means.
+        by_training = values.reshape(n_trainings, n_splits, *values.shape[1:]).mean(
+            axis=1
+        )
+        errors = by_training.std(axis=0, ddof=1) / np.sqrt(n_trainings)
         means = values.mean(axis=0)
-        errors = values.std(axis=0, ddof=1) / np.sqrt(n_splits)
-        for (calibrated, used), mean, error in zip(WAYS, means, errors, strict=True):
+        print(
+            f"{name}: {len(np.unique(data.groups))} questions, {len(data.graphs)} answers, "
+            f"k = {', '.join(map(str, counts))}; {n_trainings} trainings x {n_splits} splits"
+        )
+        print(
+            "alpha  calibrated    used          missed           shown            "
+            "true claims      false among shown"
+        )
+        for row, (mean, error) in enumerate(zip(means, errors, strict=True)):
+            by, used = WAYS[row % len(WAYS)]
             columns = "   ".join(
                 f"{m:.3f} +- {e:.3f}" for m, e in zip(mean, error, strict=True)
             )
-            print(f"{alpha:5.1f}  {calibrated:10}  {used:7}  {columns}", flush=True)
+            among = "" if by == "joined" else f"{mean[0] / max(mean[1], 1e-9):.3f}"
+            alpha = ALPHAS[row // len(WAYS)]
+            print(f"{alpha:5.2f}  {by:12}  {used:12}  {columns}   {among}", flush=True)
+        print()
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 200)
+    arguments = [int(argument) for argument in sys.argv[1:]]
+    main(*(arguments or (6, 10)))

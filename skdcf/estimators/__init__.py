@@ -9,6 +9,7 @@ from ..guards.provenance import reason_sent_with as reason_sent_with
 from ._calibrate import calibration_scores as calibration_scores
 from ._chance import first_claims as first_claims
 from ._chance import refuse_without_hazards as refuse_without_hazards
+from ._choose import as_chosen as as_chosen
 from ._choose import choose as choose
 from ._choose import chosen_answers as chosen_answers
 from ._choose import join_answers as join_answers

@@ -122,6 +122,33 @@ def chosen_answers(
     return _marked(batch[rows], marks)
 
 
+def as_chosen(filter: Any, X: Problems, groups: Groups = None) -> GraphBatch:
+    """Return one answer per question with the mark of `chosen_answers`; nothing is scored.
+
+    Parameters
+    ----------
+    filter : fitted filter
+        As in `choose`.
+    X : sequence of ReasoningGraph or GraphBatch
+        As in `choose`; the claims may not be known yet.
+    groups : array-like of shape (n_answers,), optional
+        As in `choose`.
+
+    Returns
+    -------
+    GraphBatch
+        With it provenance is compared before anything is paid for.
+    """
+    batch = as_batch(X)
+    question, n_answers = _questions(batch, groups)
+    _, first = np.unique(question, return_index=True)
+    scorer = filter_in(filter)._chooses_as
+    marks = [
+        {"rule": SAFEST_CLAIM, "k": k, "scorer": scorer} for k in n_answers.tolist()
+    ]
+    return _marked(batch[first], marks)
+
+
 def _marked(batch, marks):
     """The problems with a mark in the metadata of each."""
     before = [None] * len(batch) if batch.metadata is None else batch.metadata

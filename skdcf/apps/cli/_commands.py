@@ -20,9 +20,11 @@ from tqdm import tqdm
 from ... import evaluation, inspection, load, metrics, save
 from ..._checks import printable
 from ..._files import iter_objects
-from ...datasets import jsonl, records
+from ...datasets import jsonl, records, write_jsonl
 from ...estimators import (
     CoherentConformalFilter,
+    choose,
+    chosen_answers,
     first_claims,
     passing_answers,
     refuse_without_hazards,
@@ -205,8 +207,29 @@ def calibrate(options):
     if options.show is not None:
         guarantee = (guarantee or NoFalseClaim()).with_share(options.show)
         filter.set_params(guarantee=guarantee)
+    if options.choose:
+        problems = _chosen(filter, problems)
     filter.calibrate(problems.graphs, problems.labels)
     return _save(filter, problems, options)
+
+
+def choose_answers(options):
+    """Write one answer to each question, for people to judge or for a filter."""
+    problems = files.read_problems(options, labelled=False)
+    chosen = _chosen(load(options.model), problems)
+    write_jsonl(options.output, chosen.graphs, chosen.labels)
+
+
+def _chosen(filter, problems):
+    """The answers that a filter chooses, marked, with their labels if there are any."""
+    rows = choose(filter, problems.graphs)
+    files.inform(
+        f"{len(rows)} of {len(problems.graphs)} answers chosen, one per question"
+    )
+    labels = problems.labels
+    if labels is not None:
+        labels = [labels[i] for i in rows]
+    return Bunch(graphs=chosen_answers(filter, problems.graphs), labels=labels)
 
 
 def _save(filter, data, options):
@@ -320,6 +343,8 @@ def filter_problems(options):
     counts = Counter()
     alpha = filter.calibration_.guarantee.level(options.alpha, filter.alpha)
     rows = iterate_rows(options)
+    if options.choose:
+        rows = _chosen_rows(filter, list(rows))
     if options.promise == "shown":
         rows = _shown(filter, list(rows), alpha, options, counts)
     else:
@@ -396,6 +421,16 @@ def iterate_rows(options):
     return jsonl.read_lines(
         path, read_line, "raise", dropped=[], max_line_bytes=options.max_line_bytes
     )
+
+
+def _chosen_rows(filter, rows):
+    """The lines of the chosen answers, whose metadata say what chose them."""
+    graphs = GraphBatch.from_graphs([row.problem.graph for row in rows])
+    chosen = chosen_answers(filter, graphs)
+    files.inform(f"{len(chosen)} of {len(rows)} answers chosen, one per question")
+    for i, graph in zip(choose(filter, graphs), chosen, strict=True):
+        problem = rows[i].problem._replace(graph=graph, metadata=graph.metadata)
+        yield replace(rows[i], problem=problem)
 
 
 def _filtered(filter, rows, alpha, options, counts):

@@ -20,7 +20,15 @@ from sklearn.utils.validation import check_is_fitted
 from ..._checks import check_alpha
 from ..._messages import Advice, Message
 from ..._parameters import HasMethods, Settings
-from ...estimators import Filter, compare_provenance, provenance_of, reason_in_force
+from ...estimators import (
+    Filter,
+    as_chosen,
+    chosen_answers,
+    compare_provenance,
+    provenance_of,
+    reason_in_force,
+)
+from ...estimators import choose as choose_one
 from ...graphs import GraphBatch, Labels, ReasoningGraph
 from ...graphs.per_problem import LabelList
 from ...graphs.sources import UNSURE
@@ -360,6 +368,8 @@ class FilteredAnswer:
         mean something else without those around it.
     usage : Usage
         What the answer cost.
+    chosen : int or None
+        Position of the answer among those that were passed, if the filter chose it.
     """
 
     text: str
@@ -374,6 +384,7 @@ class FilteredAnswer:
     text_promise: str = "claims"
     excerpt: str = ""
     usage: Usage = field(default_factory=Usage)
+    chosen: int | None = None
 
     @property
     def abstained(self) -> bool:
@@ -574,6 +585,7 @@ class ConformalFactualityPipeline(Settings):
         answers: Sequence[str] | None = None,
         *,
         alpha: float | None = None,
+        choose: bool = False,
     ) -> list[FilteredAnswer]:
         """Keep of answers what can be trusted.
 
@@ -586,11 +598,14 @@ class ConformalFactualityPipeline(Settings):
             An answer to each question, where ``problems`` are texts.
         alpha : float in (0, 1), optional
             None is the filter's own.
+        choose : bool, default=False
+            Whether the filter chooses one of several answers to each question, as
+            `skdcf.estimators.choose` does. It must be calibrated on chosen answers.
 
         Returns
         -------
         list of FilteredAnswer
-            One per problem, in their order.
+            One per problem, in their order; with ``choose`` one per question.
 
         Raises
         ------
@@ -600,7 +615,8 @@ class ConformalFactualityPipeline(Settings):
             If no model can be reached, or gives no answer.
         """
         items = self._read(problems, answers, alpha)
-        return clients.finish(self._answering(items, alpha, ChatClient._now, _at_once))
+        work = self._answering(items, alpha, ChatClient._now, _at_once, choose)
+        return clients.finish(work)
 
     async def aanswer(
         self,
@@ -608,6 +624,7 @@ class ConformalFactualityPipeline(Settings):
         answers: Sequence[str] | None = None,
         *,
         alpha: float | None = None,
+        choose: bool = False,
     ) -> list[FilteredAnswer]:
         """Keep of answers what can be trusted, from within a loop; as `answer`.
 
@@ -619,15 +636,17 @@ class ConformalFactualityPipeline(Settings):
             As for `answer`.
         alpha : float in (0, 1), optional
             As for `answer`.
+        choose : bool, default=False
+            As for `answer`.
 
         Returns
         -------
         list of FilteredAnswer
-            One per problem, in their order.
+            As from `answer`.
         """
         items = self._read(problems, answers, alpha)
         beside = asyncio.to_thread  # so that other tasks go on while the filter decides
-        return await self._answering(items, alpha, ChatClient._later, beside)
+        return await self._answering(items, alpha, ChatClient._later, beside, choose)
 
     def _read(self, problems, answers, alpha):
         """Read the items, so that all that could be wrong is found before the first call."""
@@ -643,7 +662,7 @@ class ConformalFactualityPipeline(Settings):
         pairs = items if answers is None else zip(items, answers, strict=True)
         return read_answers(pairs, ask=answers is None)
 
-    def _compare_origin(self, items):
+    def _compare_origin(self, items, choose):
         """How claims will be extracted; ValueError, before any call, where that differs."""
         filter = self.filter_
         extraction = self.extractor.describe()
@@ -661,21 +680,25 @@ class ConformalFactualityPipeline(Settings):
             if alternatives is None and self.extractor.sample is not None:
                 alternatives = ()
             metadata = {**(item.metadata or {}), "extraction": extraction}
-            graph = ReasoningGraph(None, (), claims=(), metadata=metadata)
+            graph = ReasoningGraph(
+                None, (), claims=(), problem=item.problem, metadata=metadata
+            )
             expected.append(
                 graph.replace(context=item.context, alternatives=alternatives)
             )
         batch = GraphBatch.from_graphs(expected)
+        if choose:
+            batch = as_chosen(filter, batch)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # warnings come when the claims are there
             compare_provenance(filter, provenance_of(filter, batch, labelled=False))
         return extraction
 
-    async def _answering(self, items, alpha, run, call):
+    async def _answering(self, items, alpha, run, call, choose):
         """What `answer` returns; ``run`` does work of a client, ``call`` calls a function."""
         if not items:
             return []
-        extraction = self._compare_origin(items)
+        extraction = self._compare_origin(items, choose)
         client = clients.as_client(self.extractor.client)
 
         agreed = False
@@ -695,8 +718,15 @@ class ConformalFactualityPipeline(Settings):
         batch = GraphBatch.from_graphs(
             [made_as(e.graph, extraction) for e in extracted]
         )
+        places = list(range(len(batch)))
+        if choose:
+            places = (await call(choose_one, self.filter_, batch)).tolist()
+            batch = await call(chosen_answers, self.filter_, batch)
         shown, chances = await call(self._decide, batch, alpha)
-        rows = list(zip(chats, extracted, shown, chances, strict=True))
+        rows = [
+            (chats[i], extracted[i], i if choose else None, *decided)
+            for i, *decided in zip(places, shown, chances, strict=True)
+        ]
         return await each(rows, self._finish)
 
     def _decide(self, batch, alpha):
@@ -716,7 +746,7 @@ class ConformalFactualityPipeline(Settings):
 
     async def _finish(self, chat, item):
         """The text of what is kept of an answer, and all that is told of it."""
-        asked, extraction, shown, chance = item
+        asked, extraction, place, shown, chance = item
         graph = extraction.graph
         mask = shown.kept
         kept = graph.subgraph(mask)
@@ -746,7 +776,7 @@ class ConformalFactualityPipeline(Settings):
         chat.usage += asked.usage
         fields = {"text": merged.text, "graph": kept, "original": graph, "kept": mask}
         fields |= {"alpha": shown.alpha, "claim_alpha": shown.smallest_alpha}
-        fields |= {"error_probability": chance}
+        fields |= {"error_probability": chance, "chosen": place}
         fields |= {
             "dropped": dropped,
             "flags": flags,

@@ -119,13 +119,22 @@ class Answers:
         RefusedError
             If there is no answer.
         """
-        item = asked.given("question", "alpha", "filter")
-        item |= {"problem": asked.question, "answer": asked.answer}
-        doubt = check_writer(pipeline, item["answer"])
+        if asked.answer is not None and asked.answers is not None:
+            raise ValueError("answer and answers were both sent, but only one is taken")
+        choose = asked.answers is not None
+        item = asked.given("question", "alpha", "filter", "answers")
+        item |= {"problem": asked.question}
+        texts: list[str | None] = [asked.answer]
+        if asked.answers is not None:
+            texts = [*asked.answers]
+        items = [item | {"answer": text} for text in texts]
+        doubt = check_writer(pipeline, items[0]["answer"])
         self._refuse_above_bounds()
         self.n_made += 1
         try:
-            work = self._within_time(pipeline.aanswer([item], alpha=asked.alpha))
+            work = self._within_time(
+                pipeline.aanswer(items, alpha=asked.alpha, choose=choose)
+            )
             answer = await _while_there(request, work)
         finally:
             self.n_made -= 1

@@ -142,6 +142,14 @@ class AnswerRequest(_Request):
             "calibrated the filter."
         ),
     ] = None
+    answers: Annotated[
+        Texts | None,
+        Field(
+            min_length=1,
+            description="Several answers to the question instead, of which the filter chooses "
+            "one. It must be calibrated on answers that it chose among as many.",
+        ),
+    ] = None
     context: Context = None
     alternatives: Alternatives = None
     group: Group = None
@@ -289,6 +297,10 @@ class Answered(Decided):
             "guarantee. null if nothing is kept, or the scorer does not estimate it."
         ),
     ]
+    chosen: Annotated[
+        int | None,
+        Field(description="Position of the answer that was chosen among several."),
+    ] = None
     dropped: list[Dropped]
     flags: Annotated[Texts, Field(description="What was not as it should be.")]
     usage: Spent

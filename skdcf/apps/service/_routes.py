@@ -252,6 +252,7 @@ async def answer_question(asked: AnswerRequest, request: Request) -> Answered:
         abstained=answer.abstained,
         complete=answer.complete,
         error_probability=answer.error_probability,
+        chosen=answer.chosen,
         dropped=[
             Dropped(claim=place, text=text, reason=reason)
             for place, (text, reason) in zip(places, answer.dropped, strict=True)

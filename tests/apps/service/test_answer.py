@@ -24,6 +24,7 @@ from skdcf.apps.llm import (
     Verify,
 )
 from skdcf.apps.service import create_app
+from skdcf.estimators import choose, chosen_answers
 
 KEY = "sk-behind-the-service-97531"
 QUESTION = "Start with 12, add 5, then multiply by 3. What comes out?"
@@ -439,3 +440,46 @@ def test_the_command_answers_questions(written, server, tmp_path):
     assert status == 200 and len(reply["claims"]) == len(reply["mask"]) > 1
     assert "/v1/answer" in json.loads(described[1])["paths"]
     assert server.requests[n][1]["authorization"] == f"Bearer {KEY}"
+
+
+# --- several answers to a question
+
+
+def test_one_of_three_answers_is_chosen(server):
+    graphs, y = extract(server, 150, written=False)
+    graphs = [
+        graph.replace(metadata={**(graph.metadata or {}), "group": i // 3})
+        for i, graph in enumerate(graphs)
+    ]
+    cf = HardCF("judge_log_odds", alpha=0.3).fit(graphs[::3], y[::3])
+    rows = choose(cf, graphs)
+    cf.calibrate(chosen_answers(cf, graphs), [y[i] for i in rows])
+
+    rng = random.Random(11)
+    scripted = ScriptedModel(slips=0.3)
+    question = make_question(rng)
+    answers = [scripted.solve(question, rng) for _ in range(3)]
+    extractor = ClaimExtractor(
+        "m", ChatClient(server.url, key_variable=None), features=[Verify()]
+    )
+    items = [{"problem": question, "answer": answer} for answer in answers]
+    extracted = [e.graph for e in extractor.extract(items)]
+    [place] = choose(cf, extracted)
+
+    app = app_of(cf, server)
+    status, reply, _ = ask(app, question, answers=answers)
+    assert status == 200, reply
+    assert reply["chosen"] == place
+    assert reply["claims"] == list(extracted[place].claims)
+    [mask] = cf.predict(chosen_answers(cf, extracted))
+    assert reply["mask"] == mask.tolist()
+
+    for asked, named in (
+        ({"answers": answers[:2]}, "k is 2"),
+        ({"answer": answers[0]}, "chosen_by"),
+        ({"answers": answers, "answer": answers[0]}, "answers"),
+        ({"answers": []}, "answers"),
+    ):
+        status, reply, _ = ask(app, question, **asked)
+        assert status in (400, 422), reply
+        assert named in str(reply)

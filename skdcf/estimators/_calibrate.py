@@ -1,8 +1,11 @@
 """How a filter is calibrated; `fit` and `calibrate` share this.
 
-Confidences become path risks, these become nonconformity scores, and of each question one is
-kept. What the guarantee needs are the scores. What else is computed is said about the result:
-how many answers are shown, and how large the risks of whole answers are.
+`score` turns confidences into risks, path risks and nonconformity scores, one per problem, and
+lowers them for rounding. `calibrate_with` chooses one answer to each question, sorts their scores,
+and stores them. The threshold at a level is one of these scores.
+
+Smallest and largest path risks of each answer are kept too. The smallest decides whether an answer
+passes (``show=``), and the largest whether a whole answer may be released.
 """
 
 from __future__ import annotations
@@ -45,8 +48,7 @@ def labelled_part(estimator, X, y, groups):
 def score(estimator, view):
     """Score calibration problems.
 
-    Only at the end are scores lowered for rounding, so that everything before compares
-    numbers as they are.
+    Scores are lowered for rounding at the end, so the guards compare the exact numbers.
 
     Parameters
     ----------
@@ -62,7 +64,8 @@ def score(estimator, view):
     guarantee = estimator._resolved()
     view.confidence = estimator._confidence(view)
     risk = estimator._risk(view.confidence, view.passed, steady=True)
-    # A guarantee of the user's own may look at problems without an error too.
+    # For `NoFalseClaim` the path risks of problems without a false claim do not matter. Another
+    # guarantee may need them.
     if type(guarantee) is NoFalseClaim:
         path = path_risk_of_errors(risk, view.labels, view.scored)
     else:
@@ -94,13 +97,14 @@ def jumps_of(guarantee, path_risk, labels, batch):
 
 
 def _extremes(risk, view, precision):
-    """The smallest and largest risks of each answer, by which it is shown or released."""
+    """Return the smallest and largest path risk of each answer, exact and lowered."""
     offsets = view.passed.offsets
     largest = segment_max(risk, offsets)
-    # A whole answer may be released below the largest risk of those with an error.
+    # A whole answer is released if its largest risk is below those of answers with an error.
     wrong = np.zeros(len(largest), dtype=bool)
     wrong[view.passed.problem_of[view.labels != 1]] = True
-    # An answer is shown as soon as one claim is kept, the first of those without parents.
+    # Something is shown of an answer if any claim is kept. The smallest path risk is that of a
+    # claim without parents.
     starts = risk.copy()
     starts[view.scored.edges[:, 1]] = np.inf
     lowest = segment_min(starts, offsets)
@@ -113,7 +117,7 @@ def _extremes(risk, view, precision):
 
 
 def calibrate_with(estimator, part, fewest):
-    """Calibrate with the problems of a part that are chosen, and keep what came out."""
+    """Choose one answer to each question, calibrate with their scores, and store the result."""
     part.refuse_copies()
     # A copy, since the caller may change the original.
     guarantee = deepcopy(estimator._resolved())
@@ -136,7 +140,7 @@ def calibrate_with(estimator, part, fewest):
     warn_of_level(calibration, level)
     estimator.calibration_ = calibration
     estimator.n_calibration_ = calibration.n
-    # They are sorted, where the calibration has no others.
+    # A guarantee with groups has scores of its own for each group.
     scores = calibration.scores
     estimator.nonconformity_scores_ = np.sort(part.scores) if scores is None else scores
     estimator._calibrated_as = settings_of(estimator)

@@ -1,13 +1,17 @@
 """How a filter is fitted.
 
-1. Read: problems are packed and labels flat; how they were made is kept as provenance.
-2. Select the problems that count, and those that may calibrate.
-3. Compute the columns that learn nothing. The scorer depends on them, and so does the split.
-4. Split by question. All problems whose question is not used for calibration train.
-5. Guard: refuse what would lose the guarantee, before anything is trained.
-6. Learn the other columns and the scorer, on training problems only. Choose the share of
-   answers that may pass if the guarantee leaves it to `fit`.
-7. Calibrate on the others.
+1. Read: `read_labelled` packs the problems and flattens the labels.
+2. Select the problems that count, and among them those that may be used for calibration.
+3. Compute the columns, unless they learn from labels, and make the unfitted scorer. A scorer that
+   needs no training changes the split, so it must be known before the split.
+4. Split by question: draw the calibration questions. All other problems are used for training.
+5. Guard: compare provenance, and refuse whatever would lose the guarantee. Nothing is trained yet.
+6. Fit the columns that learn, and the scorer, on training problems only. If the guarantee has
+   ``show="auto"``, choose the share of answers that may pass, also on training problems.
+7. Calibrate on the calibration problems.
+
+Steps 1 to 3 are `prepare`, 4 and 5 are `divide`. If neither columns nor scorer learn, nothing is
+trained, and all problems that may be used for calibration are used for it.
 
 Several levels are fitted together in `_levels`, which takes the same steps.
 """
@@ -36,7 +40,7 @@ from ._validation import View, read_labelled
 
 
 def fit(estimator, X, y, groups) -> None:
-    """Train on some problems and calibrate on others, or on all if nothing learns."""
+    """Train on some problems and calibrate on others, or calibrate on all if nothing learns."""
     selection, scorer = prepare(estimator, X, y, groups)
     n_held = count_held_out(estimator, selection, scorer)
     split = divide(estimator, selection, scorer, n_held)
@@ -56,21 +60,23 @@ class Split:
     Attributes
     ----------
     training : View
-        What scorer and columns learn from; without labels if they learn nothing.
+        The training problems. If nothing learns, these are problems without labels, because
+        ``fit`` of a scorer is called in any case.
     calibration : View
-        What the threshold comes from.
+        The calibration problems.
     questions : ndarray of int, shape (n_training,), or None
-        The question of each training problem; None if each stands alone.
+        The question of each training problem; None if every question has one answer.
     scorer : unfitted Scorer
     learns : bool
-        Whether the scorer or the columns learn.
+        Whether anything is learnt from labels: the scorer, the columns, or the share that passes.
     n_calibration : int
-        Number of questions that may calibrate.
+        Number of questions among the calibration problems.
     fewest : bool
-        Whether no more questions calibrate than it takes for their rank. Of what is held out
-        none is left over.
+        Whether to calibrate with the smallest number of questions that has the same rank.
+        Questions that were held out from training are all used, unless the share of answers
+        that may pass is chosen.
     rng : RandomState
-        Source of all randomness from here on.
+        Source of all randomness after the split.
     """
 
     training: View
@@ -84,7 +90,10 @@ class Split:
 
 
 def prepare(estimator, X, y, groups) -> tuple[Selection, Scorer | None]:
-    """Read and select problems, with their columns and scorer unless columns learn."""
+    """Read and select the problems, and make their columns and the unfitted scorer.
+
+    If the columns learn, they must wait for the split, and so must the scorer, which is None.
+    """
     estimator.validate()
     view = read_labelled(estimator, X, y, groups, reset=True)
     vars(estimator).pop("provenance_", None)
@@ -114,7 +123,7 @@ def make_columns(estimator, view, training) -> Scorer:
 
 
 def count_held_out(estimator, selection, scorer):
-    """The number of questions to hold out for calibration; None if all calibrate."""
+    """Return how many questions to hold out from training; None if all candidates calibrate."""
     size = estimator.calibration_size
     learns = scorer is None or scorer_requires_fit(scorer)
     if selection.all_calibrate:
@@ -138,8 +147,8 @@ def count_held_out(estimator, selection, scorer):
         guarantee = estimator._resolved()
         level = level_in_force(estimator)
         size = guarantee.calibration_count(n, level)
-        # If too few would be held out to keep anything, hold out as many as that takes,
-        # provided that reviewed answers are left to train on. Only counts decide.
+        # With fewer than ``needed`` questions nothing is kept. So hold out as many, if reviewed
+        # answers are left to train on. This decision depends on counts alone.
         needed = guarantee.problems_needed(level)
         if size < needed <= n and selection.others_train:
             size = needed
@@ -149,7 +158,7 @@ def count_held_out(estimator, selection, scorer):
 
 
 def divide(estimator, selection, scorer, n_held) -> Split:
-    """Split the problems, check the two sides, and learn the columns that do."""
+    """Split the problems, run the guards, and fit the columns if they learn."""
     rng = np.random.RandomState(estimator._seed)
     training_rows, calibration_rows = selection.split(n_held, rng)
     view = selection.view
@@ -160,7 +169,8 @@ def divide(estimator, selection, scorer, n_held) -> Split:
     learns = scorer is None or scorer_requires_fit(scorer) or chooses
     unlabelled = None
     if not learns:
-        # Without labels it may look at the problems that calibrate, unless some are held out.
+        # Without labels, `fit` of the scorer may see the calibration problems, unless the
+        # caller asked for problems that are held out.
         warn_of_unused(selection)
         everything = view if n_held is None else view.take(training_rows)
         unlabelled = everything.unlabelled()
@@ -192,12 +202,12 @@ def divide(estimator, selection, scorer, n_held) -> Split:
 
 
 def task_of(estimator, split) -> FitTask:
-    """The task of a scorer on the training problems."""
+    """Return what a scorer needs to know to be fitted on the training problems."""
     level = level_in_force(estimator)
-    # An expected number of false claims may be 1 or more, for which nothing can train.
+    # An expected number of false claims may be 1 or more, but scorers train for a probability.
     alpha = level if level < 1 else estimator.alpha
     return FitTask(
-        # Smaller levels could only overflow in training.
+        # Smaller levels would overflow in training.
         alpha=max(alpha, 1e-9),
         groups=split.questions,
         rng=split.rng,

@@ -36,7 +36,8 @@ class Selection:
     candidates : ndarray of int
         Positions of the problems that may be used for calibration.
     all_calibrate : bool
-        Whether all candidates are used, because people judged them and a model the others.
+        True if people judged the candidates and a model judged the others. Then all candidates
+        are used for calibration, and the others for training.
     """
 
     view: View
@@ -65,12 +66,15 @@ class Selection:
 
     @cached_property
     def others_train(self) -> bool:
-        """Whether reviewed answers are left to train on if all candidates calibrate."""
+        """Whether problems to other questions are left for training if all candidates calibrate."""
         return not np.isin(self.question, self.question[self.candidates]).all()
 
     @property
     def judged_twice(self) -> NDArray[np.bool_] | None:
-        """A mask of the problems that are no candidates, but may be copies of one."""
+        """Mask of the problems that are not candidates; None if all are.
+
+        A model, a review or an audit judged them, perhaps a second time.
+        """
         apart = np.ones(len(self.question), dtype=bool)
         apart[self.candidates] = False
         return apart if apart.any() else None
@@ -87,7 +91,7 @@ class Selection:
         Returns
         -------
         training, calibration : ndarray of int, sorted
-            A training problem has a judged claim, or no claims at all.
+            A training problem has at least one judged claim, or no claims.
         """
         calibration = self.candidates
         if n_held is not None and n_held < self.n_questions:

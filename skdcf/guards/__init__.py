@@ -1,9 +1,18 @@
 """Guards: one file for each way in which the guarantee can be lost silently.
 
-Five functions call the guards in order, and each of them is called from one place. A guard
-raises or warns. Three guards change something: `presence` drops edges that the calibration
-problems did not have, `rounding` lowers scores by as much as they may differ on another machine,
-and `verdicts` never lets a claim be kept if its verdict is missing or it may misstate the answer.
+Five functions call the guards in order, and each of them is called from one place:
+
+* `at_fit` once the problems are split, before anything is trained;
+* `at_calibrate` once calibration problems are selected;
+* `at_scores` once calibration problems have confidences;
+* `at_use` before a calibrated filter decides about problems;
+* `at_choice` before a filter chooses one of several answers to a question.
+
+A guard raises or warns. `at_fit` and `at_calibrate` also store provenance and judges on the filter,
+so that later problems can be compared with them. Three guards change something. `presence` drops
+edges that the calibration problems did not have. `rounding` lowers scores by as much as they may
+differ on another machine. `verdicts` never lets a claim be kept if its verdict is missing or it may
+misstate the answer.
 """
 
 from __future__ import annotations
@@ -94,7 +103,7 @@ def at_scores(estimator, view, named, risks):
     Returns
     -------
     Precision
-        By how much scores have to be lowered.
+        It lowers scores by as much as they may differ.
     """
     warn_of_direction(view.confidence, view.labels)
     refuse_dependence(estimator._resolved(), named, risks)
@@ -125,13 +134,6 @@ def at_use(estimator, batch, *, labelled=False):
     compare_provenance(estimator, provenance_of(estimator, batch, labelled))
 
 
-def _note_provenance(estimator, view):
-    """Compare how problems were made with earlier calibration problems, and note it."""
-    provenance = provenance_of(estimator, view.passed, labelled=True)
-    provenance["judged_by"] = kinds_of(view.judges)
-    compare_provenance(estimator, provenance, new=True)
-
-
 def at_choice(estimator, batch):
     """Check answers of which a fitted filter is to choose one per question.
 
@@ -149,3 +151,10 @@ def at_choice(estimator, batch):
     refuse_chosen(batch)
     origin = provenance_of(estimator, batch, labelled=False)
     compare_provenance(estimator, origin | {"chosen_by": []})
+
+
+def _note_provenance(estimator, view):
+    """Compare the provenance of problems with that of the filter, and store it there."""
+    provenance = provenance_of(estimator, view.passed, labelled=True)
+    provenance["judged_by"] = kinds_of(view.judges)
+    compare_provenance(estimator, provenance, new=True)

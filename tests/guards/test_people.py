@@ -54,6 +54,27 @@ def missed(cf, rng):
     return np.mean([bool((row[mask] == 0).any()) for mask, row in pairs])
 
 
+def test_the_share_of_a_models_labels_and_its_names_are_noted():
+    """Only judged claims count, and neither people nor claims without a source are models."""
+    other = {**MODEL, "by": "critic"}
+    sources = [MODEL] * 3 + [other] + [HUMAN] * 5 + [None] * 7 + [MODEL] * 4
+    labels = [1, 0, 1, 1] + [1, 0, 1, 0, 1] + [1] * 7 + [-1] * 4
+    graphs = [
+        ReasoningGraph(
+            np.linspace(0, 1, 20)[:, None], (), metadata={"label_sources": sources}
+        )
+    ]
+    with pytest.warns(LabelWarning, match="25%.*critic, judge"):
+        with pytest.warns(CalibrationWarning):
+            cf = HardCF(0).fit(graphs, [labels])
+    assert cf.provenance_["judged"] == [4 / 16]
+    assert cf.provenance_["judges"] == ["critic", "judge"]
+    by_people = [graphs[0].replace(metadata={"label_sources": [HUMAN] * 20})]
+    with pytest.warns(CalibrationWarning):
+        cf.fit(by_people, [np.abs(labels)])
+    assert cf.provenance_["judged"] == [0] and cf.provenance_["judges"] == []
+
+
 def test_peoples_answers_calibrate_and_the_models_train():
     rng = np.random.default_rng(0)
     people, people_labels, _ = draw(rng, 60, HUMAN)

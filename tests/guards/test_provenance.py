@@ -516,6 +516,29 @@ def test_answers_without_claims_do_not_count_as_judged(share, mark):
     assert (counts == {59}) == (mark == "random") and max(counts) < 150
 
 
+@pytest.mark.filterwarnings("ignore::skdcf.exceptions.LabelWarning")
+def test_empty_answers_that_the_order_reached_count():
+    """Next to 12 judged answers 3 empty ones count: those that the random order came to."""
+    sizes = [1] * 20 + [0] * 5
+    sampling = ["random"] * 20 + ["reached"] * 3 + ["random", None]
+    batch = GraphBatch.from_arrays(
+        np.linspace(0, 1, 20)[:, None],
+        np.r_[0, np.cumsum(sizes)],
+        (),
+        metadata=[{"sampling": word} if word else {} for word in sampling],
+    )
+    judged = np.where(np.arange(20) < 12, np.arange(20) % 2, -1)
+    cf = HardCF(0, alpha=0.1)
+    assert cf.fit(batch, judged).n_calibration_ == 9  # of 12 + 3, the fewest of rank 1
+    with pytest.warns(CalibrationWarning):
+        cf = HardCF(0, alpha=0.01).fit(batch, judged)  # at rank 0 all of them are used
+    assert cf.n_calibration_ == 12 + 3
+    # False claims are those of the even judged ones; no other answer has any.
+    risks = -np.linspace(0, 1, 20)[:12:2]
+    np.testing.assert_allclose(cf.nonconformity_scores_[:6], np.sort(risks), atol=1e-9)
+    assert np.isposinf(cf.nonconformity_scores_[6:]).all()
+
+
 def test_where_all_with_claims_are_judged_the_empty_ones_count():
     batch, labels = empties(0.4, 0, "random")
     cf = HardCF(0).fit(batch, np.where(labels < 0, 1, labels))

@@ -138,3 +138,9 @@ def test_a_series_of_labels_is_read():
 def test_a_single_graph_is_told_from_a_list():
     with pytest.raises(ValueError, match=r"single ReasoningGraph.*\[graph\]"):
         HardCF(0).fit(ReasoningGraph([[1.0]]), [[1]])
+
+
+def test_the_html_representation_links_to_no_page_of_another_package():
+    """The documentation has no address yet, and a filter has no page at scikit-learn's."""
+    for estimator in (HardCF(0), GraphFeatures()):
+        assert "href=" not in estimator._repr_html_()

@@ -499,7 +499,8 @@ def _shown(filter, rows, alpha, options, counts):
         f"{n_shown} of {len(rows)} answers are shown",
         f"guarantee: per batch, at most {percent} of the shown texts are expected to hold a "
         f"false claim; over many such batches, about {percent} divided by the share of "
-        "batches that show something",
+        "batches that show something. Fit with --show (in Python show= of the guarantee) to "
+        "bound the rate for each answer that passes, in batches of any size",
     )
     guarantee = filter.calibration_.guarantee
     if guarantee.by is not None:

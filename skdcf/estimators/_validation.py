@@ -96,6 +96,11 @@ def read_labelled(estimator, X, y, groups, *, reset=False):
 
     Sets (``reset``) or compares what a filter knows of its input.
     """
+    if y is None:
+        raise ValueError(
+            f"{type(estimator).__name__} requires y to be passed, but the target y is None: "
+            "it is calibrated on problems whose claims are labelled"
+        )
     batch, is_table = admit(estimator, X, reset=reset)
     batch = carry_columns(estimator.features, batch)
     if reset:
@@ -244,11 +249,6 @@ def flat_labels(y, batch, is_table, classes=None):
 
     ``classes`` are those of fit, where there was a fit.
     """
-    if y is None:
-        raise ValueError(
-            "this filter requires y to be passed, but the target y is None: "
-            "it is calibrated on problems whose claims are labelled"
-        )
     if not is_table or _is_per_problem(y):
         return pack_labels(y, batch), None
     refuse_iterator("y", y)

@@ -117,8 +117,8 @@ def release_claims(
     shown counts as 0. Over many batches, the share of all shown texts with a false claim is
     about ``alpha`` divided by the share of the batches that show something: with small
     batches it may be far above ``alpha``. A filter whose guarantee has ``show=`` bounds the
-    rate for each answer that passes, in batches of any size. `predict` promises less to that reader: it counts
-    an answer of which nothing is kept as a success.
+    rate for each answer that passes, in batches of any size. `predict` promises less to that
+    reader: it counts an answer of which nothing is kept as a success.
 
     Parameters
     ----------

@@ -1,6 +1,7 @@
 """Published answers: of those that pass, and of those that are shown, how many are wrong?
 
-    python -m benchmarks.guarantees.passing_answers run FILE.npz [--halves 16] [--gain .75]
+    python -m benchmarks.guarantees.passing_answers run FILE.npz [--halves 16] [--gain .5]
+    python -m benchmarks.guarantees.passing_answers run FILE.npz --scorer regression
     python -m benchmarks.guarantees.passing_answers table FILE.npz
     python -m benchmarks.guarantees.passing_answers gains FILE.npz FILE.npz ...
 
@@ -29,7 +30,7 @@ from skdcf import CoherentConformalFilter
 from skdcf.estimators import passing_answers
 from skdcf.guarantees import NoFalseClaim
 from skdcf.monitoring import release_claims
-from skdcf.scorers import StackingScorer
+from skdcf.scorers import ClassifierScorer, StackingScorer
 
 ALPHAS = (0.05, 0.1, 0.2)
 SETS = (
@@ -56,7 +57,7 @@ def count(masks, passes, labels, weights):
     return [weights @ x for x in (np.ones(len(labels)), passes, wrong, shown, true)]
 
 
-def one_half(problems, gain, alpha, seed):
+def one_half(problems, scorer, alpha, seed):
     """Sums of each variant on the new answers, and the share of all that are wrong."""
     graphs, labels, groups = problems
     rng = np.random.RandomState(seed)
@@ -82,7 +83,7 @@ def one_half(problems, gain, alpha, seed):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         cf = CoherentConformalFilter(
-            StackingScorer(gain=gain),
+            scorer,
             alpha=alpha,
             guarantee=NoFalseClaim(show="auto"),
             calibration_size=1,
@@ -114,13 +115,16 @@ def one_half(problems, gain, alpha, seed):
 def run(options):
     """Write the sums of all sets, levels and halves."""
     saved = {"gain": options.gain}
+    scorer = StackingScorer(gain=options.gain)
+    if options.scorer == "regression":
+        scorer = ClassifierScorer()
     for name in options.data:
         graphs, labels, groups = problems_of(name)
         problems = graphs, labels, in_order(groups)
         for alpha in ALPHAS:
             calls = (
-                delayed(one_half)(problems, options.gain, alpha, seed)
-                for seed in range(options.halves)
+                delayed(one_half)(problems, scorer, alpha, seed)
+                for seed in range(options.first, options.first + options.halves)
             )
             sums, wrong, sizes, shares = zip(
                 *Parallel(n_jobs=options.jobs)(calls), strict=True
@@ -256,6 +260,8 @@ def main():
     running = commands.add_parser("run")
     running.add_argument("path")
     running.add_argument("--halves", type=int, default=16)
+    running.add_argument("--first", type=int, default=0, help="number of the first half")
+    running.add_argument("--scorer", choices=("stack", "regression"), default="stack")
     running.add_argument("--gain", type=float, default=0.5)
     running.add_argument("--jobs", type=int, default=1)
     running.add_argument("--data", nargs="+", default=SETS)

@@ -260,7 +260,9 @@ def main():
     running = commands.add_parser("run")
     running.add_argument("path")
     running.add_argument("--halves", type=int, default=16)
-    running.add_argument("--first", type=int, default=0, help="number of the first half")
+    running.add_argument(
+        "--first", type=int, default=0, help="number of the first half"
+    )
     running.add_argument("--scorer", choices=("stack", "regression"), default="stack")
     running.add_argument("--gain", type=float, default=0.5)
     running.add_argument("--jobs", type=int, default=1)

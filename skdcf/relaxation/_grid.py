@@ -29,36 +29,35 @@ _TABLED = (
 
 @settings
 class GridRelaxation(Relaxation):
-    """Relax filtering on a grid of thresholds, rule by rule, as the paper does.
+    """The relaxation of the paper, on a grid of thresholds.
 
-    Each problem has the grid {min risk - margin, all risks, max risk + margin}. The
-    defaults train well from a warm start; `from_paper` has the published settings, which
-    are much softer, and `at` those under which the relaxation becomes exact.
+    Each problem has the grid {min risk - margin, all risks, max risk + margin}. The defaults
+    train well from a warm start. `from_paper` returns the published settings, which are much
+    softer.
 
     Parameters
     ----------
     keep_temperature : float, default=0.1
-        T_p, of "risk below threshold". In units of the risk, like all temperatures but
-        the third.
+        T_p, the temperature of "risk below threshold". It is in units of the risk, like all
+        temperatures except ``violation_temperature``.
     ancestor_weight : float, default=1.0
-        gamma, weight of an ancestor against that of the claim itself.
+        gamma, the weight of an ancestor relative to that of the claim itself.
     violation_weight : float, default=1.5
-        lambda, weight of keeping false claims in the soft supremum. Above 1 in the
-        theorem: at 1 the lowest and the highest threshold can tie.
+        lambda, the weight of violations in the soft supremum. The theorem needs a value above
+        1, since at 1 the lowest and the highest threshold can tie.
     violation_temperature : float, default=0.3
-        tau_s, of "a false claim is kept".
+        tau_s, the temperature of "a false claim is kept".
     sharpness : float, default=20.0
-        beta, of both softmaxes over thresholds.
+        beta, the sharpness of both softmaxes over thresholds.
     gate_temperature : float, default=0.02
-        tau_z, of "threshold below the conformal one". Its product with ``sharpness``
-        must be below 1.
+        tau_z, the temperature of "threshold below the conformal one". Its product with
+        ``sharpness`` must be below 1.
     quantile_strength : float, default=10.0
-        rho of the soft order statistic, NeuralSort.
+        rho, the strength of the soft order statistic (NeuralSort).
     margin : float, default=1.0
-        m, how far the grid reaches beyond the risks.
+        m, how far the grid extends beyond the risks.
     keep_shift, gate_shift : float, default=0.0
-        Added to and subtracted from the differences of the first and the last sigmoid.
-        Only the theorems need them.
+        Shifts of the first and the last sigmoid, which only the theorems need.
 
     References
     ----------
@@ -102,14 +101,14 @@ class GridRelaxation(Relaxation):
 
     @classmethod
     def from_paper(cls, dataset: str, alpha: float | None = None) -> Self:
-        """Make a relaxation with the published settings.
+        """Return a relaxation with the published settings.
 
         Parameters
         ----------
         dataset : {"math", "felm", "validation"}
-            "validation" are those that the paper compares soft with hard at.
+            "validation" means the settings of the paper's comparison of soft and hard.
         alpha : float, optional
-            Of the table's row; none for "validation".
+            Level of the table's row. Leave it out for "validation".
 
         Returns
         -------
@@ -122,9 +121,9 @@ class GridRelaxation(Relaxation):
 
         Notes
         -----
-        The paper prints no quantile strength: the default stands. The sharpness for
-        MATH and the margin of both tables are not printed either and are taken from
-        its validation settings.
+        The paper does not print the quantile strength, so the default is used. The sharpness
+        for MATH and the margin of both tables are not printed either, and are taken from the
+        validation settings.
         """
         felm = {k: (g, w, 0.8, T, 0.01) for k, (g, w, T) in _FELM.items()}
         tables: dict[Any, Any] = {
@@ -144,7 +143,7 @@ class GridRelaxation(Relaxation):
         return cls(**dict(zip(_TABLED, rows[alpha], strict=True)) | _SHARED)
 
     def validate(self) -> None:
-        """Raise ValueError unless all parameters are in range, alone and together."""
+        """Raise ValueError if a parameter, or their combination, is not valid."""
         super().validate()
         product = self.sharpness * self.gate_temperature
         if product >= 1:
@@ -159,8 +158,8 @@ class GridRelaxation(Relaxation):
         return GridPlan.of(batch, labels, self.ancestor_weight)
 
     def soft_threshold(self, scores: NDArray[Any], alpha: float) -> float:
-        # A rank of 0, which small training sets have, is raised to 1 here and only here: in use
-        # it means that nothing is kept.
+        # Small training sets can have rank 0, which is raised to 1 only for training. In use,
+        # rank 0 means that nothing is kept.
         k = max(conformal_rank(len(scores), check_alpha(alpha)), 1)
         return neural_sort(scores, k, self.quantile_strength)
 
@@ -199,7 +198,7 @@ class GridRelaxation(Relaxation):
         return take(scores, plan.problems_back)
 
     def kept(self, state: Any, threshold: float, plan: Any) -> Any:
-        """Compute q at the largest grid threshold below, softly, shape (n_claims,)."""
+        """Compute q at the largest grid threshold below ``threshold``, softly, (n_claims,)."""
         thresholds, log_q = state
         weights = soft_grid.gated_weights(
             thresholds,
@@ -251,14 +250,13 @@ class GridPlan:
     problem_of : ndarray of shape (n_claims,)
     labels : ndarray of float, shape (n_claims,)
     claims, claims_back : ndarray of shape (n_claims,)
-        The claims in the order of the layout, and the way back.
+        The claims in the order of the layout, and the inverse permutation.
     problems_back : ndarray of shape (n_problems,)
     layout : GridLayout
     blocks : list of ndarray or None
-        Ancestor weights, as `skdcf.ops.soft_grid.log_coherence` takes them; None where
-        there is no edge.
+        Ancestor weights for `skdcf.ops.soft_grid.log_coherence`; None without edges.
     false_cells, false_thresholds, false_share : ndarray
-        As `skdcf.ops.soft_grid.violation` takes them.
+        Arguments of `skdcf.ops.soft_grid.violation`.
     """
 
     n_problems: int
@@ -275,7 +273,7 @@ class GridPlan:
 
     @classmethod
     def of(cls, batch, labels, ancestor_weight) -> Self:
-        """Plan a batch with labels 1 true, 0 false, -1 unknown, and a weight gamma."""
+        """Make the plan of a batch, with labels 1 true, 0 false, -1 unknown, and weight gamma."""
         order = np.argsort(batch.sizes, kind="stable")
         sizes = batch.sizes[order]
         claims = ranges(batch.offsets[order], sizes)

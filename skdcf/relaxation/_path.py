@@ -2,14 +2,14 @@
 
 =====  ==========================================================================
 r_v    risk of claim v
-R_v    maximum of r over v and its ancestors; its gradient goes to where it is found
-s_i    minimum of R over the deciding false claims of problem i; likewise
+R_v    maximum of r over v and its ancestors; the gradient goes to the claim with the maximum
+s_i    minimum of R over the deciding false claims of problem i; the gradient likewise
 t      root of ``sum_i sigmoid((t - s_i) / T_s) = count``
 q_v    ``sigmoid((t - R_v) / T_q)``
 =====  ==========================================================================
 
-Where a maximum or a minimum is tied, the tied share its gradient equally. In a large problem
-R is found by one pass along the edges, and a tie leaves all to the later row.
+If a maximum or a minimum is tied, the tied claims share the gradient equally. In a large
+problem R is found by one pass along the edges, and the last tied row gets the gradient.
 """
 
 from __future__ import annotations
@@ -38,20 +38,20 @@ from ..ops.segments import scatter_sum, take
 class Relaxation(Settings, metaclass=ABCMeta):
     """Soft calibration and prediction; all methods are differentiable by autograd.
 
-    A plan, made once by `plan`, holds what follows from structure and labels alone. It
-    has at least ``n_problems``, ``problem_of`` and ``labels``.
+    A plan, computed once by `plan`, holds everything that depends only on structure and
+    labels. It has at least ``n_problems``, ``problem_of`` and ``labels``.
     """
 
     @abstractmethod
     def plan(self, batch: GraphBatch, labels: NDArray[Any]) -> Any:
-        """Compute once what follows from structure and labels alone.
+        """Compute everything that depends only on structure and labels.
 
         Parameters
         ----------
         batch : GraphBatch
             The training problems.
         labels : ndarray of shape (n_claims,)
-            1 true, 0 false; -1 unknown, which is neither.
+            1 true, 0 false, -1 unknown, which counts as neither.
         """
 
     @abstractmethod
@@ -73,7 +73,7 @@ class Relaxation(Settings, metaclass=ABCMeta):
 
     @abstractmethod
     def state(self, risk: NDArray[Any], plan: Any) -> Any:
-        """Compute what `scores` and `kept` both need.
+        """Compute the intermediate values that `scores` and `kept` share.
 
         Parameters
         ----------
@@ -85,7 +85,7 @@ class Relaxation(Settings, metaclass=ABCMeta):
         Returns
         -------
         object
-            What `scores` and `kept` take.
+            The argument ``state`` of `scores` and `kept`.
         """
 
     @abstractmethod
@@ -181,8 +181,7 @@ class Relaxation(Settings, metaclass=ABCMeta):
         alpha : float
             Level to train for, in (0, 1).
         calibration, prediction : ndarray of int, optional
-            The problems that set the threshold, and those that the claims are kept of.
-            None is all of them.
+            Rows of the problems for calibration, and for prediction. None means all.
 
         Returns
         -------
@@ -221,7 +220,7 @@ class Relaxation(Settings, metaclass=ABCMeta):
 
 @dataclass(frozen=True)
 class PathPlan:
-    """The problems, and the false claims that decide about the scores.
+    """The problems, and the false claims that determine the scores.
 
     Attributes
     ----------
@@ -229,7 +228,7 @@ class PathPlan:
     problem_of : ndarray of shape (n_claims,)
     labels : ndarray of float, shape (n_claims,)
     false_claims : ndarray of int
-        False claims below true ones only, problem after problem.
+        False claims without a false ancestor, in the order of the problems.
     false_offsets : ndarray of shape (n_problems + 1,)
     batch : GraphBatch
     """
@@ -243,7 +242,7 @@ class PathPlan:
 
     @cached_property
     def large(self) -> NDArray[np.int64]:
-        """Claims of problems that are too large to list all ancestors in."""
+        """Claims of problems that are too large for a list of all ancestors."""
         return np.flatnonzero(np.isin(self.problem_of, self.batch.large))
 
     @cached_property
@@ -251,7 +250,7 @@ class PathPlan:
         return self.batch[self.batch.large]
 
     def find_highest(self, risk: NDArray[Any]) -> NDArray[np.int64]:
-        """Find whose risk is the path risk of the ``large`` claims, without a list."""
+        """Find the claim whose risk is the path risk of each ``large`` claim."""
         if not len(self.large):
             return self.large
         return self.large[find_highest(risk[self.large], self._large_problems)]
@@ -259,9 +258,9 @@ class PathPlan:
     def candidates(
         self, risk: NDArray[Any]
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """List for each claim those whose risk may be its path risk, as (indptr, indices).
+        """List, for each claim, the claims whose risk may be its path risk: (indptr, indices).
 
-        Itself and all ancestors; in large problems the one that was found.
+        These are the claim and all its ancestors. In large problems it is the one found.
         """
         indptr, indices = self.batch.small_closure
         if not len(self.large):
@@ -273,7 +272,7 @@ class PathPlan:
 
 @settings
 class PathRelaxation(Relaxation):
-    """Relax the closed form: one soft maximum per claim instead of a grid.
+    """Relaxation of the closed form, with one soft maximum per claim instead of a grid.
 
     The path risk R of a claim is the maximum of the risk over it and its ancestors; the
     score of a problem is the minimum of R over its false claims; the threshold t is a
@@ -283,25 +282,26 @@ class PathRelaxation(Relaxation):
     Parameters
     ----------
     keep_temperature : float, default=0.3
-        Temperature of the last step, in units of the risk. Training standardises risks
-        to unit deviation, which is what the defaults are made for.
+        Temperature of the last step, in units of the risk. The defaults are for risks with
+        unit standard deviation, as in training.
     quantile_temperature : float, default=0.3
         Temperature of the distribution function whose quantile is the threshold.
     max_temperature : float, default=0.0
-        Temperature of maximum and minimum; 0 is the hard ones with their subgradients,
-        ties sharing it equally. In problems of more than 64 claims an ancestor with the
-        same risk as another leaves all to the one in the later row, and only a
-        temperature of 0 does without a list of all ancestors.
+        Temperature of maximum and minimum. 0 means the hard maximum and minimum with their
+        subgradients, which ties share equally. For large problems only a temperature of 0
+        avoids a list of all ancestors; of tied ancestors, the one in the last row then gets
+        the gradient.
 
     Notes
     -----
-    Only false claims without a false ancestor enter the minimum. For the hard one the
-    others make no difference, as a claim's path risk is at least that of its ancestors.
+    Only false claims without a false ancestor enter the minimum. For the hard minimum, the
+    others make no difference, since the path risk of a claim is at least that of its
+    ancestors.
 
-    A problem without false claims has the score +inf and only counts in n: the
-    threshold solves ``sum over the others of sigmoid((t - s) / quantile_temperature) =
-    alpha (n + 1) - 1/2``, the right side held between 0.4 and 0.4 less than the number of
-    the others. Where there are none, the threshold is +inf.
+    A problem without false claims has the score +inf, and only counts in n. The threshold
+    solves ``sum over the others of sigmoid((t - s) / quantile_temperature) = alpha (n + 1) -
+    1/2``, with the right side clipped to between 0.4 and the number of the others minus 0.4.
+    If there are no others, the threshold is +inf.
 
     Examples
     --------
@@ -330,7 +330,7 @@ class PathRelaxation(Relaxation):
     max_temperature: float = 0.0
 
     def plan(self, batch: GraphBatch, labels: NDArray[Any]) -> Any:
-        # An unknown claim is no error, so it does not hide errors below it either.
+        # An unknown claim is not an error, so it does not hide errors below it.
         decides = (labels == 0) & below_true_claims(labels != 0, batch)
         count = np.bincount(batch.problem_of[decides], minlength=len(batch))
         true = true_shares(labels, batch)
@@ -353,14 +353,14 @@ class PathRelaxation(Relaxation):
 
     @staticmethod
     def error_count(alpha: float, n_problems: int, n_errors: int) -> float:
-        """Compute how many scores of problems with errors are to lie below the threshold.
+        """Compute how many scores of problems with errors should lie below the threshold.
 
         Parameters
         ----------
         alpha : float
             Level to train for, in (0, 1).
         n_problems, n_errors : int
-            All problems that calibrate, and those of them that have errors.
+            Number of calibration problems, and of those with errors.
 
         Returns
         -------

@@ -1,8 +1,8 @@
-"""How a differentiable model is trained, as values, and the optimisers behind them.
+"""Settings for the training of differentiable models, and the optimizers.
 
-L-BFGS and Adam take ``fun(x) -> (value, gradient)`` of flat parameters and call
-``callback(iteration, x, value)`` after each one; it may end the run by returning True. Both
-give back the last parameters at which all was finite, and whether it was so to the end.
+L-BFGS and Adam take ``fun(x) -> (value, gradient)`` of flat parameters, and call
+``callback(iteration, x, value)`` after each iteration, which can stop the run by returning
+True. Both return the last parameters with finite values, and whether all values were finite.
 """
 
 from collections.abc import Callable
@@ -22,12 +22,12 @@ from .splitting import holdout_count
 
 @settings
 class LBFGS(Settings):
-    """Minimise by L-BFGS, with all training problems at once.
+    """Minimise by L-BFGS, with all training problems together.
 
     Parameters
     ----------
     max_iter : int, default=30
-        Iterations at most.
+        Largest number of iterations.
 
     Examples
     --------
@@ -37,12 +37,12 @@ class LBFGS(Settings):
     """
 
     _parameter_constraints = {"max_iter": [allowed.COUNT]}
-    halves = False  # All problems calibrate, and all are predicted.
+    halves = False  # All problems are used for calibration and for prediction.
 
     max_iter: int = 30
 
     def n_validation(self, n: int) -> int:
-        """Say how many of n training problems choose the best iteration: none.
+        """Return the number of validation problems that choose the best iteration: 0.
 
         Parameters
         ----------
@@ -66,7 +66,7 @@ class LBFGS(Settings):
         fun : callable
             ``fun(x) -> (value, gradient)``.
         x : ndarray of shape (n_params,)
-            Where to start.
+            The initial parameters.
         callback : callable
             ``callback(iteration, x, value)`` is called after each iteration, and ends the
             run by returning True.
@@ -76,7 +76,7 @@ class LBFGS(Settings):
         x : ndarray of shape (n_params,)
             The last parameters at which value and gradient were finite.
         finite : bool
-            Whether they were so to the end.
+            Whether they were finite in all iterations.
         """
         return lbfgs(fun, x, self.max_iter, callback)
 
@@ -118,7 +118,7 @@ class Adam(Settings):
     validation_size: float | int | None = 0.2
 
     def validate(self) -> None:
-        """Raise ValueError unless all parameters are as declared, and of use."""
+        """Raise ValueError if a parameter is not valid or would have no effect."""
         super().validate()
         if self.validation_size is None and self.patience != 10:
             raise ValueError(
@@ -153,7 +153,7 @@ class Adam(Settings):
         fun : callable
             ``fun(x) -> (value, gradient)``.
         x : ndarray of shape (n_params,)
-            Where to start.
+            The initial parameters.
         callback : callable
             ``callback(iteration, x, value)``; True ends the run.
 
@@ -162,7 +162,7 @@ class Adam(Settings):
         x : ndarray of shape (n_params,)
             The last parameters at which value and gradient were finite.
         finite : bool
-            Whether they were so to the end.
+            Whether they were finite in all iterations.
         """
         mean = np.zeros_like(x)
         square = np.zeros_like(x)
@@ -189,31 +189,30 @@ class SoftTraining(Settings):
     Parameters
     ----------
     optimizer : LBFGS, Adam or None, default=None
-        None is ``LBFGS()``.
+        The optimizer. None means ``LBFGS()``.
     loss : {"log-retention", "retention"}, default="log-retention"
-        What is minimised: minus the logarithm of the soft retention, or minus it.
+        The loss: minus the logarithm of the soft retention, or minus the soft retention.
     init : {"hazard", "coherent", "random"}, array or None, default=None
-        Where training starts. "hazard" is logistic regression of "this claim is true" on the
-        claims whose ancestors are all true, "coherent" that of "this claim and all its
-        ancestors are true", "random" the model's own start, and an array the weights of a
-        linear model for features in unit deviation. None is "hazard".
+        The initial parameters. "hazard" is a logistic regression of "this claim is true" on
+        the claims whose ancestors are all true. "coherent" is one of "this claim and all its
+        ancestors are true". "random" uses the initial parameters of the model. An array holds
+        the weights of a linear model for standardised features. None means "hazard".
     shrinkage : float or None, default=None
-        Pull towards the start: the objective has the term ``shrinkage / (alpha n)^2 (1 -
-        corr)``, where corr is the correlation of the scores with those at the start and n
-        the number of training problems. None is 1,000, and 0 with a random start, which
-        needs 0.
+        Shrinkage towards the initial scores: the objective has the term ``shrinkage / (alpha
+        n)^2 (1 - corr)``, where corr is the correlation of the scores with the initial ones,
+        and n the number of training problems. None means 1,000, or 0 with ``init="random"``,
+        which needs 0.
     gain : float in [0, 1], {"claims", "answers"}, callable or None, default=None
-        What the true claims that are kept of an answer are worth: the loss has their mean
-        worth in place of their mean number. A power x is (soft number + .001)^x, "answers"
-        or 0 the logarithm of one more than the number; a function is written in
-        ``autograd.numpy``. None is 1, their number.
+        The value of the kept true claims of an answer, whose mean enters the loss. A power x
+        means (soft number + .001)^x, and 0 or "answers" means log(1 + soft number). Write a
+        function in ``autograd.numpy``. None means 1, the number.
     unit_variance : bool, default=True
-        Whether scores are scaled to unit deviation before they are relaxed.
+        Whether scores are scaled to unit standard deviation before the relaxation.
 
     Notes
     -----
-    The default scorer has its own values in place of those of ``None``, and its own start
-    and gain: see `~skdcf.scorers.StackingScorer`.
+    The default scorer replaces None by its own values, and sets the initial weights and the
+    gain itself: see `~skdcf.scorers.StackingScorer`.
 
     Examples
     --------
@@ -248,7 +247,7 @@ class SoftTraining(Settings):
 
     @classmethod
     def from_paper(cls) -> Self:
-        """Make the training of arXiv:2604.20098: Adam from a random start, nothing else.
+        """Return the training of arXiv:2604.20098: Adam from random parameters.
 
         Returns
         -------
@@ -258,7 +257,7 @@ class SoftTraining(Settings):
         return cls(Adam(), **plain, shrinkage=0.0, unit_variance=False)
 
     def validate(self) -> None:
-        """Raise ValueError unless all parameters are as declared, and of use."""
+        """Raise ValueError if a parameter is not valid or would have no effect."""
         super().validate()
         if self.optimizer is not None:
             self.optimizer.validate()
@@ -266,13 +265,13 @@ class SoftTraining(Settings):
             check_gain(self.gain)
         if self.starts_at_random and self.shrinkage:
             raise ValueError(
-                f"shrinkage is {self.shrinkage!r}, but it pulls towards the start, and this "
-                'one is random: set shrinkage=0, or init="hazard"'
+                f"shrinkage is {self.shrinkage!r}, but the initial parameters are random: set "
+                'shrinkage=0, or init="hazard"'
             )
 
     @property
     def starts_at_random(self) -> bool:
-        """Whether the model draws the parameters to start from."""
+        """Whether the model draws the initial parameters."""
         return isinstance(self.init, str) and self.init == "random"
 
     def resolved(
@@ -281,7 +280,7 @@ class SoftTraining(Settings):
         shrinkage: float = 1000.0,
         gain: Gain = 1.0,
     ) -> Self:
-        """Return a copy with values in place of those that are None.
+        """Return a copy in which values replace None.
 
         Parameters
         ----------
@@ -291,7 +290,7 @@ class SoftTraining(Settings):
         Returns
         -------
         SoftTraining
-            With a value for each of these and an optimizer.
+            The copy, with an optimizer.
         """
         shrinkage = 0.0 if self.starts_at_random else shrinkage
         return replace(
@@ -310,16 +309,16 @@ class _NotFiniteError(Exception):
 def lbfgs(fun, x, max_iter, callback, tolerance=1e-6):
     """Minimise by L-BFGS; ``tolerance`` bounds the largest entry of the gradient.
 
-    Its line search asks for curvature (Wolfe), which a loss that is smooth in pieces does not
-    have everywhere. One that asks for decrease alone (Armijo) was tried instead: it saved
-    one evaluation in ten at best, and GridRelaxation kept fewer claims on small problems.
+    Its line search uses the Wolfe conditions, which a piecewise smooth loss does not always
+    satisfy. A line search with the Armijo condition alone was tried. It saved at most one
+    evaluation in ten, and GridRelaxation kept fewer claims on small problems.
 
     Parameters
     ----------
     fun : callable
-        From flat parameters to value and gradient.
+        It returns value and gradient for flat parameters.
     x : ndarray of shape (n,)
-        Parameters to start from.
+        The initial parameters.
     max_iter : int
     callback : callable
         ``callback(iteration, x, value)``, called after each one; True ends the run.

@@ -1,8 +1,8 @@
-"""What the true claims that are kept of an answer are worth: the gain of a filter.
+"""The gain: the value of the true claims that are kept of an answer.
 
-To keep as many claims as possible spends the risk on the answers that are sure, and empties
-the others. With a power below 1, a claim in an answer that would be empty is worth more than a
-fifth one elsewhere.
+Keeping as many claims as possible spends the risk on the safest answers, and keeps nothing of
+the others. With a power below 1, the first claim of an answer is worth more than the fifth
+claim of another one.
 """
 
 from collections.abc import Callable
@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-#: From numbers of kept claims, an array, to what they are worth together.
+#: A function from an array of numbers of kept claims to their values.
 Worth: TypeAlias = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 Gain: TypeAlias = float | Literal["claims", "answers"] | Worth
 POWERS = {"claims": 1.0, "answers": 0.0}
@@ -21,7 +21,7 @@ MOST_KEPT = 1000  # largest number of claims for which a gain is checked
 
 
 def worth_of(gain: Gain) -> Worth:
-    """Return the function that a power or a name stands for, or the function itself.
+    """Return the function for a power or a name, or the function itself.
 
     Raises
     ------
@@ -56,18 +56,18 @@ def check_gain(gain: Gain) -> None:
     grows = np.isfinite(gains).all() and (gains > 0).all()
     if not (grows and (np.diff(gains) <= 1e-9 * gains[:-1]).all()):
         raise ValueError(
-            "gain must grow with every claim that is kept, and be concave: no claim may be "
-            "worth more than the one before it"
+            "gain must be increasing and concave in the number of kept claims: no claim may "
+            "be worth more than the previous one"
         )
 
 
 def soft_worth_of(gain: Gain) -> Callable[[Any], Any]:
-    """Return `worth_of` for soft numbers of claims, as autograd follows it.
+    """Return `worth_of` for soft numbers of claims, differentiable by autograd.
 
     Raises
     ------
     ValueError
-        If the gain is a function that autograd cannot follow.
+        If the gain is a function that autograd cannot differentiate.
     """
     import autograd.numpy as anp
     from autograd import elementwise_grad
@@ -78,7 +78,7 @@ def soft_worth_of(gain: Gain) -> Callable[[Any], Any]:
             elementwise_grad(power)(np.ones(1))
         except TypeError as error:
             raise ValueError(
-                f"gain is {gain!r}, of which autograd finds no gradient: write it in "
+                f"gain is {gain!r}, which autograd cannot differentiate: write it in "
                 "functions of autograd.numpy, such as autograd.numpy.sqrt"
             ) from error
         return lambda kept: power(kept + FLOOR)

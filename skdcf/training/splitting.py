@@ -11,12 +11,12 @@ from ..graphs import GraphBatch
 
 
 def holdout_count(name: str, size: Any, n: int) -> int:
-    """Number of problems held out of n, for a fraction or a count.
+    """Return the number of problems to hold out of n, for a fraction or a count.
 
     Raises
     ------
     ValueError
-        If nothing would be held out, or nothing would be left.
+        If no problem would be held out, or none would be left.
     """
     count: Any = size
     is_share = isinstance(size, Real) and not isinstance(size, Integral)
@@ -36,7 +36,7 @@ def holdout_count(name: str, size: Any, n: int) -> int:
 
 
 def hold_out(n: int, count: Any, groups: Any, rng: Any) -> Any:
-    """Positions (rest, held out) of a random split of n problems.
+    """Split n problems at random, and return the positions (rest, held out).
 
     Parameters
     ----------
@@ -58,36 +58,36 @@ def hold_out(n: int, count: Any, groups: Any, rng: Any) -> Any:
 
 
 def number_groups(groups: Any) -> NDArray[Any]:
-    """Numbers of the groups, in the order of the first problem of each."""
+    """Number the groups in order of appearance."""
     _, first, code = np.unique(groups, return_index=True, return_inverse=True)
     return np.argsort(np.argsort(first))[code]
 
 
 def pick(batch: GraphBatch, labels: NDArray[Any], rows: NDArray[Any]) -> Any:
-    """Problems ``rows``, increasing, with their flat labels."""
+    """Return the problems ``rows``, in increasing order, with their flat labels."""
     chosen = np.zeros(len(batch), dtype=bool)
     chosen[rows] = True
     return batch[rows], labels[chosen[batch.problem_of]]
 
 
-# A column that varies by less than this share of the widest one holds nothing but the
-# rounding errors of whatever made it, such as a PCA with more components than the data
-# have. In unit deviation these errors would decide, and they differ from batch to batch.
+# A column that varies by less than this share of the widest one holds only rounding errors,
+# for instance from a PCA with more components than the data have. Standardised, these errors
+# would determine the scores, and they differ between batches.
 NOISE = 1e-12
 
 
 @dataclass(frozen=True)
 class Standardizer:
-    """Centre, scale and clip: ``clip((X - mean) / scale, -clip, clip)``.
+    """Standardise and clip features: ``clip((X - mean) / scale, -clip, clip)``.
 
     Parameters
     ----------
     mean, scale : ndarray of shape (n_features,)
-        Scale is infinite, so that nothing is left of the feature, where it was constant
-        or varied by rounding errors only.
+        The scale is infinite, so the feature has no effect, if it was constant or varied by
+        rounding errors only.
     clip : float, default=3.0
-        In deviations. A linear score is linear in the raw features only where none of
-        them is clipped.
+        Bound in standard deviations. A linear score is linear in the raw features only as long
+        as none of them is clipped.
 
     Examples
     --------
@@ -104,7 +104,7 @@ class Standardizer:
 
     @classmethod
     def fit(cls, features: np.ndarray, clip: float = 3.0) -> "Standardizer":
-        """Take mean and deviation from training rows.
+        """Compute mean and standard deviation of training rows.
 
         Parameters
         ----------
@@ -121,11 +121,11 @@ class Standardizer:
         return cls(mean, np.where(left_out, np.inf, scale), clip)
 
     def __call__(self, features: np.ndarray) -> np.ndarray:
-        """Standardised rows, in the shape of ``features``."""
+        """Standardise rows, in the shape of ``features``."""
         return np.clip((features - self.mean) / self.scale, -self.clip, self.clip)
 
     def raw_weights(self, weights: np.ndarray) -> np.ndarray:
-        """Weights of standardised features as weights of the raw ones, per unit.
+        """Convert weights of standardised features to weights of the raw features.
 
         Parameters
         ----------
@@ -139,7 +139,7 @@ class Standardizer:
 
 
 def noise_columns(features: NDArray[Any]) -> NDArray[Any]:
-    """Numbers of the columns that hold rounding errors only; constants are none."""
+    """Return the numbers of columns that hold only rounding errors, without constants."""
     mean = features.mean(axis=0)
     scale = features.std(axis=0)
     return np.flatnonzero(_is_noise(scale) & ~_is_constant(mean, scale))

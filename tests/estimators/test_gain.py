@@ -57,10 +57,10 @@ def test_answers_empty_fewer_and_cost_little():
         (1.0001, "a power from 0 to 1"),
         (np.nan, "a power from 0 to 1"),
         (True, "a power from 0 to 1"),
-        (1e-300, "grow"),
+        (1e-300, "gain must be"),
         (np.square, "concave"),
-        (np.zeros_like, "grow"),
-        (lambda k: -k, "grow"),
+        (np.zeros_like, "gain must be"),
+        (lambda k: -k, "gain must be"),
     ],
 )
 def test_what_is_no_gain(gain, message):

@@ -766,7 +766,8 @@ def with_tables(readme, results):
     """The README with the tables of today."""
     readme = put(readme, TABLE, readme_table(results))
     if has_evidence(results):
-        text = markdown([texts.EVIDENCE_HEAD, *evidence(results)])
+        rows = [texts.EVIDENCE_HEAD, *evidence(results)]
+        text = markdown([row[:3] for row in rows])  # the landing page has the rest
         line = scorer_line(results)
         readme = put(readme, EVIDENCE, text + (f"\n{line}\n" if line else ""))
     return readme
@@ -838,6 +839,9 @@ def readme_table(results):
     }
     header, rows = compared_rows(results, pairs_of_set)
     header[0] = "true claims kept, change in %"
+    rows = [[name.replace(", natural errors", ""), *row] for name, *row in rows]
+    for row in [header, *rows]:
+        del row[4], row[1]  # the strictest and the loosest level
     alt = texts.FIGURES["forest"][0]
     picture = f"![{alt}](docs/referees/figures/results_forest.svg)\n\n"
     return (picture if pooled(results) else "") + markdown([header, *rows])

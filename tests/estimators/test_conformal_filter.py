@@ -7,6 +7,7 @@ import warnings
 
 import numpy as np
 import pytest
+from one_claim import one_claim_each
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV
@@ -21,11 +22,12 @@ from skdcf import (
     ReasoningGraph,
 )
 from skdcf.datasets import make_reasoning_graphs
+from skdcf.estimators import check
 from skdcf.evaluation import fit_levels
 from skdcf.exceptions import LabelWarning
 from skdcf.metrics import leave_one_out
 from skdcf.relaxation import GridRelaxation, PathRelaxation
-from skdcf.scorers import ClassifierScorer, LinearModel, MLPModel
+from skdcf.scorers import ClassifierScorer, LinearModel, MLPModel, Scorer
 from skdcf.training import LBFGS, Adam, SoftTraining
 from skdcf.training.splitting import hold_out
 
@@ -324,3 +326,25 @@ def test_no_autograd_at_predict(data, tmp_path):
         "assert 'autograd' not in sys.modules, 'autograd was imported'\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+class Odd(Scorer):
+    """Gives one claim no number."""
+
+    def confidence(self, batch):
+        return np.where(batch.features[:, 0] > 0.9, np.nan, 0.5)
+
+
+def test_a_look_at_problems_leaves_nothing_on_a_filter_before_its_fit():
+    cf = HardCF(0)
+    before = dict(vars(cf))
+    check(cf, one_claim_each([0.1, 0.9]))
+    assert vars(cf) == before
+
+
+def test_a_fit_that_fails_leaves_nothing_behind():
+    cf = HardCF(Odd(), alpha=0.2)
+    before = dict(vars(cf))
+    with pytest.raises(ValueError, match="finite"):
+        cf.fit(one_claim_each([0.1, 0.95, 0.3]), [[0]] * 3)
+    assert vars(cf) == before

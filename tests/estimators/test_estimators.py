@@ -472,3 +472,9 @@ def test_frequency_scorer_against_a_loop(data):
                     values = [f[u] for u in nx.descendants(nxg, v)]
                     below = np.median(values) if values else f[v]
                 assert row[v] == pytest.approx(0.7 * f[v] + 0.3 * below)
+
+
+def test_independent_claims_take_no_edges():
+    assert "edges" not in IndependentFactuality().get_params()
+    with pytest.raises(TypeError, match="edges"):
+        IndependentFactuality(edges="given")

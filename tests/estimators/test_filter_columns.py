@@ -6,6 +6,7 @@ from types import ModuleType
 
 import numpy as np
 import pytest
+from one_claim import one_claim_each
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.compose import ColumnTransformer
 from sklearn.decomposition import PCA
@@ -16,6 +17,7 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from skdcf import GraphBatch, HardCF
 from skdcf.datasets import make_reasoning_graphs, make_word_problems
 from skdcf.estimators import check, seen
+from skdcf.exceptions import GuaranteeWarning
 from skdcf.features import (
     AgreementFeatures,
     ClaimTransformer,
@@ -226,3 +228,34 @@ def test_rule_of_edges_is_applied_at_every_door(words):
     ).all()
     for mask in ruled.predict(bare[200:]):
         assert (np.diff(mask.astype(int)) <= 0).all()  # a chain keeps a beginning
+
+
+def test_columns_without_names_are_numbered():
+    table = np.random.default_rng(0).random((40, 3))
+    cf = HardCF(0, alpha=0.2).fit(one_claim_each(table), [[1], [0]] * 20)
+    assert cf.get_feature_names_out().tolist() == ["x0", "x1", "x2"]
+
+
+def test_columns_are_found_by_name_where_nothing_goes_by_their_place():
+    rng = np.random.default_rng(0)
+    table = rng.random((40, 2))
+    y = (rng.random((40, 1)) < 0.6).astype(int).tolist()
+    X = one_claim_each(table, feature_names=["a", "b"])
+    turned = one_claim_each(table[:, ::-1], feature_names=["b", "a"])
+    cf = HardCF("a", alpha=0.2).fit(X, y)
+    for mask, other in zip(cf.predict(X), cf.predict(turned), strict=True):
+        np.testing.assert_array_equal(mask, other)
+    by_place = HardCF("a", alpha=0.2, ties="jitter", random_state=0).fit(X, y)
+    with pytest.raises(ValueError, match="the feature names differ"):
+        by_place.predict(turned)
+
+
+@pytest.mark.parametrize("place", ["X but not in fit", "fit but not in X"])
+def test_columns_that_are_named_at_one_door_alone_are_doubted(place):
+    table, y = np.random.default_rng(0).random((40, 2)), [[1], [0]] * 20
+    named = one_claim_each(table, feature_names=["a", "b"])
+    plain = one_claim_each(table)
+    first, second = (plain, named) if place.startswith("X") else (named, plain)
+    cf = HardCF(0, alpha=0.2).fit(first, y)
+    with pytest.warns(GuaranteeWarning, match=f"the features are named in {place}"):
+        cf.predict(second)

@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from one_claim import one_claim_each
+from sklearn.decomposition import PCA
 
 from skdcf import HardCF, ReasoningGraph
 from skdcf.datasets import make_reasoning_graphs
@@ -97,3 +99,83 @@ def test_no_false_claim_among_the_judged_ones_is_told():
         LabelWarning, match="none of the .* judged claims is labelled fal"
     ):
         HardCF(ClassifierScorer(), alpha=0.3, random_state=0).fit(GRAPHS, y)
+
+
+class Learning(Scorer):
+    requires_fit = True
+
+    def fit(self, batch, labels, task=None):
+        return self
+
+    def confidence(self, batch):
+        return batch.features[:, 0]
+
+
+class Peeping(Scorer):
+    """Says that it learns nothing, and looks at the labels that it is given."""
+
+    requires_fit = False
+
+    def fit(self, batch, labels, task=None):
+        self.labels_ = np.array(labels)
+        return self
+
+    def confidence(self, batch):
+        return batch.features[:, 0]
+
+
+@pytest.mark.parametrize("calibration_size", [None, 0.5])
+def test_labels_are_hidden_from_who_says_that_it_learns_nothing(calibration_size):
+    rng = np.random.default_rng(0)
+    X = one_claim_each(rng.random(60))
+    y = (rng.random((60, 1)) < 0.6).astype(int).tolist()
+    cf = HardCF(Peeping(), alpha=0.2, calibration_size=calibration_size).fit(X, y)
+    assert (cf.scorer_.labels_ == -1).all()
+
+
+class Noting(Learning):
+    """Notes what it is fitted to."""
+
+    def fit(self, batch, labels, task=None):
+        self.rows_ = batch.features[:, 1].astype(int)
+        self.labels_ = np.array(labels)
+        self.groups_ = task.groups
+        return self
+
+
+def numbered(n):
+    """Random columns and labels of n answers of one claim, with their numbers beside them."""
+    rng = np.random.default_rng(0)
+    table = np.column_stack([rng.random(n), np.arange(n)])
+    return one_claim_each(table), (rng.random((n, 1)) < 0.6).astype(int).tolist()
+
+
+def test_a_scorer_is_told_which_answers_belong_together():
+    X, y = numbered(60)
+    names = np.arange(60) // 2
+    scorer = HardCF(Noting(), alpha=0.2, random_state=0).fit(X, y, groups=names).scorer_
+    pairs = set(zip(scorer.groups_, names[scorer.rows_], strict=True))
+    assert len(pairs) == len(set(scorer.groups_)) == len(set(names[scorer.rows_]))
+    assert len(pairs) < len(scorer.rows_)
+    alone = HardCF(Noting(), alpha=0.2, random_state=0).fit(X, y).scorer_
+    assert alone.groups_ is None
+
+
+@pytest.mark.parametrize(("calibration_size", "n"), [(None, 60), (0.5, 30)])
+def test_what_is_held_out_is_hidden_from_who_learns_nothing(calibration_size, n):
+    X, y = numbered(60)
+    cf = HardCF(Peeping(), alpha=0.2, calibration_size=calibration_size).fit(X, y)
+    assert len(cf.scorer_.labels_) == n
+
+
+def test_levels_that_share_a_split_share_the_columns_that_are_learnt_there():
+    X, y = numbered(80)
+    settings = {"features": PCA(1), "calibration_size": 0.5, "random_state": 0}
+    levels = [0.1, 0.3]
+    filters = fit_levels(HardCF(0, **settings), X, y, levels)
+    for alpha, cf in zip(levels, filters, strict=True):
+        alone = HardCF(0, alpha=alpha, **settings).fit(X, y)
+        assert cf.threshold_ == alone.threshold_
+        np.testing.assert_array_equal(
+            cf.transform_features(X).features, alone.transform_features(X).features
+        )

@@ -190,3 +190,13 @@ def test_other_labels_in_use_are_refused_and_words_are_read():
     again = clone(cf).fit(X, coded("words")).calibrate(X, coded("0 and 1"))
     assert again.threshold_ == cf.threshold_
     assert set(again.predict(X)) == {"no", "yes"}
+
+
+def test_a_table_takes_labels_in_one_array_per_problem():
+    table = np.random.default_rng(0).random((40, 2))
+    flat = np.tile([1, 0], 20)
+    arrays = np.empty(40, dtype=object)
+    arrays[:] = [np.array([label]) for label in flat]
+    expected = HardCF(0, alpha=0.2).fit(table, flat).threshold_
+    for y in (arrays, [*arrays], flat.reshape(-1, 1).tolist()):
+        assert HardCF(0, alpha=0.2).fit(table, y).threshold_ == expected

@@ -234,3 +234,29 @@ def test_streamed_decisions_on_many_random_graphs_are_covered_as_promised():
     k = int(alpha * (cf.n_calibration_ + 1) + 1e-9)
     law = betabinom(n, cf.n_calibration_ + 1 - k, k)
     assert n_covered >= law.ppf(0.0005)
+
+
+def test_a_rule_reads_its_edges_in_the_whole_answer_while_it_is_written():
+    """Every claim builds on the first one, which the last two claims do not show."""
+
+    def on_the_first(texts, question):
+        return [(0, i) for i in range(1, len(texts))]
+
+    rng = np.random.default_rng(0)
+    answers = [
+        ReasoningGraph(rng.random((4, 1)), (), claims=[f"{i} {j}" for j in range(4)])
+        for i in range(80)
+    ]
+    y = (rng.random((80, 4)) < 0.8).astype(int)
+    cf = HardCF(0, alpha=0.3, edges=on_the_first, online=True).fit(
+        answers[:60], [*y[:60]]
+    )
+    masks = cf.predict(answers[60:])
+    for answer, mask in zip(answers[60:], masks, strict=True):
+        rows = zip(answer.claims, answer.features.tolist(), strict=True)
+        claims = [{"text": text, "features": row} for text, row in rows]
+        assert list(cf.stream(claims)) == mask.tolist()
+    alone = HardCF(0, alpha=0.3, edges="none", online=True).fit(answers[:60], [*y[:60]])
+    assert any(
+        (a != b).any() for a, b in zip(masks, alone.predict(answers[60:]), strict=True)
+    )

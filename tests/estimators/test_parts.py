@@ -2,7 +2,9 @@
 
 import numpy as np
 import pytest
+from one_claim import one_claim_each
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 
 from skdcf import CoherentConformalFilter, HardCF
 from skdcf.datasets import make_reasoning_graphs
@@ -142,3 +144,53 @@ def test_parts_of_another_rule_of_edges_do_not_calibrate(make):
     one.set_params(edges=make(4))
     with pytest.raises(ValueError, match="call calibrate or fit again"):
         one.predict(texts)
+
+
+def test_one_answer_of_each_question_calibrates_in_each_group():
+    rng = np.random.default_rng(0)
+    names = np.repeat(np.arange(40), 3)
+    kinds = [{"kind": "ab"[i % 2]} for i in names]
+    X = one_claim_each(rng.random(120), metadata=kinds)
+    y = (rng.random((120, 1)) < 0.6).astype(int).tolist()
+    cf = HardCF(0, alpha=0.2).fit(X, y, groups=names)
+    assert cf.n_calibration_ + len(cf.unused_indices_) == 40
+    by = HardCF(0, alpha=0.2, guarantee=NoFalseClaim(by="kind"))
+    by.fit(X, y, groups=names)
+    chosen = [part.n for part in by.calibration_.parts]
+    assert sum(chosen) + len(by.unused_indices_) == 40
+    assert min(chosen) == max(chosen) == 19  # floor(.2 * 20) is 4, and so it is for 20
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (
+            {"edges": "none"},
+            "a part has edges = 'given', and is to calibrate with 'none'",
+        ),
+        ({"ties": "jitter"}, "a part has ties = "),
+        ({"online": True}, "a part has online = False"),
+    ],
+)
+def test_a_part_of_other_settings_is_refused(change, message):
+    rng = np.random.default_rng(0)
+    X = one_claim_each(rng.random(60))
+    y = (rng.random((60, 1)) < 0.6).astype(int).tolist()
+    part = HardCF(0, alpha=0.2).fit(X, y).calibration_part(X, y)
+    other = HardCF(0, alpha=0.2, **change).fit(X, y)
+    with pytest.raises(ValueError, match=message):
+        other.calibrate_parts([part])
+
+
+def numbered(n):
+    """Random columns and labels of n answers of one claim, with their numbers beside them."""
+    rng = np.random.default_rng(0)
+    table = np.column_stack([rng.random(n), np.arange(n)])
+    return one_claim_each(table), (rng.random((n, 1)) < 0.6).astype(int).tolist()
+
+
+def test_parts_calibrate_no_filter_without_a_fit():
+    X, y = numbered(20)
+    part = HardCF(0, alpha=0.2).fit(X, y).calibration_part(X, y)
+    with pytest.raises(NotFittedError):
+        HardCF(0, alpha=0.2).calibrate_parts([part])

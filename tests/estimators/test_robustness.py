@@ -6,7 +6,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
+from one_claim import one_claim_each
+
+from skdcf import HardCF
+from skdcf.scorers import Scorer
 
 ROOT = Path(__file__).resolve().parents[2]
 ATTACKS = ROOT / "tests" / "attacks"
@@ -89,3 +94,16 @@ def test_commands_that_are_killed_leave_nothing_half_written():
     done = run("kills", "--kills", "1", "--seed", "2", "--only", "commands")
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("1 kills, nothing wrong, no parts left behind") == 6
+
+
+class Odd(Scorer):
+    """Gives one claim no number."""
+
+    def confidence(self, batch):
+        return np.where(batch.features[:, 0] > 0.9, np.nan, 0.5)
+
+
+def test_a_single_confidence_that_is_no_number_is_refused():
+    X = one_claim_each([0.1, 0.95, *np.linspace(0, 0.8, 30)])
+    with pytest.raises(ValueError, match=r"problem 1, claim 0 is nan: .* finite"):
+        HardCF(Odd(), alpha=0.2).fit(X, [[0]] * 32)

@@ -4,12 +4,13 @@ import warnings
 
 import numpy as np
 import pytest
+from one_claim import one_claim_each
 
 from skdcf import GraphBatch, HardCF, ReasoningGraph
 from skdcf.estimators import seen
 from skdcf.exceptions import GuaranteeWarning
 from skdcf.graphs.problems import hashes_of
-from skdcf.scorers import ClassifierScorer
+from skdcf.scorers import ClassifierScorer, Scorer
 
 
 def answers(n, start=0, text="question {}", key=None, context=None, seed=0):
@@ -176,3 +177,28 @@ def test_hashes_of_texts_and_names():
     assert (hashes_of(batch, False).name == -1).all() and hashes_of(
         batch, False
     ).alone.all()
+
+
+def test_content_with_a_question_is_refused_where_its_key_is_another():
+    """`fit` knew the question by a key that the caller gave, `calibrate` by its text."""
+    rng = np.random.default_rng(0)
+    texts = [f"What is {i}?" for i in range(60)]
+    X = one_claim_each(
+        rng.random(60), problems=texts, claims=[f"It is {i}." for i in range(60)]
+    )
+    y = [[i % 2] for i in range(60)]
+    cf = HardCF(Learning(), alpha=0.2, random_state=0)
+    cf.fit(X[:40], y[:40], groups=[f"key {i}" for i in range(40)])
+    cf.calibrate(X[40:], y[40:])
+    with pytest.raises(ValueError, match=r"trained the filter|questions? that trained"):
+        cf.calibrate(X, y)
+
+
+class Learning(Scorer):
+    requires_fit = True
+
+    def fit(self, batch, labels, task=None):
+        return self
+
+    def confidence(self, batch):
+        return batch.features[:, 0]

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from one_claim import NO_EDGES, one_claim_each
 from scipy.special import expit
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
@@ -31,7 +32,13 @@ from skdcf.metrics import (
     retention_score,
 )
 from skdcf.relaxation import GridRelaxation, PathRelaxation
-from skdcf.scorers import ClassifierScorer, ConfTrScorer, FitTask, NeymanPearsonScorer
+from skdcf.scorers import (
+    ClassifierScorer,
+    ConfTrScorer,
+    FitTask,
+    NeymanPearsonScorer,
+    Scorer,
+)
 from skdcf.training import Adam, SoftTraining
 
 UNJUDGED = pytest.mark.filterwarnings("ignore:in .* no claim was judged")
@@ -340,3 +347,49 @@ def test_labels_that_are_missing_and_labels_that_are_unsure():
     assert hazard_of(np.where(removed, -1, truth)) == pytest.approx(
         hazard_of(truth), rel=0.15
     )
+
+
+class Learning(Scorer):
+    requires_fit = True
+
+    def fit(self, batch, labels, task=None):
+        return self
+
+    def confidence(self, batch):
+        return batch.features[:, 0]
+
+
+def test_answers_without_claims_are_none_that_nobody_judged():
+    """One claim of all is unknown, and a quarter of the answers hold no claim."""
+    rng = np.random.default_rng(0)
+    sizes = np.where(np.arange(80) % 4, 2, 0)
+    offsets = np.append(0, np.cumsum(sizes))
+    X = GraphBatch.from_arrays(rng.random((offsets[-1], 1)), offsets, NO_EDGES)
+    labels = (rng.random(offsets[-1]) < 0.7).astype(int)
+    labels[0] = -1
+    HardCF(0, alpha=0.1).fit(X, labels)  # a warning would be an error here
+
+
+class Noting(Learning):
+    """Notes what it is fitted to."""
+
+    def fit(self, batch, labels, task=None):
+        self.rows_ = batch.features[:, 1].astype(int)
+        self.labels_ = np.array(labels)
+        self.groups_ = task.groups
+        return self
+
+
+def numbered(n):
+    """Random columns and labels of n answers of one claim, with their numbers beside them."""
+    rng = np.random.default_rng(0)
+    table = np.column_stack([rng.random(n), np.arange(n)])
+    return one_claim_each(table), (rng.random((n, 1)) < 0.6).astype(int).tolist()
+
+
+def test_answers_that_nobody_judged_teach_nothing():
+    X, y = numbered(90)
+    y[::5] = [[-1]] * 18
+    scorer = HardCF(Noting(), alpha=0.4, random_state=0).fit(X, y).scorer_
+    assert len(scorer.labels_) > 20
+    assert (scorer.labels_ >= 0).all()

@@ -1,5 +1,7 @@
 """What filters promise, against brute force, whole numbers and the plain definitions."""
 
+import re
+import warnings
 from fractions import Fraction
 from itertools import pairwise
 from math import comb, inf
@@ -7,6 +9,7 @@ from math import comb, inf
 import numpy as np
 import pytest
 from levels import thresholds, with_alpha
+from one_claim import NO_EDGES, one_claim_each
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
@@ -656,3 +659,75 @@ def test_certainty_in_groups_is_said_for_each_and_for_all(n_groups):
     assert ("at once" in promise) == (together is not None)
     if together:
         assert f"in all {n_groups} groups at once for at least {together} of" in promise
+
+
+@pytest.mark.parametrize(("n", "is_short"), [(8, True), (9, False)])
+def test_groups_that_overlap_need_so_many_and_no_more(n, is_short):
+    rng = np.random.default_rng(0)
+    X = one_claim_each(rng.random(n), metadata=[{"kind": ["a", "b"]}] * n)
+    y = (rng.random((n, 1)) < 0.6).astype(int).tolist()
+    cf = HardCF(0, alpha=0.2, guarantee=NoFalseClaim(by="kind")).fit(X, y)
+    assert cf.calibration_.n == n
+    assert (cf.calibration_.shortage(0.1) is not None) == is_short
+    assert cf.calibration_.keeps_nothing(0.1) == is_short
+
+
+@pytest.mark.parametrize("scale", [0.01, 1.0, 100.0])
+def test_weights_of_any_size_need_as_many_problems(scale):
+    guarantee = NoFalseClaim(weight=lambda batch: np.full(len(batch), scale))
+    X = one_claim_each(np.random.default_rng(0).random(30))
+    y = np.zeros((30, 1), dtype=int)
+    cf = HardCF(0, alpha=0.1, guarantee=guarantee)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert np.isfinite(thresholds(cf.fit(X[:20], y[:20]), X[20:])).all()
+    with pytest.warns(CalibrationWarning):
+        cf.fit(X[:8], y[:8])
+
+
+def test_a_bound_on_the_count_is_used_up_by_one_claim():
+    """With 19 answers without errors, one claim of a new one may be lost for .05."""
+    X = one_claim_each(np.linspace(0, 1, 19))
+    cf = HardCF(0, guarantee=ExpectedFalse("count", 0.05)).fit(X, [[1]] * 19)
+    new = GraphBatch.from_arrays([[0.5], [0.4], [0.3]], [0, 3], NO_EDGES)
+    for level, n_kept in ((0.049, 0), (0.05, 1), (0.1, 2), (0.15, 3)):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # that .049 keeps nothing
+            assert cf.predict(new, alpha=level)[0].sum() == n_kept
+
+
+@pytest.mark.parametrize(("n", "keeps"), [(8, False), (9, True)])
+def test_a_mean_loss_keeps_nothing_before_a_new_answer_may_lose_all(n, keeps):
+    """Of n answers none is wrong before the first step, and the new one counts as lost."""
+    X = one_claim_each(np.linspace(0.1, 0.9, n))
+    cf = HardCF(0, guarantee=ExpectedFalse("share", 0.1))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that nothing can be kept
+        cf.fit(X, [[0]] * n)
+        assert (cf.threshold_ > -np.inf) == keeps
+        assert cf.predict(one_claim_each([0.99]))[0].all() == keeps
+
+
+@pytest.mark.parametrize("n", [5, 20])
+def test_the_level_that_a_message_names_is_the_smallest_that_keeps_anything(n):
+    X = one_claim_each(np.linspace(0.1, 0.9, n))
+    cf = HardCF(0, alpha=0.05, guarantee=NoFalseClaim(delta=0.1))
+    with pytest.warns(CalibrationWarning, match="alpha >= ") as record:
+        cf.fit(X, [[0]] * n)
+    level = float(re.search(r"alpha >= ([\d.]+\d)", str(record[0].message))[1])
+    assert cf.calibration_.shortage(level - 1e-4) is not None
+    assert cf.calibration_.shortage(level + 1e-4) is None
+
+
+@pytest.mark.parametrize(
+    ("settings", "end"),
+    [
+        ({}, ", for new answers that are sampled as the calibration answers were"),
+        ({"by": "kind"}, ", in every group by 'kind'"),
+        ({"weight": "w"}, ", for answers of the kind that the weights stand for"),
+        ({"by": "kind", "weight": "w"}, ", in every group by 'kind'"),
+    ],
+)
+def test_a_promise_ends_with_the_answers_that_it_is_about(settings, end):
+    assert NoFalseClaim(**settings).describe(0.1).endswith(end)
+    assert ExpectedFalse("share", 0.1, **settings).describe(0.1).endswith(end)

@@ -5,6 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from levels import thresholds
+from one_claim import one_claim_each
 
 from benchmarks.guarantees.shown import simulate
 from skdcf import GraphBatch, HardCF, ReasoningGraph, load
@@ -626,3 +627,51 @@ def test_the_command_refuses_two_answers_to_a_question(files, capsys):
     assert "one of 2 answers to the same question" in capsys.readouterr().err
     assert not out.exists()
     assert main([*command, "--one-per-question"]) == 0 and out.exists()
+
+
+def test_an_unknown_claim_may_be_wrong_where_answers_are_released():
+    rng = np.random.default_rng(2)
+    y = np.repeat([1, 0, -1], [50, 5, 4])
+    cf = HardCF(0, alpha=0.2).fit(
+        one_claim_each(rng.random(59)), y.reshape(-1, 1).tolist()
+    )
+    assert cf.n_calibration_ == 59
+    assert np.isfinite(cf.whole_answer_scores_).sum() == 9
+
+
+@pytest.mark.parametrize("alpha", [0.01, 0.02, 0.1, 0.3])
+@pytest.mark.parametrize("share_false", [0.25, 0.9])
+def test_the_share_of_wrong_texts_by_draws_of_its_law(alpha, share_false):
+    """Where nearly all claims are false, few texts are shown."""
+    rng = np.random.default_rng(0)
+    scores = rng.random(60)
+    y = (scores > share_false).astype(int)[:, None].tolist()
+    cf = HardCF(0, alpha=0.3).fit(one_claim_each(scores), y)
+    n = cf.n_calibration_
+    rank = int(np.floor(alpha * (n + 1)))
+    if not rank:
+        assert cf.calibration_.false_among_shown(alpha) is None
+        return
+    rank = min(rank, 1 + int((cf.nonconformity_scores_ < cf.threshold(alpha)).sum()))
+    n_shown = round(n * cf.calibration_.shown(alpha))
+    wrong = rng.beta(rank, n + 1 - rank, size=10**6)
+    shown = rng.beta(n_shown + 0.5, n - n_shown + 0.5, size=10**6)
+    expected = np.minimum(np.quantile(wrong / shown, [0.05, 0.95]), 1)
+    bounds = cf.calibration_.false_among_shown(alpha)[1:]
+    np.testing.assert_allclose(bounds, expected, rtol=0.01)
+
+
+def shown_by_weights(scale):
+    rng = np.random.default_rng(0)
+    kinds = [{"kind": "ab"[i % 2]} for i in range(60)]
+    X = one_claim_each(rng.random(60), metadata=kinds)
+    y = (rng.random((60, 1)) < 0.6).astype(int).tolist()
+    guarantee = NoFalseClaim(by="kind", weight=lambda batch: np.full(len(batch), scale))
+    return HardCF(0, alpha=0.3, guarantee=guarantee).fit(X, y).calibration_.shown(0.3)
+
+
+def test_the_share_of_shown_texts_does_not_depend_on_the_size_of_weights():
+    assert shown_by_weights(1e-3) == pytest.approx(shown_by_weights(1.0))
+    assert shown_by_weights(1.0) > 0
+    with pytest.warns(CalibrationWarning, match="weight 0"):
+        assert shown_by_weights(0.0) == 0

@@ -5,8 +5,8 @@ import warnings
 import numpy as np
 import pytest
 
-from skdcf import HardCF
-from skdcf.exceptions import ParameterWarning
+from skdcf import GraphBatch, HardCF
+from skdcf.exceptions import GuaranteeWarning, ParameterWarning
 
 
 def test_a_score_that_ranks_backwards_warns():
@@ -29,3 +29,27 @@ def test_a_score_that_knows_nothing_does_not_warn():
             X = rng.normal(size=(60, 1))
             y = rng.random(60) < 0.5
             HardCF(0, alpha=0.2).fit(X, y)
+
+
+@pytest.mark.parametrize("n_forward", [0, 1])
+def test_edges_that_all_lead_back_are_doubted_and_others_are_not(n_forward):
+    rng = np.random.default_rng(0)
+    edges = [(2 * i + 1, 2 * i) for i in range(30)]
+    edges[:n_forward] = [(0, 1)][:n_forward]
+    X = GraphBatch.from_arrays(rng.random((60, 1)), np.arange(31) * 2, edges)
+    y = [[1, 0]] * 30
+    if n_forward:
+        HardCF(0, alpha=0.2).fit(X, y)  # a warning would be an error here
+    else:
+        with pytest.warns(GuaranteeWarning, match="reversed"):
+            HardCF(0, alpha=0.2).fit(X, y)
+
+
+def test_a_bad_score_that_does_not_rank_backwards_is_not_warned_of():
+    """Of pairs of a true and a false claim .37 are in order: little, and surely so."""
+    rng = np.random.default_rng(0)
+    y = rng.random(2000) < 0.6
+    trust = rng.normal(size=2000) - 0.45 * y
+    in_order = np.mean(trust[y][:, None] > trust[~y])
+    assert 0.33 < in_order < 0.41
+    HardCF(0, alpha=0.2).fit(trust[:, None], y)  # a warning would be an error here

@@ -5,6 +5,7 @@ import warnings
 
 import numpy as np
 import pytest
+from one_claim import one_claim_each
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.model_selection import GridSearchCV
 from sklearn.tree import DecisionTreeClassifier
@@ -18,7 +19,7 @@ from skdcf.evaluation import CalibratedSearch, compare_filters
 from skdcf.exceptions import CalibrationWarning, GuaranteeWarning, LabelWarning
 from skdcf.guarantees import ExpectedFalse
 from skdcf.monitoring import CoverageMonitor, SlidingCalibration
-from skdcf.scorers import ClassifierScorer
+from skdcf.scorers import ClassifierScorer, Scorer
 
 HUMAN = {"kind": "human", "by": "ann", "when": None, "version": None}
 MODEL = {"kind": "model", "by": "judge", "when": None, "version": None}
@@ -612,3 +613,39 @@ def test_several_answers_to_one_question_are_told_of_once(scored):
     scored.predict(graphs)
     instruction = [g.replace(problem="Summarize this.") for g in texts(21)]
     scored.predict(instruction)
+
+
+class Learning(Scorer):
+    requires_fit = True
+
+    def fit(self, batch, labels, task=None):
+        return self
+
+    def confidence(self, batch):
+        return batch.features[:, 0]
+
+
+@pytest.mark.parametrize(("unmarked", "n"), [(0, 40), (1, 60)])
+def test_one_answer_not_drawn_blindly_makes_the_unjudged_count(unmarked, n):
+    """Who chose one answer by its looks may have chosen which others to leave."""
+    rng = np.random.default_rng(1)
+    marks = [{} if i < unmarked else {"sampling": "random"} for i in range(60)]
+    X = one_claim_each(rng.random(60), metadata=marks)
+    y = [[1] if i < 38 else [0] if i < 40 else [-1] for i in range(60)]
+    cf = HardCF(0, alpha=0.4).fit(X, y)
+    assert cf.n_calibration_ + len(cf.unused_indices_) == n
+
+
+def test_answers_of_one_claim_that_people_judged_calibrate_alone():
+    rng = np.random.default_rng(0)
+    sources = [
+        {"label_sources": [{"kind": kind, "by": "a", "when": None, "version": None}]}
+        for kind in ("human", "model")
+    ]
+    metadata = [sources[0] | {"sampling": "random"}] * 40 + [sources[1]] * 50
+    X = one_claim_each(rng.random(90), metadata=metadata)
+    y = (rng.random((90, 1)) < 0.6).astype(int).tolist()
+    cf = HardCF(Learning(), alpha=0.2, random_state=0).fit(X, y)
+    trained, calibrated = seen(cf, X)
+    assert calibrated.tolist() == [True] * 40 + [False] * 50
+    assert trained.tolist() == [False] * 40 + [True] * 50

@@ -7,6 +7,7 @@ from contextlib import nullcontext
 import numpy as np
 import pytest
 from joblib import parallel_config
+from one_claim import NO_EDGES
 from sklearn.base import clone
 from sklearn.ensemble import IsolationForest
 from sklearn.feature_extraction.text import TfidfVectorizer
@@ -820,3 +821,15 @@ def test_a_refused_origin_names_one_value_against_the_other():
     assert len(said) < 330
     with pytest.raises(ValueError, match=r'is model "o", and was model "m"'):
         cf.predict(answers(steps | {"model": "o"}))
+
+
+def test_answers_without_edges_are_doubted_beside_answers_of_one_claim():
+    rng = np.random.default_rng(0)
+    offsets = np.append(0, np.cumsum(np.where(np.arange(60) % 10, 2, 1)))
+    table = rng.random((offsets[-1], 1))
+    pairs = [(start, start + 1) for start in offsets[:-1][np.diff(offsets) == 2]]
+    X = GraphBatch.from_arrays(table, offsets, pairs)
+    cf = HardCF(0, alpha=0.2).fit(X, (table[:, 0] > 0.3).astype(int))
+    cf.predict(X)  # a warning would be an error here
+    with pytest.warns(GuaranteeWarning, match="none of 54 problems .* has an edge"):
+        cf.predict(GraphBatch.from_arrays(table, offsets, NO_EDGES))

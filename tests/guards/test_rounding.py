@@ -6,6 +6,7 @@ in another batch, in float32, behind a product, or next to columns of rounding e
 
 import numpy as np
 import pytest
+from one_claim import one_claim_each
 from sklearn.decomposition import PCA
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
@@ -519,3 +520,54 @@ def test_a_copy_of_the_problem_at_the_threshold_of_a_float32_network():
         at = X[[np.argsort(-float32_in_groups(batch))[19]]]
         kept += [cf.predict(np.repeat(at, n, axis=0)).any() for n in SIZES]
     assert not kept.any()
+
+
+class Shaky(Scorer):
+    """Repeats itself to 1e-7, as what a float32 product makes of another batch."""
+
+    requires_fit = False
+
+    def confidence(self, batch):
+        return batch.features[:, 0] + 1e-7 * (len(batch) % 7)
+
+
+def test_what_a_scorer_does_not_repeat_lowers_the_scores():
+    rng = np.random.default_rng(0)
+    X = one_claim_each(rng.random(59))
+    y = [[0]] * 59
+    exact = HardCF(0, alpha=0.2).fit(X, y).nonconformity_scores_
+    shaky = HardCF(Shaky(), alpha=0.2).fit(X, y).nonconformity_scores_
+    assert (exact - shaky > 1e-6).all()  # ten times what was measured
+
+
+def test_one_column_of_float32_is_enough_to_raise_a_risk():
+    single = np.float32(np.linspace(0.1003, 0.4903, 40)).astype(float)
+    X = one_claim_each(np.column_stack([single, np.ones(40)]))
+    cf = HardCF(0, alpha=0.2).fit(X, [[0]] * 40)
+    raised = np.concatenate(list(cf.path_risk(X)))
+    np.testing.assert_allclose(raised + single, 1e-5 * (1 + single), rtol=1e-6)
+
+
+class Large(Shaky):
+    """As closely as `Shaky`, with confidences up to 1000."""
+
+    def confidence(self, batch):
+        return 1000 * super().confidence(batch)
+
+
+def test_a_scorer_of_large_numbers_may_differ_by_as_much_more():
+    X = one_claim_each(np.linspace(0, 1, 59))
+    exact = -1000 * np.linspace(1, 0, 59)
+    cf = HardCF(Large(), alpha=0.2).fit(X, [[0]] * 59)
+    lowered = exact - cf.nonconformity_scores_
+    assert (lowered > 1e-3).all()  # ten times what was measured
+    assert (lowered < 1e-2).all()
+
+
+@pytest.mark.parametrize("n_copies", [1, 2, 3])
+def test_scores_that_even_two_problems_share_are_lowered(n_copies):
+    column = np.linspace(0.1234, 0.9876, 59)
+    column[:n_copies] = 0.0314159
+    cf = HardCF(0, alpha=0.2).fit(one_claim_each(column), [[0]] * 59)
+    lowered = np.sort(-column) - cf.nonconformity_scores_
+    assert np.sum(lowered > 1e-7) == (n_copies if n_copies > 1 else 0)

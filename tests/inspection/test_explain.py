@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from levels import thresholds
+from one_claim import NO_EDGES, one_claim_each
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
@@ -24,6 +25,7 @@ from skdcf import (
 )
 from skdcf.datasets import make_reasoning_graphs
 from skdcf.exceptions import CalibrationWarning
+from skdcf.guarantees import ExpectedFalse
 from skdcf.inspection import Contributions, explain
 
 X, Y = make_reasoning_graphs(360, random_state=0, return_X_y=True)
@@ -315,3 +317,13 @@ def test_contributions_of_the_published_case_studies(tables, case):
     slack = 0.005 + len(printed) * DECIMALS["contribution"]
     assert missing > slack
     assert missing - slack <= 0.026 <= missing + slack
+
+
+def test_what_explains_a_count_of_kept_claims_says_what_is_kept():
+    """The threshold of an answer is the path risk of its first claim that goes."""
+    X = one_claim_each(np.linspace(0, 1, 19))
+    cf = HardCF(0, guarantee=ExpectedFalse("count", 0.1)).fit(X, [[1]] * 19)
+    new = GraphBatch.from_arrays([[0.5], [0.4], [0.3]], [0, 3], NO_EDGES)
+    (explained,) = explain(cf, new)
+    assert explained.kept.tolist() == cf.predict(new)[0].tolist()
+    assert explained.kept.sum() == 2

@@ -101,6 +101,7 @@ PRIVATE_NAMES = {
     "test_jobs.py": "processes, threads and warnings of jobs made by hand",
     "test_client.py": "pauses of a hundredth of a second",
     "test_faults.py": "pauses; sentences and log odds of replies made by hand",
+    "test_sentences.py": "pieces of a text with their white space, which claims do not have",
     "test_limits.py": "clocks that run a hundred times as fast",
     "test_refusals.py": "pauses of a hundredth of a second",
     "test_replies.py": "backslashes of a reply, and the texts of the prompts",

@@ -1,4 +1,7 @@
-"""The same extraction against servers that other people wrote: run by hand, `make foreign`.
+"""The same extraction against servers that other people wrote, run by hand.
+
+``make foreign`` is something else: the whole way with a small model of real weights
+(benchmarks/guarantees/foreign_model.py).
 
 ``--url`` names a server that runs already, and may be given several times, each with its
 model: ``--url http://127.0.0.1:8080/v1 my-model``. Without it two are started, each installed
@@ -6,7 +9,7 @@ in an environment of its own, because neither gets on with all that the tests ne
 
     python -m venv llama && llama/bin/pip install xllamacpp gguf
     python -m venv lite && lite/bin/pip install "litellm[proxy]"
-    make foreign FOREIGN_ARGS="--llama llama/bin/python --litellm lite/bin/litellm"
+    python benchmarks/speed/foreign_servers.py --llama llama/bin/python --litellm lite/bin/litellm
 
 The first is llama.cpp's own server (xllamacpp brings it built; llama-cpp-python[server],
 which has to be compiled, will do as well), with a tiny model of random weights that is made

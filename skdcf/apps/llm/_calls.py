@@ -19,6 +19,7 @@ from typing import Any, Literal, NamedTuple, get_args, get_origin
 from ..._checks import import_extra
 from ._decoding import clean_json
 from ._reply import Reply
+from ._sentences import pieces_of
 from ._verdicts import IN_OBJECT, plain_word, read_prose
 from ._verdicts import log_odds as log_odds
 
@@ -139,8 +140,6 @@ _LONGEST = 400_000  # characters of a reply that are read
 _MOST_STARTS = 200  # places of a reply that are tried as the beginning of an object
 _THOUGHT = "</think>"  # ends the thoughts that some servers leave in the reply
 _KINDS = {str: "string", int: "integer", float: "number"}
-#: Sentences and lines of a text, each with the white space that follows.
-SENTENCE = re.compile(r"(?s).+?(?:\n\s*|(?<=[.!?])\s+|(?<=[\u3002\uff01\uff1f])|\Z)")
 _FENCED = re.compile(r"(?s)```[a-zA-Z]*\n(.*?)```")
 
 
@@ -383,8 +382,8 @@ def read_verdict(reply: Reply, shown: str = "") -> str:
         return read_object(text, Verdict).verdict
     except ValueError as error:
         conclusion = text.rpartition(_THOUGHT)[2].strip()
-        sentences = [sentence.strip() for sentence in SENTENCE.findall(conclusion)]
-        verdict = read_prose(list(filter(None, sentences)), shown)
+        sentences = list(filter(None, map(str.strip, pieces_of(conclusion))))
+        verdict = read_prose(sentences, shown)
         is_draft = "<think>" in conclusion or reply.finish_reason == "length"
         if verdict is None or "{" in text or is_draft:
             beginning = text.strip()[:50]

@@ -17,11 +17,11 @@ from ...graphs import GraphBatch, ReasoningGraph
 from ...graphs.sources import FLAGGED
 from . import _client as clients
 from . import _steps
-from ._calls import SENTENCE
 from ._client import ChatClient, Estimate, Step, call_step, count_tokens
 from ._errors import CallError
 from ._flags import flag_of_text, flagged_claims, stated_by, texts_of
 from ._reply import Usage
+from ._sentences import pieces_of
 from ._session import MOST_ASKS, MOST_PER_LIMIT, gather_coroutines
 from ._steps import (
     Decompose,
@@ -178,9 +178,10 @@ def cut_answer(graph: ReasoningGraph, kept: Sequence[bool]) -> str:
         return ""
     good = stated[mask].any(axis=0) & ~stated[~mask].any(axis=0)
     text = ""
-    for place in SENTENCE.finditer(answer):
-        sentence = place[0]
-        stated_by_kept = good[slice(*place.span())]
+    end = 0
+    for sentence in pieces_of(answer):
+        stated_by_kept = good[end : end + len(sentence)]
+        end += len(sentence)
         is_letter = np.array([not c.isspace() for c in sentence], dtype=bool)
         for match in _MARKS.finditer(sentence):  # bullets and what ends a sentence
             is_letter[slice(*match.span())] = False

@@ -47,6 +47,7 @@ from ._extractor import (
     read_answers,
 )
 from ._reply import Usage
+from ._sentences import pieces_of
 
 ABSTENTION = "I have no statement on this question that I can stand behind."
 _ACCEPT = Advice(
@@ -259,7 +260,7 @@ class Merge(Step):
 
     async def _refused(self, chat, claims, problem, dropped, text):
         """Sentences of a text that are not entailed, or add a number or a name."""
-        sentences = [sentence.strip() for sentence in calls.SENTENCE.findall(text)]
+        sentences = list(filter(None, map(str.strip, pieces_of(text))))
         n = len(sentences)
         allowed_text = " ".join([*claims, problem or ""])
         request = {"claims": list(claims), "sentences": number_texts(sentences)}

@@ -36,7 +36,9 @@ _ORDINAL = re.compile(
     re.I,
 )
 #: Marks of Markdown that end with the sentence before them.
-_MARKS = re.compile(r"[*_~]+(?=\s|$)")
+_MARKS = re.compile(r"[*_~]+(?:\s+|$)")
+_LINE = re.compile(r"(?s).+?(?:\n\s*|\Z)")
+_WIDE = re.compile(r"[^\S\x00-\x7f]")
 _CLOSES = "$)]}\u00bb\u201d\u2019\"'"
 
 
@@ -81,15 +83,41 @@ def split_sentences(
         raise ValueError(
             f"language is {language!r}, but must be a code of ISO 639, such as 'en' or 'de'"
         )
-    segment = import_extra("sentencex", "apps").segment
     claims: list[str] = []
-    whole_text = answer.encode(
-        "utf-8", "replace"
-    ).decode()  # without halves of characters
-    for block, is_whole in _blocks(whole_text):
-        pieces = segment(language, block)
-        claims += [block] if is_whole else _sentences(pieces, language)
+    # Halves of characters are replaced.
+    for block, is_whole in _blocks(answer.encode("utf-8", "replace").decode()):
+        claims += [block] if is_whole else pieces_of(block, language)
     return [claim for claim in map(str.strip, claims) if claim]
+
+
+def pieces_of(text: str, language: str = "en") -> list[str]:
+    """Cut a text at the ends of its lines and sentences; the pieces together are the text.
+
+    Parameters
+    ----------
+    text : str
+    language : str
+        As in `split_sentences`.
+
+    Returns
+    -------
+    list of str
+        Each with the white space that follows it.
+    """
+    segment = import_extra("sentencex", "apps").segment
+    # sentencex 1.1 panics at white space of several bytes, as in "z.\u00a0B.".
+    plain_text = _WIDE.sub(" ", text).encode("utf-8", "replace").decode()
+    pieces: list[str] = []
+    start = 0
+    for line in _LINE.findall(plain_text):
+        for sentence in _sentences(segment(language, line), language):
+            piece = text[start : start + len(sentence)]
+            start += len(sentence)
+            if pieces and piece.isspace():
+                pieces[-1] += piece
+            else:
+                pieces.append(piece)
+    return pieces
 
 
 def splitter_of(language: str = "en") -> dict[str, str]:
@@ -160,7 +188,7 @@ def _sentences(pieces: list[str], language: str) -> Iterator[str]:
         marks = _MARKS.match(piece)
         if sentence and not sentence[-1].isspace() and marks:
             yield sentence + marks[0]
-            sentence, piece = "", piece[marks.end() :].lstrip()
+            sentence, piece = "", piece[marks.end() :]
             if not piece:
                 continue
         is_inside = (

@@ -13,7 +13,7 @@ from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
 from graphlib import CycleError, TopologicalSorter
 from importlib import import_module
-from itertools import product
+from itertools import accumulate, product
 from numbers import Integral, Real
 from pathlib import Path
 from types import FunctionType
@@ -29,7 +29,7 @@ from ._client import COMMON, Step, context_of, number_texts, tabled
 from ._decoding import texts_in
 from ._errors import UnreadableError
 from ._flags import visible
-from ._sentences import split_sentences, splitter_of
+from ._sentences import pieces_of, split_sentences, splitter_of
 from ._session import gather_coroutines
 
 #: How refusals begin, in the languages that models are asked in most.
@@ -148,7 +148,7 @@ class Decompose(Step):
 def _halves(answer):
     """Cut an answer in two at the end of the line or sentence that is nearest its middle."""
     text = answer.strip()
-    ends = [m.end() for m in calls.SENTENCE.finditer(text)][:-1]
+    ends = list(accumulate(map(len, pieces_of(text))))[:-1]
     middle = min(ends, key=lambda end: abs(2 * end - len(text)), default=None)
     return () if middle is None else (text[:middle], text[middle:])
 

@@ -10,6 +10,7 @@ pytest.importorskip("sentencex", reason="sentencex is not installed")
 
 from skdcf.apps.cli import main
 from skdcf.apps.llm import ClaimExtractor, split_sentences
+from skdcf.apps.llm._sentences import pieces_of
 from skdcf.datasets import read_jsonl, write_jsonl
 from skdcf.edges import no_edges
 
@@ -69,6 +70,31 @@ def test_code_tables_and_lists(answer, claims):
     assert split_sentences(answer) == claims
 
 
+@pytest.mark.parametrize("space", ["\u00a0", "\u202f", "\u2009", "\u3000"])
+def test_spaces_of_several_bytes_around_initials(space):
+    """sentencex ends the program with these: "z. B." has a narrow space in good typography."""
+    sentences = [f"Das ist z.{space}B. so.", f"J.{space}R.{space}. Lee kam.", "Ja."]
+    for language in ("de", "en", "fr"):
+        claims = split_sentences(" ".join(sentences), language=language)
+        assert "".join("".join(claims).split()) == "".join("".join(sentences).split())
+    assert claims[-1] == "Ja."
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "One. Two.\n\n  Three is **bold.** Four?\n",
+        "z.\u00a0B. half \ud83d of it. Dr. Lee.\n\n\n* And\u2028so on.",
+        " \n\nA. ",
+        "",
+    ],
+)
+def test_pieces_together_are_the_text(text):
+    pieces = pieces_of(text)
+    assert "".join(pieces) == text
+    assert all(piece.strip() for piece in pieces[1:])
+
+
 @pytest.mark.parametrize("language", ["english", "EN", "", None, 3, "de-AT"])
 def test_a_language_is_a_code(language):
     with pytest.raises(ValueError, match="language"):
@@ -106,7 +132,7 @@ def test_the_command_says_what_cut_the_answers(tmp_path, capsys):
         status, data = split(tmp_path, line, options=options)
         assert (status, data.graphs.n_claims) == (0, n)
         made = {"splitter": "sentencex", "language": language}
-        assert data.metadata[0]["extraction"] == made
+        assert data.metadata[0]["extraction"].items() >= made.items()
         assert data.metadata[0]["mine"] == 1
     assert (
         "1 answers cut into 2 sentences; 1 have a question" in capsys.readouterr().err

@@ -26,6 +26,7 @@ from ..graphs import GraphBatch, ReasoningGraph, question_groups
 from ..graphs.labels import LABEL_WORDS, read_labels
 from ..graphs.per_problem import LabelList
 from ..graphs.sources import MARKED_WORDS
+from .paths import MISSING, value_at
 
 VERSION = 1
 _LONGEST = 10_000_000  # characters of all passages of a context together
@@ -60,6 +61,8 @@ USUAL = {
     "user_input": "problem",
 }
 _LINKS = {"links", "link", "dependencies", "depends_on", "deps", "relations", "arcs"}
+#: What tools call the text of a passage that is an object (LangChain, LlamaIndex, Haystack).
+_TEXTS = ("text", "page_content", "content")
 _WORDS_OF_PASSAGE = 8  # words on average; claims and keywords are shorter
 #: Two names of one thing, of which a line has one.
 _SAME = {"question": "problem", "parents": "edges"}
@@ -263,6 +266,7 @@ def read_problem(
         Keys that are the user's own, whatever they look like.
     """
     record = _renamed(record, rename or {})
+    _read_texts_of_passages(record, own)
     _read_usual_names(record, own)
     own_keys = [key for key in record if key not in schemas_of_keys()]
     record = {k: v for k, v in record.items() if v is not None or k in own_keys}
@@ -354,7 +358,32 @@ def _renamed(record, rename):
             raise ValueError(f"{new!r} is given twice, the second time as {key!r}")
         if out.get(new) is None:
             out[new] = value
+    for path, new in rename.items():
+        value = MISSING if path in record else value_at(record, path)
+        if value is MISSING:
+            continue
+        if out.get(new) is not None:
+            raise ValueError(f"{new!r} is given twice, the second time as {path!r}")
+        out[new] = value
     return out
+
+
+def _read_texts_of_passages(record, own):
+    """Replace passages that are objects by their texts, under each name of the context."""
+    for key in ("context", *USUAL):
+        passages = record.get(key)
+        if key in own or USUAL.get(key, "context") != "context":
+            continue
+        if not isinstance(passages, list) or not passages:
+            continue
+        if all(isinstance(passage, dict) for passage in passages):
+            texts = list(map(_text_of_passage, passages))
+            if all(isinstance(text, str) for text in texts):
+                record[key] = texts
+
+
+def _text_of_passage(passage):
+    return next((passage[key] for key in _TEXTS if key in passage), None)
 
 
 def _read_usual_names(record, own):

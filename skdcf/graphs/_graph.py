@@ -115,7 +115,7 @@ class ReasoningGraph:
 
     def __init__(
         self,
-        features: ArrayLike | None,
+        features: ArrayLike | None = None,
         edges: Iterable[Iterable[int]] | None = None,
         *,
         claims: Iterable[str] | None = None,

@@ -11,7 +11,6 @@ from skdcf.metrics import evaluate_filter
 
 skdcf.HardFilter()  # type: ignore[attr-defined]
 
-graph = ReasoningGraph()  # type: ignore[call-arg]
 graph = ReasoningGraph([[1.0]], [], ["a claim"])  # type: ignore[call-arg]
 graph = ReasoningGraph([[1.0]], [], claim=["a claim"])  # type: ignore[call-arg]
 print(graph.labels)  # type: ignore[attr-defined]

@@ -21,6 +21,7 @@ from ... import evaluation, inspection, load, metrics, save
 from ..._checks import printable
 from ..._files import iter_objects
 from ...datasets import jsonl, records, write_jsonl
+from ...datasets.paths import MISSING, paths_of, put_at, value_at
 from ...estimators import (
     CoherentConformalFilter,
     choose,
@@ -417,10 +418,7 @@ def iterate_rows(options):
         names = files.names_in_file(record, problem, rename)
         return Line(problem=problem, group=record.get("group"), names=names)
 
-    path = files.source(options.problems)
-    return jsonl.read_lines(
-        path, read_line, "raise", dropped=[], max_line_bytes=options.max_line_bytes
-    )
+    return files.read_records(options, read_line)
 
 
 def _chosen_rows(filter, rows):
@@ -571,13 +569,13 @@ def format_row(row, about, options, *, mark_checked=False):
 
 def _put_text(record, key, text):
     """Put the text that is left where the whole answer stood, or raise ValueError."""
-    place = record if key in record else record["metadata"]
-    if key == RESULT or not isinstance(place.get(key), str):
+    place = record if value_at(record, key) is not MISSING else record["metadata"]
+    if key == RESULT or "[]" in key or not isinstance(value_at(place, key), str):
         raise ValueError(
-            f"--text-key {key}: a line has no text of that name, so that the whole answer "
-            f"would stay in it. Its keys are {sorted(record)}"
+            f"--text-key {key}: a line has no text of that name, so the whole answer would "
+            f"stay in it. Its keys are {', '.join(paths_of(record))}"
         )
-    place[key] = text
+    put_at(place, key, text)
 
 
 def explain(options):
@@ -604,14 +602,9 @@ def _find(graphs, wanted):
 
 def check(options):
     """Print what there is, and each line that breaks the format."""
-    path = files.source(options.problems)
     dropped: list[tuple[int, str]] = []
     read = files.problem_reader(options)
-    rows = list(
-        jsonl.read_lines(
-            path, read, "drop", dropped, max_line_bytes=options.max_line_bytes
-        )
-    )
+    rows = list(files.read_records(options, read, "drop", dropped))
     if not rows and not dropped:
         raise ValueError(f"{options.problems}: there is no problem in the data")
     summary: dict[str, Any] = {"problems": 0}
@@ -632,7 +625,7 @@ def _usual_names(options):
     keys = {
         key
         for _, record in iter_objects(
-            options.problems, max_line_bytes=options.max_line_bytes
+            files.source(options.problems), max_line_bytes=options.max_line_bytes
         )
         if isinstance(record, dict)
         for key in record

@@ -10,14 +10,14 @@ from pathlib import Path
 from ... import load
 from ..._checks import printable, warn
 from ...datasets import records
-from ...datasets.jsonl import format_jsonl, read_lines
+from ...datasets.jsonl import format_jsonl
 from ...exceptions import GuaranteeWarning
 from ._files import (
     answer_reader,
     check_folder,
     inform,
     plain,
-    source,
+    read_records,
     write_lines,
 )
 
@@ -31,16 +31,7 @@ def extract(options):
     """Extract, and write the problems; say what it cost and what was odd."""
     check_folder(options.output)
     read_config(options)
-    lines_of_answers = source(options.problems)
-    rows = list(
-        read_lines(
-            lines_of_answers,
-            _answer_reader(options),
-            "raise",
-            [],
-            max_line_bytes=options.max_line_bytes,
-        )
-    )
+    rows = list(read_records(options, _answer_reader(options)))
     extractor = _extractor(options)
     with _errors_of_calls():
         done = extractor.extract(rows, write=options.write)

@@ -13,21 +13,67 @@ import numpy as np
 from tqdm import tqdm
 
 from ..._checks import printable
-from ..._files import name_of, write_text
+from ..._files import write_text
 from ...datasets import records
 from ...datasets.jsonl import bunch_of, read_lines
+from ...datasets.paths import MISSING, paths_of, value_at
 from ...graphs import question_groups
 from ...graphs.problems import GROUP
+from ._csv import CsvAsLines
 
 STANDARD = "-"
 NAMES = "names_in_log"  # the key of the metadata for values under keys that the format has, too
 _ANSWER = "answer"
+_ALL_TARGETS = ("answer", "messages", "spans", "resourceSpans", "task", "labels")
+_NOTED = 100  # keys that a message lists
 _CALLED_ANSWER = ("response",)  # as RAGAS and others call the context
 
 
 def source(path):
-    """Give the source that problems are read from: a path, or standard input for "-"."""
+    """Give the source that problems are read from: a path, a table, or standard input."""
+    if str(path).lower().endswith(".csv"):
+        return CsvAsLines(path)
     return sys.stdin.buffer if path == STANDARD else Path(path)
+
+
+def read_records(options, read, on_invalid="raise", dropped=None, *, path=None):
+    """Yield what ``read`` makes of each line of a file.
+
+    A key of ``--map`` that no line has is a ValueError that lists the keys there are.
+    """
+    missing = {theirs for theirs in renamed(options, also=_ALL_TARGETS)}
+    there: dict[str, None] = {}
+
+    def read_and_note(record):
+        if missing and isinstance(record, dict):
+            missing.difference_update(
+                [key for key in missing if value_at(record, key) is not MISSING]
+            )
+            if len(there) < _NOTED:
+                there.update(dict.fromkeys(paths_of(record)))
+        return read(record)
+
+    try:
+        yield from read_lines(
+            source(path or options.problems),
+            read_and_note,
+            on_invalid,
+            dropped=[] if dropped is None else dropped,
+            max_line_bytes=options.max_line_bytes,
+        )
+    except ValueError as error:
+        if missing and there:
+            raise _unknown_keys(missing, there) from error
+        raise
+    if missing and there:
+        raise _unknown_keys(missing, there)
+
+
+def _unknown_keys(missing, there):
+    keys = ", ".join(map(printable, list(there)[:_NOTED]))
+    return ValueError(
+        f"--map {', '.join(sorted(missing))}: no line has this key. The keys are {keys}"
+    )
 
 
 def check_folder(path):
@@ -103,11 +149,12 @@ def answer_reader(options):
     read = records.line_reader(rename, own_keys(options))
 
     def read_answer(record):
-        key = next((key for key in keys if isinstance(record.get(key), str)), None)
-        if key is None and not getattr(options, "write", False):
+        texts = [value_at(record, key) for key in keys]
+        answer = next((text for text in texts if isinstance(text, str)), None)
+        if answer is None and not getattr(options, "write", False):
             raise ValueError(
-                f'there is no text called "answer", only {sorted(record)}: where it stands '
-                "under another key, name it by --map KEY=answer"
+                f'there is no text called "answer", only {sorted(paths_of(record))}: if it '
+                "stands under another key or path, name it by --map KEY=answer"
             )
         problem = read({"claims": []} | record)
         names = names_in_file(record, problem, rename)
@@ -115,7 +162,7 @@ def answer_reader(options):
             problem = _with_metadata(problem, {NAMES: names})
         if options.group_by is not None:
             problem = _with_group(problem, options.group_by)
-        return record.get(key), problem
+        return answer, problem
 
     return read_answer
 
@@ -184,17 +231,8 @@ def read_problems(options, *, labelled=False, path=None):
     """
     path = path or options.problems
     check_folder(getattr(options, "output", None))
-    where = source(path)
-    rows = list(
-        read_lines(
-            where,
-            problem_reader(options),
-            "raise",
-            dropped=[],
-            max_line_bytes=options.max_line_bytes,
-        )
-    )
-    problems = bunch_of(rows, name_of(where), [])
+    rows = list(read_records(options, problem_reader(options), path=path))
+    problems = bunch_of(rows, path, [])
     if labelled and problems.labels is None:
         raise ValueError(
             f'{path}: no line has "labels". They are one number per claim: 1 true, 0 '

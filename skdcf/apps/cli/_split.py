@@ -9,7 +9,6 @@ from collections import Counter
 
 from ..._checks import printable
 from ...datasets import records
-from ...datasets.jsonl import read_lines
 from ...datasets.runs import read_run
 from ...edges import chain_edges, no_edges
 from ...graphs.hashes import most_answers
@@ -66,13 +65,7 @@ def split(options):
             metadata[WITHOUT_CLAIM] = without_claim
         return problem._replace(metadata=metadata)
 
-    problems = read_lines(
-        files.source(options.problems),
-        cut,
-        "raise",
-        dropped=[],
-        max_line_bytes=options.max_line_bytes,
-    )
+    problems = files.read_records(options, cut)
     files.write_lines(options.output, map(records.format_problem, problems))
     files.inform(*_describe(counts, asked))
 
@@ -140,12 +133,6 @@ def _split_runs(options):
         n_steps += problem.graph.n_claims
         return problem
 
-    problems = read_lines(
-        files.source(options.problems),
-        cut,
-        "raise",
-        dropped=[],
-        max_line_bytes=options.max_line_bytes,
-    )
+    problems = files.read_records(options, cut)
     files.write_lines(options.output, map(records.format_problem, problems))
     files.inform(f"{n_runs} runs cut into {n_steps} steps")

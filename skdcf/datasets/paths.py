@@ -1,0 +1,95 @@
+"""Values inside nested objects, named by paths such as ``retrieval.hits[].text``.
+
+A point leads into an object, and ``[]`` takes each entry of a list.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+#: Stands for a value that is not there, since None is one.
+MISSING = object()
+_DEEPEST = 6
+
+
+def value_at(record: Any, path: str) -> Any:
+    """Return the value at a path of an object, or MISSING.
+
+    Parameters
+    ----------
+    record : dict
+        The object of a line.
+    path : str
+        A key, or a path.
+
+    Returns
+    -------
+    object
+        With ``[]`` in the path, the list of the values that are there.
+
+    Examples
+    --------
+    >>> from skdcf.datasets.paths import value_at
+    >>> value_at({"hits": [{"text": "a"}, {"text": "b"}, {}]}, "hits[].text")
+    ['a', 'b']
+    """
+    if not isinstance(record, dict):
+        return MISSING
+    if path in record:
+        return record[path]
+    before, bracket, after = path.partition("[]")
+    if bracket:
+        entries = value_at(record, before)
+        if not isinstance(entries, list):
+            return MISSING
+        if not after:
+            return entries
+        values = [value_at(entry, after.removeprefix(".")) for entry in entries]
+        return [value for value in values if value is not MISSING]
+    key, point, rest = path.partition(".")
+    return value_at(record.get(key), rest) if point else MISSING
+
+
+def put_at(record: dict[str, Any], path: str, value: Any) -> None:
+    """Replace the value at a path that is there and has no ``[]``.
+
+    Parameters
+    ----------
+    record : dict
+        The object of a line. It and what it holds on the way are changed.
+    path : str
+        A key, or a path without ``[]``.
+    value : object
+        What the path names afterwards.
+    """
+    if path in record:
+        record[path] = value
+        return
+    key, _, rest = path.partition(".")
+    put_at(record[key], rest, value)
+
+
+def paths_of(record: Any, depth: int = 0) -> Iterator[str]:
+    """Yield the paths of the values of an object that are not objects themselves.
+
+    Parameters
+    ----------
+    record : dict
+        The object of a line.
+    depth : int
+        How far inside a line it is.
+
+    Yields
+    ------
+    str
+        In the order of the object; of the entries of a list, those of the first one.
+    """
+    for key, value in record.items():
+        inside, mark = value, "."
+        if isinstance(value, list) and value and isinstance(value[0], dict):
+            inside, mark = value[0], "[]."
+        if isinstance(inside, dict) and inside and depth < _DEEPEST:
+            yield from (f"{key}{mark}{path}" for path in paths_of(inside, depth + 1))
+        else:
+            yield str(key)

@@ -1,0 +1,189 @@
+"""From logs of three forms to filtered text, by the commands of the tutorial."""
+
+import csv
+import json
+
+import numpy as np
+import pytest
+
+from skdcf import HardCF, ReasoningGraph
+from skdcf.apps.cli import main
+from skdcf.datasets import read_jsonl
+from skdcf.datasets.paths import paths_of
+
+PASSAGES = ["The library opens at nine.", "A card costs four euros."]
+ANSWER = "The library opens at nine. A card costs seven euros."
+
+
+def flat(i, question, passages, answer):
+    return {"question": question, "contexts": passages, "answer": answer, "turn": i}
+
+
+def nested(i, question, passages, answer):
+    hits = [{"text": text, "score": 0.5} for text in passages]
+    return {
+        "request": {"asked": question},
+        "retrieval": {"hits": hits},
+        "reply": {"text": answer, "model": "m"},
+        "turn": i,
+    }
+
+
+def table_row(i, question, passages, answer):
+    return {"question": question, "documents": json.dumps(passages), "said": answer}
+
+
+FORMS = {
+    "flat": (flat, []),
+    "nested": (
+        nested,
+        [
+            "--map",
+            "reply.text=answer,retrieval.hits[].text=context",
+            "--map",
+            "request.asked=problem",
+        ],
+    ),
+    "csv": (table_row, ["--map", "said=answer,documents=context"]),
+}
+TEXT_KEYS = {"flat": "answer", "nested": "reply.text", "csv": "said"}
+
+
+def write_log(folder, form, turns):
+    make, _ = FORMS[form]
+    rows = [make(i, *turn) for i, turn in enumerate(turns)]
+    if form != "csv":
+        path = folder / f"{form}.jsonl"
+        path.write_text("\n".join(map(json.dumps, rows)))
+        return path
+    path = folder / "log.csv"
+    with path.open("w", newline="") as file:
+        table = csv.DictWriter(file, list(rows[0]))
+        table.writeheader()
+        table.writerows(rows)
+    return path
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_each_form_of_a_log_is_split_alike(tmp_path, form):
+    log = write_log(tmp_path, form, [("When?", PASSAGES, ANSWER)])
+    out = tmp_path / "problems.jsonl"
+    assert main(["split", str(log), "-o", str(out), *FORMS[form][1]]) == 0
+    graph = read_jsonl(out).graphs[0]
+    assert graph.problem == "When?" and graph.context == tuple(PASSAGES)
+    assert graph.claims == ("The library opens at nine.", "A card costs seven euros.")
+
+
+@pytest.mark.parametrize("key", ["text", "page_content", "content"])
+def test_passages_may_be_objects(tmp_path, key):
+    path = tmp_path / "a.jsonl"
+    line = {"claims": ["a"], "documents": [{key: text, "id": 3} for text in PASSAGES]}
+    path.write_text(json.dumps(line))
+    assert read_jsonl(path).graphs[0].context == tuple(PASSAGES)
+
+
+@pytest.mark.parametrize("command", ["split", "check"])
+def test_a_key_that_no_line_has_is_named_with_those_there_are(
+    tmp_path, capsys, command
+):
+    log = write_log(tmp_path, "nested", [("When?", PASSAGES, ANSWER)])
+    options = ["-o", "-"] if command == "split" else []
+    said = main([command, str(log), *options, "--map", "reply.txt=problem"])
+    assert said == 2
+    error = capsys.readouterr().err
+    assert "reply.txt" in error
+    assert "retrieval.hits[].text" in error and "reply.text" in error
+
+
+def test_paths_are_those_that_lead_to_values():
+    record = nested(0, "q", PASSAGES, ANSWER)
+    assert list(paths_of(record)) == [
+        "request.asked",
+        "retrieval.hits[].text",
+        "retrieval.hits[].score",
+        "reply.text",
+        "reply.model",
+        "turn",
+    ]
+
+
+@pytest.mark.parametrize("head", ["", "1,2,3\n", "answer,answer\n", "answer,\n"])
+def test_a_table_without_names_is_refused_in_a_sentence(tmp_path, capsys, head):
+    log = tmp_path / "log.csv"
+    log.write_text(f"{head}a,b,c\n" if head else "")
+    assert main(["split", str(log), "-o", "-"]) == 2
+    error = capsys.readouterr().err
+    assert "log.csv" in error and error.count("\n") == 1
+
+
+def test_graphs_of_texts_need_no_features():
+    graph = ReasoningGraph(claims=["a", "b"], context=["c"])
+    assert graph.features is None and graph.n_claims == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "object_"),
+    [("logistic", r"ClassifierScorer\(\)"), ("public-prior", r"PublicPrior\(\)")],
+)
+def test_names_of_the_command_line_lead_to_objects(name, object_):
+    graphs = [ReasoningGraph([[0.1]], [])] * 9
+    with pytest.raises(ValueError, match=object_):
+        HardCF(name).fit(graphs, [[1]] * 9)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("form", FORMS)
+def test_the_whole_way_from_a_log_to_text(tmp_path, form):
+    """split, (judge), fit, evaluate, filter: no call fails, and the log's own keys stay."""
+    rng = np.random.default_rng(0)
+
+    def turns(n, first):
+        for i in range(first, first + n):
+            hours = rng.integers(6, 12, size=4)
+            passages = [
+                f"Branch {i} opens at {h} on day {d}." for d, h in enumerate(hours)
+            ]
+            wrong = rng.random(4) < 0.2
+            said = [
+                f"Branch {i} opens at {h + 7 * w} on day {d}."
+                for d, (h, w) in enumerate(zip(hours, wrong, strict=True))
+            ]
+            yield (
+                (f"When does branch {i} open?", passages, " ".join(["Sure.", *said])),
+                wrong,
+            )
+
+    def run(*options):
+        assert main(list(map(str, options))) == 0
+
+    names = FORMS[form][1]
+    judged, truth = zip(*turns(120, 0), strict=True)
+    new, _ = zip(*turns(20, 1000), strict=True)
+    folder = tmp_path / "old"
+    folder.mkdir()
+    run("split", write_log(folder, form, judged), "-o", tmp_path / "old.jsonl", *names)
+    run("split", write_log(tmp_path, form, new), "-o", tmp_path / "new.jsonl", *names)
+    lines = [
+        json.loads(line) for line in (tmp_path / "old.jsonl").read_text().splitlines()
+    ]
+    for line, wrong in zip(lines, truth, strict=True):
+        line["labels"] = [int(not w) for w in wrong]
+        line["metadata"] |= {"label_meaning": "supported"}
+    (tmp_path / "judged.jsonl").write_text("\n".join(map(json.dumps, lines[:80])))
+    (tmp_path / "test.jsonl").write_text("\n".join(map(json.dumps, lines[80:])))
+    filter = tmp_path / "filter.skops"
+    run("fit", tmp_path / "judged.jsonl", "-o", filter, "--alpha", 0.2)
+    run("evaluate", filter, tmp_path / "test.jsonl", "--alphas", 0.2)
+    kept = tmp_path / "kept.jsonl"
+    key = TEXT_KEYS[form]
+    run("filter", filter, tmp_path / "new.jsonl", "-o", kept, "--text-key", key)
+    texts = []
+    for line, turn in zip(
+        map(json.loads, kept.read_text().splitlines()), new, strict=True
+    ):
+        text = line["reply"]["text"] if form == "nested" else line[key]
+        texts.append(text)
+        assert {*text.split()} <= {*turn[2].split()}
+        if form == "nested":
+            assert line["request"] == {"asked": turn[0]}
+    assert any(texts)

@@ -7,7 +7,13 @@ from sphinx_gallery.sorting import ExplicitOrder, FileNameSortKey
 SECTIONS = ExplicitOrder(
     [f"../examples/{name}" for name in ("start", "guarantees", "scores", "practice")]
 )
-FIRST = ("quickstart", "records_to_text", "fixed_threshold", "conformal_training")
+FIRST = (
+    "quickstart",
+    "records_to_text",
+    "pandas_table",
+    "fixed_threshold",
+    "conformal_training",
+)
 
 
 class FirstThingsFirst(FileNameSortKey):

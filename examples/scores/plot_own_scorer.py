@@ -1,17 +1,17 @@
 """
-A scorer of your own
-====================
+Your own scorer against the paper's
+===================================
 
-Whatever gives claims a number can be a scorer: a function, a classifier, a class with two
-methods. The filter holds problems out of its training, calibrates it, and keeps its promise
-however good or bad it is.
+After this example you can use your own scorer, a function or a class with two methods, and
+compare it with the methods of the papers. The filter calibrates every scorer on problems that
+it was not trained on, and the guarantee holds however good or bad the scorer is.
 """
 
 # %%
 # A function
 # ----------
-# It gets a `~skdcf.GraphBatch`, all problems laid side by side, and returns one number per claim;
-# higher means more trustworthy. A claim's number may depend on its own problem only.
+# The function takes a `~skdcf.GraphBatch`, which holds the claims of all problems, and returns one
+# number per claim. Higher means more trustworthy. It may depend on the claim's own problem only.
 
 from skdcf.datasets import make_reasoning_graphs
 
@@ -20,7 +20,7 @@ names = list(graphs.feature_names)
 
 
 def frequency_and_gap(batch):
-    """Frequency, less what the size of the inference gap takes away."""
+    """Return the frequency minus twice the size of the inference gap."""
     frequency = batch.features[:, names.index("frequency-score")]
     return frequency - 2 * batch.features[:, names.index("inference_gap_size")]
 
@@ -28,9 +28,9 @@ def frequency_and_gap(batch):
 # %%
 # A class
 # -------
-# A `~skdcf.scorers.Scorer` has ``fit`` and ``confidence``; ``requires_fit = True`` says that
-# calibration problems must be held out of ``fit``. This one takes a classifier's word for a
-# claim, and doubts a claim where what was built on it looks wrong.
+# A `~skdcf.scorers.Scorer` has ``fit`` and ``confidence``. ``requires_fit = True`` says that the
+# scorer learns, so calibration problems must be held out of ``fit``. This one starts from a
+# classifier and lowers the confidence of a claim if its children look wrong.
 
 import numpy as np
 
@@ -58,12 +58,12 @@ class DoubtfulChildren(Scorer):
 
 
 # %%
-# Side by side
-# ------------
-# Beside them stand two methods of the papers, the frequency of a claim among other answers
-# and a linear score that is trained through calibration, and a score that is worth nothing
-# and valid all the same. :ref:`More of these methods
-# <sphx_glr_gallery_scores_plot_paper_comparison.py>` are added in the same way.
+# Compare
+# -------
+# Two methods of the papers are added: the frequency of a claim among other answers, and a linear
+# score that is trained through calibration. A worthless score keeps little, but its guarantee
+# holds, too. :ref:`More of these methods <sphx_glr_gallery_scores_plot_paper_comparison.py>` can
+# be added in the same way.
 
 from skdcf import CoherentConformalFilter, HardCF
 from skdcf.evaluation import compare_filters
@@ -71,7 +71,7 @@ from skdcf.plots import ReportDisplay
 
 
 def worthless(batch):
-    """A number that has nothing to do with the truth."""
+    """Return numbers that have nothing to do with the truth."""
     return np.sin(1e4 * batch.features.sum(axis=1))
 
 
@@ -90,7 +90,7 @@ print(report.differences("trained linear"))
 display = ReportDisplay.from_report(report)
 
 # %%
-# A scorer works in pipelines and searches like any estimator:
+# A scorer can be searched like any estimator:
 
 from sklearn.model_selection import GridSearchCV
 

@@ -1,0 +1,71 @@
+"""
+A table of claims in pandas
+===========================
+
+After this example you can filter a pandas table that has one row per claim: read it, fit a
+filter on the judged answers, and write the decisions back into the table.
+"""
+
+# %%
+# The table
+# ---------
+# Each row is a claim. ``problem`` says which answer it belongs to, and ``parents`` lists the
+# positions of the claims that it depends on. ``score`` is the confidence of some verifier, and
+# ``label`` is 1 for a true claim and 0 for a false one.
+
+import numpy as np
+import pandas as pd
+
+rng = np.random.default_rng(0)
+n_answers, n_claims = 200, 5
+table = pd.DataFrame(
+    {
+        "problem": np.repeat([f"answer {i}" for i in range(n_answers)], n_claims),
+        "text": [f"step {v} of {i}" for i in range(n_answers) for v in range(n_claims)],
+        "parents": [str(v - 1) if v else "" for v in range(n_claims)] * n_answers,
+        "label": (rng.random(n_answers * n_claims) < 0.9).astype(int),
+    }
+)
+table["score"] = rng.normal(table["label"] * 2.5, 1).round(2)
+table.head(n_claims)
+
+# %%
+# Fit a filter
+# ------------
+# `~skdcf.adapters.from_frame` returns one graph and one array of labels per answer. The filter
+# uses the column ``score`` as it is, so all answers passed to ``fit`` are used for calibration.
+
+from skdcf import HardCF
+from skdcf.adapters import from_frame
+
+data = from_frame(table, features=["score"])
+cf = HardCF("score", alpha=0.1).fit(data.graphs[:150], data.labels[:150])
+
+# %%
+# Write the decisions into the table
+# ----------------------------------
+# ``predict`` returns a mask per answer, in the order of the rows. ``predict_alpha`` returns the
+# smallest level at which each claim is kept.
+
+new = table.iloc[150 * n_claims :].copy()
+new["kept"] = np.concatenate(cf.predict(data.graphs[150:]))
+new["alpha"] = np.concatenate(cf.predict_alpha(data.graphs[150:])).round(3)
+new.head(2 * n_claims)
+
+# %%
+# Check the guarantee
+# -------------------
+# An answer counts as covered if no false claim of it is kept. Pandas computes it directly, and
+# `~skdcf.metrics.evaluate_filter` adds intervals.
+
+wrong = new["kept"] & (new["label"] == 0)
+coverage = 1 - wrong.groupby(new["problem"]).any().mean()
+print(f"{coverage:.0%} of the new answers keep no false claim")
+print(f"{new['kept'].mean():.0%} of the claims are kept")
+
+# %%
+# A true claim can be dropped because it depends on a dropped one. This share of the dropped
+# true claims scored above the threshold themselves:
+
+dropped = new[~new["kept"] & (new["label"] == 1)]
+print(f"{(dropped['score'] > -cf.threshold_).mean():.0%}")

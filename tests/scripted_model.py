@@ -16,6 +16,7 @@ from skdcf.edges import number_flow_edges
 
 _STEP = re.compile(r"(add|subtract|multiply by) (\d+)")
 _SUM = re.compile(r"(-?\d+) ([-+*]) (\d+) = (-?\d+)")
+_RANGE = re.compile(r"(-?\d+) ([-+*]) (\d+) is between (-?\d+) and (-?\d+)")
 _SIGNS = {"add": "+", "subtract": "-", "multiply by": "*"}
 _RATING = {
     "coherent_to_ancestors": 1.0,
@@ -42,8 +43,11 @@ def calculate(a, sign, b):
 
 
 def is_right(text):
-    """Whether every calculation in a text is right."""
+    """Whether every calculation in a text is right, also one that says between what it is."""
     return all(
+        int(low) <= calculate(int(a), s, int(b)) <= int(high)
+        for a, s, b, low, high in _RANGE.findall(text)
+    ) and all(
         calculate(int(a), s, int(b)) == int(c) for a, s, b, c in _SUM.findall(text)
     )
 
@@ -111,6 +115,12 @@ class ScriptedModel:
             return self.rows(
                 "verdicts", [self.vote(t, payload["other"]) for t in texts]
             )
+        if "vaguer" in payload:
+            rows = [
+                {"claim": i + 1, "vaguer": self.vaguer(t) * payload["vaguer"]}
+                for i, t in enumerate(texts)
+            ]
+            return {"rewordings": rows}
         if '"ratings"' in system:
             rows = [{"claim": i + 1, **_RATING} for i in range(len(texts))]
             return {"ratings": rows}
@@ -120,6 +130,15 @@ class ScriptedModel:
             truth = [is_right(t) != (rng.random() < self.mislabelled) for t in texts]
             return self.rows("verdicts", ["true" if t else "false" for t in truth])
         return {"text": " ".join(texts)}
+
+    def vaguer(self, text):
+        """What follows from a calculation, true also where its result is a little wrong."""
+        sum_ = _SUM.search(text)
+        if not sum_:
+            return []
+        a, sign, b, result = sum_.groups()
+        low = int(result) - 5
+        return [f"{a} {sign} {b} is between {low} and {low + 10}."]
 
     def vote(self, text, other):
         if text in other:

@@ -163,8 +163,8 @@ TAKEN = {
         "iterate_sources makes_claim marked_claims never_kept read_sources"
     ),
     "graphs.wordings": (
-        "claims_as_worded count_once shares_of_claims statements_of table_of_wordings "
-        "true_shares"
+        "claims_as_worded count_once premises_of rows_of_claims shares_of_claims shown_rows "
+        "statements_of table_of_wordings text_key true_shares"
     ),
     "guarantees": "Overlapping PathRisks PerGroup choose_share refuse_dependence",
     "guards": "at_calibrate at_choice at_fit at_scores at_use",
@@ -191,7 +191,7 @@ TAKEN = {
     "apps.labelling": "exchange",
     "apps.labelling.sources": "LabelSource WORDS get_label_sources set_label_sources",
     "apps.llm": (
-        "EndpointError FilteredAnswer Frequency SampleAnswers SemanticJudge Usage "
+        "EndpointError FilteredAnswer Frequency Reword SampleAnswers SemanticJudge Usage "
         "Verify check_writer no_claim_list split_sentences splitter_of"
     ),
     "metrics": "mean_interval report_of",

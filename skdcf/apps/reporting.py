@@ -247,7 +247,6 @@ def _shown(answers, most):
 
 def _folded(explanation, chance):
     graph = explanation.graph
-    kept = explanation.kept
     name = shorten(str(graph.problem or graph.id or "an answer"), 90, placeholder=" …")
-    summary = f"{kept.sum()} of {len(kept)} claims kept{chance}: {name}"
+    summary = f"{explanation.counted}{chance}: {name}"
     return folded(summary, explanation.body_html())

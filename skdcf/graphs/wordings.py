@@ -20,6 +20,7 @@ anything for problems without wordings, for which ``counts`` and ``vaguest`` are
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -31,6 +32,7 @@ from .ragged import flatten, offsets_of
 
 if TYPE_CHECKING:
     from ._batch import GraphBatch
+    from ._graph import ReasoningGraph
 
 
 def check_wordings(
@@ -76,12 +78,27 @@ def check_wordings(
     return tuple(checked)
 
 
+def text_key(text: str) -> str:
+    """A text by which equal wordings are known, without case and further white space.
+
+    Parameters
+    ----------
+    text : str
+        A wording.
+
+    Returns
+    -------
+    str
+    """
+    return " ".join(text.split()).casefold()
+
+
 def _check_texts_differ(texts, place):
     if not texts:
         raise ValueError(f"{place}wordings is empty: give at least one wording")
     seen: dict[str, int] = {}
     for k, text in enumerate(texts):
-        key = " ".join(text.split()).casefold()
+        key = text_key(text)
         if not key:
             raise ValueError(
                 f"{place}wordings[{k}] is empty: leave it out, or say something vaguer"
@@ -154,6 +171,68 @@ def edges_between(
     """
     pairs = claim_of_row(counts)[edges]
     return pairs[pairs[:, 0] != pairs[:, 1]]
+
+
+def rows_of_claims(graph: ReasoningGraph) -> list[range]:
+    """Positions of the wordings of each claim, the most specific one first.
+
+    Parameters
+    ----------
+    graph : ReasoningGraph
+        One problem.
+
+    Returns
+    -------
+    list of range
+        Without wordings, each claim by itself.
+    """
+    counts = [1] * graph.n_claims
+    if graph.wordings is not None:
+        counts = [len(row) for row in graph.wordings]
+    first = offsets_of(counts).tolist()
+    return [range(a, b) for a, b in pairwise(first)]
+
+
+def shown_rows(graph: ReasoningGraph, kept: Sequence[bool] | NDArray[Any]) -> list[int]:
+    """Positions of the wordings that a text shows: of each claim the most specific kept one.
+
+    Parameters
+    ----------
+    graph : ReasoningGraph
+        One problem.
+    kept : sequence of bool
+        Whether each wording is kept.
+
+    Returns
+    -------
+    list of int
+    """
+    kept_rows = ([v for v in rows if kept[v]] for rows in rows_of_claims(graph))
+    return [rows[0] for rows in kept_rows if rows]
+
+
+def premises_of(graph: ReasoningGraph, v: int) -> list[int]:
+    """The claims that a claim builds on, whatever its wordings.
+
+    Parameters
+    ----------
+    graph : ReasoningGraph
+        One problem.
+    v : int
+        Position of a wording.
+
+    Returns
+    -------
+    list of int
+        Positions of the most specific wordings of the parents.
+    """
+    if graph.wordings is None:
+        return graph.edges[graph.edges[:, 1] == v, 0].tolist()
+    counts = np.array([len(row) for row in graph.wordings], dtype=np.int64)
+    claim = int(claim_of_row(counts)[v])
+    between = edges_between(graph.edges, counts)
+    parents = between[between[:, 1] == claim, 0]
+    return offsets_of(counts)[parents].tolist()
 
 
 def close_labels(labels: NDArray[np.int8], batch: GraphBatch) -> NDArray[np.int8]:

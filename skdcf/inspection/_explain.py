@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from math import ceil, isinf, isnan
 from typing import Any
 
@@ -23,6 +24,7 @@ from .._html import Table, card, folded, html_table
 from ..estimators import Filter, check, decide, passing_answers
 from ..evaluation import CalibratedSearch
 from ..graphs import Labels, Problems, ReasoningGraph, answer_text
+from ..graphs.wordings import rows_of_claims
 from ..metrics import leave_one_out
 from ..ops.ancestors import pass_on
 from ..scorers import ClassifierScorer, LinearForm
@@ -85,9 +87,23 @@ class Explanation(Table):
     def reasons(self) -> dict[int, str]:
         """A sentence for each dropped claim, by its index."""
         return {
-            v: f"Claim {v + 1} was dropped{self._why(v)}{self._way_out(v)}."
+            v: f"Claim {v + 1} was {self._fate(v)}{self._why(v)}{self._way_out(v)}."
             for v in np.flatnonzero(~self.kept).tolist()
         }
+
+    @cached_property
+    def reworded(self) -> dict[int, int]:
+        """The vaguer wording that is shown for a dropped one, by the index of the latter."""
+        shown = {}
+        for rows in rows_of_claims(self.graph):
+            kept = [v for v in rows if self.kept[v]]
+            shown |= {v: kept[0] for v in rows if kept and v < kept[0]}
+        return shown
+
+    def _fate(self, v):
+        if v in self.reworded:
+            return f"reworded as claim {self.reworded[v] + 1}"
+        return "dropped"
 
     @property
     def causes(self) -> dict[int, str]:
@@ -98,6 +114,8 @@ class Explanation(Table):
                 causes[v] = "the filter is not sure enough of any claim of this answer"
             elif np.isneginf(self.threshold[v]):
                 causes[v] = "too few answers were judged to keep anything"
+            elif v in self.reworded:
+                causes[v] = "it is not sure enough, and was reworded"
             elif self.decided_by[v] != v:
                 causes[v] = "it builds on a claim that is not sure enough"
             else:
@@ -133,7 +151,7 @@ class Explanation(Table):
     @property
     def text(self) -> str:
         """The kept claims, one a line; ValueError where the texts are not known."""
-        return answer_text(self.graph.subgraph(self.kept))
+        return answer_text(self.graph.shown(self.kept))
 
     def contributions(self, v: int) -> Contributions:
         """Weight times value of each feature of a claim; the total is its confidence.
@@ -179,9 +197,17 @@ class Explanation(Table):
         ),
     }
 
+    @property
+    def counted(self) -> str:
+        """How many claims are kept, and how many of these in a vaguer wording."""
+        rows = rows_of_claims(self.graph)
+        n_kept = sum(bool(self.kept[list(row)].any()) for row in rows)
+        n_reworded = len({*self.reworded.values()})
+        reworded = f" ({n_reworded} of them reworded)" if n_reworded else ""
+        return f"{n_kept} of {len(rows)} claims kept{reworded}"
+
     def _heading(self):
-        n = self.graph.n_claims
-        return f"{self.kept.sum()} of {n} claims kept at alpha = {self.alpha:g}"
+        return f"{self.counted} at alpha = {self.alpha:g}"
 
     def __str__(self) -> str:
         return "\n".join([self._heading(), *self.reasons.values()])

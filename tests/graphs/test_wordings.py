@@ -373,3 +373,37 @@ def test_training_counts_a_claim_once_whatever_its_wordings():
         cf = CoherentConformalFilter(scorer, alpha=0.2, random_state=0)
         cf.fit(worded[:200], labels[:200], groups=False)
         assert cf.score(worded[200:], labels[200:]) > 0.3
+
+
+def test_an_explanation_says_which_claims_were_reworded():
+    from skdcf.inspection import explain
+
+    graphs, labels = _data(3, 300)
+    cf = HardCF(0, alpha=0.3).fit(graphs, labels, groups=False)
+    for graph, explained in zip(graphs, explain(cf, graphs, labels), strict=True):
+        shown = graph.shown(explained.kept).claims
+        n_vaguer = sum("wording 1" in text for text in shown)
+        assert len(explained.reworded) == n_vaguer
+        assert explained.text.splitlines() == list(shown)
+        said = f"{len(shown)} of 3 claims kept"
+        assert explained.counted.startswith(said)
+        for v, w in explained.reworded.items():
+            assert f"Claim {v + 1} was reworded as claim {w + 1}" in str(explained)
+            assert graph.claims[w] in shown and graph.claims[v] not in shown
+            assert "reworded" in explained.causes[v]
+
+
+def test_the_label_page_says_which_wording_to_judge_first(tmp_path):
+    pytest.importorskip("fastapi")
+    from skdcf.apps.labelling import LabelServer, LabelStore
+
+    store = LabelStore([opened()], tmp_path / "labels")
+    with LabelServer(store, annotator="ann") as server:
+        [problem] = server.problems()["problems"]
+    about = problem["reworded"]
+    assert "claim 2" in about[0] and "claim 1" in about[1]
+    assert "claim 4" in about[2] and "claim 5" in about[3] and "claim 3" in about[4]
+    assert about[5] == ""
+    with pytest.raises(ValueError, match=r"problem 0.*wordings"):
+        store.correct_edges(0, [[0, 1]], by="ann")
+    assert store.export("ann").graphs[0].wordings == opened().wordings

@@ -36,6 +36,7 @@ from ...features import reasoning_features
 from ...graphs import GraphBatch, answer_text
 from ...graphs.problems import GROUP, read_groups
 from ...graphs.sources import SOURCES
+from ...graphs.wordings import shown_rows
 from ...guarantees import NoFalseClaim, problems_needed
 from ...monitoring import release_claims
 from ...ops.conformal import conformal_rank
@@ -512,7 +513,7 @@ def _shown(filter, rows, alpha, options, counts):
 
 def kept_text(graph, mask):
     """Give the kept claims as one line; empty where nothing is kept."""
-    return " ".join(answer_text(graph.subgraph(mask)).split())
+    return " ".join(answer_text(graph.shown(mask)).split())
 
 
 def marked_text(row, mark_checked=False):
@@ -521,13 +522,12 @@ def marked_text(row, mark_checked=False):
     What a person checked has a mark of its own if that is wanted.
     """
     graph = row.problem.graph
-    if mark_checked and row.checked:
-        claims = [
-            f"[checked] {claim}" if v in row.checked else claim
-            for v, claim in enumerate(graph.claims)
-        ]
-        graph = graph.replace(claims=claims)
     text = kept_text(graph, row.mask)
+    if mark_checked and row.checked:
+        marks = {v: "[checked] " for v in row.checked}
+        rows = shown_rows(graph, row.mask)
+        text = " ".join(f"{marks.get(v, '')}{graph.claims[v]}" for v in rows)
+        text = " ".join(text.split())
     if row.is_promised:
         return text
     return f"[nothing is promised; {row.error_probability:.0%} chance of something false] {text}"

@@ -11,6 +11,7 @@ import threading
 from typing import Any, Self
 
 from ..._checks import check_choice
+from ...graphs.wordings import rows_of_claims
 from ._judging import Order
 from .sources import LabelStore
 
@@ -193,6 +194,7 @@ class LabelServer:
             "problem": graph.problem,
             "answer": (graph.metadata or {}).get("answer"),
             "claims": list(graph.claims),
+            "reworded": _about_wordings(graph),
             "context": list(graph.context or ()),
             "math": list(map(split_formulas, (graph.problem, *graph.claims))),
             "known": None
@@ -205,3 +207,17 @@ class LabelServer:
             "edges_known": store.edges_known(i, by) or graph.n_claims < 2,
             "others": {name: store.said(i, name) for name in self.others},
         }
+
+
+def _about_wordings(graph):
+    """What the page says of each claim that has other wordings; empty of all others."""
+    about = [""] * graph.n_claims
+    for rows in rows_of_claims(graph):
+        for v in rows:
+            if v + 1 in rows:
+                about[v] = (
+                    f"claim {v + 2} says less: judge that first. If it is false, so is this"
+                )
+            elif len(rows) > 1:
+                about[v] = f"the vaguest wording of claim {rows[0] + 1}: judge it first"
+    return about

@@ -444,6 +444,11 @@ class LabelStore:
                 "the filter has decided by the edges as they are, so that they stay: correct "
                 "them before the answers are filtered"
             )
+        if self._graph(problem).wordings is not None:
+            raise ValueError(
+                f"edges of problem {problem} cannot be corrected here, since its claims have "
+                "wordings: correct them before the claims are reworded"
+            )
         graph = self._graph(problem).replace(edges=_pairs(edges))
         event = {"problem": self.digest(problem), "edges": graph.edges.tolist()}
         self._save(event, by)
@@ -736,7 +741,9 @@ class LabelStore:
                 corrected += 1
                 correction = {"edges_corrected": True, "edges_corrected_by": by}
                 correction = {**(graph.metadata or {}), **correction}
-                graph = graph.replace(edges=_pairs(edges), metadata=correction)
+                # Edges of claims with wordings stay as they are, or there are none.
+                pairs = _pairs(edges if graph.wordings is None else [])
+                graph = graph.replace(edges=pairs, metadata=correction)
             graph = set_label_sources(graph, self._sources(i, graph, by))
             graphs.append(_with_marks(graph, self.said(i, by)))
         return Bunch(

@@ -16,10 +16,25 @@ from ._pipeline import judge_labels as judge_labels
 from ._reply import Reply, Usage
 from ._sentences import split_sentences as split_sentences
 from ._sentences import splitter_of as splitter_of
-from ._steps import Decompose, DeduceGraph, Frequency, SampleAnswers, SemanticJudge
+from ._steps import (
+    Decompose,
+    DeduceGraph,
+    Frequency,
+    Reword,
+    SampleAnswers,
+    SemanticJudge,
+)
 from ._steps import Verify as Verify
 
 __all__ = ["CallError", "ChatClient", "ClaimExtractor", "ConformalFactualityPipeline"]
 __all__ += ["Decompose", "DeduceGraph", "EndpointError", "FilteredAnswer", "Frequency"]
-__all__ += ["Merge", "Reply", "SampleAnswers", "SemanticJudge", "Usage", "Verify"]
+__all__ += [
+    "Merge",
+    "Reply",
+    "Reword",
+    "SampleAnswers",
+    "SemanticJudge",
+    "Usage",
+    "Verify",
+]
 __all__ += ["Answer", "join_claims", "judge_labels", "split_sentences"]

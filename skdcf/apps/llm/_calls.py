@@ -55,7 +55,7 @@ def load_prompt(name: str, own: str | Path | None = None) -> Prompt:
     ----------
     name : str
         "answer", "decompose", "entailment", "frequency", "graph",
-        "labels", "merge", "semantic", "verdict", "verify" or "verify_all".
+        "labels", "merge", "reword", "semantic", "verdict", "verify" or "verify_all".
     own : str or Path, optional
         The caller's own prompt for the same: a text, or the path of a file.
 
@@ -164,6 +164,7 @@ def verdicts_of(*words: str) -> Any:
 
 Claims = _object(claims=list[_object(span=str, text=str) | str])  # type: ignore[misc]
 Premises = rows_of("premises", claim=int | None, builds_on=list[int])
+Rewordings = rows_of("rewordings", claim=int | None, vaguer=list[str])
 Text = _object(text=str)
 Verdict = _object(why=str, verdict=Literal["true", "false"])
 BareVerdict = _object(verdict=Literal["true", "false"])

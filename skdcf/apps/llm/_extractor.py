@@ -15,6 +15,7 @@ from tqdm.auto import tqdm
 from ..._parameters import Settings, StrOptions
 from ...graphs import GraphBatch, ReasoningGraph
 from ...graphs.sources import FLAGGED
+from ...graphs.wordings import rows_of_claims
 from . import _client as clients
 from . import _steps
 from ._client import ChatClient, Estimate, Step, call_step, count_tokens
@@ -27,6 +28,7 @@ from ._steps import (
     Decompose,
     DeducedGraph,
     DeduceGraph,
+    Reword,
     SampleAnswers,
     Verify,
     describe_writer,
@@ -172,8 +174,11 @@ def cut_answer(graph: ReasoningGraph, kept: Sequence[bool]) -> str:
     where those of a dropped claim are not found, nothing is kept, since it may be stated
     anywhere.
     """
-    answer, stated = stated_by(graph)
     mask = np.asarray(kept, dtype=bool)
+    if graph.wordings is not None:  # the answer has the most specific wordings
+        mask = mask[[rows[0] for rows in rows_of_claims(graph)]]
+        graph = graph.shown()
+    answer, stated = stated_by(graph)
     if not stated[~mask].any(axis=1).all():
         return ""
     good = stated[mask].any(axis=0) & ~stated[~mask].any(axis=0)
@@ -220,6 +225,9 @@ class ClaimExtractor(TransformerMixin, Settings):
     sample : SampleAnswers or callable, optional
         ``sample(problem)`` gives other answers, where a problem has none yet. None draws
         none.
+    reword : Reword or callable, optional
+        ``reword(claims, problem)`` gives for each claim its wordings, the claim itself first
+        and the vaguest one last. None leaves every claim as it is.
     features : sequence, optional
         Steps that add columns: `Frequency`, `SemanticJudge`, `Verify`, or
         pairs ``(name, callable)``, where ``callable(graph)`` gives an array of shape
@@ -285,7 +293,10 @@ class ClaimExtractor(TransformerMixin, Settings):
     _parameter_constraints = {
         "model": [str, None],
         "client": [ChatClient, callable, None],
-        **{key: [Step, callable, None] for key in ("decompose", "graph", "sample")},
+        **{
+            key: [Step, callable, None]
+            for key in ("decompose", "graph", "sample", "reword")
+        },
         "features": ["array-like", None],
         "on_failure": [StrOptions({"raise", "abstain"})],
         "keep_flagged": ["boolean"],
@@ -299,6 +310,7 @@ class ClaimExtractor(TransformerMixin, Settings):
     decompose: Decompose | Callable | None = None
     graph: DeduceGraph | Callable | None = None
     sample: SampleAnswers | Callable | None = None
+    reword: Reword | Callable | None = None
     features: Sequence | None = None
     on_failure: str = "raise"
     keep_flagged: bool = False
@@ -481,6 +493,7 @@ class ClaimExtractor(TransformerMixin, Settings):
         """
         named: dict[str, Any] = {"decompose": self.decompose or Decompose()}
         named |= {"graph": self.graph or DeduceGraph(), "sample": self.sample}
+        named |= {"reword": self.reword}
         named |= {f"features[{i}]": s for i, (_, s) in enumerate(self._columns())}
         return {name: step for name, step in named.items() if step is not None}
 
@@ -532,12 +545,16 @@ class ClaimExtractor(TransformerMixin, Settings):
         if isinstance(edges, DeducedGraph):
             chat.flag(edges.flag)
             edges = edges.edges
-        graph = await self._enrich(chat, make_graph(answer, claims, edges))
-        chat.flag(flag_of_text(graph))
-        flags = flagged_claims(graph)
-        for text in texts_of(flags):
+        plain = make_graph(answer, claims, edges)
+        found = flagged_claims(plain)
+        graph = await self._enrich(chat, await self._reworded(chat, plain))
+        chat.flag(flag_of_text(plain))
+        for text in texts_of(found):
             chat.flag(text)
-        flagged = tuple(sorted({v for rows in flags.values() for v in rows}))
+        # A claim that the answer does not state is kept in no wording.
+        positions = rows_of_claims(graph)
+        doubtful = sorted({v for rows in found.values() for v in rows})
+        flagged = tuple(row for v in doubtful for row in positions[v])
         if flagged and not self.keep_flagged:
             metadata = {**(graph.metadata or {}), FLAGGED: list(flagged)}
             graph = graph.replace(metadata=metadata)
@@ -545,6 +562,14 @@ class ClaimExtractor(TransformerMixin, Settings):
             graph, answer, chat.flags, usage=chat.usage, left_out=chat.left_out
         )
         return replace(extraction, flagged=flagged)
+
+    async def _reworded(self, chat, graph):
+        """The graph with the wordings of its claims, if they are asked for."""
+        if self.reword is None:
+            return graph
+        claims = list(graph.claims)
+        wordings = await call_step(self.reword, chat, claims, graph.problem)
+        return graph.replace(wordings=wordings)
 
     def _writer(self):
         sample = self.sample
@@ -724,6 +749,8 @@ class ClaimExtractor(TransformerMixin, Settings):
         names = self.feature_names() or None
         table = None if names is None else np.zeros((0, len(names)))
         graph = make_graph(answer, [], ()).replace(features=table, feature_names=names)
+        if self.reword is not None:
+            graph = graph.replace(wordings=())
         flags = [f"extraction failed: {error}"]
         return self._told(graph, answer, flags, usage=Usage())
 

@@ -685,7 +685,11 @@ class ConformalFactualityPipeline(Settings):
                 None, (), claims=(), problem=item.problem, metadata=metadata
             )
             expected.append(
-                graph.replace(context=item.context, alternatives=alternatives)
+                graph.replace(
+                    context=item.context,
+                    alternatives=alternatives,
+                    wordings=None if self.extractor.reword is None else (),
+                )
             )
         batch = GraphBatch.from_graphs(expected)
         if choose:
@@ -750,7 +754,7 @@ class ConformalFactualityPipeline(Settings):
         asked, extraction, place, shown, chance = item
         graph = extraction.graph
         mask = shown.kept
-        kept = graph.subgraph(mask)
+        kept = graph.shown(mask)
         lost = graph.subgraph(~mask)
         merge = join_claims if self.merge is None else self.merge
         dropped_claims = [list(lost.claims)] if isinstance(merge, Merge) else []

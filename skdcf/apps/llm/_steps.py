@@ -23,14 +23,15 @@ import numpy as np
 
 from ..._parameters import Number, StrOptions, positive
 from ...edges import chain_edges, cited_edges
+from ...graphs.wordings import premises_of, text_key
 from . import _calls as calls
 from ._calls import number_rows
-from ._client import COMMON, Step, context_of, number_texts, tabled
+from ._client import COMMON, Step, context_of, count_tokens, number_texts, tabled
 from ._decoding import texts_in
 from ._errors import UnreadableError
 from ._flags import visible
 from ._sentences import pieces_of, split_sentences, splitter_of
-from ._session import gather_coroutines
+from ._session import MOST_PER_LIMIT, gather_coroutines
 
 #: How refusals begin, in the languages that models are asked in most.
 _REFUSAL = re.compile(
@@ -260,6 +261,80 @@ def _repaired(text, claims):
     given = [parents_of.get(v, {v - 1} - {0}) for v in range(1, len(claims) + 1)]
     edges = [(u - 1, v) for v, parents in enumerate(given) for u in sorted(parents)]
     return DeducedGraph(edges, REPAIRED)
+
+
+@dataclass(eq=False, repr=False)
+class Reword(Step):
+    """Ask a model for vaguer wordings of each claim: the ``wordings`` of a problem.
+
+    `apply` takes lists of claims and problems, and returns for each a list with the wordings
+    of each claim, of which the first one is the claim itself. Calibration and use must ask for
+    as many, in the same way. The guarantee does not depend on what the model writes, since
+    wordings are judged from the vaguest one upwards.
+
+    Parameters
+    ----------
+    n : int, default=1
+        Most vaguer wordings of a claim.
+    prompt : str or Path, optional
+        What the model is told: a text, or the path of a file. None is the package's
+        prompt "reword".
+    model : str, optional
+        Another model than that of the other steps.
+
+    Raises
+    ------
+    ValueError
+        If a parameter has a wrong value.
+
+    Examples
+    --------
+    >>> from skdcf.apps.llm import Reword
+    >>> def complete(messages):
+    ...     return '{"rewordings": [{"claim": 1, "vaguer": ["It opened in the 19th century"]}]}'
+    >>> Reword().apply([["It opened in 1871"]], [None], model="any", client=complete)
+    [[['It opened in 1871', 'It opened in the 19th century']]]
+    """
+
+    _prompt_name, _written, _reply = "reword", 30, calls.Rewordings
+    _parameter_constraints = COMMON | {"n": [positive(Integral)]}
+
+    n: int = 1
+    _: KW_ONLY
+    prompt: str | Path | None = None
+
+    def _question(self, claims, problem):
+        rows = number_texts(claims)
+        return {"question": problem, "claims": rows, "vaguer": int(self.n)}
+
+    def _schema(self, question):
+        schema = super()._schema(question)
+        row = schema["properties"]["rewordings"]["items"]["properties"]
+        row["vaguer"]["maxItems"] = int(self.n)
+        return schema
+
+    def _read(self, reply, claims, problem):
+        rows = number_rows(reply.rewordings, len(claims))
+        pairs = zip(claims, rows, strict=True)
+        return [self._worded(str(claim), row.vaguer) for claim, row in pairs]
+
+    def _worded(self, claim, vaguer):
+        """A claim with its vaguer wordings, without those that are empty or equal another."""
+        worded = {text_key(claim): claim}
+        for text in vaguer:
+            text = visible(text).strip()
+            if any(c.isalnum() for c in text) and len(worded) <= self.n:
+                worded.setdefault(text_key(text), text)
+        return list(worded.values())
+
+    def _limit(self, n_rows):
+        return self.n * super()._limit(n_rows)
+
+    def _expect(self, shared, answer, n_claims, n_others):
+        # One call, in whose reply each claim has n texts.
+        asked = count_tokens(self.wording().text) + shared + answer + 12 * n_claims
+        most = MOST_PER_LIMIT * self._limit(n_claims)
+        return np.array([1, asked, self.n * self._written * n_claims, most])
 
 
 @dataclass(eq=False, repr=False)
@@ -545,7 +620,7 @@ class Verify(Step):
     def _question(self, graph, v=None):
         if v is None:
             return tabled(graph)
-        premises = [graph.claims[u] for u in graph.edges[graph.edges[:, 1] == v, 0]]
+        premises = [graph.claims[u] for u in premises_of(graph, v)]
         claim = {"premises": premises, "claim": graph.claims[v]}
         return {"question": graph.problem, **claim, **context_of(graph)}
 

@@ -8,7 +8,6 @@ import json
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import compress
 from time import perf_counter
 from typing import Any
 
@@ -19,6 +18,8 @@ from ...datasets.records import BROKEN, read_problem
 from ...estimators import passing_answers
 from ...graphs import GraphBatch, ReasoningGraph
 from ...graphs.problems import as_one
+from ...graphs.wordings import shown_rows
+from ...guarantees import NoFalseClaim
 from ...inspection import explain
 from ...monitoring import CoverageMonitor
 from ..web.refusal import RefusedError
@@ -83,6 +84,7 @@ class Served:
         self.filter = filter
         self.calibrated = calibrated
         self.guarantee = filter.calibration_.guarantee
+        self._has_wordings = True in filter.provenance_.get("wordings", ())
         self.alpha = self.guarantee.level(None, filter.alpha)
         self.digest = _digest_of(filter)
         self.monitor = CoverageMonitor(filter)
@@ -310,7 +312,7 @@ class Served:
         """
         text = None
         if claims and None not in claims:
-            text = "\n".join(map(str, compress(claims, kept)))
+            text = "\n".join(str(claims[v]) for v in shown_rows(graph, kept))
         reply = {"id": name, "alpha": level, "mask": kept.tolist(), "text": text}
         reply["passes"] = self.passes(graph, kept)
         return reply | self.origin(graph)
@@ -336,6 +338,10 @@ class Served:
             return
         if not self.questions.counts(entry):
             self.monitor.n_repeated_ += 1
+            return
+        if self._has_wordings and repr(self.guarantee) != repr(NoFalseClaim()):
+            # The journal does not know which claims are wordings of one.
+            self.monitor.n_unwatched_ += 1
             return
         mask = np.array([bit == "1" for bit in entry.mask], dtype=bool)
         labels = np.array(json.loads(entry.labels or "[]"))

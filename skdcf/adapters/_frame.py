@@ -230,8 +230,9 @@ def from_frame(
         columns, verdicts = read_argilla(frame, columns)
     _check_named(frame, columns)
     features = _feature_names(frame, features, columns)
-    named = [columns[key] for key in ("problem", "claim", "wording")]
-    rows_of = _rows_of_problems(frame, *named)
+    rows_of = _rows_of_problems(
+        frame, columns["problem"], columns["claim"], columns["wording"]
+    )
     cells = {
         key: _values(frame[name])
         for key, name in columns.items()

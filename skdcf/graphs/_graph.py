@@ -140,7 +140,8 @@ class ReasoningGraph:
             if table is not None and len(table) == len(counts):
                 table = read_only(np.repeat(table, counts, axis=0))
             pairs, _ = _inputs.check_edges(edges, np.array([0, len(counts)]), names)
-            edges_known, edges = edges is not None, expand_edges(pairs, counts)
+            edges_known = edges is not None
+            edges = expand_edges(pairs, counts)
         else:
             edges_known = edges is not None
         n_claims = len(texts if table is None else table)

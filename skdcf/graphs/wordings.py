@@ -430,7 +430,11 @@ def statements_of(
     counts = batch.counts
     if counts is None:
         return Statements(
-            labels, kept, batch.offsets, np.zeros_like(kept), np.arange(len(kept))
+            labels=labels,
+            kept=kept,
+            offsets=batch.offsets,
+            reworded=np.zeros_like(kept),
+            rows=np.arange(len(kept)),
         )
     first = offsets_of(counts)
     rows = np.where(kept, np.arange(len(kept)), len(kept))
@@ -439,7 +443,9 @@ def statements_of(
     rows = np.where(shown, rows, first[1:] - 1)
     reworded = shown & (rows > first[:-1])
     offsets = np.searchsorted(first, batch.offsets)
-    return Statements(labels[rows], shown, offsets, reworded, rows)
+    return Statements(
+        labels=labels[rows], kept=shown, offsets=offsets, reworded=reworded, rows=rows
+    )
 
 
 def claims_as_worded(batch: GraphBatch, steps: int) -> tuple[GraphBatch, Any]:

@@ -444,10 +444,10 @@ class Controlled(Calibration):
 
     def _largest_loss(self, risks):
         """The most that a new problem can lose, counting statements if it has wordings."""
-        arrays = risks.path_risk, risks.offsets
+        path_risk = risks.path_risk
         if risks.vaguest is None:
-            return self.guarantee.largest_loss(*arrays)
-        return self.guarantee.largest_loss(*arrays, risks.vaguest)
+            return self.guarantee.largest_loss(path_risk, risks.offsets)
+        return self.guarantee.largest_loss(path_risk, risks.offsets, risks.vaguest)
 
     def _level(self, own, sums, weight):
         """The level; +inf where all weights are 0, so that nothing is known.

@@ -98,9 +98,11 @@ def compare_numbers(origin: dict[str, Any], calibrated: dict[str, Any]) -> None:
         )
     if is_joined and max(now) <= min(before):
         return
-    n_now, n_before = sum(now.values()), sum(before.values())
+    n_now = sum(now.values())
+    n_before = sum(before.values())
     for k in before:
-        share_now, share_before = now.get(k, 0) / n_now, before[k] / n_before
+        share_now = now.get(k, 0) / n_now
+        share_before = before[k] / n_before
         pooled = (now.get(k, 0) + before[k]) / (n_now + n_before)
         error = np.sqrt(pooled * (1 - pooled) * (1 / n_now + 1 / n_before))
         if n_now > 1 and abs(share_now - share_before) > _CLEARLY * error:

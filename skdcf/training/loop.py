@@ -198,7 +198,8 @@ class _Run:
         if init == "random":
             return x
         target, judged, C = START[init](batch, labels)
-        X, target = self.X[judged], target[judged]
+        X = self.X[judged]
+        target = target[judged]
         start = x
         # The penalty can shrink every layer of a network to 0, from where it would not train.
         for weaker in (1, 10, 100, 1000):

@@ -39,11 +39,15 @@ def demo(options):
         graphs = reasoning_features().fit_transform(graphs)
     cut = GroupShuffleSplit(1, test_size=0.5, random_state=options.seed)
     fit, test = next(cut.split(groups, groups=groups))
-    known = graphs[fit], [labels[i] for i in fit]
-    new = graphs[test], [labels[i] for i in test]
+    known = graphs[fit]
+    y_known = [labels[i] for i in fit]
+    new = graphs[test]
+    y_new = [labels[i] for i in test]
     settings = {"alpha": alpha, "ties": "jitter", "random_state": options.seed}
     filters = {
-        kind: getattr(estimators, kind)(**settings).fit(*known, groups=groups[fit])
+        kind: getattr(estimators, kind)(**settings).fit(
+            known, y_known, groups=groups[fit]
+        )
         for kind in KINDS
     }
     print(
@@ -52,22 +56,23 @@ def demo(options):
         f"alpha = {alpha:g}: at most {100 * alpha:g} % of the answers may keep a false claim.\n"
     )
     reports = {
-        name: metrics.evaluate_filter(f, *new, [alpha]) for name, f in filters.items()
+        name: metrics.evaluate_filter(f, new, y_new, [alpha])
+        for name, f in filters.items()
     }
     print(*_table(reports), sep="\n")
     with suppress(ShareError):  # few answers
         passing = getattr(estimators, LEARNT)(
             guarantee=NoFalseClaim(show="auto"), **settings
         )
-        passing.fit(*known, groups=groups[fit])
+        passing.fit(known, y_known, groups=groups[fit])
         print(f'\nWith show="auto": {passing.describe()}.')
-        report = metrics.evaluate_filter(passing, *new, [alpha])
+        report = metrics.evaluate_filter(passing, new, y_new, [alpha])
         print(
             f"Found: {report.passing[0]:.0%} of the new answers pass, and "
             f"{1 - report.coverage[0]:.1%} of these contain a false claim."
         )
     print()
-    show_answer(filters[LEARNT], *new)
+    show_answer(filters[LEARNT], new, y_new)
     folder = Path(options.output)
     folder.mkdir(parents=True, exist_ok=True)
     page = write_report(folder / "report.html", filters[LEARNT], *new)

@@ -149,7 +149,8 @@ def _blocks(text: str) -> Iterator[tuple[str, bool]]:
                 yield "\n".join(block), True
                 fence = ""
         elif begun:
-            fence, block = begun[1], [line]
+            fence = begun[1]
+            block = [line]
         elif not _RULE.fullmatch(line):
             in_table = number in rows
             yield line if in_table else _BULLET.sub("", line).strip(), in_table

@@ -144,3 +144,23 @@ def test_the_html_representation_links_to_no_page_of_another_package():
     """The documentation has no address yet, and a filter has no page at scikit-learn's."""
     for estimator in (HardCF(0), GraphFeatures()):
         assert "href=" not in estimator._repr_html_()
+
+
+def test_a_halving_search_works_alone_and_calibrated():
+    from sklearn.experimental import enable_halving_search_cv  # noqa: F401
+    from sklearn.model_selection import HalvingGridSearchCV
+
+    cf = HardCF("frequency-score", alpha=0.3)
+    grid = {"scorer": ["frequency-score", 0, 1]}
+    halving = HalvingGridSearchCV(
+        cf, grid, cv=2, factor=2, min_resources=40, random_state=0
+    )
+    for X in (GRAPHS, list(GRAPHS)):
+        fitted = clone(halving).fit(X, Y)
+        assert fitted.n_resources_ == [40, 80]
+        assert len(fitted.predict(X)) == 90
+        last = fitted.cv_results_["iter"] == 1
+        assert fitted.best_score_ == max(fitted.cv_results_["mean_test_score"][last])
+    calibrated = CalibratedSearch(halving, random_state=0).fit(GRAPHS, Y)
+    assert calibrated.best_params_ in [{"scorer": name} for name in grid["scorer"]]
+    assert calibrated.n_calibration_ < 90

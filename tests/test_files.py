@@ -68,7 +68,7 @@ def test_a_file_that_may_not_be_written_is_refused(tmp_path):
             write_jsonl(path, GRAPHS, Y)
         assert Path(error.value.filename).name == "file"
         assert path.read_text() == "before"
-    assert list(tmp_path.iterdir()) == [path]  # no half file beside it
+    assert list(tmp_path.iterdir()) == [path]  # no half file next to it
     path.chmod(0o644)  # Windows removes no file that is protected
 
 

@@ -251,7 +251,7 @@ def test_columns_are_found_by_name_where_nothing_goes_by_their_place():
 
 
 @pytest.mark.parametrize("place", ["X but not in fit", "fit but not in X"])
-def test_columns_that_are_named_at_one_door_alone_are_doubted(place):
+def test_columns_that_are_named_at_one_entry_point_alone_are_doubted(place):
     table, y = np.random.default_rng(0).random((40, 2)), [[1], [0]] * 20
     named = one_claim_each(table, feature_names=["a", "b"])
     plain = one_claim_each(table)

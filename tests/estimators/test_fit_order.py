@@ -144,7 +144,7 @@ class Noting(Learning):
 
 
 def numbered(n):
-    """Random columns and labels of n answers of one claim, with their numbers beside them."""
+    """Random columns and labels of n answers of one claim, with their numbers."""
     rng = np.random.default_rng(0)
     table = np.column_stack([rng.random(n), np.arange(n)])
     return one_claim_each(table), (rng.random((n, 1)) < 0.6).astype(int).tolist()

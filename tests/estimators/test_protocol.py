@@ -566,7 +566,7 @@ def test_scores_are_numbers_one_for_each_claim():
         HardCF(Wrong("nan")).fit(GRAPHS, Y)
 
 
-# --- the shared door of evaluation
+# --- the entry point that evaluation shares
 
 
 def test_levels_of_evaluation_share_the_fitted_scorer():

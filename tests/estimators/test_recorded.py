@@ -8,7 +8,7 @@ through a piecewise smooth loss lets differences in the last bit grow, so that f
 that are trained in this way are compared to 1e-2, a tenth of what moves a mask here. A
 perceptron is not in the table, because its masks differ between kernels.
 
-What is changed on purpose is recorded anew, by name:
+What is changed on purpose is recorded again, by name:
 ``SKDCF_DATA=... python tests/test_recorded.py "perl / stack" ...``
 """
 
@@ -184,7 +184,7 @@ def test_as_recorded(parts, label):
 
 
 def record(names):
-    """Write these entries of the table anew."""
+    """Write these entries of the table again."""
     for name in PROBLEMS:
         known, new = load(name)
         for label in FILTERS:

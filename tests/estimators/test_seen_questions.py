@@ -1,4 +1,4 @@
-"""A question that trained does not calibrate, whatever it is called at each door."""
+"""A question that trained does not calibrate, whatever it is called at each entry point."""
 
 import warnings
 

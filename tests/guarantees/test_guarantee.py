@@ -106,7 +106,7 @@ def coverage_by_counting(scores, risk, splits, n):
 def coverage_over_splits(filter, graphs, labels, n):
     """Mean coverage per alpha and its standard error over random splits.
 
-    Some splits go through the doors of the filter, and equal the count of all.
+    Some splits go through the methods of the filter, and equal the count of all.
     """
     splits = random_splits(len(graphs), n)
     risk = np.array(

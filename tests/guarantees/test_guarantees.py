@@ -495,20 +495,20 @@ def test_another_guarantee_needs_another_calibration(data):
     ],
     ids=repr,
 )
-def test_no_door_to_a_threshold_of_other_settings(data, change, tmp_path):
+def test_no_method_gives_a_threshold_of_other_settings(data, change, tmp_path):
     """A file that said edges="none" of a threshold along edges let .69 through for .1."""
     graphs, y = data
     cf = HardCF(0).fit(graphs, y).set_params(**change)
-    doors = {
+    methods = {
         "threshold": lambda: cf.threshold(0.1),
         "threshold_": lambda: cf.threshold_,
         "describe": lambda: cf.describe(0.1),
         "with_alpha": lambda: with_alpha(cf, 0.2),
         "file": lambda: skdcf.persistence.save_threshold(cf, tmp_path / "t.json"),
     }
-    for door in doors.values():
+    for method in methods.values():
         with pytest.raises(ValueError, match="call calibrate or fit again"):
-            door()
+            method()
     assert not (tmp_path / "t.json").exists()
     assert cf.calibrate(graphs, y).threshold(0.2) > -np.inf
 

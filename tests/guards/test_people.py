@@ -282,7 +282,7 @@ def test_answers_that_nobody_began_do_not_calibrate():
 
 
 def test_people_calibrate_alone_where_nothing_is_trained():
-    """With the model's verdicts beside them .15 was missed for .1."""
+    """With the model's verdicts next to them .15 was missed for .1."""
     rng = np.random.default_rng(6)
     people, people_labels, _ = draw(rng, 39, HUMAN)
     judged, judged_labels, _ = draw(rng, 60, MODEL)
@@ -549,7 +549,7 @@ def test_a_monitor_counts_people_alone_once_a_person_has_judged(guarantee):
         assert monitor.n_calibrations_ == 1 and monitor.summary()["n_problems"] == 30
         for first in (2000, 2001):
             monitor.update(*one_claim(rng, 1, HUMAN, first=first))
-            assert monitor.n_calibrations_ == 2  # its wealth begins anew
+            assert monitor.n_calibrations_ == 2  # its wealth begins again
         monitor.update(*one_claim(rng, 30, MODEL, first=100))
         assert monitor.summary()["n_problems"] == 32
 

@@ -1,4 +1,4 @@
-"""What made the problems is compared at every door; one answer per question calibrates."""
+"""What made the problems is compared at every entry point; one answer per question calibrates."""
 
 import re
 import warnings
@@ -61,9 +61,9 @@ def test_edges_known_and_unknown_do_not_mix(calibrated, used):
             with warned if dropped else nullcontext():
                 cf.predict(X)
         else:
-            for door in (cf.predict, cf.path_risk, cf.confidence, cf.filter):
+            for method in (cf.predict, cf.path_risk, cf.confidence, cf.filter):
                 with pytest.raises(ValueError, match="edges"):
-                    door(X)
+                    method(X)
             with accept_provenance("no help"), pytest.raises(ValueError, match="edges"):
                 cf.predict(X)
 
@@ -504,7 +504,7 @@ def empties(share, seed, mark, n=2000, n_judged=60):
 @pytest.mark.parametrize("share", [0.1, 0.4])
 @pytest.mark.parametrize("mark", ["random", "reached"])
 def test_answers_without_claims_do_not_count_as_judged(share, mark):
-    """All of them beside the few that were judged: .281 was missed for .1."""
+    """All of them next to the few that were judged: .281 was missed for .1."""
     misses, counts = [], set()
     for seed in range(40):
         cf = HardCF(0).fit(*empties(share, seed, mark))
@@ -823,7 +823,7 @@ def test_a_refused_origin_names_one_value_against_the_other():
         cf.predict(answers(steps | {"model": "o"}))
 
 
-def test_answers_without_edges_are_doubted_beside_answers_of_one_claim():
+def test_answers_without_edges_are_doubted_next_to_answers_of_one_claim():
     rng = np.random.default_rng(0)
     offsets = np.append(0, np.cumsum(np.where(np.arange(60) % 10, 2, 1)))
     table = rng.random((offsets[-1], 1))

@@ -181,7 +181,7 @@ def test_leave_one_out_equals_recalibration_on_the_others():
 
 @pytest.mark.parametrize("ties", ["exclude", "include"])
 def test_a_path_risk_that_equals_the_threshold(ties):
-    """Kept where ties are included, and nowhere else: at all doors."""
+    """Kept where ties are included, and nowhere else: at all entry points."""
     X = np.linspace(0, 1, 99)[:, None] ** 2
     cf = HardCF(FeatureScorer(0), ties=ties, alpha=0.2).fit(X, X[:, 0] > 0.3)
     # Risks are confidences with the other sign.

@@ -1,4 +1,4 @@
-"""A chance for each text: by enumeration, by drawing answers, and at the doors."""
+"""A chance for each text: by enumeration, by drawing answers, and at every entry point."""
 
 from itertools import product
 

@@ -292,7 +292,7 @@ def test_problems_through_a_pipe_of_two_programs(files):
 
 
 def test_calibrate_at_another_level_where_the_guarantee_had_one(files, tmp_path):
-    """--alpha was set beside a bound, which went on to say the level."""
+    """--alpha was set next to a bound, which went on to say the level."""
     data = read_jsonl(files / "old.jsonl")
     graphs = reasoning_features().fit_transform(data.graphs)
     write_jsonl(tmp_path / "a.jsonl", graphs, data.labels)

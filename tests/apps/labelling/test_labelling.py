@@ -241,9 +241,9 @@ def test_tables_that_would_say_nothing_are_refused(tmp_path):
 
 def test_two_problems_of_one_id_take_no_labels():
     twice = [graph.replace(id="a") for graph in GRAPHS]
-    for door in (to_label_studio, lambda graphs: from_label_studio([], graphs)):
+    for method in (to_label_studio, lambda graphs: from_label_studio([], graphs)):
         with pytest.raises(ValueError, match="several problems have the id 'a'"):
-            door(twice)
+            method(twice)
 
 
 @pytest.mark.parametrize(
@@ -417,7 +417,7 @@ def scored(risks, y, alpha):
 @pytest.mark.long
 @pytest.mark.filterwarnings("ignore:in .* no claim was judged")
 def test_what_moves_the_threshold_is_found_by_brute_force():
-    """For each problem: all ways to judge its unknown claims, each calibrated anew."""
+    """For each problem: all ways to judge its unknown claims, each calibrated again."""
     rng = np.random.default_rng(4)
     found = 0
     for _ in range(25):

@@ -242,9 +242,9 @@ def test_verdicts_of_a_review_never_calibrate(reviewed):
     assert sum((row >= 0).sum() for row in labels) == 1
     [source] = [s for s in marked[check.problem].metadata["label_sources"] if s]
     assert source["by"] == "ann" and source["kind"] == "human"
-    for door in (cf.calibrate, cf.calibration_part, HardCF("frequency-score").fit):
+    for method in (cf.calibrate, cf.calibration_part, HardCF("frequency-score").fit):
         with pytest.raises(ValueError, match="verdicts of a review or an audit"):
-            door(marked, y)
+            method(marked, y)
 
 
 @pytest.mark.parametrize(
@@ -306,11 +306,11 @@ def test_what_was_reviewed_trains_and_others_calibrate_as_without_it(with_texts)
     )
     with pytest.raises(ValueError, match="60 problems"):
         clone(cf).fit(marked, y_marked)
-    for door in (both.calibrate, both.calibration_part):
+    for method in (both.calibrate, both.calibration_part):
         with pytest.raises(
             ValueError, match=r"60 problems, .* first, have the verdicts"
         ):
-            door([*graphs, *marked], [*y, *y_marked])
+            method([*graphs, *marked], [*y, *y_marked])
 
 
 def test_all_that_was_drawn_blindly_calibrates_if_fewer_keep_nothing(with_texts):

@@ -331,7 +331,7 @@ def test_4000_slow_clients_keep_nobody_out(model, fitted):
     mask = fitted.predict([GRAPHS[200]])[0].tolist()
     clients = []
     try:
-        patience = "import skdcf.apps.web.guard as door\ndoor._BODY = 15.0\n"
+        patience = "import skdcf.apps.web.guard as module\nmodule._BODY = 15.0\n"
         with Serving(model, before=patience) as serving:
             for _ in range(4100):
                 clients.append(connected(serving.port))
@@ -359,7 +359,7 @@ def test_4000_slow_clients_keep_nobody_out(model, fitted):
 @pytest.mark.long
 @POSIX
 def test_a_connection_on_which_no_request_begins_is_ended(model):
-    impatient = "import skdcf.apps.web.server as door\ndoor._HEAD = 0.5\n"
+    impatient = "import skdcf.apps.web.server as module\nmodule._HEAD = 0.5\n"
     with Serving(model, before=impatient) as serving:
         with connected(serving.port) as silent, connected(serving.port) as begun:
             begun.sendall(b"POST /v1/filter HTTP/1.1\r\nHost: 127")
@@ -371,7 +371,7 @@ def test_a_connection_on_which_no_request_begins_is_ended(model):
 @POSIX
 def test_half_sent_headers_have_the_same_time_in_every_request(model):
     """Those of the second request of a connection stood open for more than 60 s."""
-    impatient = "import skdcf.apps.web.server as door\ndoor._HEAD = 1.0\n"
+    impatient = "import skdcf.apps.web.server as module\nmodule._HEAD = 1.0\n"
     with Serving(model, before=impatient) as serving, connected(serving.port) as client:
         for _ in range(3):
             client.sendall(whole_request())

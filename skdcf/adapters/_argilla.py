@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 from typing import Any
 
@@ -12,6 +13,7 @@ from ..graphs.labels import LABEL_WORDS, word_key
 
 _RESPONSES = ".responses"
 _STATUS = ".responses.status"
+_STATES = {"submitted", "draft", "discarded"}
 _NESTED = {"fields", "responses", "suggestions"}  # columns of records that are not flat
 
 
@@ -94,10 +96,16 @@ def _label(row, responses, states):
         raise ValueError(
             f"row {row}: {len(responses)} responses but {len(states)} states"
         )
+    states = [word_key(state).rpartition(".")[2] for state in states]  # of an enum
+    if others := sorted({*states} - _STATES):
+        raise ValueError(
+            f"row {row}: the status of a response is {others[0]!r}, but must be one of "
+            f"{sorted(_STATES)}"
+        )
     words = [
         response
         for response, state in zip(responses, states, strict=True)
-        if word_key(state) == "submitted"
+        if state == "submitted" and not (is_missing(response) or response == "")
     ]
     if unknown := [word for word in words if word_key(word) not in LABEL_WORDS]:
         raise ValueError(
@@ -111,7 +119,14 @@ def _label(row, responses, states):
 def _as_list(cell):
     """A list, which may have become a text on its way through a file."""
     if isinstance(cell, str):
-        cell = json.loads(cell.replace("'", '"'))
+        try:  # of Python's own lists, too, which tables as CSV hold
+            is_json = "null" in cell or cell.startswith('["')
+            cell = json.loads(cell) if is_json else ast.literal_eval(cell)
+        except (ValueError, SyntaxError) as error:
+            raise ValueError(
+                f"a cell with responses or their states is {cell!r:.60}, but must be a list: "
+                "read the records themselves, or write the table as Parquet"
+            ) from error
     if cell is None or (np.ndim(cell) == 0 and is_missing(cell)):
         return []
     return list(cell)

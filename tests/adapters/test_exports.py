@@ -224,6 +224,38 @@ def test_submitted_responses_of_argilla_are_labels():
 
 
 @pytest.mark.filterwarnings("ignore::skdcf.exceptions.ParameterWarning")
+@pytest.mark.parametrize(
+    ("responses", "states", "label"),
+    [
+        ([True, False], ["ResponseStatus.submitted", "ResponseStatus.draft"], 1),
+        (["", "true"], ["submitted", "submitted"], 1),
+        ([None], ["submitted"], -1),
+        ("['true', None]", "['submitted', 'draft']", 1),
+        ('["it\'s", "false"]', '["draft", "Submitted"]', 0),
+    ],
+)
+def test_responses_of_argilla_as_files_and_enums_hold_them(responses, states, label):
+    frame = argilla(SAID[0])
+    frame["verdict.responses"], frame["verdict.responses.status"] = (
+        [responses],
+        [states],
+    )
+    assert from_frame(frame).labels[0].tolist() == [label]
+
+
+@pytest.mark.filterwarnings("ignore::skdcf.exceptions.ParameterWarning")
+@pytest.mark.parametrize(
+    ("cell", "name"),
+    [("['true' 'false']", "responses"), (["true", "false"], "validated")],
+)
+def test_responses_of_argilla_that_are_not_read_are_named(cell, name):
+    frame = argilla([("true", "validated"), ("true", "submitted")])
+    frame["verdict.responses"] = [cell]
+    with pytest.raises(ValueError, match=name):
+        from_frame(frame)
+
+
+@pytest.mark.filterwarnings("ignore::skdcf.exceptions.ParameterWarning")
 def test_argilla_says_what_is_missing():
     two = argilla(*SAID)
     two["ease.responses"] = [["hard"]] * 5

@@ -14,7 +14,7 @@ from ._sets import (
     reasoning_features,
 )
 from ._text import TextFeatures
-from ._transformers import GraphUnion
+from ._transformers import GraphTransformer, GraphUnion
 from .columns import ClaimTransformer
 
 __all__ = [
@@ -24,6 +24,7 @@ __all__ = [
     "DomainIndicators",
     "FrequencyFeature",
     "GraphFeatures",
+    "GraphTransformer",
     "GraphUnion",
     "MetadataIndicators",
     "PairFeature",

@@ -227,7 +227,7 @@ class AgreementFeatures(OptionalColumns):
     columns: ClassVar[tuple[str, ...]] = _AGREEMENT
     looks_ahead: ClassVar[frozenset[str]] = frozenset(_AGREEMENT[:3])
 
-    def _own_columns(self, batch: GraphBatch) -> np.ndarray:
+    def own_columns(self, batch: GraphBatch) -> np.ndarray:
         conclude = self.answer or find_answer
         read = lru_cache(_REMEMBERED)(lambda text: _Reading(text, conclude))
         rows = []
@@ -445,7 +445,7 @@ class OptionFeatures(OptionalColumns):
     def _is_there(self, batch: GraphBatch) -> bool:
         return batch.problems is not None and any(map(_read_options, batch.problems))
 
-    def _own_columns(self, batch: GraphBatch) -> np.ndarray:
+    def own_columns(self, batch: GraphBatch) -> np.ndarray:
         table = np.zeros((batch.n_claims, len(self.columns)))
         if batch.claims is None:
             return table

@@ -124,7 +124,7 @@ class ContextFeatures(OptionalColumns):
                     "not what it searched"
                 )
 
-    def _own_columns(self, batch: GraphBatch) -> np.ndarray:
+    def own_columns(self, batch: GraphBatch) -> np.ndarray:
         assert batch.context is not None  # which the check of the batch made sure
         assert batch.claims is not None
         table = np.zeros((batch.n_claims, len(self.columns)))

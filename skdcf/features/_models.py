@@ -53,7 +53,7 @@ class _ModelColumn(GraphTransformer):
     def _known(self) -> dict[Any, Any]:
         return self.__dict__.setdefault("_kept", {})
 
-    def _own_names(self) -> tuple[str, ...]:
+    def own_names(self) -> tuple[str, ...]:
         return (self.name,)
 
     def _check(self, batch: GraphBatch) -> None:
@@ -136,7 +136,7 @@ class PairFeature(_ModelColumn):
         if self.over != "ancestors":
             check_known(batch, self.over)
 
-    def _own_columns(self, batch: GraphBatch) -> np.ndarray:
+    def own_columns(self, batch: GraphBatch) -> np.ndarray:
         asked = list(self._list_pairs(batch))
         to_ask = {}
         for i, texts in zip(batch.problem_of, asked, strict=True):
@@ -296,7 +296,7 @@ class StepReward(_ModelColumn):
                 f"source is {self.source!r}, but an address begins with http:// or https://"
             )
 
-    def _own_columns(self, batch: GraphBatch) -> np.ndarray:
+    def own_columns(self, batch: GraphBatch) -> np.ndarray:
         rows = [np.empty(0)]
         answers_known = self._known()
         for i, graph in enumerate(batch):

@@ -151,7 +151,7 @@ def paper_features(name: Literal["math", "felm-7", "felm-20"] = "math") -> Graph
         ("domains", DomainIndicators(domains)),
         ("graph", GraphFeatures(metrics)),
     ]
-    return GraphUnion([m for m in members if m[1]._own_names()], keep_input=False)
+    return GraphUnion([m for m in members if m[1].own_names()], keep_input=False)
 
 
 SEMANTIC = list_names(
@@ -169,7 +169,7 @@ class _GivenColumns(GraphTransformer):
 
     def _sources(self) -> Sequence[str]:
         """Names of the input columns that are taken."""
-        return self._own_names()
+        return self.own_names()
 
     def _check(self, batch: GraphBatch) -> None:
         columns_there = list_columns(batch)
@@ -182,7 +182,7 @@ class _GivenColumns(GraphTransformer):
                 f"they have {columns_there or 'no feature columns'}"
             )
 
-    def _own_columns(self, batch: GraphBatch) -> np.ndarray:
+    def own_columns(self, batch: GraphBatch) -> np.ndarray:
         columns_given = {} if batch.features is None else batch.features.T
         column_of = {"claim_index": number_claims(batch)}
         column_of |= zip(list_columns(batch), columns_given, strict=True)
@@ -220,7 +220,7 @@ class FrequencyFeature(_GivenColumns):
 
     column: str = "frequency-score"
 
-    def _own_names(self) -> tuple[str, ...]:
+    def own_names(self) -> tuple[str, ...]:
         return ("frequency-score",)
 
     def _sources(self) -> tuple[str, ...]:
@@ -266,7 +266,7 @@ class SemanticFeatures(_GivenColumns):
 
     columns: Sequence[str] | None = None
 
-    def _own_names(self) -> tuple[str, ...]:
+    def own_names(self) -> tuple[str, ...]:
         return SEMANTIC if self.columns is None else tuple(self.columns)
 
 
@@ -328,16 +328,16 @@ class GraphFeatures(GraphTransformer):
 
     metrics: Sequence[str] | None = None
 
-    def _own_names(self) -> tuple[str, ...]:
+    def own_names(self) -> tuple[str, ...]:
         return PAPER_METRICS if self.metrics is None else tuple(self.metrics)
 
     def _check(self, batch: GraphBatch) -> None:
-        if unknown := [name for name in self._own_names() if name not in METRICS]:
+        if unknown := [name for name in self.own_names() if name not in METRICS]:
             raise ValueError(f"there are no metrics {unknown}, only {list(METRICS)}")
-        check_size(batch, self._own_names())
+        check_size(batch, self.own_names())
 
-    def _own_columns(self, batch: GraphBatch) -> np.ndarray:
-        return compute_metrics(batch, self._own_names())
+    def own_columns(self, batch: GraphBatch) -> np.ndarray:
+        return compute_metrics(batch, self.own_names())
 
 
 # One regular expression per domain, searched in the clean question. In doubt they say no,
@@ -430,13 +430,13 @@ class DomainIndicators(_GivenColumns):
 
     domains: Sequence[str] | None = None
 
-    def _own_names(self) -> tuple[str, ...]:
+    def own_names(self) -> tuple[str, ...]:
         return self.topics if self.domains is None else tuple(self.domains)
 
     def _check(self, batch: GraphBatch) -> None:
-        if set(self._own_names()) <= set(list_columns(batch)):
+        if set(self.own_names()) <= set(list_columns(batch)):
             return
-        if unknown := [name for name in self._own_names() if name not in LEXICON]:
+        if unknown := [name for name in self.own_names() if name not in LEXICON]:
             raise ValueError(
                 f"the lexicon has no domain {', '.join(map(repr, unknown))}; it has "
                 f"{list(LEXICON)}. For others, use MetadataIndicators"
@@ -449,10 +449,10 @@ class DomainIndicators(_GivenColumns):
                     "MetadataIndicators"
                 )
 
-    def _own_columns(self, batch: GraphBatch) -> np.ndarray:
-        names = self._own_names()
+    def own_columns(self, batch: GraphBatch) -> np.ndarray:
+        names = self.own_names()
         if set(names) <= set(list_columns(batch)):
-            return super()._own_columns(batch)
+            return super().own_columns(batch)
         assert batch.problems is not None  # which the check of the batch made sure
         texts = [clean(question)[:_LONGEST] for question in batch.problems]
         flags = [[bool(_PATTERNS[n].search(text)) for n in names] for text in texts]
@@ -546,7 +546,7 @@ class MetadataIndicators(GraphTransformer):
             }
         return super().fit(batch)
 
-    def _own_names(self) -> tuple[str, ...]:
+    def own_names(self) -> tuple[str, ...]:
         return tuple(
             f"{key}={v}" for key, values in self.values_.items() for v in values
         )
@@ -574,7 +574,7 @@ class MetadataIndicators(GraphTransformer):
                     GuaranteeWarning,
                 )
 
-    def _own_columns(self, batch: GraphBatch) -> np.ndarray:
+    def own_columns(self, batch: GraphBatch) -> np.ndarray:
         read = {key: self._read(batch, key) for key in self.values_}
         pairs = [
             (key, value_of_key)

@@ -307,13 +307,13 @@ class TextFeatures(GraphTransformer):
 
     looks_ahead: ClassVar[frozenset[str]] = frozenset(_WHOLE[1:4])
 
-    def _own_names(self) -> tuple[str, ...]:
+    def own_names(self) -> tuple[str, ...]:
         return _WHOLE + _COUNTED
 
     def _check(self, batch: GraphBatch) -> None:
         cleaning.check_claim_texts(batch)
 
-    def _own_columns(self, batch: GraphBatch) -> np.ndarray:
+    def own_columns(self, batch: GraphBatch) -> np.ndarray:
         table, bits, asked = _read_problems(batch)
         counted, facts = np.split(table, [len(_COUNTED)], axis=1)
         counted[:, _LOGARITHMIC] = np.log1p(counted[:, _LOGARITHMIC])

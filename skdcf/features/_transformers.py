@@ -32,10 +32,11 @@ Graphs = GraphBatch | Sequence[ReasoningGraph]
 
 
 class GraphTransformer(TransformerMixin, Settings, auto_wrap_output_keys=None):
-    """A transformer that adds columns; its output is a GraphBatch.
+    """A transformer that adds columns to problems; its output is a GraphBatch.
 
-    Subclasses say which (`_own_names`) and make them (`_own_columns`). An input column
-    of the same name is replaced, so that transforming twice changes nothing.
+    It is the base class of all features. A subclass names its columns (`own_names`) and
+    computes them (`own_columns`). An input column of the same name is replaced, so transforming
+    twice changes nothing.
 
     Attributes
     ----------
@@ -204,7 +205,7 @@ class GraphTransformer(TransformerMixin, Settings, auto_wrap_output_keys=None):
 
     def _join_names(self, given: list[str]) -> list[str]:
         """Names of all columns, from those of the input."""
-        own_names = list(self._own_names())
+        own_names = list(self.own_names())
         return [name for name in given if name not in own_names] + own_names
 
     def __sklearn_tags__(self) -> Tags:
@@ -216,16 +217,33 @@ class GraphTransformer(TransformerMixin, Settings, auto_wrap_output_keys=None):
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "feature_names_in_")
 
-    def _own_names(self) -> Sequence[str]:
-        """Names of the columns that are added."""
+    def own_names(self) -> Sequence[str]:
+        """Return the names of the columns that are added.
+
+        Returns
+        -------
+        sequence of str
+            One name per column.
+        """
         raise NotImplementedError
 
-    def _own_columns(self, batch: GraphBatch) -> np.ndarray:
-        """The columns that are added, shape (n_claims, n_names)."""
+    def own_columns(self, batch: GraphBatch) -> np.ndarray:
+        """Compute the columns that are added.
+
+        Parameters
+        ----------
+        batch : GraphBatch
+            The problems. The columns of a problem must not depend on the other problems.
+
+        Returns
+        -------
+        ndarray of shape (n_claims, n_names)
+            One row per claim.
+        """
         raise NotImplementedError
 
     def _check(self, batch: GraphBatch) -> None:
-        """Raise ValueError if `_own_columns` cannot work on the batch."""
+        """Raise ValueError if `own_columns` cannot work on the batch."""
 
     def _add(self, batch: GraphBatch) -> GraphBatch:
         self._check(batch)
@@ -243,14 +261,14 @@ class GraphTransformer(TransformerMixin, Settings, auto_wrap_output_keys=None):
 
     def _in_blocks(self, batch: GraphBatch) -> np.ndarray:
         """The columns, block by block where each of them looks at one problem at a time."""
-        if not self._own_names():
+        if not self.own_names():
             return np.empty((batch.n_claims, 0))
         block = batch.offsets[:-1] // _BLOCK
         cuts = np.flatnonzero(np.diff(block)) + 1
         if not len(cuts) or not self.per_problem:
-            return self._own_columns(batch)
+            return self.own_columns(batch)
         bounds = pairwise([0, *cuts.tolist(), len(batch)])
-        return np.concatenate([self._own_columns(batch[a:b]) for a, b in bounds])
+        return np.concatenate([self.own_columns(batch[a:b]) for a, b in bounds])
 
 
 @settings
@@ -277,7 +295,7 @@ class OptionalColumns(GraphTransformer):
         """Whether a problem brings what the columns need."""
         return getattr(batch, self.field) is not None
 
-    def _own_names(self) -> tuple[str, ...]:
+    def own_names(self) -> tuple[str, ...]:
         return self.columns if self.used_ else ()
 
     def _check(self, batch: GraphBatch) -> None:
@@ -443,7 +461,7 @@ class GraphUnion(GraphTransformer, Composition):
         owner: dict[str, str] = {}
         for k, member in enumerate(self.transformers_):
             name = self.transformer_list[k][0]
-            for column in member._own_names():
+            for column in member.own_names():
                 if column in owner:
                     raise ValueError(
                         f"{owner[column]!r} and {name!r} both make the column {column!r}"
@@ -475,13 +493,13 @@ class GraphUnion(GraphTransformer, Composition):
     def _join_names(self, given: list[str]) -> list[str]:
         return super()._join_names(given if self.keep_input else [])
 
-    def _own_names(self) -> list[str]:
-        return [name for m in self.transformers_ for name in m._own_names()]
+    def own_names(self) -> list[str]:
+        return [name for m in self.transformers_ for name in m.own_names()]
 
     def _check(self, batch: GraphBatch) -> None:
         for member in self.transformers_:
             member._check(batch)
 
-    def _own_columns(self, batch: GraphBatch) -> np.ndarray:
-        used = [member for member in self.transformers_ if member._own_names()]
-        return np.hstack([member._own_columns(batch) for member in used])
+    def own_columns(self, batch: GraphBatch) -> np.ndarray:
+        used = [member for member in self.transformers_ if member.own_names()]
+        return np.hstack([member.own_columns(batch) for member in used])

@@ -9,6 +9,7 @@ are applied one by one, each as if it stood alone.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import contextmanager, nullcontext
 from io import BytesIO
 from pickle import Pickler, PicklingError
 from types import FunctionType
@@ -137,6 +138,10 @@ def fit_columns(
 
 def _fit_table(step, batch, labels):
     table = table_of(step, batch)
+    if table is batch:
+        with _naming_the_page(step):
+            step.fit(batch, labels)
+        return
     if labels is None or not requires_fit(step):
         step.fit(table)
         return
@@ -254,6 +259,19 @@ def _apply(step, batch):
     return batch.replace_features(table, names)
 
 
+@contextmanager
+def _naming_the_page(step):
+    """Say what a transformer was given if it fails on problems without columns."""
+    try:
+        yield
+    except (AttributeError, TypeError, ValueError) as error:
+        raise ValueError(
+            f"{step!r} needs columns, and the problems have none, so it was given the problems "
+            f"themselves and failed ({error}). Put a transformer that makes columns in front of "
+            "it, such as reasoning_features(). The page 'Add a feature' shows how to write one"
+        ) from error
+
+
 def table_of(step: Any, batch: GraphBatch) -> Any:
     """The claims of all problems as a transformer of tables takes them.
 
@@ -267,12 +285,13 @@ def table_of(step: Any, batch: GraphBatch) -> Any:
     Returns
     -------
     ndarray of shape (n_claims, n_features)
-        A data frame for a ColumnTransformer that may call columns by their names.
+        A data frame for a ColumnTransformer that may call columns by their names. The problems
+        themselves if they have no columns.
 
     Raises
     ------
     ValueError
-        If the problems have no columns, or the transformer contains one of graphs.
+        If the transformer contains one of graphs.
     """
     params = step.get_params().values() if hasattr(step, "get_params") else ()
     if graph_steps := [p for p in params if isinstance(p, GraphTransformer)]:
@@ -282,10 +301,7 @@ def table_of(step: Any, batch: GraphBatch) -> Any:
             f"make_pipeline({', '.join(map(repr, graph_steps))})"
         )
     if batch.features is None:
-        raise ValueError(
-            f"{step!r} needs columns, but the problems have none yet: put a transformer "
-            "that makes some in front of it, such as reasoning_features()"
-        )
+        return batch
     if batch.feature_names and any(
         isinstance(p, ColumnTransformer) for p in (step, *params)
     ):
@@ -319,7 +335,9 @@ def transformed(step: Any, batch: GraphBatch) -> tuple[NDArray[np.float64], list
     ValueError
         If it does not make one row per claim.
     """
-    table = step.transform(table_of(step, batch))
+    given = table_of(step, batch)
+    with _naming_the_page(step) if given is batch else nullcontext():
+        table = step.transform(given)
     table = np.asarray(table.toarray() if hasattr(table, "toarray") else table)
     if table.ndim != 2 or len(table) != batch.n_claims:
         raise ValueError(

@@ -158,9 +158,9 @@ class Counting(GraphFeatures):
     __module__ = "skdcf.features.counting"  # as one of the package's own
     rows = 0
 
-    def _own_columns(self, batch):
+    def own_columns(self, batch):
         type(self).rows += batch.n_claims
-        return super()._own_columns(batch)
+        return super().own_columns(batch)
 
 
 def test_columns_that_learn_nothing_are_computed_once(numbers):

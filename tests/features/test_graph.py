@@ -119,7 +119,7 @@ def test_union(graphs):
     ]
     union = GraphUnion(members)
     batch = union.fit_transform(graphs)
-    assert batch.n_features == 2 + 2 + len(TextFeatures()._own_names())
+    assert batch.n_features == 2 + 2 + len(TextFeatures().own_names())
     assert tuple(union.get_feature_names_out()) == batch.feature_names
     own = GraphUnion(union.transformer_list, keep_input=False).fit_transform(graphs)
     assert own.feature_names == batch.feature_names[2:]
@@ -265,7 +265,7 @@ def test_empty_union_is_refused(graphs):
 
 def test_claim_transformer_without_features():
     graph = ReasoningGraph(None, [], claims=["a"])
-    with pytest.raises(ValueError, match=r"needs columns, but the problems have none"):
+    with pytest.raises(ValueError, match=r"StandardScaler\(\) needs columns"):
         ClaimTransformer(StandardScaler()).fit([graph])
 
 

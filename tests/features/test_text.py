@@ -208,7 +208,7 @@ def test_empty_things():
     batch = TextFeatures().fit_transform(GraphBatch.from_graphs(graphs))
     assert np.isfinite(batch.features).all()
     empty = TextFeatures().fit_transform([graphs[0]])
-    assert empty.features.shape == (0, len(TextFeatures()._own_names()))
+    assert empty.features.shape == (0, len(TextFeatures().own_names()))
 
 
 def test_missing_texts_are_named():

@@ -12,3 +12,10 @@ def one_claim_each(columns, **more):
     return GraphBatch.from_arrays(
         columns, np.arange(len(columns) + 1), NO_EDGES, **more
     )
+
+
+def numbered(n):
+    """Random columns and labels of n answers of one claim, with their numbers."""
+    rng = np.random.default_rng(0)
+    table = np.column_stack([rng.random(n), np.arange(n)])
+    return one_claim_each(table), (rng.random((n, 1)) < 0.6).astype(int).tolist()

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from one_claim import one_claim_each
+from one_claim import numbered, one_claim_each
 from sklearn.decomposition import PCA
 
 from skdcf import HardCF, ReasoningGraph
@@ -141,13 +141,6 @@ class Noting(Learning):
         self.labels_ = np.array(labels)
         self.groups_ = task.groups
         return self
-
-
-def numbered(n):
-    """Random columns and labels of n answers of one claim, with their numbers."""
-    rng = np.random.default_rng(0)
-    table = np.column_stack([rng.random(n), np.arange(n)])
-    return one_claim_each(table), (rng.random((n, 1)) < 0.6).astype(int).tolist()
 
 
 def test_a_scorer_is_told_which_answers_belong_together():

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from one_claim import one_claim_each
+from one_claim import numbered, one_claim_each
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
@@ -180,13 +180,6 @@ def test_a_part_of_other_settings_is_refused(change, message):
     other = HardCF(0, alpha=0.2, **change).fit(X, y)
     with pytest.raises(ValueError, match=message):
         other.calibrate_parts([part])
-
-
-def numbered(n):
-    """Random columns and labels of n answers of one claim, with their numbers."""
-    rng = np.random.default_rng(0)
-    table = np.column_stack([rng.random(n), np.arange(n)])
-    return one_claim_each(table), (rng.random((n, 1)) < 0.6).astype(int).tolist()
 
 
 def test_parts_calibrate_no_filter_without_a_fit():

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from one_claim import NO_EDGES, one_claim_each
+from one_claim import NO_EDGES, numbered
 from scipy.special import expit
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
@@ -378,13 +378,6 @@ class Noting(Learning):
         self.labels_ = np.array(labels)
         self.groups_ = task.groups
         return self
-
-
-def numbered(n):
-    """Random columns and labels of n answers of one claim, with their numbers."""
-    rng = np.random.default_rng(0)
-    table = np.column_stack([rng.random(n), np.arange(n)])
-    return one_claim_each(table), (rng.random((n, 1)) < 0.6).astype(int).tolist()
 
 
 def test_answers_that_nobody_judged_teach_nothing():

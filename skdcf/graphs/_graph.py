@@ -59,6 +59,11 @@ class ReasoningGraph:
         Name of each feature column; those of a pandas, polars or pyarrow table by default.
     id : str or int, optional
         A name for messages and files.
+    metadata : dict, optional
+        Where the problem is from: its model, its subject. Equality does not look at it.
+        The key ``group`` names the question (see `skdcf.graphs.question_groups`), and
+        ``no_verdict`` and ``flagged_claims`` list claims by position that no filter keeps:
+        those whose verdict is missing, and those that may not say what the answer says.
     wordings : sequence of sequences of str, optional
         For each claim all its wordings, the most specific one first; None for a claim that
         has only one. Each wording is then a claim of this graph that builds on the next,
@@ -66,11 +71,6 @@ class ReasoningGraph:
         order in which they are written. ``claims`` may be left out, or holds the most specific
         wordings. ``edges`` are those between claims, and ``features`` have a row for each claim
         or for each wording. A text shows the most specific wording that is kept.
-    metadata : dict, optional
-        Where the problem is from: its model, its subject. Equality does not look at it.
-        The key ``group`` names the question (see `skdcf.graphs.question_groups`), and
-        ``no_verdict`` and ``flagged_claims`` list claims by position that no filter keeps:
-        those whose verdict is missing, and those that may not say what the answer says.
 
     Attributes
     ----------

@@ -4,6 +4,7 @@
     python -m benchmarks.guarantees.passing_answers run FILE.npz --scorer regression
     python -m benchmarks.guarantees.passing_answers table FILE.npz
     python -m benchmarks.guarantees.passing_answers gains FILE.npz FILE.npz ...
+    python -m benchmarks.guarantees.passing_answers scorers STACK.npz REGRESSION.npz
 
 Half of the questions train and calibrate the default filter, half of these each; the other half
 is new. The variants share one scorer for each level, which was trained with ``show="auto"``, and
@@ -14,9 +15,11 @@ answers.
 
 "table" writes benchmarks/results/passing_answers.txt. "gains" compares files that were run with
 different gains, on the halves that they share, and writes benchmarks/results/passing_gains.txt.
+"scorers" writes benchmarks/results/passing_scorers.json, from which README has its table.
 """
 
 import argparse
+import json
 import warnings
 
 import numpy as np
@@ -253,6 +256,28 @@ def gains(options):
     print(text)
 
 
+def scorers(options):
+    """Save what the stack and the regression show with the chosen share, for each set."""
+    stack, regression = np.load(options.stack), np.load(options.regression)
+    rows = []
+    for key in (key for key in stack.files if key.count("/") == 1):
+        n = min(len(stack[key]), len(regression[key]))
+        name, alpha = key.split("/")
+        row = {"set": name, "alpha": float(alpha), "halves": n}
+        for scorer, saved in (("stack", stack), ("regression", regression)):
+            answers, passing, wrong, shown, true = saved[key][:n, 0].sum(axis=0)
+            row[scorer] = {
+                "shown": round(shown / answers, 4),
+                "true claims": round(true / answers, 4),
+                "wrong among passing": round(wrong / passing, 4) if passing else None,
+                "wrong among shown": round(wrong / shown, 4) if shown else None,
+            }
+            row["unfiltered"] = round(saved[f"{key}/unfiltered"][:n].sum() / answers, 4)
+        rows.append(row)
+    path = RESULTS / "passing_scorers.json"
+    path.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
+
+
 def main():
     """Read the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -274,6 +299,10 @@ def main():
     comparing = commands.add_parser("gains")
     comparing.add_argument("paths", nargs="+")
     comparing.set_defaults(call=gains)
+    both = commands.add_parser("scorers")
+    both.add_argument("stack")
+    both.add_argument("regression")
+    both.set_defaults(call=scorers)
     options = parser.parse_args()
     options.call(options)
 

@@ -14,6 +14,8 @@ from itertools import combinations
 from math import exp, hypot, sqrt
 from pathlib import Path
 
+import numpy as np
+
 from benchmarks import REFEREES, RESULTS, ROOT
 from benchmarks.methods import (
     AUTO,
@@ -62,9 +64,13 @@ WRITTEN_LEVELS = (
 CLEAR = 0.05  # p-value below which a change gets its star
 
 
+PASSING = RESULTS / "passing_scorers.json"
+README_LEVEL = 0.1
+
+
 def read(folder):
     """Saved experiments by name, and what three programs printed."""
-    files = [path for path in folder.glob("*.json") if path.stem != "headline"]
+    files = [path for path in folder.glob("*.json") if path.stem != PASSING.stem]
     saved = {path.stem: json.loads(path.read_text("utf-8")) for path in files}
     for name in ("online", "rivals", "agents"):
         path = folder / f"{name}.txt"
@@ -606,32 +612,6 @@ def has_evidence(results):
     return {f"evidence-{name}" for name in names} <= {*results}
 
 
-def scorer_line(results):
-    """What the scorer adds to any evidence, in one sentence."""
-    means = pooled(results)
-    if not means:
-        return ""
-    mean = means[texts.EVIDENCE_LEVEL]
-    said = pooled_text(mean).replace("\\*", "").strip()
-    return texts.SCORER_LINE.format(change=said, n=mean.n_sets)
-
-
-def card(results):
-    """Numbers of the landing page: the largest set that people judged, and the mean."""
-    name = human(results)[0]
-    title, who, _ = texts.SETS[name]
-    alpha = texts.EVIDENCE_LEVEL
-    change_of_set = change_text(*change(results[name], AUTO, LOGISTIC, alpha)[:2], None)
-    out = {"set": title, "who": who, "change": f"{change_of_set} %"}
-    means = pooled(results)
-    mean = means.get(alpha)
-    out["pooled"] = (
-        f"{percent_of(mean.mean, mean.error, None)} %" if mean else "not known"
-    )
-    out["n_sets"] = mean.n_sets if mean else 0
-    return out
-
-
 def falls(results):
     """The largest fall with more labels, in errors of the difference."""
     lines, worst = {}, {"fall": 0.0}
@@ -764,12 +744,11 @@ END = "<!-- end -->"
 
 def with_tables(readme, results):
     """The README with the tables of today."""
-    readme = put(readme, TABLE, readme_table(results))
+    readme = put(readme, TABLE, readme_table())
     if has_evidence(results):
         rows = [texts.EVIDENCE_HEAD, *evidence(results)]
         text = markdown([row[:3] for row in rows])  # the landing page has the rest
-        line = scorer_line(results)
-        readme = put(readme, EVIDENCE, text + (f"\n{line}\n" if line else ""))
+        readme = put(readme, EVIDENCE, text)
     return readme
 
 
@@ -823,28 +802,35 @@ def pooled_row(results):
     return [[name, *changes, *([""] * len(texts.AT_ONE_LEVEL))]]
 
 
-def largest_of_sources(results):
-    """The sets that the README shows: of each source that people judged, its largest."""
-    names = {}
-    for name in human(results):  # the largest first
-        source = texts.SETS[name][0].split()[0].rstrip(",")
-        names.setdefault(source, name)
-    return list(names.values())
+def readme_table():
+    """Compare the default and the regression among answers that pass, in Markdown."""
+    rows = json.loads(PASSING.read_text("utf-8"))
+    rows = [row for row in rows if row["alpha"] == README_LEVEL]
 
+    def both(row, number, form):
+        values = (row[scorer][number] for scorer in ("stack", "regression"))
+        return " / ".join("-" if x is None else form.format(x) for x in values)
 
-def readme_table(results):
-    """The forest of all sets, and below it a short table in Markdown."""
-    pairs_of_set = {
-        name: texts.IN_SHORT_PAIRS[name][:1] for name in largest_of_sources(results)
-    }
-    header, rows = compared_rows(results, pairs_of_set)
-    header[0] = "true claims kept, change in %"
-    rows = [[name.replace(", natural errors", ""), *row] for name, *row in rows]
-    for row in [header, *rows]:
-        del row[4], row[1]  # the strictest and the loosest level
-    alt = texts.FIGURES["forest"][0]
-    picture = f"![{alt}](docs/referees/figures/results_forest.svg)\n\n"
-    return (picture if pooled(results) else "") + markdown([header, *rows])
+    def line(name, row):
+        return [
+            name,
+            f"{100 * row['unfiltered']:.0f} %",
+            both(row, "shown", "{:.0%}").replace("%", " %"),
+            both(row, "wrong among shown", "{:.0%}").replace("%", " %"),
+            both(row, "true claims", "{:.2f}"),
+        ]
+
+    named = {row["set"]: row for row in rows}
+    lines = [line(title, named[name]) for name, title in texts.README_SETS.items()]
+    mean = {"unfiltered": np.mean([row["unfiltered"] for row in rows])}
+    for scorer in ("stack", "regression"):
+        numbers = {
+            number: np.mean([row[scorer][number] for row in rows])
+            for number in ("shown", "true claims")
+        }
+        mean[scorer] = numbers | {"wrong among shown": None}
+    lines.append(line(f"**mean over {len(rows)} sets**", mean))
+    return markdown([texts.README_HEAD, *lines])
 
 
 def markdown(rows):
@@ -855,9 +841,7 @@ def markdown(rows):
 
 
 def save_tables(results, folder):
-    """What the landing page reads: the numbers of its cards, and the table of evidence."""
-    text = json.dumps(card(results), indent=1) + "\n"
-    (folder / "headline.json").write_text(text, encoding="utf-8")
+    """Save the table of evidence for the landing page."""
     if has_evidence(results):
         rows = [[cell.replace("`", "``") for cell in row] for row in evidence(results)]
         with (folder / "evidence.csv").open("w", encoding="utf-8") as file:

@@ -95,11 +95,21 @@ EVIDENCE = {
     ),
 }
 WITHOUT = "the first number of each row below"
-SCORER_LINE = (
-    "Whatever the evidence, the default scorer keeps {change} % more true claims at 0.05 than a "
-    "logistic regression with the same columns (random-effects mean of {n} sets that people "
-    "judged)."
-)
+#: Rows of README's table.
+README_HEAD = [
+    "default / regression, alpha = 0.1",
+    "wrong before",
+    "shown",
+    "wrong among shown",
+    "true claims kept per answer",
+]
+README_SETS = {
+    "felm": "FELM",
+    "process-bench-math": "ProcessBench (math)",
+    "mr-ben-biology": "Mr-Ben (biology)",
+    "refchecker": "RefChecker",
+    "qags-cnndm": "QAGS (CNN/DM)",
+}
 
 FIRST = 0.1
 FIRST_TITLE = "True claims kept per answer, alpha = 0.1, and what else one might do"

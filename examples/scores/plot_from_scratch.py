@@ -5,10 +5,16 @@ The method from scratch
 Conformal training of a score for claims, as published by Hittesdorf, Salzetta and Cheng
 (arXiv:2604.20098), in a hundred lines. Nothing is imported from the package but the data.
 
-An answer is a list of claims, some of which build on others. Each claim gets a *risk*. A filter
-keeps the claims whose risk, and that of everything they build on, lies below a threshold. The
-threshold is chosen on answers whose claims were judged, such that at most one answer in ten keeps
-a false claim.
+An answer is a list of claims, some of which build on others. Each claim gets a *risk*: here, minus
+a weighted sum of its features. A filter keeps the claims whose risk, and that of everything they
+build on, lies below a threshold. The threshold is chosen on answers whose claims were judged, such
+that at most one answer in ten keeps a false claim. This holds for any weights.
+
+**What is trained** are the weights. **Why**: with bad weights, a few false claims have a low risk.
+The threshold must stay below these, so the filter keeps few true claims. A classifier learns to
+tell true from false claims everywhere, but only the false claims with the lowest risks decide the
+threshold. So the weights are trained for what counts in the end: the number of true claims kept,
+after the threshold was chosen for these weights.
 """
 
 import autograd.numpy as np
@@ -27,6 +33,9 @@ from skdcf.datasets import make_reasoning_graphs
 # false claim is kept. The threshold is the k-th smallest score of n judged answers, with
 # k = floor(alpha (n + 1)). If a new answer is drawn like these, its score is among the k smallest
 # of n + 1 with probability at most alpha. So a false claim is kept with probability at most alpha.
+#
+# For example, k is 20 with n = 199 and alpha = 0.1: the filter keeps a false claim in 19 of the
+# 199 judged answers, whatever the risks are.
 
 
 def ancestors(graph):
@@ -81,20 +90,28 @@ def true_claims_kept(weights, alpha):
 # Training
 # --------
 #
-# Which risk keeps most? Everything above is full of steps without a gradient, so each one is
-# softened. All thresholds of an answer are tried at once: the *grid* T of its risks, and one value
-# below and one above. Below are the rows of the paper's table, with its letters.
+# Which weights keep most? To find out by gradient descent, we need the derivative of the number of
+# true claims kept. But "is the risk below t?" is 0 or 1, and the k-th smallest score jumps from one
+# answer to another. Their derivatives are 0 or undefined. So each step is replaced by a smooth one
+# that comes close to it:
+#
+# * "below t" becomes a sigmoid, a number between 0 and 1;
+# * "all ancestors are kept" becomes a weighted geometric mean of these numbers;
+# * "the largest threshold" and "the k-th smallest score" become weighted means, with most weight on
+#   the right one.
+#
+# All thresholds of an answer are tried at once: the *grid* T of its risks, and one value below and
+# one above. The functions below are the rows of the paper's table, with its letters. The constants
+# say how close each soft step is to the hard one.
 
-T_p, gamma, lam, tau_s, beta, tau_z, rho, margin = (
-    0.1,
-    1.0,
-    1.5,
-    0.3,
-    20.0,
-    0.02,
-    10.0,
-    1.0,
-)
+T_p = 0.1  # width of the sigmoid "the risk of a claim is below t"
+gamma = 1.0  # weight of an ancestor, against 1 of the claim itself
+lam = 1.5  # price of a false claim, when the largest safe threshold is sought
+tau_s = 0.3  # the smaller, the more one false claim counts
+beta = 20.0  # sharpness of "the largest threshold"
+tau_z = 0.02  # width of the sigmoid "t is below the threshold of all answers"
+rho = 10.0  # sharpness of "the k-th smallest score"
+margin = 1.0  # how far the grid goes beyond the risks
 
 
 def log_sigmoid(x):
@@ -160,15 +177,19 @@ def retention(risks, answers, alpha):
 
 
 def loss(weights, alpha=0.1):
-    """Return minus the logarithm of the retention, for risks in unit deviation."""
+    """Return minus the logarithm of the retention, for risks in unit deviation.
+
+    The training answers choose the soft threshold, and are filtered with it.
+    """
     risks = [-X @ weights for X, _, _ in train]
     deviation = np.std(np.concatenate(risks))
     return -np.log(retention([risk / deviation for risk in risks], train, alpha))
 
 
 # %%
-# That is all. Autograd follows the loss, and L-BFGS lowers it, starting from a score that is known
-# to be good: how often other answers repeat a claim.
+# That is all. Autograd computes the derivative of the loss in the weights: through the retention,
+# the soft threshold and the soft scores of all answers. L-BFGS lowers the loss. It starts from a
+# score that is known to be good: how often other answers repeat a claim.
 
 start = np.zeros(graphs.n_features)
 start[graphs.feature_names.index("frequency-score")] = 1.0
@@ -178,9 +199,10 @@ trained = minimize(
 print(f"loss {loss(start):.3f} -> {trained.fun:.3f}")
 
 # %%
-# The soft steps are thrown away now. The trained score is calibrated and used by the hard
-# procedure, on answers that training has not seen. How good the soft steps were decides how many
-# claims are kept. It does not decide whether the guarantee holds.
+# The soft steps are thrown away now. The hard procedure chooses a threshold for the trained weights
+# on the calibration answers, which training has not seen, and filters new answers. How good the
+# soft steps were decides how many claims are kept. It does not decide whether the guarantee holds.
+# The last column lies near alpha: on average over calibration sets it is at most alpha.
 
 levels = np.array([0.02, 0.05, 0.1, 0.15, 0.2])
 before, after = (

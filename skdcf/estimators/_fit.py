@@ -140,7 +140,10 @@ def count_held_out(estimator, selection, scorer):
         return None
     n = selection.n_questions
     if n == 1 and len(selection.candidates) > 1:
-        raise ValueError("all problems are in one group: nothing can be held out")
+        raise ValueError(
+            "all problems are in one group of groups, so none can be held out: at least "
+            "2 are needed, or groups=None if each problem answers its own question"
+        )
     if size is None and not learns:
         size = count_apart(n)
     elif size is None:

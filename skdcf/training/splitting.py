@@ -52,7 +52,10 @@ def hold_out(n: int, count: Any, groups: Any, rng: Any) -> Any:
     codes = np.arange(n) if groups is None else number_groups(groups)
     n_groups = codes.max() + 1
     if n_groups < 2:
-        raise ValueError("all problems are in one group: nothing can be held out")
+        raise ValueError(
+            "all problems are in one group of groups, so none can be held out: at least "
+            "2 are needed, or groups=None if each problem answers its own question"
+        )
     is_held = np.isin(codes, rng.permutation(n_groups)[: min(count, n_groups - 1)])
     return np.flatnonzero(~is_held), np.flatnonzero(is_held)
 

@@ -411,6 +411,16 @@ def test_few_problems(n):
         assert scorer.selection_.n_folds == (0 if n == 1 else min(n, 3))
 
 
+def test_a_single_base_scorer():
+    batch, labels = problems(60)
+    [stack] = fit(
+        batch, labels, [0.1], scorer=StackingScorer({"one": FeatureScorer(0)})
+    )
+    assert stack.selection_.weights.tolist() == [1]
+    found = stack.confidence(batch), batch.features[:, 0]
+    assert np.corrcoef(found)[0, 1] == pytest.approx(1)
+
+
 def test_one_group_only():
     batch, labels = problems(40)
     [stack] = fit(batch, labels, [0.1], groups=np.zeros(40, dtype=int))

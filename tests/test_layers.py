@@ -89,6 +89,7 @@ def is_web(path):
 # Tests go through the public interface. What these import of a package's own shows nowhere
 # else, for the reason given.
 PRIVATE_NAMES = {
+    "test_what_fit_says.py": "what a command prints of numbers that no small data set brings",
     "test_extras.py": "the packages that the command looks for",
     "test_messages.py": "messages made of parts, and the table with words for them",
     "test_ancestors.py": "bounds between small and large problems, set to be crossed",

@@ -294,7 +294,7 @@ def _levels_to_choose(filter, data):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CalibrationWarning)  # since the table says so
         report = metrics.evaluate_filter(filter, graphs, labels, levels)
-    yield "alpha   shown   false among shown      true claims kept per answer"
+    yield "alpha   shown   false among shown, at most  true claims kept per answer"
     for level, kept, error in zip(
         levels, report.retention, report.retention_error, strict=True
     ):
@@ -308,7 +308,7 @@ def _levels_to_choose(filter, data):
             wrong, low, high = rate
             bounds = "" if np.isnan(low) else f" ({low:.0%} to {high:.0%})"
             among_shown = f"{wrong:>4.0%}{bounds}"
-        line = f"{level:<6g}  {share:>5.0%}   {among_shown}".ljust(39)
+        line = f"{level:<6g}  {share:>5.0%}   {among_shown}".ljust(44)
         yield f"{line}{kept:.2f} +- {error:.2f}"
     yield "Settle alpha before the answers that calibrate are judged: chosen from this table,"
     yield "the level that looks best promises a little too much."
@@ -329,10 +329,12 @@ def _checks_to_spend(filter, data):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CalibrationWarning)  # since the table says so
         curve = labelling.review_curve(filter, graphs, labels)
-    none, one, two, three = curve
+    none, one, two, three = (f"{kept:.2f}" for kept in curve)
+    if none == three:
+        return
     yield (
-        f"Where a person checks 1, 2 or 3 claims per answer (skdcf label --review), {one:.2f}, "
-        f"{two:.2f} or {three:.2f} true claims are kept per answer, and {none:.2f} without"
+        f"Where a person checks 1, 2 or 3 claims per answer (skdcf label --review), {one}, "
+        f"{two} or {three} true claims are kept per answer, and {none} without"
     )
 
 

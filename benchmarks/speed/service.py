@@ -158,7 +158,13 @@ def shown(values):
 def inside(app):
     """A function that calls an application as a server does, without one."""
     headers = [(b"host", HOST), (b"content-type", b"application/json")]
-    scope = {"type": "http", "method": "POST", "path": "/v1/filter", "headers": headers}
+    scope = {
+        "type": "http",
+        "method": "POST",
+        "query_string": b"",
+        "path": "/v1/filter",
+        "headers": headers,
+    }
     loop = asyncio.new_event_loop()
 
     async def send(message):

@@ -13,6 +13,7 @@ from ._sets import (
     paper_features,
     reasoning_features,
 )
+from ._surprisal import Surprisal
 from ._text import TextFeatures
 from ._transformers import GraphTransformer, GraphUnion
 from .columns import ClaimTransformer
@@ -30,6 +31,7 @@ __all__ = [
     "PairFeature",
     "SemanticFeatures",
     "StepReward",
+    "Surprisal",
     "TextFeatures",
     "estimate_agreement",
     "find_support",

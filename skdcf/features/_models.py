@@ -20,7 +20,7 @@ from ..graphs import GraphBatch
 from ._cleaning import check_claim_texts
 from ._transformers import GraphTransformer, check_known
 
-_WEB = ("http://", "https://")
+WEB = ("http://", "https://")
 _N_PROBED = 8  # pairs that are asked for twice, in another order
 _TOLERANCE = 1e-3  # padding may change numbers by this much
 _LONGEST = 2**24  # bytes of a reply; what lies beyond is not read
@@ -33,8 +33,47 @@ class _NoRedirects(HTTPRedirectHandler):
         return None
 
 
-class _ModelColumn(GraphTransformer):
-    """One column of a model's numbers, which are kept, so that no text is sent twice.
+def post(address: str, body: dict[str, Any], timeout: float, whose: str) -> bytes:
+    """Send JSON to the server of a model, and return its reply.
+
+    Parameters
+    ----------
+    address : str
+        Where the server is.
+    body : dict
+        What is sent.
+    timeout : float
+        Seconds that the request may take.
+    whose : str
+        Problem and model, for the message of an error.
+
+    Returns
+    -------
+    bytes
+        The beginning of the reply, up to a limit.
+
+    Raises
+    ------
+    ConnectionError
+        If the server cannot be reached or refuses.
+    """
+    request = Request(
+        address, json.dumps(body).encode(), {"Content-Type": "application/json"}
+    )
+    try:
+        with build_opener(_NoRedirects).open(request, None, timeout) as reply:
+            return reply.read(_LONGEST)
+    except OSError as error:
+        reply_body = error.read(200) if isinstance(error, HTTPError) else b""
+        raise ConnectionError(
+            f"{whose} at {address} failed ({error} "
+            f"{printable(reply_body.decode(errors='replace'))}). What it answered before is "
+            "kept: call again to ask for the rest"
+        ) from error
+
+
+class ModelColumns(GraphTransformer):
+    """Columns of a model's numbers, which are kept, so that no text is sent twice.
 
     Copies that scikit-learn makes share what is kept, as they share the model.
     """
@@ -53,16 +92,13 @@ class _ModelColumn(GraphTransformer):
     def _known(self) -> dict[Any, Any]:
         return self.__dict__.setdefault("_kept", {})
 
-    def own_names(self) -> tuple[str, ...]:
-        return (self.name,)
-
     def _check(self, batch: GraphBatch) -> None:
         self.validate()
         check_claim_texts(batch)
 
 
 @settings
-class PairFeature(_ModelColumn):
+class PairFeature(ModelColumns):
     """Columns that a model computes from pairs of a text and a claim, such as entailment.
 
     Parameters
@@ -125,6 +161,9 @@ class PairFeature(_ModelColumn):
     chunk_words: int | None = None
     batch_size: int = 256
     name: str = "pair_score"
+
+    def own_names(self) -> tuple[str, ...]:
+        return (self.name,)
 
     @property
     def reads_edges(self) -> bool:  # type: ignore[override]
@@ -208,7 +247,7 @@ class PairFeature(_ModelColumn):
 
 
 @settings
-class StepReward(_ModelColumn):
+class StepReward(ModelColumns):
     """A column of what a process-reward model says of claims, one request per answer.
 
     Parameters
@@ -277,6 +316,9 @@ class StepReward(_ModelColumn):
     timeout: float = 60.0
     name: str = "reward"
 
+    def own_names(self) -> tuple[str, ...]:
+        return (self.name,)
+
     @property
     def looks_ahead(self) -> frozenset[str]:  # type: ignore[override]
         """The column itself, since nothing says that a model reads steps in their order."""
@@ -291,7 +333,7 @@ class StepReward(_ModelColumn):
             With the name of the parameter, its value, and what it may be.
         """
         super().validate()
-        if isinstance(self.source, str) and not self.source.startswith(_WEB):
+        if isinstance(self.source, str) and not self.source.startswith(WEB):
             raise ValueError(
                 f"source is {self.source!r}, but an address begins with http:// or https://"
             )
@@ -344,19 +386,7 @@ class StepReward(_ModelColumn):
             "messages": [{"role": role, "content": text} for role, text in messages]
         }
         body |= {k: v for k in ("model", "task") if (v := getattr(self, k)) is not None}
-        request = Request(
-            self.source, json.dumps(body).encode(), {"Content-Type": "application/json"}
-        )
-        try:
-            with build_opener(_NoRedirects).open(request, None, self.timeout) as reply:
-                content = reply.read(_LONGEST)
-        except OSError as error:
-            reply_body = error.read(200) if isinstance(error, HTTPError) else b""
-            raise ConnectionError(
-                f"{name}: the reward model at {self.source} failed ({error} "
-                f"{printable(reply_body.decode(errors='replace'))}). What it answered before is "
-                "kept: call again to ask for the rest"
-            ) from error
+        content = post(self.source, body, self.timeout, f"{name}: the reward model")
         try:
             return json.loads(content)["data"][0]["data"]
         except (ValueError, LookupError, TypeError):

@@ -149,7 +149,7 @@ def test_an_instruction_is_fitted_by_what_names_the_question(
     path = str(write_lines(tmp_path / "log.jsonl", instructions(60)))
     model = str(tmp_path / "m.skops")
     fit = ["fit", path, "-o", model, "--scorer", "context_trigrams", "--alpha", "0.2"]
-    fit += ["--features", "built-in"]
+    fit += ["--features", "built-in", "--show", "1"]
     assert main(fit) == 2
     said = capsys.readouterr().err
     assert "--group-by context" in said and "--group-by none" in said
@@ -225,6 +225,7 @@ def test_a_log_of_whole_answers_to_filtered_text(tmp_path, capsys):
     )
     model, kept = str(tmp_path / "m.skops"), tmp_path / "kept.jsonl"
     fit = ["fit", str(judged), "-o", model, "--alpha", "0.2", "--features", "built-in"]
+    fit += ["--show", "1"]
     assert main([*fit, "--scorer", "context_trigrams"]) == 0
     filter = ["filter", model, str(new), "-o", str(kept)]
     assert main([*filter, "--text-key", "said", "--empty", "-"]) == 0

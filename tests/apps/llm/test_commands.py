@@ -361,7 +361,16 @@ def test_answer_without_a_server_is_no_abstention(
     labels = [[int(is_right(t)) for t in g.claims] for g in data.graphs]
     write_jsonl(tmp_path / "l.jsonl", data.graphs, labels)
     model = tmp_path / "m.skops"
-    fit = ["fit", tmp_path / "l.jsonl", "-o", model, "--scorer", "logistic"]
+    fit = [
+        "fit",
+        tmp_path / "l.jsonl",
+        "-o",
+        model,
+        "--scorer",
+        "logistic",
+        "--show",
+        1,
+    ]
     assert run(*fit, "--alpha", "0.3") == 0
     capsys.readouterr()
     nowhere = ["answer", model, "-q", "1 + 2?", "--base-url", "http://127.0.0.1:9/v1"]

@@ -2,10 +2,11 @@
 
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
 from typing import Any
 
 from sklearn.utils.parallel import Parallel, delayed
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 from ._checks import warn
 
@@ -74,7 +75,12 @@ def _in_parallel(jobs, n_jobs):
         yield key, result
 
 
+@cache  # to look for the libraries takes 3 ms, and scikit-learn has loaded all of them
+def _libraries():
+    return ThreadpoolController()
+
+
 def _run(key, job):
-    one_thread = threadpool_limits(1, user_api="blas")
+    one_thread = _libraries().limit(limits=1, user_api="blas")
     with warnings.catch_warnings(record=True) as caught, one_thread:
         return key, job(), caught

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import ast
 import json
+import re
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,10 @@ _RESPONSES = ".responses"
 _STATUS = ".responses.status"
 _STATES = {"submitted", "draft", "discarded"}
 _NESTED = {"fields", "responses", "suggestions"}  # columns of records that are not flat
+
+
+_ITEM = r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|None"""
+_PYTHON_LIST = re.compile(rf"\s*\[\s*(?:{_ITEM})(?:\s*,\s*(?:{_ITEM}))*\s*\]\s*")
 
 
 def is_argilla(frame: Any) -> bool:
@@ -117,12 +121,11 @@ def _label(row, responses, states):
 
 
 def _as_list(cell):
-    """A list, which may have become a text on its way through a file."""
+    """Return a list, which may have become a text in a file."""
     if isinstance(cell, str):
-        try:  # of Python's own lists, too, which tables as CSV hold
-            is_json = "null" in cell or cell.startswith('["')
-            cell = json.loads(cell) if is_json else ast.literal_eval(cell)
-        except (ValueError, SyntaxError) as error:
+        try:
+            cell = _read_list(cell)
+        except ValueError as error:
             raise ValueError(
                 f"a cell with responses or their states is {cell!r:.60}, but must be a list: "
                 "read the records themselves, or write the table as Parquet"
@@ -130,3 +133,17 @@ def _as_list(cell):
     if cell is None or (np.ndim(cell) == 0 and is_missing(cell)):
         return []
     return list(cell)
+
+
+def _read_list(text):
+    """Read a list in JSON, or one of strings as Python writes it into CSV."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        if not _PYTHON_LIST.fullmatch(text):
+            raise
+    words = re.findall(_ITEM, text)
+    return [
+        None if word == "None" else re.sub(r"\\(.)", r"\1", word[1:-1])
+        for word in words
+    ]

@@ -304,10 +304,10 @@ def test_groups_and_weights_that_look_at_the_batch_are_refused(data):
     ranks = lambda batch: rank(batch)[:, None]  # noqa: E731
     share = lambda batch: batch.sizes / batch.sizes.sum()  # noqa: E731
     for guarantee, message in (
-        (NoFalseClaim(by=rank), "is of group"),
-        (NoFalseClaim(by=ranks), "is of group"),
-        (NoFalseClaim(weight=share), "is of weight"),
-        (ExpectedFalse(by=rank), "is of group"),
+        (NoFalseClaim(by=rank), "the group"),
+        (NoFalseClaim(by=ranks), "the group"),
+        (NoFalseClaim(weight=share), "the weight"),
+        (ExpectedFalse(by=rank), "the group"),
     ):
         with pytest.raises(ValueError, match=message):
             HardCF("frequency-score", guarantee=guarantee).fit(graphs, y)

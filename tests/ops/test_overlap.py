@@ -129,7 +129,7 @@ def test_filters_take_groups_that_overlap(named):
         np.testing.assert_array_equal(kept, flat_masks(cf, new, [0.2])[0])
         with pytest.raises(ValueError, match=r"use predict\(X, alpha\)"):
             cf.predict_alpha(new)
-    with pytest.raises(ValueError, match="neither delta nor weight"):
+    with pytest.raises(ValueError, match="delta or weight"):
         HardCF(guarantee=NoFalseClaim(delta=0.1, by="topics")).fit(graphs, y)
 
 

@@ -269,7 +269,7 @@ def test_a_claim_without_one_that_it_builds_on_is_refused(fitted, data):
 
 def test_a_level_beside_masks_is_refused(fitted, data):
     new = data[0][250:]
-    with pytest.raises(ValueError, match="leave one of the two out"):
+    with pytest.raises(ValueError, match="leave one of the two"):
         fitted.error_probability(new, fitted.predict(new), alpha=0.2)
     with pytest.raises(ValueError, match="from 0 to 1"):
         first_claims(fitted, new, 1.2)

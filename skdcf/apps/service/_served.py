@@ -312,7 +312,12 @@ class Served:
         """
         text = None
         if claims and None not in claims:
-            text = "\n".join(str(claims[v]) for v in shown_rows(graph, kept))
+            # While an answer is written, its graph is the question alone.
+            is_whole = graph.n_claims == len(claims)
+            rows = (
+                shown_rows(graph, kept) if is_whole else np.flatnonzero(kept).tolist()
+            )
+            text = "\n".join(str(claims[v]) for v in rows)
         reply = {"id": name, "alpha": level, "mask": kept.tolist(), "text": text}
         reply["passes"] = self.passes(graph, kept)
         return reply | self.origin(graph)

@@ -25,6 +25,7 @@ PAIRS = [
 X = np.array([[0.1], [0.2]] * 30)
 
 
+@pytest.mark.filterwarnings("ignore:the column 0 has one value for all true")
 @pytest.mark.filterwarnings("ignore:the score ranks backwards")
 @pytest.mark.parametrize("pair", PAIRS, ids="/".join)
 @pytest.mark.parametrize("kind", ["list", "U", "S", "O", "series", "category"])

@@ -232,8 +232,8 @@ def test_what_label_studio_exports_is_read_back():
 def test_tables_that_would_say_nothing_are_refused(tmp_path):
     path = tmp_path / "claims.csv"
     write_csv(path, GRAPHS, [["true", "true"], ["false"]])
-    semicolons = path.read_text("utf-8-sig").replace(",", ";")
-    for text in (semicolons, "problem_id,claim_number,Label\n0,1,true\n", ""):
+    bars = path.read_text("utf-8-sig").replace(",", "|")
+    for text in (bars, "problem_id,claim_number,Label\n0,1,true\n", ""):
         path.write_text(text)
         with pytest.raises(ValueError, match=r"without .*label.* commas"):
             read_csv(path, GRAPHS)

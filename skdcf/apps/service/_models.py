@@ -233,10 +233,11 @@ class Decided(BaseModel):
         Field(description="The kept claims, one a line; null if they have no texts."),
     ]
     passes: Annotated[
-        bool,
+        bool | None,
         Field(
             description="Whether the answer passes. If the filter has a share of answers that "
-            "may pass, the guarantee is about these, and nothing is kept of the others."
+            "may pass, the guarantee is about these, and nothing is kept of the others. Null if it "
+            "is not known, of an answer that was decided while it was written."
         ),
     ]
     text_promise: Annotated[

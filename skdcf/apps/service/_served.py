@@ -223,7 +223,7 @@ class Served:
             calibrated=is_calibrated,
         )
 
-    def passes(self, graph: ReasoningGraph, kept: NDArray[np.bool_]) -> bool:
+    def passes(self, graph: ReasoningGraph, kept: NDArray[np.bool_]) -> bool | None:
         """Tell whether an answer passes; nothing is kept of those that do not.
 
         Parameters
@@ -235,16 +235,22 @@ class Served:
 
         Returns
         -------
-        bool
-            True for every answer if the guarantee has ``show=1``.
+        bool or None
+            True for every answer if the guarantee has ``show=1``. None if it is not known: of an
+            answer that was decided while it was written, the graph is the question alone.
         """
         if self.guarantee.show == 1 or kept.any():
             return True
+        if graph.n_claims != len(kept):
+            return None
         return bool(passing_answers(self.filter, [graph])[0])
 
     def _part_of(self, graph: ReasoningGraph, kept: NDArray[np.bool_]) -> int | None:
         """The position of the group of an answer, or NOT_PASSING; None without groups."""
-        if not self.passes(graph, kept):
+        # Of written answers only those that keep something are known to pass. If these alone
+        # were counted, errors would look too frequent, so none of them is.
+        is_unknown = self.guarantee.show != 1 and graph.n_claims != len(kept)
+        if is_unknown or not self.passes(graph, kept):
             return NOT_PASSING
         if self.guarantee.by is None or len(self._groups) == 1:
             return None

@@ -32,8 +32,12 @@ from serving import (
 )
 
 import skdcf
+from skdcf import HardCF, ReasoningGraph
 from skdcf.apps.cli import main
 from skdcf.apps.service import create_app
+from skdcf.apps.service._models import Decided
+from skdcf.apps.service._served import NOT_PASSING, Served
+from skdcf.datasets import make_reasoning_graphs
 from skdcf.estimators import passing_answers
 from skdcf.graphs import question_groups
 from skdcf.guarantees import ExpectedFalse, NoFalseClaim
@@ -664,3 +668,18 @@ def test_without_a_token_it_stays_on_this_machine(model, capsys, monkeypatch):
     monkeypatch.setenv("EMPTY", " ")
     assert main(["serve", str(model), "--token-variable", "EMPTY"]) == 2
     assert "EMPTY is empty" in capsys.readouterr().err
+
+
+def test_of_written_answers_it_is_unknown_which_pass_unless_something_is_kept():
+    graphs, labels = make_reasoning_graphs(120, random_state=0, return_X_y=True)
+    guarantee = NoFalseClaim(show=0.5)
+    cf = HardCF("frequency-score", alpha=0.2, guarantee=guarantee).fit(graphs, labels)
+    served = Served(cf, b"key")
+    question = ReasoningGraph(claims=[], problem="Is it so?")
+    nothing, something = np.zeros(2, dtype=bool), np.ones(2, dtype=bool)
+    assert served.passes(question, nothing) is None
+    assert served.passes(question, something) is True
+    for kept in (nothing, something):
+        assert served.entry("a", question, kept, 0.2).part == NOT_PASSING
+    reply = served.reply("a", question, nothing, level=0.2, claims=["x", "y"])
+    assert Decided(**reply).passes is None

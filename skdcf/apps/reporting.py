@@ -1,4 +1,4 @@
-"""One HTML page on what a filter promised and what it did, for readers without Python."""
+"""An HTML report on a filter's guarantee and its results, for readers without Python."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from .labelling import describe_labels
 
 __all__ = ["write_report"]
 
-_MISSED = 20  # most answers in the list of those that keep a false claim
-_CLAIMS = 4000  # most claims in each of the two lists of answers
+_MISSED = 20  # largest number of listed answers that keep a false claim
+_CLAIMS = 4000  # largest number of claims in each of the two lists of answers
 
 
 def write_report(
@@ -39,11 +39,11 @@ def write_report(
     groups: ArrayLike | Literal[False] | None = None,
     n_answers: int = 30,
 ) -> Path:
-    """Write a page on a fitted filter and what it did to test problems.
+    """Write a report on a fitted filter and its results on test problems.
 
-    The page holds the promise and what came out, coverage and retention per level and per
-    group, what more labels would give, the false claims that were kept, and single
-    answers with the reason for each dropped claim. It is one file that asks nothing of any
+    The report has the guarantee and the observed coverage, coverage and retention per level
+    and per group, the effect of more labels, the false claims that were kept, and single
+    answers with the reason for each dropped claim. It is one file that loads nothing from any
     server.
 
     Parameters

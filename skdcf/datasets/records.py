@@ -431,10 +431,10 @@ def _check_content(record, own_keys):
 
 
 def _refuse_passages(key, record):
-    """ValueError where a list of texts may be the context, and none is given.
+    """Raise ValueError if a list of texts may be the context, and no context is given.
 
-    Without it a filter would look at the claims alone, and its promise be about something
-    else, without a word.
+    Without the context a filter would use the claims alone, and its guarantee would silently
+    be about something else.
     """
     texts = record[key]
     if record.get("context") is not None or not isinstance(texts, list) or not texts:

@@ -60,8 +60,8 @@ if TYPE_CHECKING:
     from ..relaxation import Relaxation
 
 Level: TypeAlias = float | None
-#: Filters that differ in one of these promise different things, or keep no promise at all:
-#: the number of true claims that they keep says nothing about which of them is better.
+#: Filters that differ in one of these have different guarantees, or none. So the number of
+#: true claims that they keep does not say which of them is better.
 PROMISED = ("alpha", "guarantee", "edges", "ties")
 PLAIN = NoFalseClaim()  # what guarantee=None stands for
 OUTPUTS = {"graphs": lambda graph: graph, "text": answer_text}
@@ -181,7 +181,7 @@ class ConformalFilter(Settings):
             the split, and one of them calibrates. False says that each answer is a
             question of its own.
         **others
-            None are taken: weights of problems are part of what ``guarantee`` promises.
+            None are accepted. Weights of problems are part of ``guarantee``.
 
         Returns
         -------
@@ -208,8 +208,8 @@ class ConformalFilter(Settings):
                     f"fit takes X, y and groups, not {next(iter(others))}: did you mean groups?"
                 )
             raise TypeError(
-                f"fit takes X, y and groups, and no {' or '.join(others)}. Weights of problems "
-                "are part of the promise, guarantee=NoFalseClaim(weight=...), and of the mean "
+                f"fit takes X, y and groups, not {' or '.join(others)}. Weights of problems "
+                "are part of the guarantee, guarantee=NoFalseClaim(weight=...), and of the mean "
                 "that score returns, score(X, y, sample_weight=...)"
             )
         with unchanged_on_error(self):

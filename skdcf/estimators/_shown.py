@@ -85,27 +85,27 @@ def shown_masks(
 
 
 def _refuse_unproven(fitted):
-    """ValueError where it is not known that a wrong answer is one that is shown."""
+    """Raise ValueError for filters for which the guarantee about shown texts is not proven."""
     guarantee = fitted.calibration_.guarantee
     if fitted.ties == "include":
         raise ValueError(
             "this filter keeps a claim whose path risk equals the threshold "
-            '(ties="include"), which has no promise: calibrate one with ties="exclude"'
+            '(ties="include"), which has no guarantee: calibrate one with ties="exclude"'
         )
     if type(guarantee) is not NoFalseClaim:
         raise ValueError(
-            f"the promise about shown texts is proven for NoFalseClaim, and this filter "
+            f"the guarantee about shown texts is proven for NoFalseClaim only, but this filter "
             f"has {guarantee!r}: calibrate one with NoFalseClaim"
         )
     if guarantee.weight is not None or guarantee.delta is not None:
         raise ValueError(
-            "the promise about shown texts is not known with weight or delta, and this "
+            "no guarantee about shown texts is known with weight or delta, but this "
             f"filter has {guarantee!r}: leave both at None and calibrate again"
         )
     if isinstance(fitted.calibration_, Overlapping):
         raise ValueError(
-            f"by={guarantee.by!r} gives groups that overlap, for which no promise about "
-            "shown texts is known: let each problem be in one group"
+            f"by={guarantee.by!r} gives groups that overlap, for which no guarantee about "
+            "shown texts is known: put each problem into one group"
         )
 
 
@@ -115,8 +115,8 @@ def _refuse_calibrated(batch, hashes, calibrated):
     if same_question.any():
         raise ValueError(
             f"{batch.name_of(int(np.argmax(same_question)))} and "
-            f"{int(same_question.sum()) - 1} other problems are answers to questions that "
-            "calibrated the filter. The promise is about new questions: leave them out"
+            f"{int(same_question.sum()) - 1} other problems are answers to calibration "
+            "questions of the filter. The guarantee is about new questions: leave them out"
         )
 
 

@@ -486,10 +486,10 @@ class MetadataIndicators(GraphTransformer):
 
     Notes
     -----
-    How often a model is wrong is no evidence about a single claim, but strong: with the
-    model's name a filter keeps 17 to 30 % more at strict levels where answers of many
-    models are mixed. It has to be known in use, and what calibrates must be drawn as what
-    is filtered: a model that calibration has not seen gets no promise.
+    How often a model is wrong is strong evidence, although not about a single claim: with the
+    model's name a filter keeps 17 to 30 % more at strict levels if answers of many models are
+    mixed. The name must be known in use, and the calibration answers must be sampled as the
+    new ones: there is no guarantee for a model without calibration answers.
 
     Examples
     --------
@@ -569,8 +569,8 @@ class MetadataIndicators(GraphTransformer):
                 warn(
                     f"metadata {key!r} has the values {sorted(unseen, key=str)}, which are "
                     f"none of {values}: all columns of this key are "
-                    "0 for such problems, and nothing is promised for them unless some of "
-                    "them calibrated",
+                    "0 for such problems, and there is no guarantee for them unless some of "
+                    "them were used for calibration",
                     GuaranteeWarning,
                 )
 

@@ -659,7 +659,7 @@ class CoverageMonitor(BettingMonitor):
         if n := self.n_unwatched_:
             out.append(
                 f"{n} answers that do not pass, or of groups in which nothing is kept or "
-                "promised"
+                "guaranteed"
             )
         return out
 

@@ -1,4 +1,4 @@
-"""Which whole answers need no review, and what is shown of each answer."""
+"""Selection of answers that need no review, and of claims for a batch of shown texts."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from ._monitors import largest_of
 
 
 def release(filter: Filter, X: Problems, alpha: float) -> NDArray[np.bool_]:
-    """Choose whole answers that may go out without review.
+    """Select whole answers that need no review.
 
-    Of those chosen, the expected share with something false in them is at most ``alpha``
-    (false discovery rate, by Benjamini and Hochberg's procedure over all answers of
-    ``X``).
+    The expected share of the selected answers that contain a false claim is at most ``alpha``
+    (false discovery rate, by Benjamini and Hochberg's procedure over all answers of ``X``).
 
     Parameters
     ----------
     filter : fitted filter
-        Any without ``weight``; its own alpha plays no part, nor does what it would keep.
+        Any filter without ``weight``. Neither its alpha nor the claims that it would keep
+        matter.
     X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
         The answers to choose from, all at once.
     alpha : float in (0, 1)
-        Largest share of what is released that may have something false in it.
+        Largest expected share of the selected answers with a false claim.
 
     Returns
     -------
@@ -38,22 +38,22 @@ def release(filter: Filter, X: Problems, alpha: float) -> NDArray[np.bool_]:
     Raises
     ------
     ValueError
-        On bad problems or alpha, or if the guarantee of the filter has a ``weight``.
+        If problems or alpha are not valid, or the guarantee of the filter has a ``weight``.
 
     Notes
     -----
-    The p-value of an answer for "there is something false in it" is
-    ``p = (1 + #{i : answer i has something false in it, S_i <= S}) / (n + 1)``, where S
-    is the largest path risk of the answer and i runs over the n calibration problems. The
-    chance that an answer has something false in it *and* a p-value of at most t is at
-    most t, for every t; it says nothing about those answers alone that are wrong.
+    The p-value of an answer for "it contains a false claim" is
+    ``p = (1 + #{i : answer i contains a false claim, S_i <= S}) / (n + 1)``, where S is the
+    largest path risk of the answer and i runs over the n calibration problems. The probability
+    that an answer contains a false claim *and* has a p-value of at most t is at most t, for
+    every t. This is not a statement about the wrong answers alone.
 
-    Needed is that calibration problems and new ones are exchangeable. A claim that nobody
-    judged counts as false in calibration, which releases less. Where an answer has no
-    claims, there is nothing false in it.
+    Calibration problems and new problems must be exchangeable. Unjudged claims count as false
+    in calibration, so fewer answers are selected. An answer without claims contains no false
+    claim.
 
-    The filter keeps the claims of an answer that it can vouch for; this keeps whole
-    answers, and promises something about those that it keeps, on average over them.
+    `predict` selects claims within each answer. `release` selects whole answers, and its
+    guarantee is about the selected answers on average.
 
     References
     ----------
@@ -88,8 +88,8 @@ def release(filter: Filter, X: Problems, alpha: float) -> NDArray[np.bool_]:
     batch = check(filter, X)
     scores = filter.whole_answer_scores_
     largest = largest_of(filter.path_risk(batch))
-    # An answer's p-value is so many of n + 1: itself, and the calibration problems with
-    # an error and no larger risk.
+    # The p-value times n + 1: the answer itself, and the calibration problems with an error
+    # and at most its risk.
     counts = 1 + np.searchsorted(scores, largest, side="right")
     n = len(scores)
     m = len(counts)
@@ -110,43 +110,43 @@ def release_claims(
     groups: ArrayLike | Literal[False] | None = None,
     one_per_question: bool = False,
 ) -> NDArray[Any]:
-    """Choose the claims to keep so that the texts that are shown can be trusted.
+    """Choose the claims to keep in a batch, with a bound on the error rate of shown texts.
 
-    A reader meets the answers of which something is kept. Of these, in this batch, the
-    expected share with a false claim is at most ``alpha``; a batch in which nothing is
-    shown counts as 0. Over many batches, the share of all shown texts with a false claim is
-    about ``alpha`` divided by the share of the batches that show something: with small
-    batches it may be far above ``alpha``. A filter whose guarantee has ``show=`` bounds the
-    rate for each answer that passes, in batches of any size. `predict` promises less to that
-    reader: it counts an answer of which nothing is kept as a success.
+    A reader sees the answers of which something is kept. Within a batch, the expected share
+    of these with a false claim is at most ``alpha``, where a batch that shows nothing counts
+    as 0. Over many batches, the share of all shown texts with a false claim is about
+    ``alpha`` divided by the share of the batches that show something. With small batches it
+    can be far above ``alpha``. A filter whose guarantee has ``show=`` bounds the rate for each
+    answer that passes, in batches of any size. With `predict` and ``show=1``, an answer of
+    which nothing is kept counts as a success.
 
     Parameters
     ----------
     filter : fitted filter
-        It promises no false claim (or at most ``max_false``), without ``delta`` and
-        ``weight``. Its own alpha plays no part but for the number of answers that
-        calibrate, of which this takes more: calibrate at alpha times the share of the
-        answers that you expect to be shown.
+        Its guarantee must be `~skdcf.guarantees.NoFalseClaim` without ``delta`` and
+        ``weight``. Its alpha matters only for the number of calibration answers, of which
+        `release_claims` needs more: calibrate at alpha times the share of the answers that
+        you expect to be shown.
     X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
-        New answers, all at once, and one to each question. With ``by=`` each group is a
-        batch of its own.
+        The new answers of the batch, one for each question. With ``by=`` each group is its
+        own batch.
     alpha : float in (0, 1)
         Largest expected share of the shown answers with a false claim.
     groups : array-like of shape (n_problems,), or False, optional
         The question that each problem answers, as in ``calibrate`` of the filter.
     one_per_question : bool
-        Of several answers to a question take one, chosen by a hash, and keep nothing of
-        the others.
+        Whether to take one of several answers to a question, chosen by a hash, and keep
+        nothing of the others.
 
     Returns
     -------
     ndarray of shape (n_problems,)
-        Objects: a boolean mask per problem, as `predict` returns them.
+        An object array with a boolean mask per problem, as `predict` returns.
 
     Raises
     ------
     ValueError
-        If a question trained or calibrated the filter, if two answers are to the same
+        If a question was used for training or calibration, if two answers are to the same
         question, or if the filter has another guarantee.
 
     Warns
@@ -156,9 +156,9 @@ def release_claims(
 
     Notes
     -----
-    The proof needs that the calibration answers and any one of the new ones are
-    exchangeable, given the others. It is about the batch: an answer may be shown in one
-    batch and not in another. One answer at a time it is `predict`.
+    The proof needs that the calibration answers and any one of the new answers are
+    exchangeable, given the others. Whether an answer is shown depends on its batch. For a batch
+    of one answer the result is that of `predict`.
 
     Examples
     --------

@@ -315,7 +315,7 @@ def test_questions_that_the_filter_knows_are_refused():
     graphs, labels = answers_of(200, 1, seed=0)
     cf = HardCF(0, alpha=0.05, random_state=0).fit(graphs, labels)
     new, _ = answers_of(10, 1, seed=1)
-    with pytest.raises(ValueError, match="calibrated the filter"):
+    with pytest.raises(ValueError, match="calibration questions"):
         release_claims(cf, [*new, graphs[0]], 0.2)
     other, other_labels = answers_of(300, 1, seed=2)
     learnt = HardCF(alpha=0.05, random_state=0).fit(other, other_labels)
@@ -586,7 +586,7 @@ def test_fit_prints_what_a_reader_meets_at_several_levels(files, capsys):
     rate, low, high = calibration.false_among_shown(0.2)
     assert f"{calibration.shown(0.2):.0%}" in table[4]
     assert f"{rate:.0%} ({low:.0%} to {high:.0%})" in table[4]
-    assert "Settle alpha before" in table[6]
+    assert "Choose alpha before" in table[6]
 
 
 def test_the_command_keeps_what_release_claims_keeps(files, capsys):

@@ -310,12 +310,12 @@ def _levels_to_choose(filter, data):
             among_shown = f"{wrong:>4.0%}{bounds}"
         line = f"{level:<6g}  {share:>5.0%}   {among_shown}".ljust(44)
         yield f"{line}{kept:.2f} +- {error:.2f}"
-    yield "Settle alpha before the answers that calibrate are judged: chosen from this table,"
-    yield "the level that looks best promises a little too much."
+    yield "Choose alpha before the calibration answers are judged. If the level that looks best"
+    yield "in this table is chosen, its guarantee is slightly too optimistic."
 
 
 def _calibrating(filter, data):
-    """The answers that calibrate and train nothing, with their labels."""
+    """Return the calibration answers that were not used for training, with their labels."""
     trained, calibrated = seen(filter, data.graphs)
     rows = np.flatnonzero(calibrated & ~trained)
     return data.graphs[rows], [data.labels[i] for i in rows]

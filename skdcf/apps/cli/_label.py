@@ -177,7 +177,7 @@ def _review(options):
         f"{n_kept} of {graphs.n_claims} claims kept in {len(rows)} problems, {n_before} "
         f"without checks; in {n_empty} of them nothing is left"
     )
-    inform(f"promise: {review.describe(error_rate)}")
+    inform(f"guarantee: {review.describe(error_rate)}")
     _say_where(options, journal)
 
 

@@ -180,7 +180,7 @@ class ReviewOrder:
         return self._batch.split(self._kept.copy())
 
     def describe(self, error_rate: float = 0.0) -> str:
-        """The promise of what is kept, with the checks.
+        """Describe the guarantee of what is kept, with the number of checks.
 
         Parameters
         ----------
@@ -190,7 +190,7 @@ class ReviewOrder:
         Returns
         -------
         str
-            The promise.
+            The sentence.
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""A small service that filters answers over HTTP, and watches over what it promised.
+"""A small service that filters answers over HTTP, and monitors their guarantee.
 
 ``skdcf serve MODEL`` starts it. It keeps no text but that of runs that are open, and calls
 a language model only with ``--base-url``.

@@ -1,4 +1,4 @@
-"""One filter in use: what it decides about answers, and how far its promise is watched."""
+"""One served filter: its decisions about answers, and the monitor of its guarantee."""
 
 from __future__ import annotations
 
@@ -264,7 +264,7 @@ class Served:
         return self._groups.index(group) if group in self._groups else None
 
     def origin(self, graph: ReasoningGraph) -> dict[str, str]:
-        """What is known of how an answer was made, and what the promise then covers.
+        """Return what is known about the origin of an answer, and what the guarantee covers.
 
         Parameters
         ----------
@@ -362,7 +362,7 @@ class Served:
             self.monitor.update_losses(lost, group, shown=[mask.any()])
 
     def describe(self) -> dict[str, Any]:
-        """Say what this filter promises, for those who run the service.
+        """Describe the filter and its guarantee, for operators of the service.
 
         Returns
         -------
@@ -380,7 +380,7 @@ class Served:
         }
 
     def numbers(self) -> dict[str, float]:
-        """The state of the promise, by the names that these numbers have in /metrics.
+        """Return the state of the monitor, keyed by the names of the numbers in /metrics.
 
         Returns
         -------

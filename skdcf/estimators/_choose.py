@@ -248,8 +248,8 @@ def join_answers(X: Problems, groups: Groups = None, y: Any = None) -> Any:
     >>> answers = [ReasoningGraph(None, (), claims=claims, problem="Why?")
     ...            for claims in (["a", "b"], ["c"])]
     >>> joined, labels = join_answers(answers, y=[[1, 0], [1]])
-    >>> joined[0].claims, labels
-    (('a', 'b', 'c'), [array([1, 0, 1])])
+    >>> joined[0].claims, labels[0].tolist()
+    (('a', 'b', 'c'), [1, 0, 1])
     """
     batch = as_batch(X)
     refuse_chosen(batch)

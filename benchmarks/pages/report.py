@@ -816,6 +816,7 @@ def readme_table():
             name,
             f"{100 * row['unfiltered']:.0f} %",
             both(row, "shown", "{:.0%}").replace("%", " %"),
+            both(row, "wrong among passing", "{:.0%}").replace("%", " %"),
             both(row, "wrong among shown", "{:.0%}").replace("%", " %"),
             both(row, "true claims", "{:.2f}"),
         ]
@@ -828,7 +829,10 @@ def readme_table():
             number: np.mean([row[scorer][number] for row in rows])
             for number in ("shown", "true claims")
         }
-        mean[scorer] = numbers | {"wrong among shown": None}
+        mean[scorer] = numbers | {
+            "wrong among passing": None,
+            "wrong among shown": None,
+        }
     lines.append(line(f"**mean over {len(rows)} sets**", mean))
     return markdown([texts.README_HEAD, *lines])
 

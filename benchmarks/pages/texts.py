@@ -100,8 +100,9 @@ README_HEAD = [
     "default / regression, alpha = 0.1",
     "wrong before",
     "shown",
+    "wrong among passing",
     "wrong among shown",
-    "true claims kept per answer",
+    "true claims per answer",
 ]
 README_SETS = {
     "felm": "FELM",

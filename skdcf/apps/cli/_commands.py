@@ -356,7 +356,10 @@ def filter_problems(options):
     if options.text:
         lines = (marked_text(row) or options.empty for row in rows)
     else:
-        decision = {"alpha": alpha, "promise": options.promise}
+        promise = options.promise
+        if promise == "answers" and filter.calibration_.guarantee.show != 1:
+            promise = "passing"
+        decision = {"alpha": alpha, "promise": promise}
         lines = (format_row(row, decision, options) for row in rows)
     files.write_lines(options.output, lines)
     files.inform(

@@ -90,6 +90,7 @@ def test_fit_with_a_share_speaks_of_answers_that_pass(files, tmp_path, capsys):
     for row, mask, passes in zip(rows, *decided, strict=True):
         result = row["metadata"]["filtered"]
         assert row["mask"] == mask.tolist() and result["passes"] == passes
+        assert result["promise"] == "passing"
         assert passes or set(result["claim_alpha"]) == {None}
     assert run("report", tmp_path / "half", new, "-o", tmp_path / "page") == 0
     assert "of the answers that pass" in (tmp_path / "page").read_text("utf-8")
@@ -716,7 +717,16 @@ def test_another_origin_is_refused_unless_a_reason_is_given(files, tmp_path, cap
         half = slice(0, 80) if name == "one" else slice(80, 160)
         write_jsonl(tmp_path / f"{name}.jsonl", graphs[half], data.labels[half])
     model = tmp_path / "m"
-    fit = "fit", tmp_path / "one.jsonl", "-o", model, "--scorer", "logistic"
+    fit = (
+        "fit",
+        tmp_path / "one.jsonl",
+        "-o",
+        model,
+        "--scorer",
+        "logistic",
+        "--show",
+        1,
+    )
     assert run(*fit) == 0
     capsys.readouterr()
     two, both = tmp_path / "two.jsonl", tmp_path / "both.jsonl"

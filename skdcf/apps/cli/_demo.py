@@ -75,7 +75,7 @@ def demo(options):
     show_answer(filters[LEARNT], new, y_new)
     folder = Path(options.output)
     folder.mkdir(parents=True, exist_ok=True)
-    page = write_report(folder / "report.html", filters[LEARNT], *new)
+    page = write_report(folder / "report.html", filters[LEARNT], new, y_new)
     print(f"\nThe full report, with the reasons for dropped claims, is in {page}")
 
 

@@ -143,7 +143,7 @@ def test_the_report_has_the_chances_and_a_picture_of_them(folder, tmp_path):
     plain = write_report(
         tmp_path / "p.html", load(folder / "plain.skops"), data.graphs, data.labels
     )
-    assert "No chance is stated of single texts" in plain.read_text("utf-8")
+    assert "No error probability is known" in plain.read_text("utf-8")
 
 
 def test_a_report_counts_by_hand():

@@ -40,7 +40,7 @@ def folder(tmp_path_factory):
     ]
     write_jsonl(folder / "train.jsonl", graphs[:300], data.labels[:300])
     write_jsonl(folder / "new.jsonl", graphs[300:])
-    fit = ("fit", folder / "train.jsonl", "-o", folder / "m", "--alpha", 0.02)
+    fit = ("fit", folder / "train.jsonl", "-o", folder / "m", "--alpha", 0.05)
     assert run(*fit, "--show", 1) == 0
     return folder
 

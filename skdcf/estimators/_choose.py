@@ -216,8 +216,8 @@ def join_answers(X: Problems, groups: Groups = None, y: Any = None) -> Any:
 
     A filter that is calibrated on joined answers keeps nothing false in any of the k answers,
     with probability at least 1 - alpha. So the guarantee holds for whichever of the k answers
-    is taken, however it is picked, also by a person who has read all of them. With fewer
-    answers it still holds. More answers than in calibration are refused.
+    is taken, however it is picked, also by a person who has read all of them. Another number
+    of answers than in calibration is refused, since columns may depend on all of them.
 
     Parameters
     ----------

@@ -97,6 +97,46 @@ class ModelColumns(GraphTransformer):
         check_claim_texts(batch)
 
 
+class AnswerColumns(ModelColumns):
+    """Columns that a model computes for one answer at a time. Equal answers are asked for once.
+
+    A subclass defines ``_key(graph)``, what the columns depend on, and ``_measure(graph, name)``,
+    the columns of an answer, shape (n_claims, n_columns).
+    """
+
+    _opens = ("source",)
+    source: Any
+
+    _key: Callable[..., Any]
+    _measure: Callable[..., Any]
+
+    def validate(self) -> None:
+        """Raise ValueError unless all parameters are as declared.
+
+        Raises
+        ------
+        ValueError
+            With the name of the parameter, its value, and what it may be.
+        """
+        super().validate()
+        if isinstance(self.source, str) and not self.source.startswith(WEB):
+            raise ValueError(
+                f"source is {self.source!r}, but must be a function, or begin with http:// or "
+                "https://"
+            )
+
+    def own_columns(self, batch: GraphBatch) -> np.ndarray:
+        known = self._known()
+        rows = [np.empty((0, len(self.own_names())))]
+        for i, graph in enumerate(batch):
+            if graph.n_claims:
+                key = self._key(graph)
+                if key not in known:
+                    known[key] = self._measure(graph, batch.name_of(i))
+                rows.append(known[key])
+        return np.concatenate(rows)
+
+
 @settings
 class PairFeature(ModelColumns):
     """Columns that a model computes from pairs of a text and a claim, such as entailment.
@@ -247,7 +287,7 @@ class PairFeature(ModelColumns):
 
 
 @settings
-class StepReward(ModelColumns):
+class StepReward(AnswerColumns):
     """A column of what a process-reward model says of claims, one request per answer.
 
     Parameters
@@ -296,7 +336,6 @@ class StepReward(ModelColumns):
     """
 
     reads_edges = False
-    _opens = ("source",)
     _parameter_constraints = {
         "source": [str, callable],
         "separator": [str],
@@ -324,35 +363,12 @@ class StepReward(ModelColumns):
         """The column itself, since nothing says that a model reads steps in their order."""
         return frozenset((self.name,))
 
-    def validate(self) -> None:
-        """Raise ValueError unless all parameters are as declared.
+    def _key(self, graph):
+        return graph.problem or "", graph.claims
 
-        Raises
-        ------
-        ValueError
-            With the name of the parameter, its value, and what it may be.
-        """
-        super().validate()
-        if isinstance(self.source, str) and not self.source.startswith(WEB):
-            raise ValueError(
-                f"source is {self.source!r}, but an address begins with http:// or https://"
-            )
-
-    def own_columns(self, batch: GraphBatch) -> np.ndarray:
-        rows = [np.empty(0)]
-        answers_known = self._known()
-        for i, graph in enumerate(batch):
-            if graph.n_claims:
-                question = graph.problem or ""
-                key = (question, graph.claims)
-                if key not in answers_known:
-                    name = batch.name_of(i)
-                    answers_known[key] = self._ask(question, graph.claims, name)
-                rows.append(answers_known[key])
-        return np.concatenate(rows).reshape(-1, 1)
-
-    def _ask(self, question, claims, name):
+    def _measure(self, graph, name):
         """The number of each claim."""
+        question, claims = self._key(graph)
         if isinstance(self.source, str):
             table = self._request(question, claims, name)
         else:
@@ -369,7 +385,7 @@ class StepReward(ModelColumns):
                 f"array of shape {table.shape}, for {len(claims)} claims: one finite number "
                 "per claim is needed. Is separator= what the model was trained with?"
             )
-        return table
+        return table.reshape(-1, 1)
 
     def _request(self, question, claims, name):
         for claim in claims:

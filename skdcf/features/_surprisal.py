@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from .._checks import printable
 from .._parameters import positive, settings
-from ..graphs import GraphBatch, ReasoningGraph
-from ._models import WEB, ModelColumns, post
+from ..graphs import ReasoningGraph
+from ._models import AnswerColumns, post
 
 #: Tokens of a text, and the log-probability of each; None for a first token.
 Tokens = tuple[Sequence[str], Sequence[float | None]]
@@ -23,7 +23,7 @@ _WIDEST = 4  # characters that tokens with parts of characters may stand for
 
 
 @settings
-class Surprisal(ModelColumns):
+class Surprisal(AnswerColumns):
     """Four columns from the log-probabilities that a language model gives to each claim.
 
     One pass over the passages, the question and the claims in their order gives -log p of each
@@ -72,7 +72,6 @@ class Surprisal(ModelColumns):
     """
 
     reads_edges = False
-    _opens = ("source",)
     _parameter_constraints = {
         "source": [str, callable],
         "model": [str, None],
@@ -87,30 +86,8 @@ class Surprisal(ModelColumns):
     def own_names(self) -> tuple[str, ...]:
         return _NAMES
 
-    def validate(self) -> None:
-        """Raise ValueError unless all parameters are as declared.
-
-        Raises
-        ------
-        ValueError
-            With the name of the parameter, its value, and what it may be.
-        """
-        super().validate()
-        if isinstance(self.source, str) and not self.source.startswith(WEB):
-            raise ValueError(
-                f"source is {self.source!r}, but an address begins with http:// or https://"
-            )
-
-    def own_columns(self, batch: GraphBatch) -> np.ndarray:
-        rows = [np.empty((0, len(_NAMES)))]
-        known = self._known()
-        for i, graph in enumerate(batch):
-            if graph.n_claims:
-                key = (graph.context, graph.problem, graph.claims)
-                if key not in known:
-                    known[key] = self._measure(graph, batch.name_of(i))
-                rows.append(known[key])
-        return np.concatenate(rows)
+    def _key(self, graph):
+        return graph.context, graph.problem, graph.claims
 
     def _measure(self, graph: ReasoningGraph, name: str) -> NDArray[np.float64]:
         """The columns of one answer."""

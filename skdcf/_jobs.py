@@ -1,4 +1,4 @@
-"""Independent jobs: folds, levels and splits, several at a time."""
+"""Parallel execution of independent jobs, such as folds, levels and splits."""
 
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -20,26 +20,26 @@ def as_finished(
     unit: str = "job",
     n_before: int = 0,
 ) -> Iterator[tuple[Any, Any]]:
-    """Run jobs, and yield ``(key, result)`` in the order in which they finish.
+    """Run jobs, and yield ``(key, result)`` as they finish.
 
-    A job may run in another process, so it must change nothing. What it warns of, the caller
-    is warned of. All jobs use one thread of BLAS: the last bits of a product may depend on
-    the number of threads, and this number depends on ``n_jobs``.
+    A job may run in another process, so it must not have side effects. Its warnings are
+    repeated in the caller's process. Each job uses one BLAS thread, because the last bits of a
+    product can depend on the number of threads, which would depend on ``n_jobs``.
 
     Parameters
     ----------
     jobs : dict of callable without arguments
-        By any key.
+        The jobs, keyed by any value.
     n_jobs : int, optional
-        Jobs at a time, as in scikit-learn. A single job runs in this process.
+        Number of parallel jobs, as in scikit-learn. A single job runs in this process.
     verbose : int, default=0
         Whether to show a progress bar.
     name : str
-        What the bar is called.
+        Title of the bar.
     unit : str
-        What the bar calls a job.
+        Unit of the bar.
     n_before : int, default=0
-        Number of jobs that were finished earlier, for the bar.
+        Number of jobs that had already finished, for the bar.
 
     Yields
     ------
@@ -75,7 +75,7 @@ def _in_parallel(jobs, n_jobs):
         yield key, result
 
 
-@cache  # to look for the libraries takes 3 ms, and scikit-learn has loaded all of them
+@cache  # finding the libraries takes 3 ms, and scikit-learn has already loaded all of them
 def _libraries():
     return ThreadpoolController()
 

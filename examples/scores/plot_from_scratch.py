@@ -102,7 +102,7 @@ def true_claims_kept(weights, alpha):
 #
 # All thresholds of an answer are tried at once: the *grid* T of its risks, and one value below and
 # one above. The functions below are the rows of the paper's table, with its letters. The constants
-# say how close each soft step is to the hard one.
+# determine how closely each soft step approximates the hard one.
 
 T_p = 0.1  # width of the sigmoid "the risk of a claim is below t"
 gamma = 1.0  # weight of an ancestor, against 1 of the claim itself

@@ -249,7 +249,7 @@ def fetch_refchecker(
     Parameters
     ----------
     setting : {"accurate_context", "noisy_context", "zero_context", "all"} or list
-        What the models were given together with the question.
+        The context that the models received with the question.
     alternatives : bool
         Whether each problem has the answers of the other six models.
     neutral : {"false", "unknown"}

@@ -1,6 +1,6 @@
 """Values inside nested objects, named by paths such as ``retrieval.hits[].text``.
 
-A point leads into an object, and ``[]`` takes each entry of a list.
+A point selects a key of an object, and ``[]`` selects every entry of a list.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-#: Stands for a value that is not there, since None is one.
+#: Marks a missing value, since None is a valid value.
 MISSING = object()
 _DEEPEST = 6
 
@@ -26,7 +26,7 @@ def value_at(record: Any, path: str) -> Any:
     Returns
     -------
     object
-        With ``[]`` in the path, the list of the values that are there.
+        The value. If the path contains ``[]``, the list of all values that exist.
 
     Examples
     --------
@@ -52,16 +52,16 @@ def value_at(record: Any, path: str) -> Any:
 
 
 def put_at(record: dict[str, Any], path: str, value: Any) -> None:
-    """Replace the value at a path that is there and has no ``[]``.
+    """Replace the value at an existing path without ``[]``.
 
     Parameters
     ----------
     record : dict
-        The object of a line. It and what it holds on the way are changed.
+        The object of a line, which is changed in place.
     path : str
         A key, or a path without ``[]``.
     value : object
-        What the path names afterwards.
+        The new value.
     """
     if path in record:
         record[path] = value
@@ -71,19 +71,19 @@ def put_at(record: dict[str, Any], path: str, value: Any) -> None:
 
 
 def paths_of(record: Any, depth: int = 0) -> Iterator[str]:
-    """Yield the paths of the values of an object that are not objects themselves.
+    """Yield the paths of all values in an object that are not objects themselves.
 
     Parameters
     ----------
     record : dict
         The object of a line.
     depth : int
-        How far inside a line it is.
+        Nesting depth of the object within the line.
 
     Yields
     ------
     str
-        In the order of the object; of the entries of a list, those of the first one.
+        A path, in the order of the object. For a list, only its first entry is searched.
     """
     for key, value in record.items():
         inside, mark = value, "."

@@ -1,4 +1,4 @@
-"""How surprising a language model finds the words of each claim."""
+"""Features from the log-probabilities that a language model assigns to each claim."""
 
 from __future__ import annotations
 
@@ -18,29 +18,29 @@ from ._models import AnswerColumns, post
 #: Tokens of a text, and the log-probability of each; None for a first token.
 Tokens = tuple[Sequence[str], Sequence[float | None]]
 _NAMES = ("surprisal_mean", "surprisal_sum", "surprisal_max", "surprisal_digits")
-_BROKEN = "\ufffd"  # a server shows this for a part of a character
-_WIDEST = 4  # characters that tokens with parts of characters may stand for
+_BROKEN = "\ufffd"  # servers return this for an incomplete character
+_WIDEST = 4  # largest number of characters in tokens with incomplete characters
 
 
 @settings
 class Surprisal(AnswerColumns):
-    """Four columns from the log-probabilities that a language model gives to each claim.
+    """Four features from the log-probabilities that a language model assigns to each claim.
 
-    One pass over the passages, the question and the claims in their order gives -log p of each
-    token. The columns are the mean, the sum and the maximum over the tokens of a claim, and the
-    maximum over those of its tokens that contain a digit.
+    One pass over the passages, the question and the claims, in this order, gives -log p of each
+    token. The features are the mean, the sum and the maximum over the tokens of a claim, and
+    the maximum over its tokens that contain a digit.
 
     Parameters
     ----------
     source : str or callable
-        The address of a server that returns log-probabilities of a prompt, such as
+        The address of a server that returns the log-probabilities of a prompt, such as
         "http://localhost:8000/v1/completions" of vLLM. The servers of llama.cpp and Ollama do
-        not. Or ``source(text)``, which returns the tokens of the text and the log-probability
-        of each given those before it, None for the first.
+        not return them. Alternatively a function: ``source(text)`` returns the tokens of the
+        text, and the log-probability of each token given the previous ones, None for the first.
     model : str, optional
-        Name of the model, passed on to the server. A reply by another model is refused.
+        Name of the model, which is sent to the server. Replies by another model are refused.
     timeout : float, default=60.0
-        Seconds that a request may take.
+        Time limit of a request, in seconds.
 
     Raises
     ------
@@ -48,15 +48,16 @@ class Surprisal(AnswerColumns):
         If there are fewer log-probabilities than tokens, one is not a finite number of at most
         0, or the tokens are those of another text.
     ConnectionError
-        If the server cannot be reached or refuses. What it answered before is kept, so calling
-        again asks for the rest only.
+        If the server cannot be reached or refuses. Earlier replies are kept, so another call
+        requests only the missing ones.
 
     Notes
     -----
-    Nothing behind a claim is read, so ``online=True`` takes these columns. The columns of a
-    claim without tokens, or without digits, are 0.
+    The features of a claim do not depend on later claims, so they work with ``online=True``.
+    They are 0 for a claim without tokens, or without digits.
 
-    Expect gains on calculations, and none on passages, news and science (:doc:`/guide/features`).
+    They help with calculations, and not with passages, news and science
+    (:doc:`/guide/features`).
 
     Examples
     --------
@@ -90,7 +91,7 @@ class Surprisal(AnswerColumns):
         return graph.context, graph.problem, graph.claims
 
     def _measure(self, graph: ReasoningGraph, name: str) -> NDArray[np.float64]:
-        """The columns of one answer."""
+        """Compute the features of one answer."""
         text, spans = lay_out(graph)
         if isinstance(self.source, str):
             tokens, log_probabilities = self._request(text, name)
@@ -133,7 +134,7 @@ class Surprisal(AnswerColumns):
 
 
 def lay_out(graph: ReasoningGraph) -> tuple[str, list[tuple[int, int]]]:
-    """Write passages, question and claims below each other, and say where each claim stands.
+    """Join passages, question and claims into one text, and return the span of each claim.
 
     Parameters
     ----------
@@ -143,9 +144,9 @@ def lay_out(graph: ReasoningGraph) -> tuple[str, list[tuple[int, int]]]:
     Returns
     -------
     text : str
-        Each claim ends with a line end, so that the claims behind it change no token.
+        The text. Each claim ends with a line break, so later claims do not change its tokens.
     spans : list of (int, int)
-        Where each claim begins and ends.
+        First and last position of each claim.
     """
     text = "".join(
         f"{part.strip()}\n" for part in (*(graph.context or ()), graph.problem or "")
@@ -160,31 +161,31 @@ def lay_out(graph: ReasoningGraph) -> tuple[str, list[tuple[int, int]]]:
 
 
 def find_tokens(tokens: Sequence[str], text: str, name: str) -> list[int]:
-    """Say where the first letter of each token stands in the text.
+    """Find the position of each token in the text.
 
     Parameters
     ----------
     tokens : sequence of str
-        In their order.
+        The tokens, in order.
     text : str
-        What they are the tokens of.
+        The text that was tokenized.
     name : str
-        The problem, for messages.
+        Name of the problem, for messages.
 
     Returns
     -------
     list of int
-        -1 for a mark of the model's own in front of the text.
+        Position of the first letter; -1 for a special token before the text.
 
     Raises
     ------
     ValueError
-        If they are the tokens of another text.
+        If the tokens are those of another text.
     """
     starts = []
     position = gap = 0
     for i, token in enumerate(tokens):
-        if _BROKEN in token:  # its place is known from the next one
+        if _BROKEN in token:  # the next token determines its position
             starts.append(position)
             gap = _WIDEST * (1 + gap // _WIDEST)
             continue
@@ -199,24 +200,24 @@ def find_tokens(tokens: Sequence[str], text: str, name: str) -> list[int]:
                 f"{printable(token[:40])!r}, and the text goes on with {printable(expected)!r}"
             )
         if place < 0:
-            break  # what a model wrote behind the text
+            break  # tokens that the model generated after the text
         blank = len(token) - len(token.lstrip())
         starts.append(place + (blank if token.strip() else 0))
         position, gap = place + len(token), 0
     if position + gap < len(text.rstrip()):
         raise ValueError(
             f"{name}: the tokens end after {position} of {len(text)} characters. A server may "
-            "have cut the text: does the model take so many tokens?"
+            "have truncated the text: check the context length of the model"
         )
     return starts
 
 
 def _check_numbers(tokens, log_probabilities, name):
-    """The surprisal of each token, or ValueError."""
+    """Return the surprisal of each token, or raise ValueError."""
     if len(log_probabilities) < len(tokens):
         raise ValueError(
             f"{name}: {len(log_probabilities)} log-probabilities for {len(tokens)} tokens of the "
-            "prompt. Every token needs one: does the server return those of the prompt?"
+            "prompt, but every token needs one. Check that the server returns those of the prompt"
         )
     given = list(log_probabilities[: len(tokens)])
     if given[:1] == [None]:
@@ -241,14 +242,14 @@ def _check_numbers(tokens, log_probabilities, name):
 def summarise(
     surprisal: NDArray[np.float64], with_digit: NDArray[np.bool_]
 ) -> list[float]:
-    """The four columns of one claim.
+    """Compute the four features of one claim.
 
     Parameters
     ----------
     surprisal : ndarray of shape (n_tokens,)
         -log p of the tokens of the claim.
     with_digit : ndarray of bool, shape (n_tokens,)
-        Which tokens contain a digit.
+        Whether each token contains a digit.
 
     Returns
     -------

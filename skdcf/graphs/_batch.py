@@ -237,8 +237,8 @@ class GraphBatch(Structure, Sequence[ReasoningGraph]):
         Parameters
         ----------
         edges : array-like of int, shape (n_edges, 2)
-            As in `from_arrays`; of problems with wordings, positions of claims in a batch
-            that has one row for each claim.
+            As in `from_arrays`. If problems have wordings, the positions count claims, not
+            wordings.
 
         Returns
         -------

@@ -1,20 +1,21 @@
 """Several wordings of one claim, of which a text shows the most specific one that is kept.
 
-Inside a graph each wording is a claim. Those of one claim stand side by side, the most specific
-one first, and each one builds on the next, which is vaguer. So whoever keeps a wording keeps all
-vaguer ones, too. An edge between two claims leads from the most specific wording of the parent
-to the vaguest one of the child: a child must not rest on a premise that the text does not state.
+Inside a graph each wording is a node. The wordings of a claim are adjacent, the most specific one
+first, and each one depends on the next, which is vaguer. So a filter that keeps a wording also
+keeps all vaguer ones. An edge between two claims leads from the most specific wording of the
+parent to the vaguest one of the child, because a child must not rest on a premise that the text
+does not state.
 
 =============  ==============================================================================
 counts         number of wordings of each claim
 vaguest        whether a row is the vaguest wording of its claim
 label          true only if all vaguer wordings are true as well: `close_labels`
 counted once   the vaguest false wording of a claim stands for all false ones: `count_once`
-statement      what a text says of a claim, the most specific kept wording: `shown_statements`
+statement      what a text says about a claim, its most specific kept wording: `shown_statements`
 =============  ==============================================================================
 
-Everything that is counted is what a text shows: one statement per claim. None of this costs
-anything for problems without wordings, for which ``counts`` and ``vaguest`` are None.
+All counts refer to what a text shows, one statement per claim. Without wordings, ``counts`` and
+``vaguest`` are None, and nothing is computed.
 """
 
 from __future__ import annotations
@@ -38,17 +39,17 @@ if TYPE_CHECKING:
 def check_wordings(
     wordings: Any, claims: tuple[str, ...] | None, where: str
 ) -> tuple[tuple[str, ...], ...]:
-    """The wordings of each claim as tuples, or ValueError.
+    """Return the wordings of each claim as tuples, or raise ValueError.
 
     Parameters
     ----------
     wordings : sequence
-        For each claim its wordings, the most specific one first; None or an empty sequence if
-        it has only the one in ``claims``.
+        The wordings of each claim, the most specific one first. None or an empty sequence if a
+        claim has only the wording in ``claims``.
     claims : tuple of str or None
         The most specific wording of each claim.
     where : str
-        How a message begins.
+        Beginning of messages.
 
     Returns
     -------
@@ -79,7 +80,7 @@ def check_wordings(
 
 
 def text_key(text: str) -> str:
-    """A text by which equal wordings are known, without case and further white space.
+    """Normalize case and white space of a wording, for comparisons.
 
     Parameters
     ----------
@@ -101,18 +102,18 @@ def _check_texts_differ(texts, place):
         key = text_key(text)
         if not key:
             raise ValueError(
-                f"{place}wordings[{k}] is empty: leave it out, or say something vaguer"
+                f"{place}wordings[{k}] is empty: leave it out, or write a vaguer statement"
             )
         if key in seen:
             raise ValueError(
                 f"{place}wordings[{k}] is {text!r}, as is wordings[{seen[key]}]: each "
-                "wording must say something vaguer than the one before it"
+                "wording must be vaguer than the previous one"
             )
         seen[key] = k
 
 
 def expand_edges(edges: NDArray[np.int64], counts: Any) -> list[tuple[int, int]]:
-    """Edges between wordings, from edges between claims and the wordings of each claim.
+    """Compute the edges between wordings from the edges between claims.
 
     Parameters
     ----------
@@ -132,13 +133,13 @@ def expand_edges(edges: NDArray[np.int64], counts: Any) -> list[tuple[int, int]]
 
 
 def _ladders(first):
-    """Edges from each wording to the more specific one before it, of the same claim."""
+    """Return the edges from each wording to the more specific one of the same claim."""
     child = np.setdiff1d(np.arange(first[-1]), first[1:] - 1)
     return np.stack([child + 1, child], axis=1)
 
 
 def claim_of_row(counts: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Number of the claim that each wording belongs to.
+    """Return the number of the claim that each wording belongs to.
 
     Parameters
     ----------
@@ -155,7 +156,7 @@ def claim_of_row(counts: NDArray[np.int64]) -> NDArray[np.int64]:
 def edges_between(
     edges: NDArray[np.int64], counts: NDArray[np.int64]
 ) -> NDArray[np.int64]:
-    """Edges between claims, from edges between wordings.
+    """Compute the edges between claims from the edges between wordings.
 
     Parameters
     ----------
@@ -174,7 +175,7 @@ def edges_between(
 
 
 def rows_of_claims(graph: ReasoningGraph) -> list[range]:
-    """Positions of the wordings of each claim, the most specific one first.
+    """Return the positions of the wordings of each claim, the most specific one first.
 
     Parameters
     ----------
@@ -184,7 +185,7 @@ def rows_of_claims(graph: ReasoningGraph) -> list[range]:
     Returns
     -------
     list of range
-        Without wordings, each claim by itself.
+        Without wordings, each range holds one claim.
     """
     counts = [1] * graph.n_claims
     if graph.wordings is not None:
@@ -194,7 +195,7 @@ def rows_of_claims(graph: ReasoningGraph) -> list[range]:
 
 
 def shown_rows(graph: ReasoningGraph, kept: Sequence[bool] | NDArray[Any]) -> list[int]:
-    """Positions of the wordings that a text shows: of each claim the most specific kept one.
+    """Return the positions of the shown wordings: the most specific kept one of each claim.
 
     Parameters
     ----------
@@ -212,7 +213,7 @@ def shown_rows(graph: ReasoningGraph, kept: Sequence[bool] | NDArray[Any]) -> li
 
 
 def premises_of(graph: ReasoningGraph, v: int) -> list[int]:
-    """The claims that a claim builds on, whatever its wordings.
+    """Return the parents of a claim, regardless of wordings.
 
     Parameters
     ----------
@@ -236,12 +237,12 @@ def premises_of(graph: ReasoningGraph, v: int) -> list[int]:
 
 
 def close_labels(labels: NDArray[np.int8], batch: GraphBatch) -> NDArray[np.int8]:
-    """Labels of wordings, judged from the vaguest one upwards until one is false.
+    """Complete the labels of wordings, from the vaguest one to the most specific one.
 
-    A wording above a false one counts as false, and above an unknown one a true wording
-    counts as unknown. This is exact whatever a model wrote. If a vaguer wording counted as
-    true because a more specific one is, .14 to .17 would be missed instead of .1 where a
-    model's rewordings are false.
+    A wording that is more specific than a false one counts as false. If a vaguer wording is
+    unknown, a true wording counts as unknown. This is exact whatever the model wrote. If a
+    vaguer wording counted as true because a more specific one is true, false rewordings would
+    lead to .14 to .17 errors instead of .1.
 
     Parameters
     ----------
@@ -276,19 +277,19 @@ def close_labels(labels: NDArray[np.int8], batch: GraphBatch) -> NDArray[np.int8
         closed[rows] = np.where(vaguer == 0, 0, doubtful)
     if contradictions:
         warn(
-            f"{contradictions} wordings are labelled true, and a vaguer wording of the same "
-            "claim is labelled false: the vaguer one counts, so they are taken to be false. "
-            "Judge from the vaguest wording upwards, and stop at the first false one",
+            f"{contradictions} wordings are labelled true, but a vaguer wording of the same "
+            "claim is labelled false. The vaguer one counts, so they count as false. Judge "
+            "from the vaguest wording to the most specific one, and stop at the first false one",
             LabelWarning,
         )
     return closed
 
 
 def count_once(labels: NDArray[Any], batch: GraphBatch) -> NDArray[Any]:
-    """Labels in which each claim has at most one wording that is not true.
+    """Return labels in which each claim has at most one wording that is not true.
 
-    Of the wordings of a claim that are not true, the vaguest one has the smallest path risk,
-    and the text says something false of the claim as soon as it is kept.
+    Among the wordings of a claim that are not true, the vaguest one has the smallest path risk.
+    As soon as it is kept, the text states something false about the claim.
 
     Parameters
     ----------
@@ -310,10 +311,10 @@ def count_once(labels: NDArray[Any], batch: GraphBatch) -> NDArray[Any]:
 
 
 def shares_of_claims(batch: GraphBatch) -> NDArray[np.float64]:
-    """What each wording counts in training: all wordings of a claim together count 1.
+    """Return the weight of each wording in training; the wordings of a claim sum to 1.
 
-    So training prefers a specific wording that is true to a vaguer one, and a claim with
-    several wordings counts as much as any other.
+    Training therefore prefers a true specific wording to a vaguer one, and a claim with
+    several wordings counts as much as any other claim.
 
     Parameters
     ----------
@@ -330,7 +331,7 @@ def shares_of_claims(batch: GraphBatch) -> NDArray[np.float64]:
 
 
 def true_shares(labels: NDArray[Any], batch: GraphBatch) -> NDArray[np.float64]:
-    """What is gained in training by keeping each claim: 1 if it is true, else 0.
+    """Return the gain of keeping each claim in training: 1 if it is true, otherwise 0.
 
     Parameters
     ----------
@@ -342,14 +343,14 @@ def true_shares(labels: NDArray[Any], batch: GraphBatch) -> NDArray[np.float64]:
     Returns
     -------
     ndarray of shape (n_claims,)
-        Of a true wording, its share of the claim.
+        For a true wording, its share of the claim.
     """
     true = (labels == 1).astype(np.float64)
     return true if batch.counts is None else true * shares_of_claims(batch)
 
 
 class Statements(NamedTuple):
-    """What texts say of their claims, one statement per claim.
+    """What texts say about their claims, one statement per claim.
 
     Attributes
     ----------
@@ -375,7 +376,7 @@ class Statements(NamedTuple):
 def shown_statements(
     X: Any, y: ArrayLike | Sequence[ArrayLike], kept: ArrayLike | Sequence[ArrayLike]
 ) -> Statements:
-    """Return what texts say of their claims: one statement per claim, with its label.
+    """Return what texts say about their claims: one statement per claim, with its label.
 
     Parameters
     ----------
@@ -412,7 +413,7 @@ def shown_statements(
 def statements_of(
     batch: GraphBatch, labels: NDArray[Any], kept: NDArray[np.bool_]
 ) -> Statements:
-    """Return `shown_statements` of flat labels and masks, which are right.
+    """Return `shown_statements` for flat labels and masks, without checks.
 
     Parameters
     ----------
@@ -421,7 +422,7 @@ def statements_of(
     labels : ndarray of shape (n_claims,)
         As `close_labels` returns them.
     kept : ndarray of bool, shape (n_claims,)
-        With a wording all vaguer ones are kept.
+        If a wording is kept, all vaguer ones must be kept.
 
     Returns
     -------
@@ -449,15 +450,15 @@ def statements_of(
 
 
 def claims_as_worded(batch: GraphBatch, steps: int) -> tuple[GraphBatch, Any]:
-    """The problems with one wording of each claim, as if there were no others.
+    """Return the problems with one wording of each claim, as if there were no others.
 
     Parameters
     ----------
     batch : GraphBatch
         Problems with wordings.
     steps : int
-        0 takes the most specific wording of each claim, 1 the next one, and so on; the
-        vaguest one of a claim that has no more.
+        0 selects the most specific wording of each claim, 1 the next one, and so on. Claims
+        with fewer wordings use their vaguest one.
 
     Returns
     -------
@@ -489,7 +490,7 @@ def claims_as_worded(batch: GraphBatch, steps: int) -> tuple[GraphBatch, Any]:
 
 
 def _without_positions(metadata: Any) -> Any:
-    """Metadata without what they say of single claims, whose positions are others here."""
+    """Remove metadata about single claims, since the positions of claims differ here."""
     from .sources import MARKED_WORDS, NEVER_KEPT, SOURCES, WITHOUT_CLAIM
 
     if metadata is None:
@@ -506,9 +507,9 @@ def table_of_wordings(
 ) -> NDArray[np.float64]:
     """Compute columns of wordings from answers in which each claim has one wording.
 
-    The columns of the most specific wordings are computed with all claims worded as
-    specifically, and so on. So columns that do not depend on the wording, such as the place of
-    a claim in its answer, are those of the claim.
+    The columns of the most specific wordings are computed with the most specific wordings of
+    all claims, and so on. So columns that do not depend on the wording, such as the position of
+    a claim in its answer, are equal for all its wordings.
 
     Parameters
     ----------

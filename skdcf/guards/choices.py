@@ -23,14 +23,14 @@ from ..exceptions import GuaranteeWarning
 from ..graphs import GraphBatch
 from ..graphs.hashes import hash_text
 
-#: The key of the metadata. A text names a rule of the user's own. A dictionary has the ``rule``,
-#: the number ``k`` of answers to the question and, if a filter chose, its ``scorer``.
+#: The key of the metadata. A string names a user's own rule. A dictionary has the ``rule``, the
+#: number ``k`` of answers to the question and, if a filter chose, its ``scorer``.
 CHOSEN_BY = "chosen_by"
 #: The rule of `skdcf.estimators.join_answers`: nobody knows yet which answer will be taken.
 ANY = "any of k"
 #: The rule that serves `skdcf.monitoring.release` only.
 WHOLE = "whole"
-_CLEARLY = 3.0  # standard errors by which shares may differ
+_CLEARLY = 3.0  # largest difference of shares, in standard errors
 _ACCEPT = Advice(
     "accept_provenance",
     'say why it may be overlooked, with skdcf.accept_provenance("reason"): ...',
@@ -38,12 +38,12 @@ _ACCEPT = Advice(
 
 
 def mark_of(metadata: Any) -> Any:
-    """The mark of one answer: a dictionary, a text, or None if it is as sampled."""
+    """Return the mark of an answer: a dictionary, a string, or None for a sampled answer."""
     return (metadata or {}).get(CHOSEN_BY) or None
 
 
 def rule_of(mark: Any) -> Any:
-    """What is compared of a mark, as a text: the rule and the scorer, without k."""
+    """Return rule and scorer of a mark, without k, as a string for comparisons."""
     if not isinstance(mark, dict):
         return mark
     compared = {key: value for key, value in mark.items() if key != "k"}
@@ -51,14 +51,14 @@ def rule_of(mark: Any) -> Any:
 
 
 def count_answers(marks: Any) -> list[list[int]]:
-    """List how many answers were chosen among k, as pairs of k and a count."""
+    """Count the answers for each k, as pairs of k and a count."""
     ks = (mark.get("k") for mark in marks if isinstance(mark, dict))
     counts = Counter(k for k in ks if isinstance(k, int))
     return [list(pair) for pair in sorted(counts.items())]
 
 
 def join_counts(parts: Any) -> list[list[int]]:
-    """Join what `count_answers` said of several parts."""
+    """Add up the results of `count_answers` for several parts."""
     counts: Counter[int] = Counter()
     for part in parts:
         counts.update(dict(part))
@@ -66,7 +66,7 @@ def join_counts(parts: Any) -> list[list[int]]:
 
 
 def compare_numbers(origin: dict[str, Any], calibrated: dict[str, Any]) -> None:
-    """Compare the numbers of answers among which was chosen with those of calibration.
+    """Compare the numbers of answers per question with those in calibration.
 
     Parameters
     ----------
@@ -104,18 +104,18 @@ def compare_numbers(origin: dict[str, Any], calibrated: dict[str, Any]) -> None:
         error = np.sqrt(pooled * (1 - pooled) * (1 / n_now + 1 / n_before))
         if n_now > 1 and abs(share_now - share_before) > _CLEARLY * error:
             warn(
-                f"k is {k} for {share_now:.0%} of the {n_now} new questions, and was for "
+                f"k is {k} for {share_now:.0%} of the {n_now} new questions, but was {k} for "
                 f"{share_before:.0%} of the {n_before} calibration questions. The guarantee "
-                "holds if each number of answers comes as often as in calibration",
+                "holds if each number of answers is as frequent as in calibration",
                 GuaranteeWarning,
             )
             return
 
 
 def refuse_other_scorer(estimator: Any, batch: GraphBatch, reason: str | None) -> None:
-    """Raise ValueError if another scorer chose the answers that are to calibrate a filter.
+    """Raise ValueError if another scorer chose the calibration answers of a filter.
 
-    In use the filter's own scorer will choose.
+    In use, the filter's own scorer chooses.
 
     Parameters
     ----------
@@ -134,8 +134,8 @@ def refuse_other_scorer(estimator: Any, batch: GraphBatch, reason: str | None) -
             raise ValueError(
                 Message(
                     f"{batch.name_of(i)}: chosen_by has scorer {scorer!r}, but this filter has "
-                    f"{own!r}. A filter that was fitted again chooses other answers: let it "
-                    "choose again and judge these, or ",
+                    f"{own!r}. A filter that was fitted again chooses different answers: choose "
+                    "again with it and judge these answers, or ",
                     _ACCEPT,
                 )
             )
@@ -148,12 +148,12 @@ def refuse_chosen(batch: GraphBatch) -> None:
         if mark is not None:
             raise ValueError(
                 f"{batch.name_of(i)}: chosen_by is {rule_of(mark)!r}, so this answer was "
-                "chosen already. Pass all answers to each question, as they were sampled"
+                "already chosen. Pass all sampled answers to each question"
             )
 
 
 def refuse_whole(batch: GraphBatch) -> None:
-    """Raise ValueError if answers that were chosen to be released whole are to be filtered."""
+    """Raise ValueError for answers that were chosen to be released whole, not filtered."""
     metadata = () if batch.metadata is None else batch.metadata
     for i, mark in enumerate(map(mark_of, metadata)):
         if isinstance(mark, dict) and mark.get("rule") == WHOLE:
@@ -165,7 +165,7 @@ def refuse_whole(batch: GraphBatch) -> None:
 
 
 def fingerprint(estimator: Any) -> str:
-    """A hash of the fitted scorer, the columns and what else decides about path risks.
+    """Compute a hash of the fitted scorer, the columns and all settings that affect path risks.
 
     Parameters
     ----------
@@ -175,7 +175,8 @@ def fingerprint(estimator: Any) -> str:
     Returns
     -------
     str
-        Kept with the filter, since other versions of a library may hash otherwise.
+        The hash. It is stored with the filter, since another version of a library may compute
+        a different one.
     """
     parts = [
         _state(estimator.scorer_),
@@ -189,7 +190,7 @@ def fingerprint(estimator: Any) -> str:
 
 
 def _state(value):
-    """A hash of what an object holds, or its description if it cannot be pickled."""
+    """Compute a hash of an object's state, or return its repr if it cannot be pickled."""
     try:
         return joblib.hash(value)
     except Exception:  # as for functions that were defined on the spot

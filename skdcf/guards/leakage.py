@@ -1,4 +1,4 @@
-"""A feature column that is the labels, also in other numbers such as 0 for true.
+"""A feature column that equals the labels, perhaps in another coding such as 0 for true.
 
 The verdicts of people or of a judge easily end up among the columns of a table. Calibration then
 looks perfect, but it does not apply to new problems, in which this column is missing or computed
@@ -14,11 +14,11 @@ import numpy as np
 from .._checks import printable, warn
 from ..exceptions import LabelWarning
 
-_FEWEST = 20  # judged claims; in fewer a good score may equal the labels by chance
+_FEWEST = 20  # judged claims; with fewer, a good score can equal the labels by chance
 
 
 def warn_of_labels_among_columns(batch: Any, labels: Any) -> None:
-    """Warn of the columns with one value for all true claims and another for all false ones.
+    """Warn of columns with one value for all true claims and another for all false claims.
 
     Parameters
     ----------
@@ -43,8 +43,8 @@ def warn_of_labels_among_columns(batch: Any, labels: Any) -> None:
         names = batch.feature_names
         name = str(column) if names is None else repr(printable(names[column]))
         warn(
-            f"the column {name} has one value for all true and another for all false ones of "
-            f"{int(judged.sum())} judged claims. If it was made from the labels, leave it out: "
-            "new problems have none",
+            f"the column {name} has one value for all true claims and another for all false "
+            f"claims ({int(judged.sum())} judged claims). If it was made from the labels, leave "
+            "it out: new problems have no labels",
             LabelWarning,
         )

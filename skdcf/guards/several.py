@@ -20,13 +20,13 @@ from .choices import refuse_whole
 def warn_of_several_answers(batch: GraphBatch) -> None:
     """Warn once if a batch holds several answers to a question.
 
-    A text that many problems share may be an instruction, and says nothing. Answers that were
-    chosen to be released whole are refused.
+    A text that many problems share may be an instruction, so it is not counted. Answers that
+    were chosen to be released whole are refused.
 
     Parameters
     ----------
     batch : GraphBatch
-        The problems that are decided about.
+        The problems to filter.
     """
     refuse_whole(batch)
     metadata = () if batch.metadata is None else batch.metadata
@@ -43,7 +43,7 @@ def warn_of_several_answers(batch: GraphBatch) -> None:
         questions = "question" if len(repeated) == 1 else "questions"
         warn(
             f"{sum(repeated)} answers to {len(repeated)} {questions}: the guarantee holds for "
-            "one answer to each that was settled beforehand, not for all of them at once, "
-            "and not for one that was picked by what is kept",
+            "one answer to each question that was settled beforehand. It does not hold for all "
+            "of them at once, or for one that was chosen by what is kept",
             GuaranteeWarning,
         )

@@ -1,8 +1,8 @@
-"""Wordings where nothing is proven for them.
+"""Wordings with a guarantee or a filter for which nothing is proven.
 
-A guarantee of the user's own counts rows, of which a claim has one for each wording, while a
-text shows one statement per claim: the share of false claims over rows missed .116 for .1. In an
-online filter a claim would be shown before its vaguer wordings are known.
+A user's own guarantee counts rows, one for each wording, but a text shows one statement per
+claim: the share of false claims over rows was .116 for .1. An online filter would show a claim
+before its vaguer wordings are known.
 """
 
 

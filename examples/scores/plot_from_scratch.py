@@ -2,19 +2,22 @@
 The method from scratch
 =======================
 
-Conformal training of a score for claims, as published by Hittesdorf, Salzetta and Cheng
-(arXiv:2604.20098), in a hundred lines. Nothing is imported from the package but the data.
+This example implements conformal training of a score for claims, as published by Hittesdorf,
+Salzetta and Cheng (arXiv:2604.20098). Only the data come from the package.
 
-An answer is a list of claims, some of which build on others. Each claim gets a *risk*: here, minus
-a weighted sum of its features. A filter keeps the claims whose risk, and that of everything they
-build on, lies below a threshold. The threshold is chosen on answers whose claims were judged, such
-that at most one answer in ten keeps a false claim. This holds for any weights.
+An answer is a list of claims, and some claims build on others. Each claim gets a *risk*. In this
+example the risk is minus a weighted sum of the features of the claim. A filter keeps a claim if
+its risk, and the risk of every claim that it builds on, is below a threshold. *Calibration*
+chooses the threshold on answers whose claims people have judged, so the filter keeps a false
+claim in at most one answer in ten. This holds for any weights that do not depend on the
+calibration answers.
 
-**What is trained** are the weights. **Why**: with bad weights, a few false claims have a low risk.
-The threshold must stay below these, so the filter keeps few true claims. A classifier learns to
-tell true from false claims everywhere, but only the false claims with the lowest risks decide the
-threshold. So the weights are trained for what counts in the end: the number of true claims kept,
-after the threshold was chosen for these weights.
+**What is trained?** The weights. **Why?** With bad weights, a few false claims have a low risk.
+The threshold must be below the risks of these claims, so the filter keeps few true claims. A
+classifier learns to separate true from false claims everywhere, but only the false claims with
+the lowest risks determine the threshold. Conformal training therefore maximises the final
+quantity itself: the number of true claims kept after the threshold has been calibrated for these
+weights.
 """
 
 import autograd.numpy as np
@@ -28,22 +31,26 @@ from skdcf.datasets import make_reasoning_graphs
 # Filtering
 # ---------
 #
-# The *path risk* of a claim is the largest risk among the claim and its ancestors. The *score* of
-# an answer is the smallest path risk of its false claims: at any threshold up to this score, no
-# false claim is kept. The threshold is the k-th smallest score of n judged answers, with
-# k = floor(alpha (n + 1)). If a new answer is drawn like these, its score is among the k smallest
-# of n + 1 with probability at most alpha. So a false claim is kept with probability at most alpha.
+# The *path risk* of a claim is the largest risk among the claim and its ancestors. The
+# *nonconformity score* of an answer is the smallest path risk of its false claims. Up to this
+# threshold, the filter keeps no false claim of the answer. The calibrated threshold is the k-th
+# smallest nonconformity score of n judged answers, with k = floor(alpha (n + 1)).
 #
-# For example, k is 20 with n = 199 and alpha = 0.1: the filter keeps a false claim in 19 of the
-# 199 judged answers, whatever the risks are.
+# A false claim of a new answer is kept only if the score of this answer is below the threshold.
+# If the new answer comes from the same distribution, its score is equally likely to have each
+# rank among the n + 1 scores. So the probability that it is among the k smallest is at most k /
+# (n + 1), which is at most alpha.
+#
+# For example, k is 20 for n = 199 and alpha = 0.1. The threshold is the 20th smallest score, so
+# the filter keeps a false claim in at most 19 of the calibration answers, for any weights.
 
 
 def ancestors(graph):
-    """Mark in row v the claim v and all that it builds on."""
+    """Return a matrix whose row v marks claim v and every claim that it builds on."""
     above = np.eye(graph.n_claims, dtype=bool)
     for parent, child in graph.edges:
         above[child, parent] = True
-    for _ in range(graph.n_claims):
+    for _ in range(graph.n_claims):  # each product doubles the length of the chains
         above = above @ above
     return above
 
@@ -78,7 +85,7 @@ train, calibration, new = answers[:60], answers[60:259], answers[259:]
 
 
 def true_claims_kept(weights, alpha):
-    """Number of true claims kept per new answer, and the share with a false one."""
+    """Return the true claims kept per new answer, and the share of answers with a false one."""
     scores = [hard_score(-X @ weights, above, true) for X, above, true in calibration]
     threshold = hard_threshold(np.array(scores), alpha)
     kept = [(keep(-X @ weights, above, threshold), true) for X, above, true in new]
@@ -90,28 +97,31 @@ def true_claims_kept(weights, alpha):
 # Training
 # --------
 #
-# Which weights keep most? To find out by gradient descent, we need the derivative of the number of
-# true claims kept. But "is the risk below t?" is 0 or 1, and the k-th smallest score jumps from one
-# answer to another. Their derivatives are 0 or undefined. So each step is replaced by a smooth one
-# that comes close to it:
+# Which weights keep the most true claims? To maximise their number by gradient descent, we need
+# its derivative. But "the risk is below t" is either true or false, so the number of kept claims
+# is a step function and its derivative is 0 almost everywhere. We therefore replace each step
+# with a smooth approximation:
 #
-# * "below t" becomes a sigmoid, a number between 0 and 1;
-# * "all ancestors are kept" becomes a weighted geometric mean of these numbers;
-# * "the largest threshold" and "the k-th smallest score" become weighted means, with most weight on
-#   the right one.
+# * "the risk is below t" becomes a sigmoid, a number between 0 and 1;
+# * "the claim and its ancestors are kept" becomes a weighted geometric mean of these numbers;
+# * "the largest safe threshold" and "the k-th smallest score" become weighted means, with most of
+#   the weight on the right value.
 #
-# All thresholds of an answer are tried at once: the *grid* T of its risks, and one value below and
-# one above. The functions below are the rows of the paper's table, with its letters. The constants
-# determine how closely each soft step approximates the hard one.
+# Each answer has a *grid* T of candidate thresholds: its risks, one smaller value (at which
+# nothing is kept) and one larger value (at which everything is kept). Each function below is one
+# row of the paper's table of soft steps and uses the paper's letters. The constants determine how
+# closely a soft step approximates the exact one.
 
-T_p = 0.1  # width of the sigmoid "the risk of a claim is below t"
-gamma = 1.0  # weight of an ancestor, against 1 of the claim itself
-lam = 1.5  # price of a false claim, when the largest safe threshold is sought
-tau_s = 0.3  # the smaller, the more one false claim counts
-beta = 20.0  # sharpness of "the largest threshold"
-tau_z = 0.02  # width of the sigmoid "t is below the threshold of all answers"
+T_p = 0.1  # width of the sigmoid for "the risk of a claim is below t"
+gamma = (
+    1.0  # weight of each ancestor in the geometric mean; the claim itself has weight 1
+)
+lam = 1.5  # penalty for a false claim in the search for the largest safe threshold
+tau_s = 0.3  # a smaller value makes a single false claim count more
+beta = 20.0  # sharpness of "the largest"
+tau_z = 0.02  # width of the sigmoid for "t is below the calibrated threshold"
 rho = 10.0  # sharpness of "the k-th smallest score"
-margin = 1.0  # how far the grid goes beyond the risks
+margin = 1.0  # distance of the two outer grid values from the risks
 
 
 def log_sigmoid(x):
@@ -129,26 +139,35 @@ def minmax(x):
 
 
 def soft_kept(risk, above):
-    """Return the grid T, and log q: softly, are claim v and its ancestors kept at t?"""
-    ends = np.array([np.min(risk) - margin]), np.array([np.max(risk) + margin])
-    T = np.concatenate([ends[0], risk, ends[1]])
+    """Return the grid T, and log q: the degree to which each claim is kept at each t."""
+    lowest = np.array([np.min(risk) - margin])
+    highest = np.array([np.max(risk) + margin])
+    T = np.concatenate([lowest, risk, highest])
     log_p = log_sigmoid((T - risk[:, None]) / T_p)
     weight = np.where(np.eye(len(risk)), 1.0, gamma * above)
-    return T, (weight / weight.sum(axis=1, keepdims=True)) @ log_p
+    log_q = (weight / weight.sum(axis=1, keepdims=True)) @ log_p  # a geometric mean
+    return T, log_q
 
 
 def soft_score(T, log_q, true):
-    """Return softly the largest threshold at which no false claim is kept."""
+    """Return a soft version of the largest threshold at which no false claim is kept."""
     if true.all():
         violation = np.zeros(len(T))
     else:
-        log_valid = np.mean(np.log(-np.expm1(log_q[~true])), axis=0)
-        violation = 1 - np.exp(log_valid / tau_s)
-    return np.sum(softmax(beta * (minmax(T) - lam * minmax(violation))) * T)
+        log_dropped = np.log(-np.expm1(log_q[~true]))  # log(1 - q) of each false claim
+        violation = 1 - np.exp(np.mean(log_dropped, axis=0) / tau_s)
+    # A threshold is good if it is large and violates little. As lam > 1, no increase of t makes
+    # up for the largest violation.
+    merit = minmax(T) - lam * minmax(violation)
+    return np.sum(softmax(beta * merit) * T)
 
 
 def soft_threshold(scores, alpha):
-    """Return softly the k-th smallest score: one row of NeuralSort."""
+    """Return a soft version of the k-th smallest score.
+
+    This is one row of NeuralSort (Grover et al., arXiv:1903.08850), whose weights are largest at
+    the k-th smallest score.
+    """
     n = len(scores)
     k = max(int(alpha * (n + 1) + 1e-9), 1)
     distance = np.sum(np.abs(scores[:, None] - scores), axis=1)
@@ -156,40 +175,41 @@ def soft_threshold(scores, alpha):
 
 
 def soft_true_claims(T, log_q, true, threshold):
-    """Return softly the number of true claims kept at the largest t below the threshold."""
-    weights = softmax(beta * T + log_sigmoid((threshold - T) / tau_z))
-    return np.sum(np.exp(log_q[true]) @ weights)
+    """Return a soft count of the true claims kept at the largest t below the threshold."""
+    choice = softmax(beta * T + log_sigmoid((threshold - T) / tau_z))
+    return np.sum(np.exp(log_q[true]) @ choice)
 
 
 def retention(risks, answers, alpha):
-    """Return softly the number of true claims kept per answer."""
-    grids = [
-        soft_kept(risk, above)
-        for risk, (_, above, _) in zip(risks, answers, strict=True)
+    """Return a soft count of the true claims kept per answer."""
+    soft = [
+        (*soft_kept(risk, above), true)  # T, log q and labels of one answer
+        for risk, (_, above, true) in zip(risks, answers, strict=True)
     ]
-    truth = [true for _, _, true in answers]
-    scores = np.array([soft_score(*g, y) for g, y in zip(grids, truth, strict=True)])
+    scores = np.array([soft_score(T, log_q, true) for T, log_q, true in soft])
     threshold = soft_threshold(scores, alpha)
-    kept = [
-        soft_true_claims(*g, y, threshold) for g, y in zip(grids, truth, strict=True)
-    ]
-    return sum(kept) / len(kept)
+    counts = [soft_true_claims(T, log_q, true, threshold) for T, log_q, true in soft]
+    return sum(counts) / len(counts)
 
 
 def loss(weights, alpha=0.1):
-    """Return minus the logarithm of the retention, for risks in unit deviation.
+    """Return minus the logarithm of the retention on the training answers.
 
-    The training answers choose the soft threshold, and are filtered with it.
+    The same answers determine the soft threshold and are filtered with it. This affects only how
+    good the weights are. The guarantee comes from the calibration answers.
     """
     risks = [-X @ weights for X, _, _ in train]
-    deviation = np.std(np.concatenate(risks))
-    return -np.log(retention([risk / deviation for risk in risks], train, alpha))
+    # Multiplying all risks by a constant does not change the filter, but the soft steps depend on
+    # their scale.
+    scale = np.std(np.concatenate(risks))
+    return -np.log(retention([risk / scale for risk in risks], train, alpha))
 
 
 # %%
-# That is all. Autograd computes the derivative of the loss in the weights: through the retention,
-# the soft threshold and the soft scores of all answers. L-BFGS lowers the loss. It starts from a
-# score that is known to be good: how often other answers repeat a claim.
+# Autograd differentiates the loss with respect to the weights: through the retention, the soft
+# threshold and the soft scores of all answers. L-BFGS minimises the loss. It starts from one good
+# feature, "frequency-score": how often other sampled answers to the same question repeat a claim.
+# It stops after eight iterations, because more would overfit the 60 training answers.
 
 start = np.zeros(graphs.n_features)
 start[graphs.feature_names.index("frequency-score")] = 1.0
@@ -199,10 +219,11 @@ trained = minimize(
 print(f"loss {loss(start):.3f} -> {trained.fun:.3f}")
 
 # %%
-# The soft steps are thrown away now. The hard procedure chooses a threshold for the trained weights
-# on the calibration answers, which training has not seen, and filters new answers. How good the
-# soft steps were decides how many claims are kept. It does not decide whether the guarantee holds.
-# The last column lies near alpha: on average over calibration sets it is at most alpha.
+# The soft steps are not used any more. For each level, the exact procedure calibrates a threshold
+# for the trained weights and filters the new answers. The quality of the soft steps affects how
+# many claims are kept. It does not affect the guarantee, because the calibration answers were not
+# used for training. On average over calibration sets, the share of answers with a false claim is
+# at most alpha.
 
 levels = np.array([0.02, 0.05, 0.1, 0.15, 0.2])
 before, after = (
@@ -210,7 +231,7 @@ before, after = (
     for weights in (start, trained.x)
 )
 for alpha, (kept, wrong) in zip(levels, after, strict=True):
-    print(f"alpha {alpha:.2f}: {kept:.2f} true claims, {wrong:.3f} with a false one")
+    print(f"alpha {alpha:.2f}: {kept:.2f} true claims, {wrong:.1%} with a false one")
 
 fig, ax = plt.subplots(figsize=(5, 3.2), layout="constrained")
 ax.plot(levels, after[:, 0], "o-", label="trained through calibration")
@@ -220,7 +241,6 @@ ax.legend()
 plt.show()
 
 # %%
-# The package does the same faster and with more care: `~skdcf.HardCF` is the first part,
-# `~skdcf.relaxation.GridRelaxation` the second. The page :doc:`/guide/training` says what it adds
-# to the method: a start and a pull towards it, another relaxation, and base scorers that are
-# combined in this way.
+# In the package, `~skdcf.HardCF` implements the first part and `~skdcf.relaxation.GridRelaxation`
+# the second part. :doc:`/guide/training` describes what the default adds: the weights start from
+# a regression and are shrunk towards it, a faster relaxation, and two fitted scorers as features.

@@ -163,8 +163,8 @@ def test_tables_of_few_labels_are_what_the_results_say(tmp_path, monkeypatch):
     for file in (BENCHMARKS / "results").glob("few-labels-*.json"):
         (tmp_path / file.name).write_bytes(file.read_bytes())
     few_labels.write_table(tmp_path)
-    few_labels.write_promised(tmp_path)
-    for table in ("few-labels.csv", "few-labels-promised.csv"):
+    few_labels.write_guaranteed(tmp_path)
+    for table in ("few-labels.csv", "few-labels-guaranteed.csv"):
         written = (tmp_path / table).read_text(encoding="utf-8")
         assert written == (BENCHMARKS / "results" / table).read_text(encoding="utf-8")
     # What is promised by a filter is what the table says.

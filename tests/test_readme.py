@@ -43,8 +43,8 @@ def test_every_pointer_is_a_link_within_the_repository():
     assert len(LINKS) > 10
     assert [name for name in LINKS if not (README.parent / name).exists()] == []
     assert re.findall(r"`(?:docs|benchmarks|examples)/[\w./]*`", TEXT) == [
-        "`benchmarks/guarantees/promise.py`"
-    ] * TEXT.count("`benchmarks/guarantees/promise.py`")
+        "`benchmarks/guarantees/guarantee.py`"
+    ] * TEXT.count("`benchmarks/guarantees/guarantee.py`")
 
 
 def test_a_release_writes_the_address_into_links_and_images():
@@ -55,7 +55,8 @@ def test_a_release_writes_the_address_into_links_and_images():
     assert len(links) == len(LINKS)
     assert all(link.startswith("https://example.org/skdcf/") for link in links)
     assert (
-        "](https://example.org/skdcf/raw/v1.2.3/docs/guide/figures/promise.svg)" in text
+        "](https://example.org/skdcf/raw/v1.2.3/docs/guide/figures/guarantee.svg)"
+        in text
     )
     assert "](https://example.org/skdcf/blob/v1.2.3/docs/guide/tutorial.rst)" in text
     assert script["relative_links"](TEXT) == LINKS

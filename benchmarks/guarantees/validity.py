@@ -152,24 +152,27 @@ def measure(name, ties, guarantee, kind, n, alpha, draws, *, truth=None):
     cf, pool, known, risk = fitted(name, kind, ties)
     filter = copy_at(cf, alpha).set_params(guarantee=guarantee)
     filter.calibrate(pool, known)
-    part, promise = filter.calibration_part(pool, known), filter.calibration_.guarantee
+    part, guarantee = (
+        filter.calibration_part(pool, known),
+        filter.calibration_.guarantee,
+    )
     flat = np.concatenate(truth or known)
-    claims = promise.path_risks(risk, pool)
+    claims = guarantee.path_risks(risk, pool)
     rng = np.random.default_rng(n)
     losses = np.empty((draws, N_TEST))
     for d in range(draws):
         rows = rng.permutation(len(pool))[: n + 6 * N_TEST]
         cal, new = rows[:n], rows[n:]
-        if promise.weight is not None:  # new problems come from the other source
+        if guarantee.weight is not None:  # new problems come from the other source
             weight = claims.weights[new]
             new = new[rng.random(len(new)) < weight / weight.max()]
         new = np.resize(new, N_TEST) if len(new) else rows[-N_TEST:]
         filter.calibrate_parts([part[cal]])
         some = part_of_claims(claims, new)
-        t = filter.calibration_.thresholds(some, promise.level(None, alpha))
+        t = filter.calibration_.thresholds(some, guarantee.level(None, alpha))
         t = t if np.ndim(t) == 0 else np.repeat(t, np.diff(some.offsets))
         kept = some.path_risk < t
-        losses[d] = promise.loss(flat[claims.rows(new)], kept, some.offsets)
+        losses[d] = guarantee.loss(flat[claims.rows(new)], kept, some.offsets)
     return losses
 
 
@@ -280,8 +283,8 @@ def group_row(key, draws):
     cf = HardCF("frequency-score", alpha=float(alpha), ties="jitter", random_state=0)
     cf.set_params(guarantee=NoFalseClaim(by=function)).fit(graphs[:300], labels[:300])
     pool, flat = graphs[300:], np.concatenate(labels[300:])
-    part, promise = cf.calibration_part(pool, labels[300:]), cf.calibration_.guarantee
-    claims = promise.path_risks(np.concatenate(list(cf.path_risk(pool))), pool)
+    part, guarantee = cf.calibration_part(pool, labels[300:]), cf.calibration_.guarantee
+    claims = guarantee.path_risks(np.concatenate(list(cf.path_risk(pool))), pool)
     member = {"all": np.ones(len(pool), bool)}
     for g in set().union(*(s if by != "apart" else {s} for s in claims.groups)):
         member[str(g)] = np.array(
@@ -295,7 +298,7 @@ def group_row(key, draws):
         some = part_of_claims(claims, new)
         t = cf.calibration_.thresholds(some, float(alpha))
         kept = some.path_risk < np.repeat(t, np.diff(some.offsets))
-        loss = promise.loss(flat[claims.rows(new)], kept, some.offsets)
+        loss = guarantee.loss(flat[claims.rows(new)], kept, some.offsets)
         found.append([loss[rows[new]].mean() for rows in member.values()])
     rows = [row(np.array(found)[:, [j]], float(alpha)) for j in range(len(member))]
     return max(rows, key=lambda r: (r["miss"] - r["allowed"]) / max(r["error"], 1e-9))

@@ -141,7 +141,7 @@ def alternatives(results):
     return figure
 
 
-def promised(results):
+def guaranteed(results):
     """Promised and observed coverage of every set, and what fixed thresholds leave."""
     rows = results["observed"]["rows"]
     names = list(dict.fromkeys(row["data"] for row in rows))
@@ -159,7 +159,7 @@ def promised(results):
             text = label[way] if i == 0 else None
             axes[1].plot(i, mine[way]["safe"], marker, color=color, label=text)
     axes[0].set_ylabel("answers without a false claim")
-    axes[0].set_title("default; lines are what was promised", fontsize=10)
+    axes[0].set_title("default; lines mark the guaranteed coverage", fontsize=10)
     axes[0].set_ylim(0.7, 1.005)
     axes[1].set_title("kept without a calibration", fontsize=10)
     axes[1].set_ylim(0, 1.02)
@@ -215,7 +215,7 @@ def forest(results):
 
 FIGURES = {
     "forest": forest,
-    "promised": promised,
+    "guaranteed": guaranteed,
     "retention": retention,
     "labelled": labelled,
     "alternatives": alternatives,
@@ -226,7 +226,7 @@ def save_all(results, folder):
     """Draw every picture into a folder."""
     folder.mkdir(parents=True, exist_ok=True)
     for name, make in FIGURES.items():
-        needs = {"promised": "observed" in results, "forest": bool(pooled(results))}
+        needs = {"guaranteed": "observed" in results, "forest": bool(pooled(results))}
         if not needs.get(name, True):
             continue
         figure = make(results)

@@ -664,7 +664,10 @@ def results_page(results):
     parts = [texts.HEAD]
     if "observed" in results:
         parts.append(texts.PROMISE.format(**shortfall(results)))
-        parts += [figure("promised", *texts.FIGURES["promised"]), first_table(results)]
+        parts += [
+            figure("guaranteed", *texts.FIGURES["guaranteed"]),
+            first_table(results),
+        ]
     parts.append(summary(results))
     header, rows = compared_rows(results, texts.IN_SHORT_PAIRS)
     rows += pooled_row(results)

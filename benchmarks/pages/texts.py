@@ -172,14 +172,14 @@ is no filter: with three other answers to the same question as evidence ``auto``
 logistic regression that sees the same three is at {logistic:.2f}."""
 
 FIGURES = {
-    "promised": (
+    "guaranteed": (
         "Promised and observed shares of answers without a false claim, for all data sets.",
         "Left: what was promised, and what came out, on every data set at four levels. One answer\n"
         "a question, half of the held-out questions calibrate and half are tested; bars are two\n"
         "standard errors for as many independent questions. Right: the same answers where claims\n"
         "are kept whose chance is above 1/2 by a logistic regression, and where nothing is\n"
         "removed. No fixed threshold keeps a promise: on two kinds of generated answers the same\n"
-        "one leaves .96 and .61 of the answers safe (``benchmarks/guarantees/promise.py``),\n"
+        "one leaves .96 and .61 of the answers safe (``benchmarks/guarantees/guarantee.py``),\n"
         "the calibrated filter .95 of both.",
     ),
     "retention": (

@@ -194,7 +194,7 @@ def main():
         text = json.dumps(rows, indent=1) + "\n"
         (chosen.output / f"few-labels-{short}.json").write_text(text, encoding="ascii")
     write_table(chosen.output)
-    write_promised(chosen.output)
+    write_guaranteed(chosen.output)
     if chosen.output == RESULTS:
         draw_figure(RESULTS)
 
@@ -267,22 +267,25 @@ def write_table(folder):
     write_csv(folder / "few-labels.csv", lines)
 
 
-def write_promised(folder):
+def write_guaranteed(folder):
     """What labels promise: how many calibrate, and how one calibration may fall out."""
     names = ["labels", "alpha", "something trains: calibrate", "miss", "miss, 9 of 10"]
     names += ["nothing trains: calibrate", "miss", "miss, 9 of 10"]
-    lines, promise = [names], NoFalseClaim()
+    lines, guarantee = [names], NoFalseClaim()
     for n in (20, 50, 100, 200, 300):
         for alpha in ALPHAS:
             line = [n, alpha]
-            for m in (promise.calibration_count(n, alpha), promise.fewest(n, alpha)):
+            for m in (
+                guarantee.calibration_count(n, alpha),
+                guarantee.fewest(n, alpha),
+            ):
                 k = conformal_rank(m, alpha)
                 law = beta(k, m + 1 - k) if k else None
                 line += (
                     [m, f"{law.mean():.3f}", f"{law.ppf(0.9):.3f}"] if k else [m, 0, 0]
                 )
             lines.append(line)
-    write_csv(folder / "few-labels-promised.csv", lines)
+    write_csv(folder / "few-labels-guaranteed.csv", lines)
 
 
 def write_csv(path, lines):

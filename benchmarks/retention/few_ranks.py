@@ -56,7 +56,7 @@ def kept(threshold, used, risks, question, n):
 def measure(scorer, data, draws):
     """Kept by rule, level and n in every draw, shape (2, levels, sizes, draws)."""
     scores, *risks = counted(scorer, *data)
-    n, promise = len(scores), NoFalseClaim()
+    n, guarantee = len(scores), NoFalseClaim()
     out = np.zeros((2, len(ALPHAS), len(SIZES), draws))
     for draw in range(draws):
         order = np.random.RandomState(draw).permutation(n)
@@ -68,7 +68,7 @@ def measure(scorer, data, draws):
             for m in range(1, len(by_size)):
                 threshold = conformal_threshold(np.sort(scores[order[:m]]), alpha)
                 by_size[m] = kept(threshold, used, *risks, n)
-            fewest = [promise.fewest(size, alpha) for size in SIZES]
+            fewest = [guarantee.fewest(size, alpha) for size in SIZES]
             out[:, i, :, draw] = by_size[fewest], by_size[list(SIZES)]
     return out
 

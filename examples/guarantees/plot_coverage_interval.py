@@ -57,7 +57,7 @@ outside = (coverage < low) | (coverage > high)
 
 figure, ax = plt.subplots(figsize=(7, 3.4), layout="constrained")
 ax.axhspan(low, high, color="0.9", label="band")
-ax.axhline(0.9, color="k", ls="--", lw=1, label="promised on average")
+ax.axhline(0.9, color="k", ls="--", lw=1, label="guaranteed on average")
 for x, (ends, out) in enumerate(zip(interval, outside, strict=True)):
     ax.plot([x, x], ends, color="C3" if out else "C0", lw=1)
     ax.plot(x, coverage[x], "o", ms=4, color="C3" if out else "C0")

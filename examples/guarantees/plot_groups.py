@@ -75,7 +75,7 @@ for row, (name, report) in enumerate(reports.items()):
         axes[0].plot(x, part.coverage[0], mark, color=f"C{row}", **first)
         axes[1].plot(x, part.retention[0], mark, color=f"C{row}")
 axes[0].axhline(0.9, color="k", ls="--", lw=1)
-axes[0].set_ylabel("coverage (promised: 0.9)")
+axes[0].set_ylabel("coverage (guaranteed: 0.9)")
 axes[1].set_ylabel("true claims kept per answer")
 axes[0].legend()
 for ax in axes:

@@ -38,7 +38,7 @@ def draw_band():
     """The band around the promise, on a new figure."""
     _, ax = plt.subplots(figsize=(6, 3.6), layout="constrained")
     ax.fill_between(sizes, *band.T, alpha=0.25, label="95 % of calibration draws")
-    ax.axhline(0.9, color="k", ls="--", lw=1, label="promised on average")
+    ax.axhline(0.9, color="k", ls="--", lw=1, label="guaranteed on average")
     ax.set(xscale="log", xlabel="calibration problems", ylabel="coverage")
     ax.set_ylim(0.6, 1.0)
     ax.legend(frameon=False, loc="lower right")

@@ -89,7 +89,7 @@ fig, (top, bottom) = plt.subplots(
 for name, rows in wrong.items():
     mean = np.convolve(1 - rows, np.full(200, 1 / 200), mode="valid")
     top.plot(np.arange(200, len(rows) + 1), mean, label=name)
-top.axhline(0.9, color="k", ls="--", lw=1, label="promised")
+top.axhline(0.9, color="k", ls="--", lw=1, label="guaranteed")
 top.set(ylabel="coverage, last 200", ylim=(0.5, 1))
 top.legend(frameon=False, ncols=3, loc="lower left")
 bottom.plot(monitor.log_wealth_ / np.log(10), label="CoverageMonitor")

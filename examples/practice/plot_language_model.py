@@ -106,7 +106,7 @@ from skdcf.metrics import coverage_score, retention_score
 
 truth = [[int(is_right(text)) for text in a.original.claims] for a in out]
 masks = [a.kept for a in out]
-print(f"coverage  {coverage_score(truth, masks):.2f} (promised: 0.90)")
+print(f"coverage  {coverage_score(truth, masks):.2f} (guaranteed: 0.90)")
 print(f"retention {retention_score(truth, masks):.2f} true claims per answer")
 
 # %%

@@ -65,7 +65,7 @@ assert (rate.mean(axis=0) <= levels + 2.5 * error).all()
 # right and of wrong answers differ. An answer that is wrong seldom has a small one.
 
 fig, (left, right) = plt.subplots(1, 2, figsize=(7.4, 3.4), layout="constrained")
-left.plot([0, 0.3], [0, 0.3], "k--", lw=1, label="promised")
+left.plot([0, 0.3], [0, 0.3], "k--", lw=1, label="guaranteed")
 left.errorbar(levels, rate.mean(axis=0), 2 * error, fmt="o-", label="observed")
 left.plot(levels, share.mean(axis=0), "s-", color="0.6", label="released")
 left.set(xlabel="alpha", ylabel="share of answers", ylim=(0, 1))

@@ -729,11 +729,11 @@ class ConformalFilter(Settings):
         check_is_fitted(self, "nonconformity_scores_")
         refuse_changed(self)
         level = level_of(self, alpha)
-        promise = name_errors(self.calibration_.describe(level), self.provenance_)
+        sentence = name_errors(self.calibration_.describe(level), self.provenance_)
         if self.calibration_.keeps_nothing(level):
-            return promise
+            return sentence
         shown = self.calibration_.describe_shown(level)
-        return f"{promise}. {shown}" if shown else promise
+        return f"{sentence}. {shown}" if shown else sentence
 
     @property
     def threshold_(self) -> float:

@@ -226,17 +226,17 @@ class Calibration(metaclass=ABCMeta):
         """
         short = self.shortage(level)
         needed = self.guarantee.problems_needed(level)
-        promise = self._promise(level)
+        sentence = self._sentence(level)
         if not short:
-            return promise
+            return sentence
         if not self.keeps_nothing(level):
             fewer = f"fewer than {needed} problems calibrate"
-            return f"{promise}; nothing is kept where {fewer}"
+            return f"{sentence}; nothing is kept where {fewer}"
         if self.n < needed:
             return f"keeps nothing until it has {needed} calibration problems; it has {self.n}"
         return f"keeps nothing: {short}"
 
-    def _promise(self, level):
+    def _sentence(self, level):
         """The guarantee's sentence, with what only the calibration knows."""
         return self.guarantee.describe(level)
 
@@ -597,14 +597,14 @@ class PerGroup(Calibration):
         rest = f" ({len(short) - 5} groups more)" if len(short) > 5 else ""
         return " ".join(shown) + rest
 
-    def _promise(self, level):
-        promise = super()._promise(level)
+    def _sentence(self, level):
+        sentence = super()._sentence(level)
         n_groups = len(self.names)
         delta = getattr(self.guarantee, "delta", None) or 1.0
         share = 1 - n_groups * delta
         if n_groups == 1 or share < 1e-9:
-            return promise
-        return f"{promise}; in all {n_groups} groups at once for at least {share:g} of them"
+            return sentence
+        return f"{sentence}; in all {n_groups} groups at once for at least {share:g} of them"
 
     def keeps_nothing(self, level: Any) -> bool:
         return all(part.shortage(level) for part in self.parts)

@@ -169,7 +169,7 @@ class Passing(Calibration):
             'nothing can be kept. Use a finer scorer, or ties="jitter"'
         )
 
-    def _promise(self, level):
+    def _sentence(self, level):
         # If the cut is +inf, all n pass; otherwise the new answer is one of |B| + 1.
         share = 1.0 if np.isposinf(self.cut) else (self.among.n + 1) / (self.n + 1)
         among = self.guarantee.describe_passing(level)

@@ -270,7 +270,7 @@ class ReportDisplay(DisplayOfReports):
             ax.set_ylabel(label)
             places.name(ax)
             if panel == "coverage":
-                places.draw_promise(ax)
+                places.draw_guarantee(ax)
             else:
                 _from_zero(ax)
         falls = next(iter(self.panels)) == "coverage"
@@ -494,7 +494,7 @@ class Places:
         self.shifts = self.gap * (np.arange(n) - (n - 1) / 2)
         self.half = self.gap * max(n, 2) / 2
 
-    def draw_promise(self, ax):
+    def draw_guarantee(self, ax):
         """Draw a flat line for the target of each level."""
         ax.hlines(
             1 - self.levels,
@@ -503,7 +503,7 @@ class Places:
             color="k",
             lw=1.2,
             zorder=1,
-            label="promised: 1 - alpha",
+            label="guaranteed: 1 - alpha",
         )
 
     def draw_band(self, ax, at, band, i):

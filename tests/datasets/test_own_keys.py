@@ -165,7 +165,7 @@ def test_an_instruction_is_fitted_by_what_names_the_question(
     assert "trained or calibrated" not in capsys.readouterr().out
     kept = tmp_path / "kept.jsonl"
     shown = [
-        "--promise",
+        "--guarantee",
         "shown",
         "--alpha",
         "0.3",

@@ -181,8 +181,8 @@ def test_plot_shows_means_and_target(data, filters):
     display = ReportDisplay.from_report(report)
     left = {c.get_label(): c.lines[0] for c in display.axes_[0].containers}
     lines = display.axes_[0].collections
-    (promised,) = [one for one in lines if "promised" in one.get_label()]
-    for (start, height), (end, same) in promised.get_segments():
+    (guaranteed,) = [one for one in lines if "guaranteed" in one.get_label()]
+    for (start, height), (end, same) in guaranteed.get_segments():
         assert height == same == pytest.approx(1 - (start + end) / 2)
     x, y = left["no graph"].get_data()
     np.testing.assert_allclose(x, ALPHAS, atol=0.05 / 3)

@@ -369,8 +369,10 @@ def test_a_bound_says_how_many_calibrate_and_what_is_trained_for(data, scorer):
     """Sized for alpha = 0.1, 39 of 100 calibrated, and a bound of 0.02 needs 49."""
     graphs, y = data
     filters = [
-        CoherentConformalFilter(scorer, alpha=alpha, guarantee=promise, random_state=0)
-        for alpha, promise in (
+        CoherentConformalFilter(
+            scorer, alpha=alpha, guarantee=guarantee, random_state=0
+        )
+        for alpha, guarantee in (
             (0.1, ExpectedFalse(bound=0.02)),
             (0.02, ExpectedFalse()),
         )
@@ -385,11 +387,11 @@ def test_a_bound_says_how_many_calibrate_and_what_is_trained_for(data, scorer):
 
 def test_a_bound_that_no_rank_is_needed_for_leaves_problems_to_train(data):
     graphs, y = data
-    promise = ExpectedFalse("count", bound=2.0)
-    cf = CoherentConformalFilter("linear", guarantee=promise, random_state=0)
+    guarantee = ExpectedFalse("count", bound=2.0)
+    cf = CoherentConformalFilter("linear", guarantee=guarantee, random_state=0)
     assert 30 <= cf.fit(graphs[:100], y[:100]).n_calibration_ <= 45
     grid = {"scorer": [0, 1]}
-    search = CalibratedSearch(GridSearchCV(HardCF(0, guarantee=promise), grid, cv=2))
+    search = CalibratedSearch(GridSearchCV(HardCF(0, guarantee=guarantee), grid, cv=2))
     assert search.fit(graphs[:100], y[:100]).best_estimator_.n_calibration_ <= 45
 
 
@@ -515,8 +517,8 @@ def test_no_method_gives_a_threshold_of_other_settings(data, change, tmp_path):
 
 def test_a_scorer_trained_for_a_bound_is_not_asked_for_another(data):
     graphs, y = data
-    promise = ExpectedFalse(bound=0.05)
-    cf = CoherentConformalFilter("linear", guarantee=promise, random_state=0)
+    guarantee = ExpectedFalse(bound=0.05)
+    cf = CoherentConformalFilter("linear", guarantee=guarantee, random_state=0)
     cf.fit(graphs[:300], y[:300])
     kept = flat(cf.predict(graphs[300:]))
     np.testing.assert_array_equal(
@@ -650,15 +652,17 @@ def test_certainty_in_groups_is_said_for_each_and_for_all(n_groups):
     table = np.column_stack([graphs.features, group[graphs.problem_of]])
     graphs = graphs.replace_features(table, [*graphs.feature_names, "part"])
     cf = HardCF(0, guarantee=NoFalseClaim(delta=0.05, by="part")).fit(graphs, y)
-    promise = cf.describe(0.2)
+    sentence = cf.describe(0.2)
     assert (
         "in each group by 'part', for 95 % of all calibration sets of that group"
-        in (promise)
+        in (sentence)
     )
     together = {3: "0.85", 10: "0.5"}.get(n_groups)
-    assert ("at once" in promise) == (together is not None)
+    assert ("at once" in sentence) == (together is not None)
     if together:
-        assert f"in all {n_groups} groups at once for at least {together} of" in promise
+        assert (
+            f"in all {n_groups} groups at once for at least {together} of" in sentence
+        )
 
 
 @pytest.mark.parametrize(("n", "is_short"), [(8, True), (9, False)])

@@ -599,7 +599,7 @@ def test_the_command_keeps_what_release_claims_keeps(files, capsys):
         new,
         "-o",
         str(out),
-        "--promise",
+        "--guarantee",
         "shown",
         "--alpha",
         "0.2",
@@ -613,7 +613,7 @@ def test_the_command_keeps_what_release_claims_keeps(files, capsys):
     assert f"{n_shown} of 150 answers are shown" in said
     assert "per batch, at most 20 %" in said and "show=" in said
     assert "20 % divided by the share of batches that show something" in said
-    assert written.metadata[0]["filtered"]["promise"] == "shown"
+    assert written.metadata[0]["filtered"]["guarantee"] == "shown"
 
 
 def test_the_command_refuses_two_answers_to_a_question(files, capsys):
@@ -622,7 +622,7 @@ def test_the_command_refuses_two_answers_to_a_question(files, capsys):
     (folder / "twice.jsonl").write_text("\n".join([*lines, lines[0]]), encoding="utf-8")
     out = folder / "out.jsonl"
     twice = str(folder / "twice.jsonl")
-    command = ["filter", model, twice, "-o", str(out), "--promise", "shown"]
+    command = ["filter", model, twice, "-o", str(out), "--guarantee", "shown"]
     assert main(command) == 2
     assert "one of 2 answers to the same question" in capsys.readouterr().err
     assert not out.exists()

@@ -167,7 +167,7 @@ def test_reports_of_filters(reports):
     for axes in (left, right, false):
         np.testing.assert_allclose(axes.get_xticks(), [0.1, 0.2, 0.3])
     legend = [text.get_text() for text in left.get_legend().get_texts()]
-    assert set(legend) == {"95 % band of theory", "promised: 1 - alpha", *reports}
+    assert set(legend) == {"95 % band of theory", "guaranteed: 1 - alpha", *reports}
     assert display.figure_ is left.figure
     _, axes = plt.subplots(1, 3)
     alone = ReportDisplay.from_report(reports["claim_index"], ax=axes)
@@ -201,9 +201,9 @@ def test_each_mark_stands_in_the_band_and_beside_the_promise_that_are_its_own(
     other = evaluate_filter(few, graphs[80:], y[80:], [0.3, 0.1, 0.2])
     reports = reports | {"few": other}
     ax = ReportDisplay.from_report(reports).ax_
-    (promised,) = [c for c in ax.collections if "promised" in c.get_label()]
+    (guaranteed,) = [c for c in ax.collections if "guaranteed" in c.get_label()]
     bands = [c for c in ax.collections if isinstance(c, PolyCollection)]
-    lines = promised.get_segments()
+    lines = guaranteed.get_segments()
     points = [container.lines[0].get_data() for container in ax.containers]
     assert len(points) == 3 and len(bands) == 3
     for report, band, (x, shown) in zip(reports.values(), bands, points, strict=True):

@@ -56,7 +56,7 @@ from . import _files as files
 RESULT = "filtered"  # the result stands under this key of the metadata
 KEEPS_NOTHING = FOUND_BROKEN_LINES = 1  # exit codes
 _CHUNK = 500  # problems that are in memory at a time
-_NOT_PROMISED = (
+_NOT_GUARANTEED = (
     "nothing is promised of this text: the filter keeps nothing of the answer, and these are "
     "its safest claims"
 )
@@ -349,17 +349,17 @@ def filter_problems(options):
     rows = iterate_rows(options)
     if options.choose:
         rows = _chosen_rows(filter, list(rows))
-    if options.promise == "shown":
+    if options.guarantee == "shown":
         rows = _shown(filter, list(rows), alpha, options, counts)
     else:
         rows = _filtered(filter, rows, alpha, options, counts)
     if options.text:
         lines = (marked_text(row) or options.empty for row in rows)
     else:
-        promise = options.promise
-        if promise == "answers" and filter.calibration_.guarantee.show != 1:
-            promise = "passing"
-        decision = {"alpha": alpha, "promise": promise}
+        guarantee = options.guarantee
+        if guarantee == "answers" and filter.calibration_.guarantee.show != 1:
+            guarantee = "passing"
+        decision = {"alpha": alpha, "guarantee": guarantee}
         lines = (format_row(row, decision, options) for row in rows)
     files.write_lines(options.output, lines)
     files.inform(
@@ -395,7 +395,7 @@ class Line:
         The smallest alpha at which each claim is kept.
     error_probability : float or None
         How likely something false is kept; None where that is not known, or nothing is.
-    is_promised : bool
+    is_guaranteed : bool
         Whether the text is one that the filter keeps.
     checked : list of int or None
         The claims that are kept because a person found them true; None where nobody asked.
@@ -409,7 +409,7 @@ class Line:
     mask: Any = None
     levels: Any = None
     error_probability: float | None = None
-    is_promised: bool = True
+    is_guaranteed: bool = True
     checked: list[int] | None = None
     passes: bool | None = None
 
@@ -462,7 +462,7 @@ def _at_least_one(filter, rows, graphs, masks, counts):
     for i, first in enumerate(first_claims(filter, graphs)):
         if not masks[i].any() and first.any():
             masks[i] = first
-            rows[i] = replace(rows[i], is_promised=False)
+            rows[i] = replace(rows[i], is_guaranteed=False)
             counts["outside"] += 1
     return rows, masks
 
@@ -533,7 +533,7 @@ def marked_text(row, mark_checked=False):
         rows = shown_rows(graph, row.mask)
         text = " ".join(f"{marks.get(v, '')}{graph.claims[v]}" for v in rows)
         text = " ".join(text.split())
-    if row.is_promised:
+    if row.is_guaranteed:
         return text
     return f"[nothing is promised; {row.error_probability:.0%} chance of something false] {text}"
 
@@ -546,8 +546,8 @@ def format_row(row, about, options, *, mark_checked=False):
     if row.passes is not None:
         fields["passes"] = row.passes
     # A text that the filter would not keep must not carry its level.
-    if not row.is_promised:
-        fields = {"promise": "none", "note": _NOT_PROMISED}
+    if not row.is_guaranteed:
+        fields = {"guarantee": "none", "note": _NOT_GUARANTEED}
     if row.error_probability is not None:
         fields["error_probability"] = row.error_probability
     if row.checked is not None:
@@ -743,7 +743,7 @@ def add_features(options):
 def plan(options):
     """Print how many answers a level takes, and what each doubling buys."""
     needed = problems_needed(options.alpha, options.delta)
-    rows = [_promised((needed + 1) * 2**k - 1, options) for k in range(_DOUBLINGS)]
+    rows = [_guaranteed((needed + 1) * 2**k - 1, options) for k in range(_DOUBLINGS)]
     if options.problems:
         problems = files.read_problems(options, labelled=True)
         for row in rows:
@@ -752,7 +752,7 @@ def plan(options):
     files.show(rows if options.json else text, options.json)
 
 
-def _promised(n, options):
+def _guaranteed(n, options):
     k = conformal_rank(n, options.alpha, options.delta)
     low, high = beta.ppf([0.05, 0.95], n + 1 - k, k)
     return {"answers": n, "coverage_low": low, "coverage_high": high}

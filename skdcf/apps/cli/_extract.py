@@ -91,7 +91,7 @@ def answer(options):
             "alpha",
             "dropped",
             "flags",
-            "text_promise",
+            "text_guarantee",
             "complete",
             "error_probability",
         )
@@ -103,7 +103,7 @@ def answer(options):
         inform(INCOMPLETE)
     for text, reason in filtered.dropped:
         inform(f"dropped: {printable(text)}: {reason}")
-    inform(f"alpha = {filtered.alpha:g}; the promise covers: {filtered.text_promise}")
+    inform(f"alpha = {filtered.alpha:g}; the promise covers: {filtered.text_guarantee}")
     if filtered.error_probability is not None:
         inform(
             f"{filtered.error_probability:.0%} chance of something false in this text, an "

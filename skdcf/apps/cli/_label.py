@@ -360,7 +360,7 @@ def _write_rows(options, rows, level):
     if options.text:
         lines = (marked_text(row, **marks) or options.empty for row in rows)
     else:
-        decision = {"alpha": level, "promise": "answers"}
+        decision = {"alpha": level, "guarantee": "answers"}
         lines = (format_row(row, decision, options, **marks) for row in rows)
     write_lines(options.output, lines)
 

@@ -202,10 +202,10 @@ class ReviewOrder:
                 f"the error rate is {error_rate!r}, but must be at least 0 and below 1"
             )
         guarantee = self._calibration.guarantee
-        promise = self._calibration.describe(self._level)
+        sentence = self._calibration.describe(self._level)
         if (self._kept_by_filter & ~self._kept).any():
-            promise = guarantee.describe_after_removal(self._level)
-        checks = f"{promise}; {self.n_checks} claims were checked by a person"
+            sentence = guarantee.describe_after_removal(self._level)
+        checks = f"{sentence}; {self.n_checks} claims were checked by a person"
         if not error_rate:
             return f"{checks}, and what was found true is kept as well"
         # Of the false claims that are asked about, a share 1 - error_rate is found. Nobody

@@ -359,7 +359,7 @@ class FilteredAnswer:
         Text of each dropped claim, and why it was dropped, in words before numbers.
     flags : tuple of str
         What was not as it should be on the way.
-    text_promise : {"claims", "none"}
+    text_guarantee : {"claims", "none"}
         What the promise says of the text. It is about claims as they were labelled, so it
         covers a text of just these ("claims"); a text that a model wrote of them may say
         more than they do, and nothing is promised for it ("none").
@@ -382,7 +382,7 @@ class FilteredAnswer:
     error_probability: float | None = None
     dropped: tuple[tuple[str, str], ...] = ()
     flags: tuple[str, ...] = ()
-    text_promise: str = "claims"
+    text_guarantee: str = "claims"
     excerpt: str = ""
     usage: Usage = field(default_factory=Usage)
     chosen: int | None = None
@@ -787,5 +787,5 @@ class ConformalFactualityPipeline(Settings):
             "flags": flags,
             "excerpt": cut_answer(graph, mask),
         }
-        fields |= {"text_promise": "claims" if plain else "none", "usage": chat.usage}
+        fields |= {"text_guarantee": "claims" if plain else "none", "usage": chat.usage}
         return FilteredAnswer(**fields)

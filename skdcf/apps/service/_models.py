@@ -240,7 +240,7 @@ class Decided(BaseModel):
             "is not known, of an answer that was decided while it was written."
         ),
     ]
-    text_promise: Annotated[
+    text_guarantee: Annotated[
         Literal["claims", "none"],
         Field(
             description='"claims" if the guarantee covers the text, "none" if nothing is '
@@ -345,7 +345,7 @@ class FilterState(BaseModel):
         str | None,
         Field(description="Why labels cannot give an alarm, if they cannot."),
     ]
-    promise: str
+    guarantee: str
     filter: Annotated[str, Field(description="A digest; another filter has another.")]
     n_calibration: int
     calibrated: Annotated[str | None, Field(description="When its file was written.")]

@@ -277,16 +277,16 @@ class Served:
             ``origin`` is "as calibrated" where the request says what extracted the claims,
             and the filter knows what extracted those that calibrated; other extractions
             are refused. It is "unknown" where one of them alone knows who wrote the answer.
-            ``text_promise`` is "none" where the filter alone knows the extraction.
+            ``text_guarantee`` is "none" where the filter alone knows the extraction.
         """
         metadata = graph.metadata or {}
         is_told = metadata.get("extraction") is not None
-        promise = "none" if self._knows_extraction and not is_told else "claims"
+        guarantee = "none" if self._knows_extraction and not is_told else "claims"
         is_same = self._knows_extraction and is_told
         knows_writer = metadata.get("written_by") is not None
         is_same = is_same and knows_writer == self._knows_writer
         origin = "as calibrated" if is_same else "unknown"
-        return {"text_promise": promise, "origin": origin}
+        return {"text_guarantee": guarantee, "origin": origin}
 
     def reply(
         self,
@@ -372,7 +372,7 @@ class Served:
             "alpha": self.alpha,
             "alarm": self.monitor.alarm,
             "not_watched": self.not_watched,
-            "promise": self.filter.describe(),
+            "guarantee": self.filter.describe(),
             "filter": self.digest,
             "n_calibration": self.filter.n_calibration_,
             "calibrated": self.calibrated,

@@ -90,7 +90,7 @@ def test_fit_with_a_share_speaks_of_answers_that_pass(files, tmp_path, capsys):
     for row, mask, passes in zip(rows, *decided, strict=True):
         result = row["metadata"]["filtered"]
         assert row["mask"] == mask.tolist() and result["passes"] == passes
-        assert result["promise"] == "passing"
+        assert result["guarantee"] == "passing"
         assert passes or set(result["claim_alpha"]) == {None}
     assert run("report", tmp_path / "half", new, "-o", tmp_path / "page") == 0
     assert "of the answers that pass" in (tmp_path / "page").read_text("utf-8")

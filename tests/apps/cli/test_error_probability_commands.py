@@ -73,7 +73,7 @@ def test_a_text_outside_the_promise_never_carries_the_level(folder, tmp_path, ca
             assert result["alpha"] == 0.05
             continue
         n_outside += 1
-        assert result["promise"] == "none"
+        assert result["guarantee"] == "none"
         assert "nothing is promised" in result["note"]
         assert result["text"].startswith("[nothing is promised; ")
         assert 0 < result["error_probability"] < 1
@@ -85,13 +85,13 @@ def test_a_text_outside_the_promise_never_carries_the_level(folder, tmp_path, ca
     assert f"in {n_outside} of these problems" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("promise", ["answers", "shown"])
-def test_plain_text_says_per_line_what_is_not_promised(folder, tmp_path, promise):
+@pytest.mark.parametrize("guarantee", ["answers", "shown"])
+def test_plain_text_says_per_line_what_is_not_promised(folder, tmp_path, guarantee):
     out = tmp_path / "kept.txt"
     command = ["filter", folder / "stack.skops", folder / "new.jsonl", "-o", out]
-    assert not run(*command, "--text", "--promise", promise)
+    assert not run(*command, "--text", "--guarantee", guarantee)
     inside = out.read_text("utf-8").splitlines()
-    assert not run(*command, "--text", "--promise", promise, "--at-least-one")
+    assert not run(*command, "--text", "--guarantee", guarantee, "--at-least-one")
     texts = out.read_text("utf-8").splitlines()
     assert all(texts)
     for text, text_inside in zip(texts, inside, strict=True):

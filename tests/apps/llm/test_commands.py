@@ -105,7 +105,7 @@ def test_from_answers_to_filtered_text(server, tmp_path, capsys, checkout, monke
     assert "alpha = 0.2; the promise covers: claims" in shown.err
     assert run(*answer, "--json") == 0
     row = json.loads(capsys.readouterr().out)
-    assert row["text_promise"] == "claims" and len(row["kept"]) == len(row["claims"])
+    assert row["text_guarantee"] == "claims" and len(row["kept"]) == len(row["claims"])
     assert row["text"].split() == shown.out.split()
     page = (checkout / "docs/guide/language_models.rst").read_text(encoding="utf-8")
     monkeypatch.chdir(tmp_path)

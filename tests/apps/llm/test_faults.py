@@ -519,15 +519,17 @@ def test_only_the_claims_themselves_are_promised():
     pipeline = ConformalFactualityPipeline(extractor, filter)
     pipeline.fit(known, [[i % 2] for i in range(20)])
     [out] = pipeline.answer(["q"], ["It is 7. And 8. Maybe 9."])
-    assert out.text == "It is 7. And 8." and out.text_promise == "claims"
+    assert out.text == "It is 7. And 8." and out.text_guarantee == "claims"
     assert out.excerpt == "It is 7. And 8."
     assert out.kept.tolist() == [True, True, False]
     loud = ConformalFactualityPipeline(
         extractor, filter, lambda claims, problem: "Yes!"
     )
     loud.filter_ = pipeline.filter_
-    assert loud.answer(["q"], ["It is 7."])[0].text_promise == "none"
-    assert loud.answer(["q"], ["maybe"])[0].text_promise == "claims"  # nothing is said
+    assert loud.answer(["q"], ["It is 7."])[0].text_guarantee == "none"
+    assert (
+        loud.answer(["q"], ["maybe"])[0].text_guarantee == "claims"
+    )  # nothing is said
 
 
 def _sure(graph):

@@ -138,7 +138,7 @@ def test_an_answer_over_http_is_that_of_the_pipeline(written, server):
         assert reply["complete"] == expected.complete == reply["mask"][-1]
         assert reply["abstained"] == expected.abstained == (not any(reply["mask"]))
         assert (reply["alpha"], reply["error_probability"]) == (0.3, None)
-        assert (reply["text_promise"], reply["origin"]) == ("claims", "as calibrated")
+        assert (reply["text_guarantee"], reply["origin"]) == ("claims", "as calibrated")
         assert reply["usage"]["calls"] == expected.usage.calls > 3
         for _, reason in rows:
             assert reason.startswith(("it is not sure enough (Claim", "it builds on"))

@@ -231,16 +231,16 @@ def test_a_reply_says_whether_its_origin_is_known():
     with_origin = create_app(cf.fit(made[:200], Y[:200]))
     status, reply, _ = call(with_origin, "/v1/filter", body_of(made[210]))
     assert status == 200
-    assert (reply["origin"], reply["text_promise"]) == ("as calibrated", "claims")
+    assert (reply["origin"], reply["text_guarantee"]) == ("as calibrated", "claims")
     with pytest.warns(UserWarning, match="cannot be checked"):
         _, reply, _ = call(with_origin, "/v1/filter", body_of(GRAPHS[210]))
-    assert (reply["origin"], reply["text_promise"]) == ("unknown", "none")
+    assert (reply["origin"], reply["text_guarantee"]) == ("unknown", "none")
     other = GRAPHS[210].replace(metadata={"extraction": {"model": "b", "steps": {}}})
     status, reply, _ = call(with_origin, "/v1/filter", body_of(other))
     assert status == 400 and "ask who runs the service" in reply["error"]
     without = create_app(cf.fit(GRAPHS[:200], Y[:200]))
     _, reply, _ = call(without, "/v1/filter", body_of(GRAPHS[210]))
-    assert (reply["origin"], reply["text_promise"]) == ("unknown", "claims")
+    assert (reply["origin"], reply["text_guarantee"]) == ("unknown", "claims")
 
 
 # --- several filters, other filters, and what is remembered

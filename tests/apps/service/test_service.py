@@ -74,7 +74,7 @@ def test_answers_are_those_of_the_filter(fitted):
         kept = [c for c, keep in zip(graph.claims, mask, strict=True) if keep]
         assert reply["text"].split("\n") == kept or not kept
         assert len(reply["reasons"]) == (~mask).sum()
-        assert reply["text_promise"] == "claims"
+        assert reply["text_guarantee"] == "claims"
         names.add(reply["id"])
         other = json.loads(body_of(graph)) | {"alpha": 0.1}
         _, reply, _ = call(app, "/v1/filter", json.dumps(other, indent=1).encode())
@@ -525,7 +525,7 @@ def test_health_says_what_runs(fitted):
     [[name, told]] = reply["filters"].items()
     assert name == "default" and told["alpha"] == 0.2
     assert told["n_calibration"] == fitted.n_calibration_
-    assert "nothing false is kept" in told["promise"]
+    assert "nothing false is kept" in told["guarantee"]
 
 
 def test_behind_a_token_health_says_that_it_is_alive_and_no_more(fitted):

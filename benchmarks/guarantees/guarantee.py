@@ -1,8 +1,8 @@
-"""The picture of the promise: promised against observed coverage, a fixed threshold beside it.
+"""Plot the guaranteed against the observed coverage, next to a fixed threshold.
 
-python -m benchmarks.guarantees.promise
+python -m benchmarks.guarantees.guarantee
 
-Writes docs/guide/figures/promise.svg and benchmarks/results/promise.json. Answers are drawn as
+Writes docs/guide/figures/guarantee.svg and benchmarks/results/guarantee.json. Answers are drawn as
 in the gallery example on fixed thresholds: six claims each, and for each claim the share of ten
 sampled answers that entail it. For the second kind of question the language model is surer of
 itself when it is wrong. Each kind is calibrated by itself, and both have the same fixed threshold.
@@ -56,7 +56,7 @@ def main():
         }
         for kind, v in values.items()
     }
-    path = RESULTS / "promise.json"
+    path = RESULTS / "guarantee.json"
     path.write_text(json.dumps(said, indent=1) + "\n", encoding="utf-8")
     print(json.dumps(said, indent=1))
     draw(values)
@@ -67,13 +67,13 @@ def draw(values):
     figure, panels = plt.subplots(
         1, 2, figsize=(5.6, 2.9), sharey=True, layout="constrained"
     )
-    promised = 1 - np.array(ALPHAS)
+    guaranteed = 1 - np.array(ALPHAS)
     for ax, (kind, found) in zip(panels, values.items(), strict=True):
-        ax.plot([0.55, 1], [0.55, 1], color="0.7", lw=1, label="as promised")
+        ax.plot([0.55, 1], [0.55, 1], color="0.7", lw=1, label="as guaranteed")
         low, mean, high = np.quantile(found[:, :-1], [0.05, 0.5, 0.95], axis=0)
         mean = found[:, :-1].mean(0)
         ax.errorbar(
-            promised,
+            guaranteed,
             mean,
             [mean - low, high - mean],
             fmt="o",
@@ -90,11 +90,11 @@ def draw(values):
             textcoords="offset points",
             color="#c0392b",
         )
-        ax.set(title=kind, xlabel="promised", xlim=(0.55, 1.01), ylim=(0.55, 1.01))
+        ax.set(title=kind, xlabel="guaranteed", xlim=(0.55, 1.01), ylim=(0.55, 1.01))
         ax.title.set_fontsize(10)
     panels[0].set_ylabel("answers without a false claim")
     panels[0].legend(frameon=False, loc="lower right", fontsize=8)
-    path = GUIDE / "figures" / "promise.svg"
+    path = GUIDE / "figures" / "guarantee.svg"
     figure.savefig(path, metadata={"Date": None})
     text = path.read_text(encoding="utf-8")
     lines = (line.rstrip() for line in text.splitlines())

@@ -1,4 +1,4 @@
-"""Features: transformers that give reasoning graphs their columns."""
+"""Features: transformers that add columns to reasoning graphs."""
 
 from ._answers import AgreementFeatures, estimate_agreement
 from ._answers import OptionFeatures as OptionFeatures
@@ -39,5 +39,5 @@ __all__ = [
     "reasoning_features",
 ]
 
-# Classes that files of filters hold; `reasoning_features` makes them.
+# Classes that are stored in saved filters, because `reasoning_features` uses them.
 __saved__: list[str] = ["OptionFeatures"]

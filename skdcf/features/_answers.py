@@ -1,7 +1,7 @@
-"""The final answer of a text, how far other answers agree with a claim, and options.
+"""Features that compare the answer with other answers, or with the options of its question.
 
-No model, no label. An answer is brought into the form in which it is compared with others.
-Options are those of a multiple-choice question.
+They need neither a model nor labels. Final answers are normalised before they are compared.
+The options are those of a multiple-choice question.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from ._expression import NEVER, rewrite_plainly
 from ._text import LONG_WORD, find_quantities, read_claim, read_question
 from ._transformers import OptionalColumns
 
-_LONGEST = 200  # characters of an answer that is read as a value
-# The last of these says where the final answer begins.
+_LONGEST = 200  # longest answer, in characters, that is read as a value
+# The final answer begins after the last of these marks.
 _MARK = re.compile(
     r"\\boxed ?\{|#### ?(?=-?\d)|\banswer(?: is| ?[:=])|\bchoice(?:\\?_| \(?)(?=[a-h]\b)"
 )
@@ -36,7 +36,7 @@ _MARK_WORDS = ("\\boxed", "####", "answer", "choice")  # a mark begins with one 
 _UP_TO_DIGIT = re.compile(r"(?s:.*)\d")
 _ENDED = re.compile(r"[.;!?](?= |$)")
 _CHOICE = re.compile(r"\(?([a-z])(?:[).:,]|$)")
-# A minus behind a value is an operation.
+# A minus after a value is an operator, not a sign.
 _NUMERAL = re.compile(rf"(?:(?<![\d)\]}}] )(?<![\w)\]}}])-)?{NUMBER}")
 _PROSE_BEFORE = re.compile(r"(?:[a-z']{2,},? )+(?=-?\d)")
 _SEVERAL = re.compile(r"\d[^a-z]*[a-z]{2}.*\d")  # as in 3 hours 20 minutes
@@ -45,7 +45,7 @@ _BLANK = re.compile(r"(?<!\d) | (?!\d)")
 
 
 def find_answer(text: str) -> str | None:
-    r"""The final answer of a text.
+    r"""Find the final answer of a text.
 
     Parameters
     ----------
@@ -55,8 +55,8 @@ def find_answer(text: str) -> str | None:
     Returns
     -------
     str or None
-        What follows the last ``\boxed{``, "####", "the answer is" or "Choice_", and
-        without one of these the last number; None where there is no number either.
+        The text after the last ``\boxed{``, "####", "the answer is" or "Choice_". Without
+        such a mark, the last number. None if there is no number either.
     """
     text = clean(text)
     mark = _find_last_mark(text)
@@ -75,7 +75,7 @@ def find_answer(text: str) -> str | None:
 
 
 def _find_last_mark(text):
-    """Match of the last mark of a final answer, or None."""
+    """Return the match of the last mark of a final answer, or None."""
     places = {word: text.rfind(word) for word in _MARK_WORDS}
     while max(places.values()) >= 0:
         word = max(places, key=places.__getitem__)
@@ -87,30 +87,30 @@ def _find_last_mark(text):
 
 
 def _find_end(text):
-    """Find where the brace that is open at the start of a text is closed."""
+    """Find the end of the brace that is open at the start of a text."""
     depths = list(accumulate((sign == "{") - (sign == "}") for sign in text))
     return depths.index(-1) if -1 in depths else len(text)
 
 
 def normalise_answer(answer: str) -> float | str:
-    """Bring an answer into the form in which it is compared with others.
+    """Normalise a final answer, so that equal answers compare as equal.
 
     Parameters
     ----------
     answer : str
-        What `find_answer` found, or a function of the caller's.
+        A final answer, as returned by `find_answer` or by a function of the user.
 
     Returns
     -------
     float or str
-        A value, where the text is one number or calculation, with a unit or without;
-        else the text without mark-up and blanks.
+        A value if the text is a single number or calculation, with or without a unit.
+        Otherwise the text without mark-up and blanks.
     """
     text = clean(answer)
     if choice := _CHOICE.match(text):
         return choice[1]
     plain = rewrite_plainly(text)
-    if NEVER in plain:  # a relation such as "<" was there
+    if NEVER in plain:  # the text contained a relation such as "<"
         return _BLANK.sub("", text)
     text = plain.rpartition("=")[2].replace("%", "").strip(" .,:;'\"")
     compact = _BLANK.sub("", text)
@@ -129,61 +129,63 @@ _AGREEMENT = list_names(
     "results_agreement results_all_agree has_results words_agreement "
     "numbers_agreement_above"
 )
-# Share of right answers, and how many times as many true claims two other answers keep at
-# alpha 0.05.
+# Pairs of the share of right answers and the factor by which two other answers increase the
+# number of true claims kept at alpha = 0.05.
 _MEASURED = ((0.16, 1.0), (0.31, 1.0), (0.45, 1.4), (0.48, 1.5), (0.6, 1.8))
-_NEUTRAL = 0.5  # share where there is nothing to compare
-_MOST_SENTENCES = 200  # of an alternative; later ones are not read
-_REMEMBERED = 1024  # texts, since alternatives to one answer are often those to another
+_NEUTRAL = 0.5  # share if there is nothing to compare
+_MOST_SENTENCES = 200  # maximum per alternative; later ones are ignored
+_REMEMBERED = 1024  # texts in the cache; answers to a question share their alternatives
 _SENTENCE = re.compile(r"[.!?:;](?= |$)|\bstep \d{1,9}")
 
 
 @settings
 class AgreementFeatures(OptionalColumns):
-    r"""How far the other answers to the question, ``alternatives``, agree.
+    r"""Agreement of each claim with other answers to the same question, ``alternatives``.
 
-    Texts are cleaned and numbers are read as in `TextFeatures`. *New* numbers are those
-    that are not in the question, *results* the values of right-hand sides of equations.
+    Texts are cleaned, and numbers extracted, as in `TextFeatures`. A number is *new* if it
+    does not occur in the question. *Results* are the values of the right-hand sides of
+    equations.
 
     ===========================  ======================================================
     column                       value for claim v
     ===========================  ======================================================
     ``answer_agreement``         share of alternatives with the same final answer
     ``answer_rival``             share of alternatives with the most common other one
-    ``answer_entropy``           entropy of the final answers, this one's among them
+    ``answer_entropy``           entropy of the final answers, including this answer's
     ``log_n_alternatives``       log1p of the number of alternatives
     ``numbers_agreement``        mean share of alternatives in which a new number of v
                                  occurs
-    ``numbers_all_agree``        share of alternatives in which all of them occur
+    ``numbers_all_agree``        share of alternatives that contain all new numbers of v
     ``has_new_numbers``          1 if v has a new number
-    ``results_agreement``        mean share of alternatives that have a result of v, too
-    ``results_all_agree``        share of alternatives that have all of them
+    ``results_agreement``        mean share of alternatives that contain a result of v
+    ``results_all_agree``        share of alternatives that contain all results of v
     ``has_results``              1 if v has a result
     ``words_agreement``          word overlap (Jaccard, words of four letters or more)
                                  with the closest sentence of an alternative, mean over
                                  alternatives
-    ``numbers_agreement_above``  smallest ``numbers_agreement`` of v and its ancestors,
-                                 of those that have new numbers
+    ``numbers_agreement_above``  smallest ``numbers_agreement`` among v and its ancestors
+                                 with new numbers
     ===========================  ======================================================
 
-    Shares are 0.5 where there is nothing to compare: no alternatives, no final answer,
-    no new numbers, no results; ``answer_rival``, ``answer_entropy`` and
-    ``words_agreement`` are 0 then. Alternatives without a final answer do not count for
-    the first three columns, and blank ones not at all.
+    If there is nothing to compare (no alternatives, no final answer, no new numbers, or no
+    results), shares are 0.5, and ``answer_rival``, ``answer_entropy`` and
+    ``words_agreement`` are 0. Alternatives without a final answer are ignored in the first
+    three columns. Blank alternatives are always ignored.
 
-    A final answer is what follows the last ``\boxed{``, "####", "the answer is" or
-    ``Choice_``, or else the last number. Answers are equal as values where they can be
-    read as such (``\frac{3}{4}`` and 0.75, "$1,200" and "1200 dollars", "50%" and 50),
-    and else as texts without mark-up and blanks.
+    The final answer is the text after the last ``\boxed{``, "####", "the answer is" or
+    ``Choice_``. Without such a mark it is the last number. Answers are compared as values if
+    they can be read as values (``\frac{3}{4}`` and 0.75, "$1,200" and "1200 dollars", "50%"
+    and 50), and otherwise as texts without mark-up and blanks.
 
     Parameters
     ----------
     answer : callable, optional
-        ``answer(text)`` gives the final answer in a text as a str, or None. It sees
-        each alternative as it is, and the claims of a problem joined by line ends.
+        ``answer(text)`` returns the final answer of a text as a str, or None. It is called
+        with each alternative, unchanged, and with the claims of each problem joined by line
+        breaks.
     optional : bool, default=False
-        Whether to add no column, instead of raising an error, where no problem seen in
-        `fit` has alternatives. `reasoning_features` sets it.
+        If True, add no columns, instead of raising an error, when no problem seen in `fit`
+        has alternatives. `reasoning_features` sets it.
 
     Attributes
     ----------
@@ -193,14 +195,15 @@ class AgreementFeatures(OptionalColumns):
     Raises
     ------
     ValueError
-        If a problem's alternatives are not known (None), whereas an empty tuple says
-        that there are none; if a claim has no text, or ``answer`` returns no text.
+        If a problem's alternatives are unknown (None; an empty tuple means that there are
+        none), if a claim has no text, or if ``answer`` returns something other than a str
+        or None.
 
     Notes
     -----
-    Other answers are part of the problem: calibration and use must draw as many, in
-    the same way. Of one text, 64 different numbers (in claims), 200 results and 200
-    sentences are compared.
+    The other answers are part of the problem: for calibration and in use, sample the same
+    number of them in the same way. At most 64 different numbers of a claim, and 200 results
+    and 200 sentences of an alternative, are compared.
 
     Examples
     --------
@@ -231,7 +234,7 @@ class AgreementFeatures(OptionalColumns):
         conclude = self.answer or find_answer
         read = lru_cache(_REMEMBERED)(lambda text: _Reading(text, conclude))
         rows = []
-        assert batch.alternatives is not None  # which the check of the batch made sure
+        assert batch.alternatives is not None  # ensured by the check of the batch
         for i, (a, b) in enumerate(pairwise(batch.offsets.tolist())):
             question = None if batch.problems is None else batch.problems[i]
             numbers_known = read_question(question).known
@@ -255,52 +258,53 @@ class AgreementFeatures(OptionalColumns):
 
 
 class AgreementWorth(NamedTuple):
-    """An estimate of what other answers to a question are worth."""
+    """Estimated value of sampling other answers to a question."""
 
-    n_answers: int  # their labels say whether they are right
-    share_right: float  # the share of them without a false claim
+    n_answers: int  # answers whose labels determine whether they are right
+    share_right: float  # share of these answers without a false claim
     interval: tuple[float, float]  # 95 % interval of that share
-    factor: tuple[float, float]  # true claims kept at alpha 0.05, for its two ends
+    factor: tuple[
+        float, float
+    ]  # gain in true claims kept, at both ends of the interval
 
     def __str__(self) -> str:
         low, high = self.factor
         return (
             f"{self.share_right:.0%} of {self.n_answers:,} answers are right (between "
-            f"{self.interval[0]:.0%} and {self.interval[1]:.0%}). Where as many were right "
-            f"in published data, two other answers multiplied the true claims kept at "
+            f"{self.interval[0]:.0%} and {self.interval[1]:.0%}). In published data with such "
+            f"a share, two other answers multiplied the number of true claims kept at "
             f"alpha 0.05 by {low:.1f} to {high:.1f}"
         )
 
 
 def estimate_agreement(y: Sequence[ArrayLike]) -> AgreementWorth:
-    """Estimate what other answers would be worth, from labels that exist.
+    """Estimate from existing labels how much other answers to the questions would help.
 
-    Agreement with other answers is worth what majorities are: much where most answers are
-    right, and nothing where most are wrong. So it can be told before anyone pays for
-    samples.
+    Agreement with other answers helps much if most answers are right, and not at all if most
+    are wrong. So the gain can be estimated before paying for more samples.
 
     Parameters
     ----------
     y : sequence of array-like
-        Labels of each answer: 1 true, 0 false, -1 unknown. Answers whose known labels are
-        all true, but not all known, are left out.
+        Labels of each answer: 1 true, 0 false, -1 unknown. Answers with unknown labels and
+        without a false claim are ignored.
 
     Returns
     -------
     AgreementWorth
-        Text by ``str``.
+        The estimate. ``str()`` of it is a sentence.
 
     Raises
     ------
     ValueError
-        If no answer can be told right or wrong.
+        If the labels of no answer determine whether it is right.
 
     Notes
     -----
-    The factor is interpolated between five sets with two other answers each, by their
-    share of right answers: Mr-Ben's mathematics .16 and a science .31 (1.0, nothing),
-    Mr-Ben's chemistry .45 (1.4), a science .48 (1.5), and biology .60 (1.8). They
-    scatter, and models other than those of Mr-Ben will, too.
+    The factor is interpolated between five data sets with two other answers each. Their
+    shares of right answers and factors are: Mr-Ben's mathematics .16 (1.0, no gain), a
+    science .31 (1.0), Mr-Ben's chemistry .45 (1.4), a science .48 (1.5) and biology .60
+    (1.8). The factors vary between data sets, and will vary between models.
 
     Examples
     --------
@@ -313,7 +317,8 @@ def estimate_agreement(y: Sequence[ArrayLike]) -> AgreementWorth:
     right = [int(0 not in row) for row in labels if 0 in row or -1 not in row]
     if not right:
         raise ValueError(
-            "no answer can be told right or wrong: each has unknown labels and no false one"
+            "y does not determine whether any answer is right: every answer has unknown "
+            "labels and no false claim. Pass complete labels of some answers"
         )
     n_right = sum(right)
     ends = betaincinv(n_right + 0.5, len(right) - n_right + 0.5, (0.025, 0.975))
@@ -323,17 +328,15 @@ def estimate_agreement(y: Sequence[ArrayLike]) -> AgreementWorth:
 
 
 def _conclude(text, answer):
-    """The final answer of a text in the form that is compared, or None."""
+    """Return the normalised final answer of a text, or None."""
     conclusion = answer(text)
     if not isinstance(conclusion, str | None):
-        raise ValueError(
-            f"answer(text) gave {conclusion!r}, but must give a str or None"
-        )
+        raise ValueError(f"answer(text) must return a str or None, got {conclusion!r}")
     return None if conclusion is None else normalise_answer(conclusion)
 
 
 class _Reading:
-    """The contents of an alternative."""
+    """Final answer, numbers, results and sentences of an alternative."""
 
     __slots__ = ("answer", "numbers", "results", "sentences")
 
@@ -347,7 +350,7 @@ class _Reading:
 
 
 def _compare_answers(own, answers):
-    """The columns of a whole problem, from final answers or None."""
+    """Compute the columns that are equal for all claims of a problem."""
     counts = Counter(answer for answer in answers if answer is not None)
     total = counts.total()
     same = counts[own]
@@ -361,7 +364,7 @@ def _compare_answers(own, answers):
 
 
 def _compare_claim(claim, known, others):
-    """The columns of one claim, from the numbers of the question and the alternatives."""
+    """Compute the columns of one claim from the question's numbers and the alternatives."""
     new = frozenset([x for x in claim.found if x not in known])
     numbers = _share(new, [alternative.numbers for alternative in others])
     results = _share(claim.results, [alternative.results for alternative in others])
@@ -369,7 +372,7 @@ def _compare_claim(claim, known, others):
 
 
 def _share(values, sets):
-    """Mean share of the sets that hold a value, share that hold all, whether there is a value."""
+    """Return mean shares of the sets that contain a value and all values, and if there is one."""
     if not values or not sets:
         return _NEUTRAL, _NEUTRAL, bool(values)
     shares = [len(values & numbers) / len(values) for numbers in sets]
@@ -377,7 +380,7 @@ def _share(values, sets):
 
 
 def _overlap(words, others):
-    """Mean over the alternatives of the overlap with the closest sentence."""
+    """Compute the mean, over alternatives, of the overlap with the closest sentence."""
     total = 0.0
     n_words = len(words)
     for sentences in others:
@@ -391,7 +394,7 @@ def _overlap(words, others):
 
 
 def _find_lowest(batch, table):
-    """The lowest share of new numbers among each claim and its ancestors."""
+    """Return the smallest share of new numbers among each claim and its ancestors."""
     share, _, has = table[:, 4:7].T
     lowest = pass_on(np.minimum, np.where(has, share, np.inf), batch)
     return np.where(np.isinf(lowest), _NEUTRAL, lowest)
@@ -404,18 +407,18 @@ _DENIES = list_names(
     "not no cannot isn doesn don false incorrect incorrectly wrong eliminate "
     "eliminated exclude excluded rule ruled unlikely instead neither nor"
 )
-_NAMED = 0.5  # from this share of an option's words on, a claim is about the option
+_NAMED = 0.5  # a claim is about an option if it contains this share of its words
 
 
 class OptionFeatures(OptionalColumns):
-    """What a claim says about the options of a multiple-choice question.
+    """Relation of each claim to the options of a multiple-choice question.
 
-    `reasoning_features` describes the columns.
+    The columns are described in `reasoning_features`.
 
     Parameters
     ----------
     optional : bool, default=False
-        Whether to add no column where no question seen in `fit` has options.
+        If True, add no columns when no question seen in `fit` has options.
 
     Examples
     --------
@@ -459,7 +462,7 @@ class OptionFeatures(OptionalColumns):
 
 
 def _read_options(question):
-    """Words of each option by its letter; none where there are no two."""
+    """Return the words of each option, keyed by letter; empty unless there are two options."""
     lines = _OPTION.findall(question or "")
     options = {letter.lower(): _list_words(text) for letter, text in lines}
     return options if len(options) > 1 else {}
@@ -470,7 +473,7 @@ def _list_words(text):
 
 
 def _find_letter(text):
-    """The letter that a text concludes with, or None."""
+    """Return the letter of the option that a text concludes with, or None."""
     letter = normalise_answer(find_answer(text) or "")
     return letter if isinstance(letter, str) and len(letter) == 1 else None
 
@@ -494,5 +497,5 @@ def _compare_answer(claims, options, chosen):
 
 
 def _list_shares(options, words):
-    """Share of each option's words that a text holds, by the option's letter."""
+    """Return the share of each option's words that a text contains, keyed by letter."""
     return {k: len(o & words) / max(len(o), 1) for k, o in options.items()}

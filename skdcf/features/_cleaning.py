@@ -1,4 +1,4 @@
-"""From text to plain text and to numbers, in linear time."""
+"""Normalise texts and extract their numbers, in linear time."""
 
 import re
 from functools import lru_cache
@@ -6,36 +6,36 @@ from itertools import chain
 
 from .._messages import Advice, Message
 
-# White space and mark-up say where a text comes from, not whether it is true.
+# White space and mark-up depend on the source of a text, not on its truth.
 _MARKUP = re.compile(r"\*\*|\$|\\[$()\[\]]|`|<<[^<>]*>>")
-# 2**3 is a power, while **bold** is mark-up.
+# In 2**3 the stars mean a power, in **bold** they are mark-up.
 _POWER = re.compile(r"(?<=[\d)])\*\*(?=\d)")
-# "## Step 3:", "- " and "2. " in front of a claim; a mark counts only before a word, so
-# that "- 3 + 5 = 2" keeps its minus.
+# "## Step 3:", "- " and "2. " in front of a claim. A list mark counts only before a word, so
+# "- 3 + 5 = 2" keeps its minus.
 _LABEL = re.compile(
     r"(?:#+\s*|(?:[-*+>•]|\d{1,3}[.)])\s+(?=[a-z#])){0,3}"
     r"(?:step\s*\d{1,9}\s*[:.)]?\s*)?"
 )
 _LABELS = frozenset("#-*+>•s0123456789")  # a label begins with one of these
-# "by steps 2 and 3" refers to claims: these are no quantities.
+# "by steps 2 and 3" refers to claims; 2 and 3 are not quantities here.
 _STEP = re.compile(r"\bsteps? \d+(?:(?:,| and| to|-) ?\d+)*")
 # ".5" is written as "0.5".
 _POINT = re.compile(r"(?<![\d.])\.(?=\d)")
-# Commas belong to a number where three digits follow: 1,200 is one number and 1,20 two.
+# A comma is a thousands separator if three digits follow: 1,200 is one number, 1,20 two.
 NUMBER = r"\d+(?:,\d{3}(?!\d))*(?:\.\d+)?"
 _NUMBER = re.compile(NUMBER)
-# Bytes of UTF-8, of which all but digits, commas and points become blanks.
+# Translation of UTF-8 bytes: everything but digits, commas and points becomes a blank.
 _RUNS = bytes(c if c in b"0123456789,." else 32 for c in range(256))
 _OTHER_DIGIT = re.compile(r"[^\D0-9]")  # digits of another script
 _WORD = re.compile(r"[a-z]+")
 _REMEMBERED = 10_000  # characters; the numbers of longer texts are not cached
-LONGEST_NUMBER = 30  # characters; what is longer is not a quantity
-# These stand in nearly every text, so that they do not link one text with another.
+LONGEST_NUMBER = 30  # characters; a longer numeral is not a quantity
+# These numbers occur in nearly every text, so they are no evidence that texts are related.
 IGNORED = frozenset((0.0, 1.0, 2.0, 100.0))
 
 
 def list_names(text):
-    """The names in a text of names with blanks between them, as a tuple."""
+    """Split a text of names at its blanks, and return the names as a tuple."""
     return tuple(text.split())
 
 
@@ -58,7 +58,7 @@ _SCALED = NUMBER_WORDS.keys() - _SCALES  # "hundred" and "thousand" may follow t
 
 
 def clean(text: str) -> str:
-    """The text in lower case, without mark-up, doubled blanks and "Step k:" at its beginning.
+    """Return the text in lower case, without mark-up, extra blanks and a leading "Step k:".
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ def clean(text: str) -> str:
 
 
 def clean_words(text: str) -> tuple[str, list[str]]:
-    """The clean text and its words, which are what stands between its blanks.
+    """Return the clean text and its words, separated at blanks.
 
     Parameters
     ----------
@@ -86,13 +86,13 @@ def clean_words(text: str) -> tuple[str, list[str]]:
     text : str
         The clean text.
     words : list of str
-        What stands between its blanks.
+        The parts of the clean text between blanks.
     """
     if "**" in text:
         text = _POWER.sub("^", text)
     if "\\" in text or "<<" in text:
         text = _MARKUP.sub("", text)
-    else:  # the same, but faster; where marks are removed, stars may become neighbours
+    else:  # equivalent but faster; removing other mark-up first may join two stars
         text = text.replace("**", "").replace("$", "").replace("`", "")
     if not text.isascii():
         text = _OTHER_DIGIT.sub(lambda m: str(int(m[0])), text)
@@ -108,7 +108,7 @@ def clean_words(text: str) -> tuple[str, list[str]]:
 
 
 def find_numbers(text: str) -> list[float]:
-    """The numbers of a clean text in order of appearance, without 0, 1, 2 and 100.
+    """Return the numbers of a clean text in order of appearance, without 0, 1, 2 and 100.
 
     Parameters
     ----------
@@ -118,7 +118,7 @@ def find_numbers(text: str) -> list[float]:
     Returns
     -------
     list of float
-        A number stands there as often as in the text.
+        A number that occurs several times is returned several times.
     """
     if "step" in text:
         text = _STEP.sub("", text)
@@ -132,7 +132,7 @@ def find_numbers(text: str) -> list[float]:
 
 
 def read_numeral(token: str) -> float:
-    """Value of a numeral with thousands separators; NaN if it is absurdly long."""
+    """Return the value of a numeral with thousands separators; NaN if it is too long."""
     if "," in token:
         token = token.replace(",", "")
     return float(token) if len(token) <= LONGEST_NUMBER else float("nan")
@@ -140,9 +140,9 @@ def read_numeral(token: str) -> float:
 
 @lru_cache(4096)
 def _read_run(run):
-    """The numbers that count in a run of digits, commas and points.
+    """Return the quantities in a run of digits, commas and points.
 
-    The same runs come back in text after text, which is why they are remembered.
+    The same runs recur across texts, so results are cached.
     """
     token = run.strip(b".,").decode()
     values = map(read_numeral, [token] if token.isdigit() else _NUMBER.findall(token))
@@ -150,9 +150,9 @@ def _read_run(run):
 
 
 def find_spelled_numbers(text: str) -> list[float]:
-    """Numbers that a clean text spells out: "twenty-five", "three hundred", "dozen".
+    """Return the numbers that a clean text spells out: "twenty-five", "three hundred", "dozen".
 
-    Of a fraction the denominator counts, "two-thirds" gives 3.
+    The value of a fraction is its denominator: "two-thirds" gives 3.
 
     Parameters
     ----------
@@ -169,9 +169,8 @@ def find_spelled_numbers(text: str) -> list[float]:
     words = _WORD.findall(text)
     if NUMBER_WORDS.keys().isdisjoint(words):
         return numbers
-    for (
-        word
-    ) in words:  # as in twenty + five and three * hundred; else a number of its own
+    for word in words:
+        # Combine as in twenty + five and three * hundred; any other number starts a new one.
         if word in _ONES and previous in _TENS:
             numbers[-1] += _ONES[word]
         elif word in _SCALES and previous in _SCALED and numbers:
@@ -183,7 +182,7 @@ def find_spelled_numbers(text: str) -> list[float]:
 
 
 def check_claim_texts(batch):
-    """Raise ValueError unless every claim has a text."""
+    """Raise ValueError if a claim has no text."""
     claims = [None] * batch.n_claims if batch.claims is None else batch.claims
     for row, text in enumerate(claims):
         if text is None:

@@ -1,4 +1,4 @@
-"""How far the passages of an answer support a claim, without a model or a label."""
+"""Support of each claim by the passages of its answer, without a model or labels."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from ._cleaning import find_numbers, list_names
 from ._text import find_quantities
 from ._transformers import OptionalColumns
 
-_LONGEST = 2_000_000  # characters of one context: a few seconds, some 200 MB
+_LONGEST = 2_000_000  # characters of one context; reading it takes seconds and 200 MB
 _REMEMBERED = 10_000  # characters; longer passages are not cached
-_MOST_WORDS = 1000  # of a claim; later ones are not read
-_MOST_SENTENCES = 10_000  # of a passage; later ones are not read
-# A sentence ends at a full stop before a blank, at a blank line, or before a mark of a list.
+_MOST_WORDS = 1000  # maximum per claim; later ones are ignored
+_MOST_SENTENCES = 10_000  # maximum per passage; later ones are ignored
+# A sentence ends at a full stop before a blank, at a blank line, or before a list mark.
 _END = re.compile(
     r"[.!?\n。！？](?:(?<=[.!?])[\"')\]]*\s+|(?<=[。！？])|(?<=\n)\s*(?=[-*•#\d\n]))"  # noqa: RUF001
 )
@@ -29,11 +29,11 @@ _BLANKS = {c: c if chr(c).isalnum() else " " for c in range(128)}
 
 
 class ContextFeatures(OptionalColumns):
-    """How far the passages in ``context`` support the claims of an answer.
+    """Support of each claim by the passages in ``context``.
 
-    Words are compared in lower case. Something is *found* if one of the passages holds
-    it. Of runs of two and of three words one more is counted, which is not found: of two
-    claims that are copied whole the longer has more evidence.
+    Words are compared in lower case. An item is *found* if one of the passages contains it.
+    The shares of runs of two and three words count one additional run that is not found, so
+    of two claims copied in full, the longer one has the larger share.
 
     ========================  =========================================================
     column                    value for claim v
@@ -41,14 +41,14 @@ class ContextFeatures(OptionalColumns):
     ``context_words``         share of its different words that are found
     ``context_bigrams``       share of its runs of two words that are found
     ``context_trigrams``      share of its runs of three words that are found
-    ``context_numbers``       share of its numbers, read as in `TextFeatures`, that are
-                              found; 1 if it has none
-    ``context_names``         share of its words with an upper-case letter, but the
-                              first, that are found in any case; 1 if it has none
-    ``context_sentence``      largest share of its different words that one sentence of
-                              a passage holds
+    ``context_numbers``       share of its numbers, extracted as in `TextFeatures`, that
+                              are found; 1 if it has no numbers
+    ``context_names``         share of its words with an upper-case letter, excluding the
+                              first word, that are found in any case; 1 if there are none
+    ``context_sentence``      largest share of its different words that are in one sentence
+                              of a passage
     ``context_longest_run``   length of its longest run of words that is found, as a
-                              share of its words; runs of one word count as none
+                              share of its words; a single word does not count as a run
     ========================  =========================================================
 
     Without passages, ``context=()``, nothing is found.
@@ -56,8 +56,8 @@ class ContextFeatures(OptionalColumns):
     Parameters
     ----------
     optional : bool, default=False
-        Whether to add no column, instead of raising an error, where no problem seen in
-        `fit` has a context. `reasoning_features` sets it.
+        If True, add no columns, instead of raising an error, when no problem seen in `fit`
+        has a context. `reasoning_features` sets it.
 
     Attributes
     ----------
@@ -67,23 +67,25 @@ class ContextFeatures(OptionalColumns):
     Raises
     ------
     ValueError
-        If a problem's context is not known (None), whereas an empty tuple says that there
-        is none; if it has more than 2,000,000 characters; if a claim has no text.
+        If a problem's context is unknown (None; an empty tuple means that there are no
+        passages) or has more than 2,000,000 characters, or if a claim has no text.
 
     Notes
     -----
-    Passages are part of the problem: calibration and use must retrieve them in the same
-    way. Time is linear in the length of the passages, which are read once however many
-    answers share them, and for a claim proportional to its words and to the sentences.
-    Of a claim the first 1,000 words are compared, with 10,000 sentences of a passage.
+    The passages are part of the problem: retrieve them in the same way for calibration and
+    in use. The computing time is linear in the length of the passages, which are read once
+    for all answers that share them. For a claim it is proportional to its number of words
+    and to the number of sentences. Only the first 1,000 words of a claim and the first
+    10,000 sentences of a passage are compared.
 
-    No language is assumed, but something is lost in some. German writes all nouns in
-    upper case, so that ``context_names`` is a share of nouns. Chinese and Japanese do
-    without blanks, so that each character counts as a word, and without upper case, so
-    that ``context_names`` is 1. Where words are inflected, another form is another word.
+    The features work in any language, but some are less informative in some languages.
+    German capitalises all nouns, so ``context_names`` is a share of nouns. Chinese and
+    Japanese have neither blanks nor upper case, so each character counts as a word, and
+    ``context_names`` is 1. In inflected languages, each form of a word counts as another
+    word.
 
-    Copying is a strong sign of truth where answers quote their passages, and a weak one
-    where they put things in their own words.
+    Copied text is strong evidence of truth if answers quote their passages, and weak evidence
+    if they paraphrase.
 
     Examples
     --------
@@ -118,19 +120,19 @@ class ContextFeatures(OptionalColumns):
             sizes = list(map(len, texts))
             if sum(sizes) > _LONGEST:
                 raise ValueError(
-                    f"the context of {batch.name_of(i)} has {sum(sizes):,} characters, of "
-                    f"which {max(sizes):,} are in passage {np.argmax(sizes)}, but at most "
-                    f"{_LONGEST:,} are read: pass the passages that the retrieval found, "
-                    "not what it searched"
+                    f"the context of {batch.name_of(i)} must have at most {_LONGEST:,} "
+                    f"characters, got {sum(sizes):,}, of which {max(sizes):,} are in passage "
+                    f"{np.argmax(sizes)}. Pass only the retrieved passages, not the whole "
+                    "collection"
                 )
 
     def own_columns(self, batch: GraphBatch) -> np.ndarray:
-        assert batch.context is not None  # which the check of the batch made sure
+        assert batch.context is not None  # ensured by the check of the batch
         assert batch.claims is not None
         table = np.zeros((batch.n_claims, len(self.columns)))
         bounds = list(pairwise(batch.offsets.tolist()))
-        read = lru_cache(4)(_Passage)  # long passages, for this call only
-        # Answers to the same passages follow each other.
+        read = lru_cache(4)(_Passage)  # long passages are cached during this call only
+        # Process answers to the same passages one after the other.
         for i in sorted(range(len(batch)), key=batch.context.__getitem__):
             passages = [
                 _read_short(text) if len(text) <= _REMEMBERED else read(text)
@@ -142,7 +144,7 @@ class ContextFeatures(OptionalColumns):
 
 
 class _Passage:
-    """What a passage holds: words, sentences, numbers."""
+    """Words, sentences and numbers of a passage."""
 
     __slots__ = ("numbers", "pairs", "sentences", "text", "triples", "words")
 
@@ -158,7 +160,7 @@ class _Passage:
         self.text = f" {' '.join(words)} "
 
     def find_longest_run(self, words, triples):
-        """Length of the longest run of at least three words that the passage holds, or 0."""
+        """Return the length of the longest run of three or more words in the passage, or 0."""
         longest = 0
         if self.triples.isdisjoint(triples):
             return longest
@@ -172,7 +174,7 @@ class _Passage:
         return longest
 
     def _slide(self, words):
-        """The longest run of which all triples of words stand in the passage."""
+        """Return the length of the longest run, given that the passage has all its triples."""
         start = 0
         size = 3
         while start + size < len(words):
@@ -186,7 +188,7 @@ class _Passage:
         return f" {' '.join(words)} " in self.text
 
 
-_read_short = lru_cache(64)(_Passage)  # some 150 KB for 600 words
+_read_short = lru_cache(64)(_Passage)  # about 150 KB for 600 words
 
 
 def _split(text):
@@ -202,7 +204,7 @@ def _find_numbers(text, words):
 
 
 def _compare(text, passages):
-    """The columns of one claim."""
+    """Compute the columns of one claim."""
     written = _split(text)[:_MOST_WORDS]
     words = " ".join(written).casefold().split(" ")
     if not written or not passages:
@@ -227,7 +229,7 @@ def _compare(text, passages):
 
 
 def _count_found(wanted, sets):
-    """How many of the wanted items some set holds."""
+    """Count the wanted items that are in at least one of the sets."""
     missing = wanted
     for triples in sets:
         missing = [item for item in missing if item not in triples]
@@ -235,7 +237,7 @@ def _count_found(wanted, sets):
 
 
 def _share_found(wanted, sets):
-    """Share of the wanted items that some set holds; 1 where there are none."""
+    """Return the share of the wanted items that are in one of the sets; 1 without items."""
     return _count_found(wanted, sets) / len(wanted) if wanted else 1.0
 
 
@@ -245,11 +247,11 @@ class Support(NamedTuple):
     passage: int  # number of the passage, from 0
     start: int  # the sentence is context[passage][start:stop]
     stop: int
-    share: float  # it holds this share of the claim's different words
+    share: float  # share of the claim's different words that are in the sentence
 
 
 def find_support(claims: Sequence[str], context: Sequence[str]) -> list[Support | None]:
-    """The sentence of a context that supports each claim best, by words in common.
+    """Find the sentence of a context that shares the most words with each claim.
 
     Parameters
     ----------
@@ -261,10 +263,10 @@ def find_support(claims: Sequence[str], context: Sequence[str]) -> list[Support 
     Returns
     -------
     list of Support or None
-        For each claim the passage, from 0, the place of the sentence in it, and the share
-        of the claim's different words that it holds, which is ``context_sentence`` of
-        `ContextFeatures`. None where no sentence holds a word of the claim. Of equally
-        good sentences the shortest counts.
+        For each claim the index of the passage, the position of the sentence in it, and the
+        share of the claim's different words that are in the sentence, which equals
+        ``context_sentence`` of `ContextFeatures`. None if no sentence contains a word of the
+        claim. Of equally good sentences the shortest is returned.
 
     Examples
     --------

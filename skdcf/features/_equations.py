@@ -1,11 +1,11 @@
-"""The arithmetic of a text: the equalities that can be checked, and those that hold.
+"""Arithmetic in a text: find the equalities that can be checked, and check them.
 
-A text is cut into clauses at punctuation, and a clause into sides at the signs of
-equality. Of a side counts what touches the sign: in "so 3 * 5 = 15 eggs in all" that
-is ``3 * 5`` and ``15``. Units between numbers are skipped. Whatever could mean
-something else (a variable, a function, a word where a number should be) leaves the
-equality unchecked: a false alarm costs more than a missed error. A new rule has to show
-what it gains on published data.
+A text is split into clauses at punctuation, and a clause into sides at the equality signs.
+Only the part of a side that touches the sign counts: in "so 3 * 5 = 15 eggs in all" these
+are ``3 * 5`` and ``15``. Units between numbers are skipped. If anything could have another
+meaning (a variable, a function, a word instead of a number), the equality is not checked,
+because a false alarm costs more than a missed error. Add a rule only if it improves results
+on published data.
 """
 
 import re
@@ -16,21 +16,21 @@ from typing import Any
 from ._cleaning import NUMBER, list_names, read_numeral
 from ._expression import UNKNOWN, evaluate, is_bare, judge_equality, rewrite_plainly
 
-# Two kinds of items stand for what is no arithmetic: UNKNOWN makes its side unreadable,
-# while at a WORD a side is cut, as the words around "3 * 5" in "so 3 * 5 eggs" are.
+# Two kinds of items replace text that is not arithmetic. UNKNOWN makes its side unreadable.
+# At a WORD the side is cut, as at the words around "3 * 5" in "so 3 * 5 eggs".
 WORD = "word"
 _UNREADABLE = [UNKNOWN]
-_MOST_SIDES = 200  # of a clause, and of a text; later ones are not read
-_LONGEST_SIDE = 1000  # characters; what is longer is not read as arithmetic
+_MOST_SIDES = 200  # maximum per clause, and per text; later ones are ignored
+_LONGEST_SIDE = 1000  # characters; longer sides are not read as arithmetic
 
-# A clause ends at punctuation, unless that stands inside a number or an ellipsis.
+# A clause ends at punctuation, except inside a number or an ellipsis.
 _CLAUSE = re.compile(r"[^.,;:?]+(?:(?:[.,](?=\d)|\.(?=\.)|(?<=\.)\.)[^.,;:?]*)*\??")
 _PROSE = r"[^\W\d_]+(?:(?: |['’-])[^\W\d_]+)*"  # noqa: RUF001
-# Every token brings the blank before it: that is how "5-digit" differs from "5 - 3".
+# Each token includes the blank before it, which distinguishes "5-digit" from "5 - 3".
 _TOKEN = re.compile(rf" ?(?:{NUMBER}|{_PROSE}|\\[a-z]+|[^\s\d])")
 _DIGIT = re.compile(r"\d")
 _MEASURED = re.compile("[0-9] ?([a-z]+)")
-# Most sides are either "3 * 5 + 2" or "12 eggs": these two need no tokens.
+# Most sides look like "3 * 5 + 2" or "12 eggs" and can be read without tokens.
 _MERE_ARITHMETIC = re.compile(rf" ?{NUMBER}(?: ?[-+*/] ?{NUMBER})* ?")
 _COUNT = re.compile(rf" ?({NUMBER})((?: [a-z]{{2,}})+) ?")
 _PIECE = re.compile(rf"{NUMBER}| - |[-+*/]")
@@ -45,7 +45,7 @@ _UNITS = list_names(
     "km cm mm m kg g mg lb lbs oz ml l gb mb tb kb mph kmh h hr hrs min mins s sec kw "
     "kwh am pm ft in st nd rd th"
 )
-# Units of one kind, by their names; not "in" and the like, which are words, too.
+# Units of one kind, by their names; without "in" and the like, which are also words.
 _KINDS = (
     "second/seconds/sec minute/minutes/min/mins hour/hours/hr/hrs/h day/days week/weeks "
     "month/months year/years",
@@ -56,7 +56,7 @@ _KINDS = (
     "ounce/ounces/oz cup/cups pint/pints quart/quarts gallon/gallons ml liter/liters/l",
 )
 _UNIT_OF = [{form: u for u in kind.split() for form in u.split("/")} for kind in _KINDS]
-# Words that change what stands next to them: "5 more than 3" is not 5.
+# Words that change the value of their neighbours: "5 more than 3" is not 5.
 _CHANGING = frozenset(
     list_names(
         "than half twice double triple third quarter thirds quarters percent square "
@@ -67,7 +67,7 @@ _CHANGING = frozenset(
 
 
 def split_clauses(text: str) -> list[str]:
-    """The clauses of a clean text that hold a sign of equality, in plain signs.
+    """Return the clauses of a clean text that contain an equality sign, in plain notation.
 
     Parameters
     ----------
@@ -77,7 +77,7 @@ def split_clauses(text: str) -> list[str]:
     Returns
     -------
     list of str
-        Empty where there is no sign of equality.
+        Empty if there is no equality sign.
     """
     if "=" not in text and "≈" not in text and "\\approx" not in text:
         return []
@@ -86,12 +86,12 @@ def split_clauses(text: str) -> list[str]:
 
 
 def find_results(clauses: list[str]) -> frozenset[float]:
-    """Values of the right-hand sides of equations.
+    """Return the values of the right-hand sides of equations.
 
     Parameters
     ----------
     clauses : list of str
-        As `split_clauses` gives them.
+        As returned by `split_clauses`.
 
     Returns
     -------
@@ -104,7 +104,7 @@ def find_results(clauses: list[str]) -> frozenset[float]:
 
 
 def find_value(side: str) -> float | None:
-    """The value of the number or calculation that a text begins with, or None."""
+    """Return the value of the number or calculation at the start of a text, or None."""
     value = evaluate(read_side(side)[0]) if _DIGIT.search(side) else None
     return None if value is None else round(value, 6)
 
@@ -117,12 +117,12 @@ def check_equalities(
     Parameters
     ----------
     clauses : list of str
-        As `split_clauses` gives them.
+        As returned by `split_clauses`.
 
     Returns
     -------
     right, wrong : list of (list, list)
-        Both sides, as expressions, of the equalities that hold and that fail.
+        Both sides, as expressions, of the equalities that hold and of those that fail.
     """
     right = []
     wrong = []
@@ -138,7 +138,7 @@ def check_equalities(
 
 
 def _read_equalities(clauses):
-    """List the sides of each sign, whether it says "about", and the texts."""
+    """List, for each sign, both sides, whether it means "about", and the texts of the sides."""
     name = last = None
     for clause in clauses:
         rounded = "≈" in clause
@@ -148,7 +148,7 @@ def _read_equalities(clauses):
         left = _UNREADABLE
         previous = first
         read = first
-        if first.strip() == name:  # a new sentence goes on about the same thing
+        if first.strip() == name:  # a new sentence about the same quantity
             left = _drop_bare(read_side(last)[0])
             read = last
         elif _DIGIT.search(first):
@@ -166,7 +166,7 @@ def _read_equalities(clauses):
 
 
 def _read_between(before, side):
-    """Head and tail of a side, without the name of what the next side is about."""
+    """Return head and tail of a side, without the name of the quantity on the next side."""
     if not _DIGIT.search(side):
         return _UNREADABLE, _UNREADABLE
     n = _measure_shared_ending(before, side)
@@ -178,10 +178,10 @@ def _read_between(before, side):
 
 
 def _measure_shared_ending(one, other):
-    """Length of the name that two sides end with, 0 if there is none.
+    """Return the length of the name that both sides end with, or 0 if there is none.
 
-    Line by line, "cost = 3 * 5, cost = 15" states ``3 * 5 = 15``; without line ends the
-    name of the second line follows the value of the first.
+    Written in lines, "cost = 3 * 5, cost = 15" states ``3 * 5 = 15``. Without the line break,
+    the name on the second line follows the value on the first.
     """
     if other.rstrip()[-2:] != one.rstrip()[-2:]:
         return 0
@@ -196,8 +196,8 @@ def _measure_shared_ending(one, other):
     unit = 0  # as in 3 * 5 miles, distance = 15 miles
     while unit < len(other) - n and other[len(other) - n - 1 - unit].isalpha():
         unit += 1
-    # A word of a name ends in a letter. Up to three words of a unit may stand before the
-    # name; then a single shared word is a name only where it is the whole first side.
+    # A word of a name ends in a letter. Up to three words of a unit may precede the name. In
+    # this case a single shared word is a name only if it is the whole first side.
     words = other[len(other) - n :]
     is_whole = n == len(one) or not unit
     named = any(w[-1].isalpha() for w in words) and unit <= 3 and (is_whole or n > 1)
@@ -205,7 +205,7 @@ def _measure_shared_ending(one, other):
 
 
 def _may_convert(one, other):
-    """Whether both sides may agree in other units, as in 2 * 30 minutes = 1 hour."""
+    """Whether both sides may agree after a change of units, as in 2 * 30 minutes = 1 hour."""
     words = _MEASURED.findall(f"{one} {other}")
     if "cents" in words or "cent" in words:
         return True  # the dollar sign was removed before
@@ -213,15 +213,15 @@ def _may_convert(one, other):
 
 
 def _drop_bare(items):
-    """The items if they calculate something, else a mark that nothing can be read.
+    """Return the items if they form a calculation, otherwise the sentinel _UNREADABLE.
 
-    A mere number may be the value of a name, and names are used again for other things.
+    A single number may be the value of a name, and names are reused for other quantities.
     """
     return _UNREADABLE if is_bare(items) else items
 
 
 def read_side(side):
-    """The expressions at the head and at the tail of one side."""
+    """Return the expressions at the head and at the tail of a side."""
     too_long = len(side) > _LONGEST_SIDE
     return (_UNREADABLE, _UNREADABLE) if too_long else _read_short(side)
 
@@ -232,7 +232,7 @@ def _read_short(side):
 
 
 def _read_simple(side):
-    """Read mere arithmetic and "12 eggs" as `_read_tokens` does, but faster."""
+    """Return the result of `_read_tokens`, but faster, for plain arithmetic and "12 eggs"."""
     if _MERE_ARITHMETIC.fullmatch(side):
         items = [_SYMBOL_OF.get(p) or read_numeral(p) for p in _PIECE.findall(side)]
         return items, items
@@ -246,10 +246,10 @@ def _read_simple(side):
 
 
 def _read_tokens(side):
-    """Head and tail of a side, token by token.
+    """Return head and tail of a side, read token by token.
 
-    Each token is judged by its neighbours: whether a value stands before it, whether a
-    blank does, and what follows. Two values with nothing between them are UNKNOWN.
+    The meaning of a token depends on its neighbours: whether a value or a blank precedes it,
+    and what follows. Two adjacent values are separated by UNKNOWN.
     """
     items: list[str | float] = []
     previous = ""
@@ -271,7 +271,7 @@ def _read_tokens(side):
 
 
 def _append_prose(items, before, token, after):
-    """Read words as an operator, as a unit that is skipped, or as an end of the expression."""
+    """Read words as an operator, as a unit to skip, or as the end of the expression."""
     words = token.split()
     glued = token[0] != " "
     has_value = _is_value(items)
@@ -294,24 +294,24 @@ def _append_prose(items, before, token, after):
 
 
 def _is_value(items):
-    """Whether a value ends here, so that an operator may follow."""
+    """Whether the items end with a value, so an operator may follow."""
     return bool(items) and (isinstance(items[-1], float) or items[-1] in (")", "%"))
 
 
 def _is_variable(words, touches):
-    """Whether words are letters that stand for numbers, as "2lw" and "n"."""
+    """Whether words contain letters that denote numbers, such as "2lw" and "n"."""
     if touches and words[0] not in _UNITS:
         return True  # as in 2lw
     return any([len(w) == 1 and w not in "ai" for w in words])
 
 
 def _closes(after):
-    """Whether what comes next ends a value: an operator, a bracket or nothing."""
+    """Whether the next token ends a value: an operator, a bracket, or the end of the side."""
     return not after or after.lstrip(" ")[0] in "+-*/)]}"
 
 
 def _find_spoken_operator(items, words, glued, after):
-    """The symbol that a word between two numbers stands for, or None."""
+    """Return the operator that a word between two numbers denotes, or None."""
     follow = after.lstrip(" ")[:1]
     if not (follow.isdecimal() or (follow and follow in "([{√")):
         return None
@@ -328,11 +328,11 @@ def _find_spoken_operator(items, words, glued, after):
 
 
 def _append_symbol(items, text, glued, after):
-    """Append what a sign means here, which blanks and neighbours decide.
+    """Append the meaning of a sign, which depends on blanks and neighbours.
 
-    A bracket right behind a value multiplies, 3(4), and one after a blank is a remark.
-    A minus between blanks is an "m", since it may be the mark of a list; before a word
-    it is a hyphen. "!" is a factorial where the expression goes on or ends, else mere
+    A bracket immediately after a value multiplies, as in 3(4). After a blank it starts a
+    remark. A minus between blanks becomes "m", because it may be a list mark; before a word
+    it is a hyphen. "!" is a factorial if the expression continues or ends there, otherwise
     punctuation.
     """
     if text in "([{√":
@@ -353,7 +353,7 @@ def _append_symbol(items, text, glued, after):
 
 
 def _cut_ends(items):
-    """Find what touches the sign before a side, and what the sign after it."""
+    """Return the expressions that touch the sign before a side and the sign after it."""
     if WORD not in items:
         return items, items
     first = items.index(WORD)
@@ -372,7 +372,7 @@ def _skip_words(items):
 
 
 def _cut_tail(items):
-    """The items behind the last word."""
+    """Return the items after the last word."""
     if WORD not in items:
         return items
     return items[len(items) - items[::-1].index(WORD) :]

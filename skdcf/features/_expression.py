@@ -1,10 +1,10 @@
-"""Values of arithmetic expressions: two stacks, no recursion, no ``eval``.
+"""Evaluation of arithmetic expressions with two stacks, without recursion or ``eval``.
 
 An expression is a list of floats and one-character symbols: ``+ - * / ^``, ``m`` (a
-minus between blanks), ``C`` (binomial), ``r`` (square root), ``!`` and ``%`` behind a
-number, and parentheses. Inside, ``~`` is the sign of a negative number.
+minus between blanks), ``C`` (binomial), ``r`` (square root), ``!`` and ``%`` after a
+number, and parentheses. Internally, ``~`` is the sign of a negative number.
 
-Arithmetic in LaTeX and in typographic signs is rewritten as plain text first.
+Arithmetic in LaTeX or with typographic signs is first rewritten in plain notation.
 """
 
 import math
@@ -17,24 +17,24 @@ _BINDING = {"+": 1, "-": 1, "m": 1, "*": 2, "/": 2, "C": 2, "~": 3, "r": 4, "^":
 _PREFIX = {"-": "~", "m": "~"}
 _OPENING = frozenset("(r-m")
 _FREQUENT = {"+": add, "-": sub, "m": sub, "*": mul, "/": truediv}
-UNKNOWN = "unknown"  # takes the place of what cannot be read in an expression
+UNKNOWN = "unknown"  # replaces unreadable parts of an expression
 _SUMS = frozenset("+-m")
 _LARGEST = 1e300
-_EXACT = 2.0**53  # below it, whole numbers are exact in floating point
+_EXACT = 2.0**53  # integers below it are exact in floating point
 
 
 def evaluate(items: list[Any]) -> float | None:
-    """Value of an expression.
+    """Evaluate an expression.
 
     Parameters
     ----------
     items : list of float and str
-        Numbers and symbols, as the module describes them.
+        Numbers and symbols, as described in the module.
 
     Returns
     -------
     float or None
-        None where the list is not one well-formed expression, or has no value.
+        None if the list is not one well-formed expression, or has no value.
     """
     try:
         value = _calculate(items)
@@ -44,10 +44,10 @@ def evaluate(items: list[Any]) -> float | None:
 
 
 def _calculate(items):
-    """The value by two stacks, one of numbers and one of symbols that wait for more."""
+    """Evaluate with two stacks: one for numbers, one for operators that wait for operands."""
     if len(items) == 1 and isinstance(items[0], float):
         return items[0]
-    # Numbers are by far the most frequent.
+    # Shortcut for the most frequent expressions.
     if len(items) == 3 and items[1] in _FREQUENT:
         a, sign, b = items
         are_floats = isinstance(a, float) and isinstance(b, float)
@@ -76,7 +76,7 @@ def _calculate(items):
 
 
 def _apply_behind_value(item, values, waiting):
-    """Take a symbol that follows a value; return whether a value is still complete."""
+    """Process a symbol after a value; return whether the value is still complete."""
     if item in ("%", "!"):
         values[-1] = _factorial(values[-1]) if item == "!" else values[-1] / 100
         return True
@@ -87,7 +87,7 @@ def _apply_behind_value(item, values, waiting):
         return True
     if item not in _BINARY:
         raise ValueError
-    binding = _BINDING[item] + (item == "^")  # since a ^ b ^ c is a ^ (b ^ c)
+    binding = _BINDING[item] + (item == "^")  # a ^ b ^ c means a ^ (b ^ c)
     while waiting and waiting[-1] != "(" and _BINDING[waiting[-1]] >= binding:
         _apply(waiting.pop(), values)
     waiting.append(item)
@@ -131,20 +131,20 @@ _BINARY: dict[str, Callable[[float, float], float]] = _FREQUENT | {
 def judge_equality(
     left: list[Any], right: list[Any], rounded: bool = False
 ) -> bool | None:
-    """Whether the two sides of an equality agree.
+    """Decide whether the two sides of an equality agree.
 
     Parameters
     ----------
     left, right : list of float and str
         Expressions.
     rounded : bool
-        Whether the sign says "about".
+        Whether the sign means "about".
 
     Returns
     -------
     bool or None
-        None where that cannot be decided: a side cannot be read, neither calculates
-        anything (a definition, a change of units), or the gap may come from rounding.
+        None if this cannot be decided: a side is unreadable, neither side is a calculation
+        (a definition, a change of units), or the difference may be due to rounding.
     """
     if len(left) < 3 and len(right) < 3 and is_bare(left) and is_bare(right):
         return None
@@ -158,19 +158,19 @@ def judge_equality(
 
 
 def is_bare(items: list[Any]) -> bool:
-    """Whether an expression is a mere number, or nothing."""
+    """Whether an expression is a single number, or empty."""
     return len(items) < 2 or (len(items) == 2 and items[0] in ("-", "m"))
 
 
 def _agree(a, b):
-    """Whether two values differ by rounding of floats only; whole numbers may not."""
+    """Whether values agree up to floating-point rounding; integers must agree exactly."""
     gap = abs(a - b)
     size = max(abs(a), abs(b))
     return gap <= 1e-9 * size and (gap < 0.5 or size >= _EXACT)
 
 
 def _agree_as_list(left, right):
-    """Whether both sides agree if a minus is a bullet, as in "4 = 2 * 2 - 6 = 2 * 3"."""
+    """Whether both sides agree if a minus is a list mark, as in "4 = 2 * 2 - 6 = 2 * 3"."""
     if "m" not in left and "m" not in right:
         return False
     n = len(left) - left[::-1].index("m") if "m" in left else 0
@@ -186,7 +186,7 @@ def _agree_as_list(left, right):
 
 
 def _explain_gap(a, b, left, right, rounded):
-    """True for a gap that rounding explains, None for one that it may explain."""
+    """Return True if rounding explains the gap, None if it may, and False otherwise."""
     gap = abs(a - b)
     for value, items in ((a, left), (b, right)):
         if is_bare(items) and gap < _find_last_place(value) * (1 - 1e-6):
@@ -204,7 +204,7 @@ def _explain_gap(a, b, left, right, rounded):
 
 
 def _is_percent_of_something(items):
-    """Whether percents are added to numbers, since 50 + 10% may be 55."""
+    """Whether a percentage is added to a number, since 50 + 10% may mean 55."""
     n_numbers = sum(isinstance(item, float) for item in items)
     return 0 < items.count("%") < n_numbers and not _SUMS.isdisjoint(map(str, items))
 
@@ -214,7 +214,7 @@ def _is_decimal(item):
 
 
 def _find_last_place(value):
-    """The value of one unit of the last written digit; 1 for whole numbers."""
+    """Return the value of one unit of the last written digit; 1 for integers."""
     digits = repr(value).partition(".")[2]
     return 1.0 if digits == "0" or "e" in digits else 10.0 ** -len(digits)
 
@@ -246,16 +246,16 @@ _ROOT = re.compile(r"\\sqrt\s?(?=[{\d])|\bsqrt(?=\()")
 _MIXED = re.compile(r"\d\s?$")  # 2\frac{1}{2} may be a sum or a product
 _CLOCK = re.compile(r":(?<=\d:)(?=\d)")  # as in 11:30, and in ratios
 _INSIDE = re.compile(r"\(([^()=]*=[^()]*)\)")  # as in (3 * 5 = 15)
-_DEEPEST = 3  # fractions within fractions
-# "(first day)" between numbers; not the argument of a function
+_DEEPEST = 3  # maximum number of nested fractions
+# A remark such as "(first day)" between numbers, but not the argument of a function.
 _NOTE = re.compile(r"\((?<![a-z]\()(?=[^()]*[a-z]{3})[a-z][a-z ,.'&-]*\)")
 _UNEQUAL = re.compile(r"!=|<=?|>=?|==|=>|\\(?:neq?|leq?|geq?|equiv)(?![a-z])|≠|≤|≥|≡")
-_RELATIONS = ("<", ">", "!=", "==", "\\")  # the beginnings of all other relations
-NEVER = "¿"  # stands for every relation that is not an equality
+_RELATIONS = ("<", ">", "!=", "==", "\\")  # possible beginnings of _UNEQUAL
+NEVER = "¿"  # replaces every relation other than equality
 
 
 def rewrite_plainly(text: str) -> str:
-    """Arithmetic of a clean text in plain signs, with "∁" for a binomial coefficient.
+    """Rewrite the arithmetic in a clean text in plain notation, with "∁" for binomials.
 
     Parameters
     ----------
@@ -265,7 +265,7 @@ def rewrite_plainly(text: str) -> str:
     Returns
     -------
     str
-        The same text with other signs.
+        The same text in plain notation.
     """
     if not text.isascii():
         text = _SIGN.sub(lambda m: _TYPOGRAPHIC[m[0]], text)

@@ -1,4 +1,4 @@
-"""Columns that a model makes: a verifier of pairs of texts, or a model that rewards steps."""
+"""Features computed by a model: an entailment model for pairs, or a process reward model."""
 
 from __future__ import annotations
 
@@ -21,36 +21,36 @@ from ._cleaning import check_claim_texts
 from ._transformers import GraphTransformer, check_known
 
 WEB = ("http://", "https://")
-_N_PROBED = 8  # pairs that are asked for twice, in another order
-_TOLERANCE = 1e-3  # padding may change numbers by this much
-_LONGEST = 2**24  # bytes of a reply; what lies beyond is not read
+_N_PROBED = 8  # pairs that are scored twice, in different order
+_TOLERANCE = 1e-3  # padding may change scores by this much
+_LONGEST = 2**24  # bytes; the rest of a reply is not read
 
 
 class _NoRedirects(HTTPRedirectHandler):
-    """Treat a redirect as an error: texts stay with the host that the caller named."""
+    """Treat a redirect as an error, so texts are sent only to the host the caller named."""
 
     def redirect_request(self, *_: Any) -> None:
         return None
 
 
 def post(address: str, body: dict[str, Any], timeout: float, whose: str) -> bytes:
-    """Send JSON to the server of a model, and return its reply.
+    """Send JSON to the server of a model and return its reply.
 
     Parameters
     ----------
     address : str
-        Where the server is.
+        URL of the server.
     body : dict
-        What is sent.
+        Request body.
     timeout : float
-        Seconds that the request may take.
+        Time limit of the request, in seconds.
     whose : str
-        Problem and model, for the message of an error.
+        Problem and model, for error messages.
 
     Returns
     -------
     bytes
-        The beginning of the reply, up to a limit.
+        The reply, truncated at a maximum size.
 
     Raises
     ------
@@ -67,19 +67,19 @@ def post(address: str, body: dict[str, Any], timeout: float, whose: str) -> byte
         reply_body = error.read(200) if isinstance(error, HTTPError) else b""
         raise ConnectionError(
             f"{whose} at {address} failed ({error} "
-            f"{printable(reply_body.decode(errors='replace'))}). What it answered before is "
-            "kept: call again to ask for the rest"
+            f"{printable(reply_body.decode(errors='replace'))}). Earlier replies are kept: "
+            "call again to request the rest"
         ) from error
 
 
 class ModelColumns(GraphTransformer):
-    """Columns of a model's numbers, which are kept, so that no text is sent twice.
+    """Base class of features computed by a model, whose results are cached.
 
-    Copies that scikit-learn makes share what is kept, as they share the model.
+    Copies made by scikit-learn's ``clone`` share the cache, as they share the model.
     """
 
     requires_fit = False
-    per_problem: ClassVar[bool] = False  # the model decides what a number depends on
+    per_problem: ClassVar[bool] = False  # unknown: it depends on the model
 
     def __sklearn_clone__(self) -> Self:
         copy = type(self)(**self.get_params(deep=False))
@@ -98,10 +98,11 @@ class ModelColumns(GraphTransformer):
 
 
 class AnswerColumns(ModelColumns):
-    """Columns that a model computes for one answer at a time. Equal answers are asked for once.
+    """Base class of features that a model computes for one answer at a time.
 
-    A subclass defines ``_key(graph)``, what the columns depend on, and ``_measure(graph, name)``,
-    the columns of an answer, shape (n_claims, n_columns).
+    Equal answers are sent to the model once. A subclass defines ``_key(graph)``, which returns
+    everything that the columns depend on, and ``_measure(graph, name)``, which returns the
+    columns of an answer, of shape (n_claims, n_columns).
     """
 
     _opens = ("source",)
@@ -111,18 +112,18 @@ class AnswerColumns(ModelColumns):
     _measure: Callable[..., Any]
 
     def validate(self) -> None:
-        """Raise ValueError unless all parameters are as declared.
+        """Raise ValueError if a parameter is not valid.
 
         Raises
         ------
         ValueError
-            With the name of the parameter, its value, and what it may be.
+            The message names the parameter, its value, and the valid values.
         """
         super().validate()
         if isinstance(self.source, str) and not self.source.startswith(WEB):
             raise ValueError(
-                f"source is {self.source!r}, but must be a function, or begin with http:// or "
-                "https://"
+                "source must be a function or a URL that starts with http:// or https://, "
+                f"got {self.source!r}"
             )
 
     def own_columns(self, batch: GraphBatch) -> np.ndarray:
@@ -139,48 +140,48 @@ class AnswerColumns(ModelColumns):
 
 @settings
 class PairFeature(ModelColumns):
-    """Columns that a model computes from pairs of a text and a claim, such as entailment.
+    """Features computed by a model for pairs of a text and a claim, such as entailment.
 
     Parameters
     ----------
     score : callable
         ``score(texts, claims)`` takes two lists of equal length, and returns one number
-        for each pair, in their order. For a cross-encoder of sentence-transformers that is
+        for each pair, in the same order. For a cross-encoder of sentence-transformers, pass
         ``lambda texts, claims: model.predict(list(zip(texts, claims)))``.
     over : {"context", "alternatives", "ancestors"}
-        The texts: the passages of the context, of which the largest number counts; the
-        other answers, whose mean counts; or the question with the claims that the claim
-        builds on, joined by line ends.
+        The texts that a claim is paired with. "context": the passages of the context; the
+        value is the maximum over passages. "alternatives": the other answers; the value is
+        their mean. "ancestors": the question and the ancestors of the claim, joined by line
+        breaks into one text.
     chunk_words : int, optional
-        A longer text is cut into chunks of that many words, and the largest number counts;
-        None cuts nothing.
+        A longer text is split into chunks of this many words, and the largest value is used.
+        None does not split texts.
     batch_size : int, default=256
-        Largest number of pairs in one call. A claim without a text to compare it with
-        gets 0 without one.
+        Maximum number of pairs per call. A claim without a text to compare it with gets the
+        value 0 without a call.
     name : str, default="pair_score"
         Name of the column.
-
     Raises
     ------
     ValueError
-        If the context or the alternatives of a problem are unknown; if ``score`` does not
-        return one finite number per pair, or other ones for the same pairs in another
-        order. The message names problem and text.
+        If the context or the alternatives of a problem are unknown, if ``score`` does not
+        return one finite number per pair, or if it returns other numbers for the same pairs
+        in another order. The message names the problem and the text.
 
     Notes
     -----
-    A pair is scored once: the numbers are kept with the transformer and shared by its
-    clones, also where a later call fails. Numbers are kept by content, not saved.
+    Each pair is scored once. The results are cached by content in the transformer and shared
+    with its clones, also if a later call fails. They are not saved.
 
-    Expect little of the cosines of a small sentence model: together with the columns of
-    `ContextFeatures` they gained nothing on two sets of summaries. A model trained to
-    verify claims against documents may.
+    The cosine similarity of a small sentence model is unlikely to help: together with
+    `ContextFeatures` it gained nothing on two data sets of summaries. A model trained to
+    verify claims against documents may help.
 
     Examples
     --------
     >>> from skdcf import ReasoningGraph
     >>> from skdcf.features import PairFeature
-    >>> def score(texts, claims):  # a model in its place
+    >>> def score(texts, claims):  # stands in for a model
     ...     return [float(claim in text) for text, claim in zip(texts, claims)]
     >>> graph = ReasoningGraph(None, claims=["is red"], context=["The fox is red."])
     >>> PairFeature(score).fit_transform([graph]).features
@@ -207,7 +208,7 @@ class PairFeature(ModelColumns):
 
     @property
     def reads_edges(self) -> bool:  # type: ignore[override]
-        """Whether the texts are those of ancestors."""
+        """Whether claims are compared with their ancestors."""
         return self.over == "ancestors"
 
     def _check(self, batch: GraphBatch) -> None:
@@ -237,7 +238,7 @@ class PairFeature(ModelColumns):
         return np.array(column, dtype=float).reshape(-1, 1)
 
     def _list_pairs(self, batch) -> Iterator[list[list[tuple[str, str]]]]:
-        """For each claim its pairs, each of a text and the claim."""
+        """Yield, for each claim, a list of (chunk, claim) pairs per text."""
         for graph in batch:
             for v, claim in enumerate(graph.claims or ()):
                 if self.over == "ancestors":
@@ -255,80 +256,82 @@ class PairFeature(ModelColumns):
         return [" ".join(words[k : k + self.chunk_words]) for k in starts]
 
     def _ask(self, pairs, batch, wanted):
-        """One number for each pair, or a ValueError."""
+        """Return one number for each pair, or raise ValueError."""
         texts, claims = map(list, zip(*pairs, strict=True))
         numbers = np.asarray(self.score(texts, claims))
         if numbers.shape not in ((len(pairs),), (len(pairs), 1)):
             raise ValueError(
-                f"score(texts, claims) gave an array of shape {numbers.shape} for "
-                f"{len(pairs)} pairs: one number per pair is needed"
+                f"score(texts, claims) must return one number per pair, got an array of shape "
+                f"{numbers.shape} for {len(pairs)} pairs"
             )
         numbers = numbers.reshape(-1).astype(np.float64)
         wrong = np.flatnonzero(~np.isfinite(numbers))
         if len(wrong):
             text, claim = pair = pairs[wrong[0]]
             raise ValueError(
-                f"score(texts, claims) gave {numbers[wrong[0]]} for the claim "
-                f"{printable(claim[:60])!r} of {batch.name_of(wanted[pair])} and the text "
-                f"{printable(text[:60])!r}: a finite number is needed"
+                f"score(texts, claims) must return finite numbers, got {numbers[wrong[0]]} for "
+                f"the claim {printable(claim[:60])!r} of {batch.name_of(wanted[pair])} and the "
+                f"text {printable(text[:60])!r}"
             )
         return numbers.tolist()
 
     def _compare_orders(self, pairs, batch, wanted):
-        """ValueError where the same pairs in another order get other numbers."""
+        """Raise ValueError if the same pairs get other numbers in another order."""
         forward = np.array(self._ask(pairs, batch, wanted))
         back = np.array(self._ask(pairs[::-1], batch, wanted))[::-1]
         if not np.allclose(forward, back, rtol=_TOLERANCE, atol=_TOLERANCE):
             raise ValueError(
-                f"score(texts, claims) gave {forward.tolist()} for {len(pairs)} pairs and "
-                f"{back.tolist()} when they came in another order: it must return "
-                "numbers in the order of the pairs, each a function of its pair alone"
+                f"score(texts, claims) must return one number per pair, in the same order, "
+                f"that depends on this pair only. It returned {forward.tolist()} for "
+                f"{len(pairs)} pairs, and {back.tolist()} for the same pairs in reverse order"
             )
 
 
 @settings
 class StepReward(AnswerColumns):
-    """A column of what a process-reward model says of claims, one request per answer.
+    """Reward of each claim by a process reward model, with one request per answer.
 
     Parameters
     ----------
     source : str or callable
-        The address of a server that speaks vLLM's ``/pooling``, such as
-        "http://localhost:8000/pooling", or ``source(question, claims)``, which returns one
-        number, or one row of numbers, per claim.
+        The URL of a server with vLLM's ``/pooling`` API, such as
+        "http://localhost:8000/pooling". Alternatively a function: ``source(question, claims)``
+        returns one number, or one row of numbers, per claim.
     separator : str, default="<extra_0>"
-        What the model expects behind each step; it returns a number, or a row of them, for
-        each separator.
+        The separator that the model expects after each step. It returns a number, or a row
+        of numbers, for each separator.
     column : int, default=-1
-        Which number of a row: models often return the probabilities of "wrong" and "right".
+        Index of the number to use from each row. Models often return the probabilities of
+        "wrong" and "right".
     task : str, optional
-        Passed on to the server, such as "token_classify".
+        Task that is sent to the server, such as "token_classify".
     model : str, optional
-        Name of the model, passed on to the server.
+        Name of the model, which is sent to the server.
     timeout : float, default=60.0
-        Seconds that a request may take.
+        Time limit of a request, in seconds.
     name : str, default="reward"
         Name of the column.
 
     Raises
     ------
     ValueError
-        If the numbers are not one per claim and finite, or a claim contains the separator.
+        If there is not one finite number per claim, or if a claim contains the separator.
     ConnectionError
-        If the server cannot be reached or refuses; the message names the problem. What it
-        answered before is kept, so that calling again asks for the rest only.
+        If the server cannot be reached or refuses; the message names the problem. Earlier
+        replies are kept, so another call requests only the missing ones.
 
     Notes
     -----
-    ``HardCF("reward", features=StepReward(url))`` learns nothing, so that all labelled
-    problems calibrate. Beside other columns it is one more. `skdcf.load` takes the address
-    out of a file; ``cf.features_.set_params(source=url)`` gives it back to such a filter.
+    ``HardCF("reward", features=StepReward(url))`` does not train, so all labelled problems
+    are used for calibration. The reward can also be combined with other features.
+    `skdcf.load` removes the URL from a loaded filter; set it again with
+    ``cf.features_.set_params(source=url)``.
 
     Examples
     --------
     >>> from skdcf import ReasoningGraph
     >>> from skdcf.features import StepReward
-    >>> def reward(question, claims):  # a model in its place
+    >>> def reward(question, claims):  # stands in for a model
     ...     return [[0.25, 0.75] for claim in claims]
     >>> graph = ReasoningGraph(None, claims=["6 / 2 = 3"], problem="Half of 6?")
     >>> StepReward(reward).fit_transform([graph]).features
@@ -360,14 +363,14 @@ class StepReward(AnswerColumns):
 
     @property
     def looks_ahead(self) -> frozenset[str]:  # type: ignore[override]
-        """The column itself, since nothing says that a model reads steps in their order."""
+        """The column itself, because the model may read later steps."""
         return frozenset((self.name,))
 
     def _key(self, graph):
         return graph.problem or "", graph.claims
 
     def _measure(self, graph, name):
-        """The number of each claim."""
+        """Return the reward of each claim."""
         question, claims = self._key(graph)
         if isinstance(self.source, str):
             table = self._request(question, claims, name)
@@ -381,9 +384,9 @@ class StepReward(AnswerColumns):
             table = table[:, self.column]
         if table.shape != (len(claims),) or not np.isfinite(table).all():
             raise ValueError(
-                f"{name}: the reward model gave {printable(str(table.tolist())[:80])}, an "
-                f"array of shape {table.shape}, for {len(claims)} claims: one finite number "
-                "per claim is needed. Is separator= what the model was trained with?"
+                f"{name}: the reward model must return one finite number per claim, got "
+                f"{printable(str(table.tolist())[:80])}, an array of shape {table.shape}, for "
+                f"{len(claims)} claims. Check that separator= is the one used in training"
             )
         return table.reshape(-1, 1)
 
@@ -392,9 +395,9 @@ class StepReward(AnswerColumns):
             if self.separator in claim:
                 raise ValueError(
                     f"{name}: the claim {printable(claim[:60])!r} contains the separator "
-                    f"{self.separator!r}, so that rewards could not be told apart"
+                    f"{self.separator!r}, so its reward would be ambiguous"
                 )
-        # A function of the caller's has no such address.
+        # Only called if the source is a URL.
         assert isinstance(self.source, str)
         steps = "".join(claim + self.separator for claim in claims)
         messages = (("user", question), ("assistant", steps))
@@ -407,7 +410,7 @@ class StepReward(AnswerColumns):
             return json.loads(content)["data"][0]["data"]
         except (ValueError, LookupError, TypeError):
             raise ValueError(
-                f"{name}: the reward model at {self.source} replied "
-                f"{printable(content[:80].decode(errors='replace'))!r}, but "
-                '{"data": [{"data": [...]}]} is needed, as vLLM\'s /pooling replies'
+                f"{name}: the reward model at {self.source} must reply "
+                '{"data": [{"data": [...]}]}, as vLLM\'s /pooling does, got '
+                f"{printable(content[:80].decode(errors='replace'))!r}"
             ) from None

@@ -1,8 +1,8 @@
-"""Ready-made sets of features, and their columns other than those of texts.
+"""Ready-made feature sets, and all features that do not come from texts.
 
-Some columns are brought by the data and taken by name. Others are what the dependency
-graph alone says about a claim, or of what kind a problem is: by a lexicon of topics, or
-by what the caller knows.
+Some features are columns of the data, selected by name. Others describe the position of a
+claim in the dependency graph, or the kind of problem: its topic, recognised with a lexicon,
+or its metadata.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from ._transformers import Graphs, GraphTransformer, GraphUnion, list_columns
 _STRUCTURE = list_names(
     "nx_in_degree nx_out_degree n_ancestors nx_depth_from_sources nx_is_source nx_is_sink"
 )
-# Columns of the data, domains, and metrics of the graph; None stands for all of a kind.
+# Columns of the data, domains, and graph metrics. None selects all of a kind.
 _FELM_7 = (
     "coherent_to_ancestors inference_gap_size has_missing_dependencies",
     "",
@@ -49,44 +49,45 @@ _PAPER = {
 def reasoning_features(
     *, metadata: Sequence[str] | Mapping[str, Sequence[str]] = ()
 ) -> GraphUnion:
-    """The recommended features: all that question, claims and edges say without anything else.
+    """Create the recommended features, which need only the question, the claims and the edges.
 
-    Twenty-nine columns: six of the graph (degrees, ancestors, depth, source, sink)
-    and the 23 of `TextFeatures`. No model is called and no column of the data
-    is needed; columns that are there (such as ``frequency-score``) stay. Where the
-    problems seen in ``fit`` have alternatives, the columns of `AgreementFeatures` join
-    them, and from then on every problem must say what alternatives it has; likewise those
-    of `ContextFeatures` where they have a context. Where a question has options, lines
-    that begin with a letter from A to H, five columns say how a claim bears on them.
+    There are 29 columns: six of the graph (degrees, ancestors, depth, source, sink) and the 23
+    of `TextFeatures`. They need no model and no column of the data. Existing columns, such as
+    ``frequency-score``, are kept. If the problems seen in ``fit`` have alternatives, the
+    columns of `AgreementFeatures` are added, and from then on the alternatives of every
+    problem must be known. The same applies to the context and `ContextFeatures`. If a question
+    has options (lines that begin with a letter from A to H), five columns describe how a claim
+    relates to them.
 
     Parameters
     ----------
     metadata : sequence of str, or mapping
-        Keys of the metadata that `MetadataIndicators` makes columns from, such as
-        ``["model"]``: which model wrote the answer.
+        Keys of the metadata that `MetadataIndicators` encodes, such as ``["model"]`` for the
+        model that wrote the answer.
 
     Returns
     -------
     GraphUnion
-        A transformer with the members ``graph``, ``text``, ``agreement``, ``context``,
-        ``options``, and ``metadata`` where keys are given.
+        A transformer with the members ``graph``, ``text``, ``agreement``, ``context`` and
+        ``options``, and with ``metadata`` if keys are given.
 
     Notes
     -----
-    The *chosen* option is that of the answer's last "Choice_A", "the answer is (A)" or the
-    like. A claim is about an option if it has half of its words or more, and rules it out
-    if it is about no other one more and has a word such as "not" or "incorrect". All five
-    are 0 where the question has no two options or none of them is chosen.
+    The *chosen* option is the one in the answer's last "Choice_A", "the answer is (A)" or
+    similar. A claim is about an option if it contains at least half of the option's words. It
+    rules the option out if it is about no other option more, and contains a word such as
+    "not" or "incorrect". All five columns are 0 if the question has fewer than two options,
+    or none of them is chosen.
 
     ======================  ==========================================================
     column                  value for claim v
     ======================  ==========================================================
     ``option_is_chosen``    1 if v names the chosen option by its letter
-    ``option_words``        share of the words of the chosen option that v has
-    ``option_rival``        largest share of the words of another option that v has
-    ``options_ruled_out``   share of the options that v or a claim before it rules out
-    ``option_agrees``       share of the words of the chosen option that the last two
-                            claims have, minus the largest of another option
+    ``option_words``        share of the words of the chosen option that are in v
+    ``option_rival``        largest share of the words of another option that are in v
+    ``options_ruled_out``   share of the options ruled out by v or an earlier claim
+    ``option_agrees``       share of the words of the chosen option in the last two claims,
+                            minus the largest share of another option
     ======================  ==========================================================
 
     Examples
@@ -112,18 +113,18 @@ def reasoning_features(
 
 
 def paper_features(name: Literal["math", "felm-7", "felm-20"] = "math") -> GraphUnion:
-    """The features of the paper, and no other column.
+    """Create the features of the paper, without any other columns.
 
     Parameters
     ----------
     name : {"math", "felm-7", "felm-20"}
         "math": frequency, eight semantic columns, twelve topics, ten graph metrics.
-        "felm-7" is the paper's choice for alpha up to 0.08, "felm-20" above.
+        "felm-7" is the paper's choice for alpha up to 0.08, "felm-20" for larger alpha.
 
     Returns
     -------
     GraphUnion
-        Its input must bring ``frequency-score`` and the semantic columns.
+        The problems must have ``frequency-score`` and the semantic columns.
 
     Raises
     ------
@@ -161,14 +162,14 @@ SEMANTIC = list_names(
 
 
 class _GivenColumns(GraphTransformer):
-    """Columns of the input, under names of their own."""
+    """Columns of the input, which may get other names."""
 
     reads_edges = False
-    # Whether ``claim_index`` is counted where the data do not have it.
+    # Whether to compute ``claim_index`` if the data do not have it.
     counts_claims = False
 
     def _sources(self) -> Sequence[str]:
-        """Names of the input columns that are taken."""
+        """Return the names of the input columns to use."""
         return self.own_names()
 
     def _check(self, batch: GraphBatch) -> None:
@@ -178,8 +179,8 @@ class _GivenColumns(GraphTransformer):
             n for n in self._sources() if n not in columns_there + columns_made
         ]:
             raise ValueError(
-                f"the problems have no column {', '.join(map(repr, missing))}; "
-                f"they have {columns_there or 'no feature columns'}"
+                f"the problems have no column {', '.join(map(repr, missing))}, got "
+                f"{columns_there or 'no feature columns'}"
             )
 
     def own_columns(self, batch: GraphBatch) -> np.ndarray:
@@ -191,21 +192,21 @@ class _GivenColumns(GraphTransformer):
 
 @settings
 class FrequencyFeature(_GivenColumns):
-    """The self-consistency score: in how many regenerated answers a claim comes back.
+    """The self-consistency score: the number of resampled answers that contain a claim.
 
     Parameters
     ----------
     column : str, default="frequency-score"
-        Where the score stands in the data; higher must mean more often supported.
+        Column of the data with the score. Higher values must mean more support.
 
     Raises
     ------
     ValueError
-        If the column is missing; the message lists those that exist.
+        If the column is missing. The message lists the existing columns.
 
     Notes
     -----
-    The column appears as ``frequency-score``, which is what the scorers look for.
+    The new column is named ``frequency-score``, the name that the scorers expect.
 
     Examples
     --------
@@ -237,17 +238,17 @@ class SemanticFeatures(_GivenColumns):
         Names of the columns. By default the eight of the paper: ``claim_index``,
         ``coherent_to_ancestors``, ``inference_gap_size``, ``has_missing_dependencies``,
         ``has_unnecessary_dependencies``, ``problem_relevance``, ``uses_problem_data``
-        and ``is_well_formed``. ``claim_index`` is counted where the data lack it.
+        and ``is_well_formed``. ``claim_index`` is computed if the data do not have it.
 
     Raises
     ------
     ValueError
-        If a column is missing; the message lists those that exist.
+        If a column is missing. The message lists the existing columns.
 
     Notes
     -----
-    The appendix "Feature Descriptions" of arXiv:2604.20098 names seven of the eight and
-    "additional validation flags"; ``is_well_formed`` stands for these.
+    The appendix "Feature Descriptions" of arXiv:2604.20098 names seven of the eight columns
+    and "additional validation flags", which are represented by ``is_well_formed``.
 
     Examples
     --------
@@ -277,17 +278,17 @@ class GraphFeatures(GraphTransformer):
     ==========================  ======================================================
     column                      value
     ==========================  ======================================================
-    ``nx_in_degree``            direct parents
-    ``nx_out_degree``           direct children
+    ``nx_in_degree``            number of direct parents
+    ``nx_out_degree``           number of direct children
     ``nx_pagerank``             ``networkx.pagerank``, damping 0.85
     ``nx_betweenness``          ``networkx.betweenness_centrality``, normalised
-    ``nx_closeness``            ``networkx.closeness_centrality``, of distances to it
+    ``nx_closeness``            ``networkx.closeness_centrality``, of incoming distances
     ``nx_clustering``           ``networkx.clustering``, directed
     ``nx_is_source``            1 if there is no parent
     ``nx_is_sink``              1 if there is no child
-    ``nx_reachability``         ``len(networkx.descendants)``: claims that build on it
-    ``nx_depth_from_sources``   edges of the longest path from a source
-    ``n_ancestors``             ``len(networkx.ancestors)``; not among the default ones
+    ``nx_reachability``         ``len(networkx.descendants)``: claims that depend on it
+    ``nx_depth_from_sources``   number of edges of the longest path from a source
+    ``n_ancestors``             ``len(networkx.ancestors)``; not included by default
     ==========================  ======================================================
 
     Parameters
@@ -298,19 +299,20 @@ class GraphFeatures(GraphTransformer):
     Raises
     ------
     ValueError
-        In `fit`, if a metric is unknown. In `transform`, if a problem is too large:
-        betweenness and closeness take a step for each edge and each ancestor of its
-        parent, clustering one for each edge and each parent of its parent, and a
-        problem may take 50,000,000. 600 claims of which each builds on all before it
-        stay below. Where no claim has two direct parents, as in a chain or a tree,
-        betweenness and closeness have no bound.
+        In `fit`, if a metric is unknown. In `transform`, if a problem needs more than
+        50,000,000 steps. Betweenness and closeness take one step for each edge and each
+        ancestor of its parent. Clustering takes one step for each edge and each parent of
+        its parent. A problem of 600 claims that each depend on all earlier ones stays below
+        the limit. Betweenness and closeness are not limited if no claim has two direct
+        parents, as in a chain or a tree.
 
     Notes
     -----
-    The ten are those of Hittesdorf, Salzetta, Cheng, *Differentiable Conformal Training
-    for LLM Reasoning Factuality* (arXiv:2604.20098), appendix "Feature Descriptions".
-    It does not say what reachability and depth count. For the first, its case study
-    does: claim 8 of 12 has 8 ancestors, 3 descendants and the value 3.00.
+    The first ten metrics are those of Hittesdorf, Salzetta, Cheng, *Differentiable Conformal
+    Training for LLM Reasoning Factuality* (arXiv:2604.20098), appendix "Feature
+    Descriptions". The appendix does not define reachability and depth. The definition of
+    reachability follows from the case study: claim 8 of 12 has 8 ancestors, 3 descendants and
+    the value 3.00.
 
     Examples
     --------
@@ -333,15 +335,17 @@ class GraphFeatures(GraphTransformer):
 
     def _check(self, batch: GraphBatch) -> None:
         if unknown := [name for name in self.own_names() if name not in METRICS]:
-            raise ValueError(f"there are no metrics {unknown}, only {list(METRICS)}")
+            raise ValueError(
+                f"unknown metrics {unknown}; the metrics are {list(METRICS)}"
+            )
         check_size(batch, self.own_names())
 
     def own_columns(self, batch: GraphBatch) -> np.ndarray:
         return compute_metrics(batch, self.own_names())
 
 
-# One regular expression per domain, searched in the clean question. In doubt they say no,
-# apart from word_problems, which everyday nouns give away.
+# One regular expression per domain, searched in the clean question. They avoid false matches
+# at the cost of missing some, except word_problems, which matches everyday nouns.
 LEXICON = {
     "linear_equations": r"linear|system of equations|solve for [a-z]\b|\b\d?[a-z] [-+] "
     r"\d+ = |\bslope",
@@ -374,12 +378,12 @@ LEXICON = {
     r"histor|president|author|born|capital of|famous|world",
 }
 _PATTERNS = {name: re.compile(pattern) for name, pattern in LEXICON.items()}
-_LONGEST = 20_000  # the first characters of a question are searched
+_LONGEST = 20_000  # characters; only the beginning of a question is searched
 
 
 @settings
 class DomainIndicators(_GivenColumns):
-    """Flags for the topic of the problem, the same for all of its claims.
+    """Indicators of the topic of the problem, equal for all of its claims.
 
     Parameters
     ----------
@@ -388,15 +392,15 @@ class DomainIndicators(_GivenColumns):
         ``linear_equations``, ``quadratic_equations``, ``polynomial_algebra``,
         ``rational_expressions``, ``exponents_logarithms``, ``inequalities``,
         ``sequences_series``, ``functions``, ``word_problems``, ``coordinate_geometry``,
-        ``abstract_algebra``, ``complex_numbers``. The lexicon also knows FELM's
+        ``abstract_algebra``, ``complex_numbers``. The lexicon also contains FELM's
         ``domain_math``, ``domain_reasoning``, ``domain_science``, ``domain_wk``.
 
     Attributes
     ----------
     lexicon : dict
-        The regular expression of each domain that can be recognised from text.
+        The regular expression of each domain that can be recognised in a text.
     topics : tuple of str
-        The twelve mathematical ones of them.
+        The twelve mathematical domains.
 
     Raises
     ------
@@ -405,12 +409,12 @@ class DomainIndicators(_GivenColumns):
 
     Notes
     -----
-    Where the data bring all columns of these names, they are taken as they are, and any
-    names may serve as domains. Else the lexicon decides, searched in the clean question.
-    `MetadataIndicators` makes columns of domains that the metadata name.
+    If the data have all columns of these names, those columns are used, and any domain names
+    are valid. Otherwise the expressions of the lexicon are searched in the clean question. Use
+    `MetadataIndicators` for domains that are given in the metadata.
 
-    Topics of Hittesdorf, Salzetta, Cheng (arXiv:2604.20098), appendix "Feature
-    Descriptions", which does not say how a topic is recognised.
+    The topics are those of Hittesdorf, Salzetta, Cheng (arXiv:2604.20098), appendix "Feature
+    Descriptions", which does not define how a topic is recognised.
 
     Examples
     --------
@@ -438,14 +442,14 @@ class DomainIndicators(_GivenColumns):
             return
         if unknown := [name for name in self.own_names() if name not in LEXICON]:
             raise ValueError(
-                f"the lexicon has no domain {', '.join(map(repr, unknown))}; it has "
-                f"{list(LEXICON)}. For others, use MetadataIndicators"
+                f"the lexicon has no domain {', '.join(map(repr, unknown))}. Its domains are "
+                f"{list(LEXICON)}. For other domains, use MetadataIndicators"
             )
         questions = [None] * len(batch) if batch.problems is None else batch.problems
         for i, question in enumerate(questions):
             if question is None:
                 raise ValueError(
-                    f"{batch.name_of(i)} has no question text: pass problem=..., or use "
+                    f"{batch.name_of(i)} has no question text. Pass problem=..., or use "
                     "MetadataIndicators"
                 )
 
@@ -453,7 +457,7 @@ class DomainIndicators(_GivenColumns):
         names = self.own_names()
         if set(names) <= set(list_columns(batch)):
             return super().own_columns(batch)
-        assert batch.problems is not None  # which the check of the batch made sure
+        assert batch.problems is not None  # ensured by the check of the batch
         texts = [clean(question)[:_LONGEST] for question in batch.problems]
         flags = [[bool(_PATTERNS[n].search(text)) for n in names] for text in texts]
         return np.array(flags, dtype=float).reshape(-1, len(names))[batch.problem_of]
@@ -461,13 +465,14 @@ class DomainIndicators(_GivenColumns):
 
 @settings
 class MetadataIndicators(GraphTransformer):
-    """Flags for what the metadata of a problem say, such as which model wrote the answer.
+    """Indicators of metadata of the problem, such as the model that wrote the answer.
 
     Parameters
     ----------
     keys : sequence of str, or mapping
-        Keys of the metadata. A mapping gives the values of each key that get a column,
-        ``{"model": ["a", "b"]}``, and nothing is learned; else those seen in `fit` do.
+        Keys of the metadata. A mapping lists the values of each key that get a column, for
+        example ``{"model": ["a", "b"]}``, and nothing is learned. With a sequence, the values
+        seen in `fit` get columns.
 
     Attributes
     ----------
@@ -482,14 +487,15 @@ class MetadataIndicators(GraphTransformer):
     Warns
     -----
     GuaranteeWarning
-        If a problem has a value without a column: all columns of its key are 0 then.
+        If a problem has a value without a column. All columns of this key are then 0.
 
     Notes
     -----
-    How often a model is wrong is strong evidence, although not about a single claim: with the
-    model's name a filter keeps 17 to 30 % more at strict levels if answers of many models are
-    mixed. The name must be known in use, and the calibration answers must be sampled as the
-    new ones: there is no guarantee for a model without calibration answers.
+    The error rate of a model is strong evidence, although it does not distinguish the claims
+    of an answer: if the answers are of many models, a filter keeps 17 to 30 % more at strict
+    levels when it knows the model's name. The name must be known in use, and the calibration
+    answers must be sampled like the new ones: there is no guarantee for a model without
+    calibration answers.
 
     Examples
     --------
@@ -512,11 +518,11 @@ class MetadataIndicators(GraphTransformer):
 
     @property
     def requires_fit(self) -> bool:  # type: ignore[override]
-        """Whether the values are taken from the problems of `fit`."""
+        """Whether the values are learned from the problems of `fit`."""
         return not isinstance(self.keys, Mapping)
 
     def fit(self, X: Graphs, y: Any = None) -> Self:
-        """List the values, where they are not given.
+        """Learn the values of each key, unless they are given.
 
         Parameters
         ----------
@@ -552,14 +558,14 @@ class MetadataIndicators(GraphTransformer):
         )
 
     def _read(self, batch, key):
-        """The value of a key in the metadata of each problem, or a ValueError."""
+        """Return the value of a key for each problem, or raise ValueError."""
         rows = [None] * len(batch) if batch.metadata is None else batch.metadata
         values = [(metadata or {}).get(key) for metadata in rows]
         for i, value in enumerate(values):
             if is_missing(value):
                 raise ValueError(
-                    f"{batch.name_of(i)} has no metadata {key!r}, from which a column is "
-                    f"made: pass metadata={{{key!r}: ...}}"
+                    f"{batch.name_of(i)} has no metadata {key!r}, which is needed for a "
+                    f"column. Pass metadata={{{key!r}: ...}}"
                 )
         return values
 
@@ -567,10 +573,10 @@ class MetadataIndicators(GraphTransformer):
         for key, values in self.values_.items():
             if unseen := {v for v in self._read(batch, key) if v not in values}:
                 warn(
-                    f"metadata {key!r} has the values {sorted(unseen, key=str)}, which are "
-                    f"none of {values}: all columns of this key are "
-                    "0 for such problems, and there is no guarantee for them unless some of "
-                    "them were used for calibration",
+                    f"metadata {key!r} has the values {sorted(unseen, key=str)}, which have no "
+                    f"column; the columns are for {values}. All columns of this key are 0 for "
+                    "such problems. There is no guarantee for them unless some of them were "
+                    "used for calibration",
                     GuaranteeWarning,
                 )
 

@@ -1,7 +1,7 @@
-"""Columns from a claim's text, read against question, parents and answer.
+"""Features from the text of a claim, and from its relation to question, parents and answer.
 
-Every column is a formula over texts and edges: no model, no label, nothing learned.
-The first part reads a text alone; the second compares a claim with its premises.
+Every feature is a formula over texts and edges. There is neither a model nor any learning.
+The first part of the module reads single texts; the second compares a claim with its premises.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from . import _cleaning as cleaning
 from ._equations import check_equalities, find_results, split_clauses
 from ._transformers import GraphTransformer
 
-_MOST_NUMBERS = 64  # different ones of a text; later ones are not compared
-_HEAD = 4000  # characters; later words are not compared
+_MOST_NUMBERS = 64  # maximum of different numbers per text; later ones are ignored
+_HEAD = 4000  # characters; later words are ignored
 _REMEMBERED = 1000  # characters; longer texts are not cached
 
 
 def _list_forms(words):
-    """The forms that the words have in a text, with the punctuation that may follow."""
+    """Return the forms of the words in a text, with any punctuation that may follow."""
     return frozenset(word + mark for word in words.split() for mark in ("", *",.:;"))
 
 
@@ -50,7 +50,7 @@ LONG_WORD = re.compile(r"[^\W\d_]{4,}")
 
 
 class ClaimText:
-    """All that can be read from the text of a claim alone."""
+    """Everything that is extracted from the text of a claim alone."""
 
     def __init__(self, text: str):
         text, words = cleaning.clean_words(text)
@@ -81,27 +81,27 @@ class ClaimText:
 
 
 def find_quantities(words):
-    """Numbers that are spelled out among the words, in the order of the alphabet."""
+    """Return the numbers that the words spell out, in alphabetical order."""
     return [_SPELLED[word] for word in sorted(_SPELLED.keys() & words)]
 
 
 def read_claim(text: str) -> ClaimText:
-    """Read a text; short ones are remembered, as each split transforms them again."""
+    """Read a text. Short texts are cached, because every data split transforms them again."""
     return _read_short(text) if len(text) <= _REMEMBERED else ClaimText(text)
 
 
-_read_short = lru_cache(8192)(ClaimText)  # some 4 KB each
+_read_short = lru_cache(8192)(ClaimText)  # about 4 KB each
 
 
 class Question:
-    """The numbers of a question, and each over 100."""
+    """The numbers of a question, and each number divided by 100."""
 
     __slots__ = ("asked", "bit_of", "known", "largest")
 
     def __init__(self, text):
         text = cleaning.clean(text or "")
         asked = cleaning.find_numbers(text) + cleaning.find_spelled_numbers(text)
-        # At most 63, so that each has one bit of a 64-bit number.
+        # At most 63, so each has one bit of a 64-bit number.
         self.asked = _drop_repeats(asked)[:63]
         shares = ((k, round(q / 100, 9)) for k, q in enumerate(self.asked))
         self.bit_of = {share: 1 << k for k, share in shares if share}
@@ -111,7 +111,7 @@ class Question:
 
 
 def read_question(text: str | None) -> Question:
-    """The numbers of a question, which are remembered if it is short."""
+    """Read the numbers of a question. Short questions are cached."""
     return _ask_short(text) if len(text or "") <= _REMEMBERED else Question(text)
 
 
@@ -125,9 +125,9 @@ def _drop_repeats(values):
 
 
 def compare_claim(claim, question, above, earlier):
-    """The counted columns and the facts of one claim, and the question's numbers in it.
+    """Compute one claim's columns and facts, and the question's numbers in it.
 
-    The latter are bits of one number, so that a union over ancestors is one operation.
+    These numbers are bits of an integer, so the union over ancestors is a single operation.
     """
     numbers = claim.found
     asked_numbers = question.known
@@ -167,7 +167,7 @@ def compare_claim(claim, question, above, earlier):
 
 
 def _judge_numbers(claim, premises):
-    """The numbers that premises and checked equalities support, and the results that fail."""
+    """Return numbers supported by premises and valid equalities, and results of wrong ones."""
     if not claim.right and not claim.wrong:
         return premises, ()
     supported = set().union(premises, cleaning.IGNORED)
@@ -194,7 +194,7 @@ def _is_derived(x, known):
             return True
     if x % 1 == 0 and not any([a % 1 for a in operands]):
         return False
-    # Sums of decimals are not exact, so that they are compared in millionths.
+    # Sums of decimals are not exact, so they are compared in millionths.
     millionths = {int(b * 1e6 + 0.5) for b in known}
     for a in operands:
         if (
@@ -207,13 +207,13 @@ def _is_derived(x, known):
     return False
 
 
-# Filled claim by claim; the others follow from the whole batch.
+# Computed claim by claim. The other columns follow from the whole batch.
 _COUNTED = cleaning.list_names(
     "log_length n_numbers n_equalities new_numbers unsupported_numbers arithmetic_right "
     "arithmetic_wrong numbers_in_question numbers_in_premises words_in_premises "
     "uses_problem_data"
 ) + tuple(FLAGS)
-# What the columns of the whole answer need of each claim.
+# Values of each claim that the columns of the whole answer need.
 _FACTS = ("wrong", "underived", "largest")
 _pack = Struct(f"{len(_COUNTED) + len(_FACTS)}d").pack
 _LOGARITHMIC = slice(0, 5)
@@ -221,20 +221,20 @@ _WHOLE = cleaning.list_names(
     "claim_index relative_position log_n_claims question_unused question_covered "
     "underived_numbers arithmetic_wrong_above log_magnitude"
 )
-_MOST_PARENTS = 64  # parents of a claim; further ones are not read
+_MOST_PARENTS = 64  # maximum per claim; later ones are ignored
 
 
 class TextFeatures(GraphTransformer):
     """Length, position, numbers and arithmetic of each claim.
 
-    Texts are cleaned first: lower case, white space collapsed, ``**``, ``$``, ``\\(``,
-    ``\\)``, ``\\[``, ``\\]``, backticks and ``<<...>>`` removed, as are in front of a
-    claim "Step k:", "#" and marks of lists before a word. So none of these changes a
-    column. *Numbers* are numerals with thousands separators and decimals and, for lack
-    of a numeral, words ("three", "dozen"); 0, 1, 2 and 100 do not count. The question
-    also lends each of its numbers over 100, so that "40%" may return as 0.4. *Premises*
-    are the question and the direct parents; an *earlier* claim is one that stands
-    before v. ``Anc[v]`` is v with all its ancestors.
+    Texts are cleaned first: converted to lower case, with white space collapsed, and without
+    ``**``, ``$``, ``\\(``, ``\\)``, ``\\[``, ``\\]``, backticks and ``<<...>>``. At the start
+    of a claim, "Step k:", "#" and list marks before a word are removed too. None of these
+    changes a column. *Numbers* are numerals, with thousands separators and decimals, and
+    number words ("three", "dozen") if the text has no numeral. The numbers 0, 1, 2 and 100 do
+    not count. Each number of the question also counts divided by 100, so "40%" matches 0.4.
+    *Premises* are the question and the direct parents. *Earlier* claims precede v in the
+    answer. ``Anc[v]`` contains v and all its ancestors.
 
     ==========================  =======================================================
     column                      value for claim v
@@ -245,21 +245,23 @@ class TextFeatures(GraphTransformer):
     ``question_unused``         share of the question's numbers that no claim uses
     ``question_covered``        share of the question's numbers found in Anc[v]
     ``underived_numbers``       log1p of the sum over Anc[v] of unsupported numbers
-                                (below) that an equality refutes or that are not one
+                                (below) that an equality refutes, or that are not one
                                 operation (+ - * / square root) away from two numbers
-                                of the premises, at most 2 a claim
-    ``arithmetic_wrong_above``  log1p of the failing equalities of v's ancestors, at
-                                most 2 a claim
+                                of the premises, at most 2 per claim
+    ``arithmetic_wrong_above``  log1p of the number of wrong equalities of v's
+                                ancestors, at most 2 per claim
     ``log_magnitude``           log10(1 + largest number) minus that of the question
     ``log_length``              log1p of the number of characters
     ``n_numbers``               log1p of the number of numerals
-    ``n_equalities``            log1p of the number of signs "="
-    ``new_numbers``             log1p of numbers neither in the question nor earlier
-    ``unsupported_numbers``     log1p of numbers neither in the premises nor on one
-                                side of an equality that holds and whose other side is
-                                supported; results of a failing equality count
-    ``arithmetic_right``        equalities that were checked and hold, at most 3
-    ``arithmetic_wrong``        equalities that were checked and fail, at most 2
+    ``n_equalities``            log1p of the number of "=" signs
+    ``new_numbers``             log1p of the count of numbers that are neither in the
+                                question nor in an earlier claim
+    ``unsupported_numbers``     log1p of the count of numbers that are neither in the
+                                premises nor on one side of a correct equality whose
+                                other side is supported; results of a wrong equality
+                                are included
+    ``arithmetic_right``        number of equalities that are correct, at most 3
+    ``arithmetic_wrong``        number of equalities that are wrong, at most 2
     ``numbers_in_question``     share of v's numbers in the question, 1 if it has none
     ``numbers_in_premises``     share of v's numbers in the premises, 1 if it has none
     ``words_in_premises``       share of v's words that occur in a direct parent
@@ -270,10 +272,10 @@ class TextFeatures(GraphTransformer):
     ``contrasts``               1 if v has a word such as "not", "however", "but"
     ==========================  =======================================================
 
-    Equalities are checked where both sides are arithmetic: plain or LaTeX, fractions,
-    percent, roots, powers, thousands separators, units between the numbers, chains
-    ``a = b = c``; a result may be rounded to the digits it shows. What cannot be read
-    safely counts as neither right nor wrong.
+    An equality is checked if both sides are arithmetic: plain or LaTeX, with fractions,
+    percentages, roots, powers, thousands separators and units between the numbers. Chains
+    ``a = b = c`` are also checked. A result may be rounded to the digits it shows. An equality
+    that cannot be read reliably counts as neither right nor wrong.
 
     Raises
     ------
@@ -282,11 +284,10 @@ class TextFeatures(GraphTransformer):
 
     Notes
     -----
-    Time is linear in the length of the texts. What the last 8,192 different claims of up
-    to 1,000 characters say is kept in mind (some 30 MB), so that transforming the same
-    problems again, as cross-validation does, takes less than half the time. Of one text,
-    64 different numbers, the words of the first 4,000 characters and 200 equalities are
-    compared with others.
+    The computing time is linear in the length of the texts. The last 8,192 different claims of
+    up to 1,000 characters are cached (about 30 MB), so transforming the same problems again,
+    as in cross-validation, takes less than half the time. At most 64 different numbers, the
+    words in the first 4,000 characters, and 200 equalities of a text are compared.
 
     Examples
     --------
@@ -322,7 +323,7 @@ class TextFeatures(GraphTransformer):
 
 
 def _read_problems(batch):
-    """Counts and facts of each claim, the question's numbers in it, and in the question."""
+    """Return counts and facts per claim, question numbers used, and totals per question."""
     rows = bytearray()
     bits = array("Q")
     asked = array("d")
@@ -347,7 +348,7 @@ def _read_problems(batch):
 
 
 def _describe_answer(batch, facts, bits, asked):
-    """The columns that look at positions, ancestors and other claims."""
+    """Compute the columns that depend on positions, ancestors and other claims."""
     (wrong, underived, largest), (n_asked, largest_asked) = facts, asked
     index = number_claims(batch)
     problem_of = batch.problem_of
@@ -369,5 +370,5 @@ def _count_bits(masks):
 
 
 def number_claims(batch: GraphBatch) -> np.ndarray:
-    """Position of each claim in its answer, counted from 0, shape (n_claims,)."""
+    """Return the position of each claim in its answer, from 0, of shape (n_claims,)."""
     return np.arange(batch.n_claims) - batch.offsets[:-1][batch.problem_of]

@@ -1,8 +1,8 @@
-"""Transformers of graphs, which work on a GraphBatch in pipelines of scikit-learn.
+"""Transformers of graphs, which pass a GraphBatch through scikit-learn pipelines.
 
-A transformer takes problems and returns them with other feature columns; texts, edges
-and names of the problems pass through. What it adds depends on one problem at a time,
-so that `fit` learns nothing and only looks whether the columns can be made.
+A transformer returns the problems with other feature columns. Texts, edges and names of the
+problems are unchanged. The new columns of a problem usually depend on this problem only, so
+`fit` learns nothing and only checks that the columns can be computed.
 """
 
 from __future__ import annotations
@@ -25,31 +25,31 @@ from ..graphs import GraphBatch, ReasoningGraph, as_batch
 from ..graphs.wordings import table_of_wordings
 from ._cleaning import check_claim_texts
 
-# Claims that are worked on together: few enough that what one member of a union has read
-# is still in the cache for the others.
+# Claims that are processed together: few enough that texts read by one member of a union are
+# still in the cache when the other members need them.
 _BLOCK = 4096
 Graphs = GraphBatch | Sequence[ReasoningGraph]
 
 
 class GraphTransformer(TransformerMixin, Settings, auto_wrap_output_keys=None):
-    """A transformer that adds columns to problems; its output is a GraphBatch.
+    """Base class of all features: a transformer that adds columns, and returns a GraphBatch.
 
-    It is the base class of all features. A subclass names its columns (`own_names`) and
-    computes them (`own_columns`). An input column of the same name is replaced, so transforming
+    A subclass names its columns (`own_names`) and computes them (`own_columns`). A new column
+    replaces an input column of the same name, so transforming twice changes nothing.
     twice changes nothing.
 
     Attributes
     ----------
     requires_fit : bool or None
-        Whether `fit` learns from the problems. None says yes if the class defines a `fit`
-        of its own. What a class says holds for its own `fit`, and not for that of a subclass.
+        Whether `fit` learns from the problems. None means that it does if the class defines
+        its own `fit`. The value applies to the `fit` of this class, not to that of a subclass.
     reads_edges : bool
         Whether the columns depend on the edges of a problem. A filter with
         ``edges="none"`` then needs problems whose edges are known.
     per_problem : bool
-        Whether the columns of a problem may be made without the other problems.
+        Whether the columns of a problem do not depend on other problems.
     looks_ahead : frozenset of str
-        Columns of a claim that the claims after it can change.
+        Columns of a claim that depend on later claims.
     """
 
     requires_fit: bool | None = None
@@ -62,18 +62,18 @@ class GraphTransformer(TransformerMixin, Settings, auto_wrap_output_keys=None):
         super().__init_subclass__(**options)
 
     def does_learn(self) -> bool:
-        """Whether `fit` learns from the problems that it is given.
+        """Whether `fit` learns from the problems it is given.
 
         Returns
         -------
         bool
-            What ``requires_fit`` says; where it is None, whether the class has its own `fit`.
+            ``requires_fit``, or, if it is None, whether the class defines its own `fit`.
         """
         has_own_fit = type(self).fit is not GraphTransformer.fit
         return has_own_fit if self.requires_fit is None else self.requires_fit
 
     def fit_transform(self, X: Graphs, y: Any = None) -> GraphBatch:
-        """Fit, and transform the same problems; a Pipeline calls this.
+        """Fit the transformer and transform the same problems. Called by a Pipeline.
 
         Parameters
         ----------
@@ -85,33 +85,32 @@ class GraphTransformer(TransformerMixin, Settings, auto_wrap_output_keys=None):
         Returns
         -------
         GraphBatch
-            The problems with the columns.
+            The problems with the new columns.
 
         Raises
         ------
         ValueError
-            If the transformer learns: in a Pipeline around a filter it would learn from
-            problems that calibrate.
+            If the transformer learns. In a Pipeline around a filter it would be fitted to
+            the calibration problems.
         """
         if self.does_learn():
             raise ValueError(
-                f"{self!r} learns from the problems that it is fitted to, and would learn "
-                "from those that calibrate, which voids the guarantee. Pass it to the filter "
-                "as features=, which is fitted to training problems only"
+                f"{self!r} learns from the problems it is fitted to. In a Pipeline these "
+                "include the calibration problems, which voids the guarantee. Pass it to the "
+                "filter as features=, so it is fitted to training problems only"
             )
         return self.fit(X, y).transform(X)
 
     def set_output(self, *, transform: str | None = None) -> Self:
-        """Refuse tables: the output is a GraphBatch.
+        """Raise an error for output in tables, because the output is a GraphBatch.
 
-        So does a pipeline that has this step. Under
-        ``sklearn.set_config(transform_output="pandas")``, which is meant for all of
-        scikit-learn, the output is a GraphBatch all the same.
+        A pipeline with this step raises the same error. The global setting
+        ``sklearn.set_config(transform_output="pandas")`` is ignored.
 
         Parameters
         ----------
         transform : "default" or None
-            "default" and None change nothing.
+            "default" and None have no effect.
 
         Returns
         -------
@@ -126,14 +125,14 @@ class GraphTransformer(TransformerMixin, Settings, auto_wrap_output_keys=None):
         check_choice("transform", transform, (None, "default", "pandas", "polars"))
         if transform in ("pandas", "polars"):
             raise ValueError(
-                f"{type(self).__name__} cannot make a table of {transform}: its output is "
-                "a GraphBatch, whose edges no table holds. "
-                "skdcf.adapters.to_frame(graphs) makes a table with one row per claim"
+                f"{type(self).__name__} cannot return {transform} tables, because its output is "
+                "a GraphBatch with edges. Use skdcf.adapters.to_frame(graphs) to make a table "
+                "with one row per claim"
             )
         return self
 
     def fit(self, X: Graphs, y: Any = None) -> Self:
-        """Check that the columns can be made; nothing is learned.
+        """Check that the columns can be computed, without learning anything.
 
         Parameters
         ----------
@@ -150,8 +149,7 @@ class GraphTransformer(TransformerMixin, Settings, auto_wrap_output_keys=None):
         Raises
         ------
         ValueError
-            If a parameter has a wrong value, or the problems lack what the columns are
-            made from.
+            If a parameter is invalid, or the problems lack data that the columns need.
         """
         self.validate()
         batch = as_batch(X)
@@ -171,7 +169,7 @@ class GraphTransformer(TransformerMixin, Settings, auto_wrap_output_keys=None):
         Returns
         -------
         GraphBatch
-            The same problems; the columns of X that are not replaced come first.
+            The same problems. The columns of X that are not replaced come first.
         """
         check_is_fitted(self)
         batch = as_batch(X)
@@ -180,12 +178,12 @@ class GraphTransformer(TransformerMixin, Settings, auto_wrap_output_keys=None):
         if names != names_of_fit:
             name = type(self).__name__
             raise ValueError(
-                f"{name} was fitted with the columns {names_of_fit}, not {names}"
+                f"{name} was fitted with the columns {names_of_fit}, got {names}"
             )
         return self._add(batch)
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
-        """Names of the columns of the transformed problems.
+        """Return the names of the columns of the transformed problems.
 
         Parameters
         ----------
@@ -195,7 +193,7 @@ class GraphTransformer(TransformerMixin, Settings, auto_wrap_output_keys=None):
         Returns
         -------
         ndarray of str
-            Names of the input columns that stay, then those of the new ones.
+            Names of the input columns that are kept, followed by those of the new columns.
         """
         check_is_fitted(self)
         input_names = (
@@ -204,7 +202,7 @@ class GraphTransformer(TransformerMixin, Settings, auto_wrap_output_keys=None):
         return np.array(self._join_names(list(input_names)), dtype=object)
 
     def _join_names(self, given: list[str]) -> list[str]:
-        """Names of all columns, from those of the input."""
+        """Return the names of all columns, given those of the input."""
         own_names = list(self.own_names())
         return [name for name in given if name not in own_names] + own_names
 
@@ -260,7 +258,7 @@ class GraphTransformer(TransformerMixin, Settings, auto_wrap_output_keys=None):
         return batch.replace_features(columns, names)
 
     def _in_blocks(self, batch: GraphBatch) -> np.ndarray:
-        """The columns, block by block where each of them looks at one problem at a time."""
+        """Compute the columns, in blocks if they are computed per problem."""
         if not self.own_names():
             return np.empty((batch.n_claims, 0))
         block = batch.offsets[:-1] // _BLOCK
@@ -273,9 +271,9 @@ class GraphTransformer(TransformerMixin, Settings, auto_wrap_output_keys=None):
 
 @settings
 class OptionalColumns(GraphTransformer):
-    """Columns that compare claims with texts which only some problems bring.
+    """Base class of features that need texts which only some problems have.
 
-    Subclasses name the columns and the ``field`` of the texts, and make the columns.
+    Subclasses define the columns and the ``field`` with the texts, and compute the columns.
     """
 
     requires_fit = False
@@ -292,7 +290,7 @@ class OptionalColumns(GraphTransformer):
         return super().fit(batch)
 
     def _is_there(self, batch: GraphBatch) -> bool:
-        """Whether a problem brings what the columns need."""
+        """Whether a problem has the texts that the columns need."""
         return getattr(batch, self.field) is not None
 
     def own_names(self) -> tuple[str, ...]:
@@ -306,20 +304,20 @@ class OptionalColumns(GraphTransformer):
 
 
 def check_known(batch: GraphBatch, field: str) -> None:
-    """Raise ValueError if the texts that a problem has under a name are unknown."""
+    """Raise ValueError if a problem's texts in this field are unknown."""
     values = getattr(batch, field)
     for i, texts in enumerate([None] * len(batch) if values is None else values):
         if texts is None:
             is_unknown = "are unknown" if field[-1] == "s" else "is unknown"
             raise ValueError(
                 Message(
-                    f"the {field} of {batch.name_of(i)} {is_unknown}, but columns are made "
-                    "from it, and a filter that was calibrated with it guarantees nothing "
-                    "without. ",
+                    f"the {field} of {batch.name_of(i)} {is_unknown}, but the columns depend "
+                    "on it, and the guarantee of a filter that was calibrated with it needs "
+                    "it. ",
                     Advice(
                         "give_texts",
-                        f"Give {field}=[...], texts that were obtained as those of the "
-                        f"calibration problems were, or {field}=() if there are none",
+                        f"Pass {field}=[...] with texts obtained in the same way as for the "
+                        f"calibration problems, or {field}=() if there are none",
                         field=field,
                     ),
                 )
@@ -327,7 +325,7 @@ def check_known(batch: GraphBatch, field: str) -> None:
 
 
 def list_columns(batch: GraphBatch) -> list[str]:
-    """Names of the columns that a batch brings; x0, x1, ... where it names none."""
+    """Return the names of a batch's columns, by default x0, x1, ..."""
     if batch.features is None:
         return []
     n_features = batch.features.shape[1]
@@ -336,17 +334,17 @@ def list_columns(batch: GraphBatch) -> list[str]:
 
 @settings
 class GraphUnion(GraphTransformer, Composition):
-    """Columns of several transformers side by side.
+    """Concatenate the columns of several transformers.
 
-    scikit-learn's ``FeatureUnion`` joins tables and would drop texts and edges.
+    scikit-learn's ``FeatureUnion`` concatenates tables, and would lose texts and edges.
 
     Parameters
     ----------
     transformer_list : list of (str, transformer)
-        Transformers of this package. Each sees the input as it is.
+        Transformers of this package. Each of them transforms the original input.
     keep_input : bool, default=True
-        Whether the input columns stay, in front. A transformer's column replaces an
-        input column of the same name.
+        Whether to keep the input columns, which come first. A new column replaces an input
+        column of the same name.
 
     Attributes
     ----------
@@ -356,7 +354,7 @@ class GraphUnion(GraphTransformer, Composition):
     Raises
     ------
     ValueError
-        If two transformers make a column of the same name.
+        If two transformers have a column of the same name.
 
     Examples
     --------
@@ -384,12 +382,12 @@ class GraphUnion(GraphTransformer, Composition):
 
     @property
     def per_problem(self) -> bool:  # type: ignore[override]
-        """Whether each member looks at one problem at a time."""
+        """Whether all members compute their columns per problem."""
         return all(member.per_problem for member in self._members)
 
     @property
     def looks_ahead(self) -> frozenset[str]:  # type: ignore[override]
-        """Columns of the members that look ahead."""
+        """Columns of the members that depend on later claims."""
         return frozenset().union(*[member.looks_ahead for member in self._members])
 
     @property
@@ -405,27 +403,27 @@ class GraphUnion(GraphTransformer, Composition):
         return any(member.does_learn() for member in self._members)
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Parameters, those of the members as ``name__parameter``.
+        """Return the parameters, those of members as ``name__parameter``.
 
         Parameters
         ----------
         deep : bool, default=True
-            Whether the members' own parameters are listed as well.
+            Whether to include the parameters of the members.
 
         Returns
         -------
         dict
-            Values by name.
+            Parameter values, keyed by name.
         """
         return self._get_params("transformer_list", deep=deep)
 
     def set_params(self, **params: Any) -> Self:
-        """Set parameters; ``name=transformer`` replaces a member.
+        """Set parameters. ``name=transformer`` replaces a member.
 
         Parameters
         ----------
         **params
-            Names as `get_params` lists them.
+            Names as returned by `get_params`.
 
         Returns
         -------
@@ -443,7 +441,7 @@ class GraphUnion(GraphTransformer, Composition):
         X : GraphBatch or sequence of ReasoningGraph
             The problems.
         y : labels, optional
-            Labels, which are handed on to the members.
+            Labels, which are passed to the members.
 
         Returns
         -------
@@ -453,7 +451,7 @@ class GraphUnion(GraphTransformer, Composition):
         Raises
         ------
         ValueError
-            If there are no members, or two of them make a column of the same name.
+            If there are no members, or two of them have a column of the same name.
         """
         batch = as_batch(X)
         self.validate()
@@ -464,30 +462,30 @@ class GraphUnion(GraphTransformer, Composition):
             for column in member.own_names():
                 if column in owner:
                     raise ValueError(
-                        f"{owner[column]!r} and {name!r} both make the column {column!r}"
+                        f"{owner[column]!r} and {name!r} both have the column {column!r}"
                     )
                 owner[column] = name
         return super().fit(batch)
 
     def validate(self) -> None:
-        """Raise ValueError unless there are members, each with a name of its own.
+        """Raise ValueError unless there are members with unique names.
 
         Raises
         ------
         ValueError
-            With what is wrong.
+            The message describes the invalid entry.
         """
         super().validate()
         for pair in self.transformer_list:
             named = isinstance(pair, (tuple, list)) and len(pair) == 2
             if not (named and isinstance(pair[1], GraphTransformer)):
                 raise ValueError(
-                    f"transformer_list has the entry {pair!r}, but needs pairs of a name and "
-                    "a transformer of skdcf.features. Put others behind it, as in "
-                    "make_pipeline(GraphUnion(...), PCA(3))"
+                    f"transformer_list must contain pairs of a name and a transformer of "
+                    f"skdcf.features, got {pair!r}. Put other transformers after the union, as "
+                    "in make_pipeline(GraphUnion(...), PCA(3))"
                 )
         if not self.transformer_list:
-            raise ValueError("transformer_list is empty: add (name, transformer) pairs")
+            raise ValueError("transformer_list is empty. Add (name, transformer) pairs")
         self._validate_names([name for name, _ in self.transformer_list])
 
     def _join_names(self, given: list[str]) -> list[str]:

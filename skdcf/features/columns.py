@@ -1,9 +1,9 @@
-"""The columns that a filter computes by itself: learnt once, and applied at every entry point.
+"""Fit and apply the transformer of a filter, so all its methods use the same columns.
 
-Transformers of graphs (`GraphTransformer`, ours) take and return problems. Any other transformer
-of scikit-learn takes and returns the table with one row per claim. The steps of a Pipeline
-are applied one by one, each as if it stood alone.
-`ClaimTransformer` puts one of them on the claims of all problems, in front of others.
+The transformers of this package (`GraphTransformer`) take and return problems. Any other
+transformer of scikit-learn takes and returns a table with one row per claim. The steps of a
+Pipeline are applied one by one, as if each was the only step. `ClaimTransformer` applies a
+scikit-learn transformer to the claims of all problems, as a step in a Pipeline.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ from ._transformers import Graphs, GraphTransformer, list_columns
 
 
 def list_steps(transformer: Any) -> list[Any]:
-    """The transformers that are applied, in their order.
+    """List the transformers that are applied, in order.
 
     Parameters
     ----------
     transformer : transformer, Pipeline or None
-        What a filter takes as ``features=``.
+        The ``features=`` of a filter.
 
     Returns
     -------
     list of transformers
-        Without Pipelines, None and "passthrough".
+        Pipelines are replaced by their steps; None and "passthrough" are omitted.
     """
     if isinstance(transformer, Pipeline):
         return [inner for _, step in transformer.steps for inner in list_steps(step)]
@@ -47,27 +47,27 @@ def list_steps(transformer: Any) -> list[Any]:
 
 
 def columns_require_fit(transformer: Any) -> bool:
-    """Whether a transformer learns from the problems that it is fitted to.
+    """Whether a transformer learns from the problems it is fitted to.
 
     Parameters
     ----------
     transformer : transformer, Pipeline or None
-        What a filter takes as ``features=``.
+        The ``features=`` of a filter.
 
     Returns
     -------
     bool
-        A Pipeline learns if one of its steps does. A transformer of this package says so
-        by ``requires_fit``, any other by its tag ``requires_fit``.
+        A Pipeline learns if one of its steps does. A transformer of this package learns if
+        its ``requires_fit`` is True, any other if its tag ``requires_fit`` is True.
     """
     return any(map(requires_fit, list_steps(transformer)))
 
 
 def requires_fit(step: Any) -> bool:
-    """Whether a transformer learns, as its tags say; True where none do.
+    """Whether a transformer learns, according to its tags; True if it has no tags.
 
-    Tags of a parent class do not speak of a `fit` that the class itself defines. A
-    ``FrozenEstimator`` learns nothing: the caller has fitted it, and its own fit does nothing.
+    The tags of a parent class do not apply to a `fit` that is defined in the class itself. A
+    ``FrozenEstimator`` does not learn: it was fitted by the caller, and its `fit` does nothing.
     """
     words = {"fit", "__sklearn_tags__"}
     first = next(filter(None, (words & vars(c).keys() for c in type(step).__mro__)), ())
@@ -77,24 +77,24 @@ def requires_fit(step: Any) -> bool:
 
 
 def reads_edges(transformer: Any) -> bool:
-    """Whether columns depend on the edges of a problem; True where nobody knows.
+    """Whether the columns depend on the edges of a problem.
 
     Parameters
     ----------
     transformer : transformer, Pipeline or None
-        What a filter takes as ``features=``.
+        The ``features=`` of a filter.
 
     Returns
     -------
     bool
-        True if a step that makes columns of graphs reads edges.
+        True if a step of this package uses edges, or does not declare whether it does.
     """
     our_steps = (s for s in list_steps(transformer) if isinstance(s, GraphTransformer))
     return any(step.reads_edges for step in our_steps)
 
 
 def list_looking_ahead(transformer: Any) -> str:
-    """Names of columns that later claims can change, as far as transformers say."""
+    """Return the names of columns that transformers declare to depend on later claims."""
     sets = [getattr(step, "looks_ahead", ()) for step in list_steps(transformer)]
     return ", ".join(sorted(name for names in sets for name in names))
 
@@ -102,22 +102,22 @@ def list_looking_ahead(transformer: Any) -> str:
 def fit_columns(
     transformer: Any, batch: GraphBatch, labels: NDArray[Any] | None
 ) -> Any:
-    """A fitted copy of a transformer.
+    """Fit a copy of a transformer.
 
     Parameters
     ----------
     transformer : transformer, Pipeline or None
-        What a filter takes as ``features=``.
+        The ``features=`` of a filter.
     batch : GraphBatch
         Training problems.
     labels : ndarray of int, shape (n_claims,), or None
-        1 true, 0 false, -1 unknown. A transformer of tables that learns sees the judged
-        claims only, and all of them where there are no labels.
+        1 true, 0 false, -1 unknown. A transformer of tables that learns is fitted to the
+        judged claims only, or to all claims if there are no labels.
 
     Returns
     -------
     fitted transformer, Pipeline or None
-        None where there is no transformer.
+        None if there is no transformer.
 
     Raises
     ------
@@ -129,7 +129,7 @@ def fit_columns(
     for position, step in enumerate(steps):
         if isinstance(step, GraphTransformer):
             step.fit(batch, labels)
-        elif not isinstance(step, FrozenEstimator):  # which the caller has fitted
+        elif not isinstance(step, FrozenEstimator):  # a frozen one is fitted already
             _fit_table(step, batch, labels)
         if position + 1 < len(steps):
             batch = _apply(step, batch)
@@ -148,25 +148,26 @@ def _fit_table(step, batch, labels):
     judged = labels >= 0
     if not judged.any():
         raise ValueError(
-            f"{step!r} learns from judged claims, and no claim of the training problems is"
+            f"{step!r} learns from judged claims, but the training problems have none. Label "
+            "some of their claims"
         )
     step.fit(table[judged], labels[judged])
 
 
 def apply_columns(fitted: Any, batch: GraphBatch) -> GraphBatch:
-    """The problems with the columns that a fitted transformer makes.
+    """Transform the problems with a fitted transformer.
 
     Parameters
     ----------
     fitted : fitted transformer, Pipeline or None
-        What `fit_columns` returned.
+        As returned by `fit_columns`.
     batch : GraphBatch
-        What it carries from `carry_columns` is not computed again.
+        The problems. Columns that `carry_columns` added are not computed again.
 
     Returns
     -------
     GraphBatch
-        The batch itself where there is no transformer.
+        The batch itself if there is no transformer.
     """
     steps = list_steps(fitted)
     n_own = _count_own(steps)
@@ -179,22 +180,22 @@ def apply_columns(fitted: Any, batch: GraphBatch) -> GraphBatch:
 
 
 def carry_columns(transformer: Any, batch: GraphBatch) -> GraphBatch:
-    """The same problems, with columns that need not be computed again.
+    """Attach columns to the problems, so they are not computed again for each split.
 
-    Only transformers of this package that learn nothing, in front of all others, look at
-    one problem at a time for certain. Slices of the batch carry their rows of the table.
+    This is only done for the first steps, up to the first one that learns or is not of this
+    package, because later steps may combine problems. Slices of the batch keep their rows.
 
     Parameters
     ----------
     transformer : transformer, Pipeline or None
-        What a filter takes as ``features=``.
+        The ``features=`` of a filter.
     batch : GraphBatch
         The problems.
 
     Returns
     -------
     GraphBatch
-        The batch itself where every column has to be computed again.
+        The batch itself if no column can be attached.
     """
     steps = list_steps(transformer)
     our_steps = [clone(step) for step in steps[: _count_own(steps)]]
@@ -204,13 +205,13 @@ def carry_columns(transformer: Any, batch: GraphBatch) -> GraphBatch:
     batch_so_far = batch
     for step in our_steps:
         batch_so_far = step.fit(batch_so_far).transform(batch_so_far)
-    # These steps are of the package, and have made columns.
+    # All these steps are of this package and add columns.
     assert batch_so_far.features is not None
     return batch.carry_table(key, batch_so_far.features, batch_so_far.feature_names)
 
 
 def _count_own(steps):
-    """Count the steps at the beginning that are ours and learn nothing."""
+    """Count the first steps that are of this package and do not learn."""
     return [
         *(_is_own(step) and not columns_require_fit(step) for step in steps),
         False,
@@ -223,10 +224,10 @@ def _is_own(step):
 
 
 def _digest(steps):
-    """The settings of transformers as bytes; None where they cannot be told.
+    """Return the parameters of transformers as bytes, or None if this is impossible.
 
-    Each prediction asks twice, so that it has to be fast. Equal bytes mean equal settings;
-    should equal settings give other bytes, columns are only made once more.
+    This is called twice per prediction, so it must be fast. Equal bytes imply equal
+    parameters. If equal parameters give different bytes, columns are computed again.
     """
     settings = [(type(step).__name__, step.get_params()) for step in steps]
     with BytesIO() as file:
@@ -238,17 +239,17 @@ def _digest(steps):
 
 
 class _OwnPickler(Pickler):
-    """A pickler of values of this package, of numpy and of Python itself only.
+    """Pickler that accepts only values of this package, of numpy and of Python itself.
 
-    A function or a class of a notebook is pickled by its name, and so is the class of an
-    instance: a cell that runs again makes another of the same name, whose columns are others.
+    Functions and classes are pickled by name, and so is the class of an instance. If a
+    notebook cell is run again, another function or class may have the same name.
     """
 
     def reducer_override(self, value):
         named = value if isinstance(value, (type, FunctionType)) else type(value)
         package = (named.__module__ or "").partition(".")[0]
         if package not in ("builtins", "numpy", "skdcf"):
-            raise PicklingError(f"{named} may be another object of the same name")
+            raise PicklingError(f"another object may have the same name as {named}")
         return NotImplemented
 
 
@@ -261,43 +262,43 @@ def _apply(step, batch):
 
 @contextmanager
 def _naming_the_page(step):
-    """Say what a transformer was given if it fails on problems without columns."""
+    """Explain the input of a transformer that fails on problems without columns."""
     try:
         yield
     except (AttributeError, TypeError, ValueError) as error:
         raise ValueError(
-            f"{step!r} needs columns, and the problems have none, so it was given the problems "
-            f"themselves and failed ({error}). Put a transformer that makes columns in front of "
+            f"{step!r} failed ({error}). The problems have no columns, so it was called with "
+            "the problems instead of a table. Put a transformer that adds columns in front of "
             "it, such as reasoning_features(). The page 'Add a feature' shows how to write one"
         ) from error
 
 
 def table_of(step: Any, batch: GraphBatch) -> Any:
-    """The claims of all problems as a transformer of tables takes them.
+    """Return the claims of all problems as the input of a scikit-learn transformer.
 
     Parameters
     ----------
     step : transformer
-        One transformer, without the Pipeline around it.
+        A single transformer, not a Pipeline.
     batch : GraphBatch
         The problems.
 
     Returns
     -------
     ndarray of shape (n_claims, n_features)
-        A data frame for a ColumnTransformer that may call columns by their names. The problems
-        themselves if they have no columns.
+        For a ColumnTransformer a data frame, so it can select columns by name. If the
+        problems have no columns, the problems themselves.
 
     Raises
     ------
     ValueError
-        If the transformer contains one of graphs.
+        If the transformer contains a GraphTransformer.
     """
     params = step.get_params().values() if hasattr(step, "get_params") else ()
     if graph_steps := [p for p in params if isinstance(p, GraphTransformer)]:
         raise ValueError(
-            f"{type(step).__name__} joins tables, but its {type(graph_steps[0]).__name__} "
-            "returns graphs. In a pipeline each step adds its columns: "
+            f"{type(step).__name__} concatenates tables, but {type(graph_steps[0]).__name__} in "
+            "it returns graphs. Use a pipeline, in which each step adds its columns: "
             f"make_pipeline({', '.join(map(repr, graph_steps))})"
         )
     if batch.features is None:
@@ -314,12 +315,12 @@ def table_of(step: Any, batch: GraphBatch) -> Any:
 
 
 def transformed(step: Any, batch: GraphBatch) -> tuple[NDArray[np.float64], list[str]]:
-    """The table that a fitted transformer of tables makes, and the names of its columns.
+    """Apply a fitted scikit-learn transformer, and return its table and column names.
 
     Parameters
     ----------
     step : fitted transformer
-        One transformer, without the Pipeline around it.
+        A single transformer, not a Pipeline.
     batch : GraphBatch
         The problems.
 
@@ -333,7 +334,7 @@ def transformed(step: Any, batch: GraphBatch) -> tuple[NDArray[np.float64], list
     Raises
     ------
     ValueError
-        If it does not make one row per claim.
+        If the transformer does not return one row per claim.
     """
     given = table_of(step, batch)
     with _naming_the_page(step) if given is batch else nullcontext():
@@ -341,29 +342,29 @@ def transformed(step: Any, batch: GraphBatch) -> tuple[NDArray[np.float64], list
     table = np.asarray(table.toarray() if hasattr(table, "toarray") else table)
     if table.ndim != 2 or len(table) != batch.n_claims:
         raise ValueError(
-            f"{step!r} makes an array of shape {table.shape} for {batch.n_claims} claims: "
-            "one row per claim is needed"
+            f"{step!r} must return one row per claim, got an array of shape {table.shape} for "
+            f"{batch.n_claims} claims"
         )
     names = names_of(step, list_columns(batch), table.shape[1])
     return table.astype(np.float64, copy=False), names
 
 
 def names_of(step: Any, given: Sequence[str], n_columns: int) -> list[str]:
-    """Names of the columns that a fitted transformer of tables makes.
+    """Return the names of the output columns of a fitted scikit-learn transformer.
 
     Parameters
     ----------
     step : fitted transformer
-        One transformer, without the Pipeline around it.
+        A single transformer, not a Pipeline.
     given : sequence of str
-        Names of the columns that it sees.
+        Names of the input columns.
     n_columns : int
-        Number of columns that it makes.
+        Number of output columns.
 
     Returns
     -------
     list of str
-        The names of the input where as many columns come out and no others are known.
+        If the transformer has no names, those of the input if their number is the same.
     """
     names = np.array(given, dtype=object)
     try:
@@ -372,7 +373,7 @@ def names_of(step: Any, given: Sequence[str], n_columns: int) -> list[str]:
         AttributeError,
         ValueError,
     ):
-        # The step, or a step inside it, names no columns.
+        # The step, or a step inside it, has no column names.
         if n_columns == len(names):
             return names.tolist()
         return [f"{type(step).__name__.lower()}{i}" for i in range(n_columns)]
@@ -380,17 +381,17 @@ def names_of(step: Any, given: Sequence[str], n_columns: int) -> list[str]:
 
 @settings
 class ClaimTransformer(GraphTransformer):
-    """Any scikit-learn transformer, applied to the claims of all problems stacked.
+    """Apply a scikit-learn transformer to the claims of all problems.
 
-    Filters take transformers as they are, by ``features=``. This one is for a transformer
-    that learns nothing, in a Pipeline around a filter.
+    This class is only needed in a Pipeline around a filter, for a transformer that does not
+    learn. Otherwise pass the transformer itself to the filter as ``features=``.
 
     Parameters
     ----------
     transformer : scikit-learn transformer
-        Such as ``FunctionTransformer(numpy.log1p)``. A copy is fitted to the table with one
-        row per claim, an array, so that it must call columns by their number; its output
-        replaces the feature columns.
+        For example ``FunctionTransformer(numpy.log1p)``. A copy is fitted to an array with one
+        row per claim, so columns must be selected by number. Its output replaces the feature
+        columns.
 
     Attributes
     ----------
@@ -398,9 +399,9 @@ class ClaimTransformer(GraphTransformer):
 
     Notes
     -----
-    In a Pipeline a step is fitted before the filter sets calibration problems apart, so that
-    a transformer that learns is refused there. ``HardCF(features=PCA(3))`` fits it to the
-    training problems only.
+    The steps of a Pipeline are fitted before the filter splits off the calibration problems,
+    so a transformer that learns is refused there. ``HardCF(features=PCA(3))`` fits it to
+    the training problems only.
 
     Examples
     --------
@@ -430,8 +431,8 @@ class ClaimTransformer(GraphTransformer):
         X : GraphBatch, sequence of ReasoningGraph, or 2-D array
             The problems.
         y : labels of the claims, optional
-            A transformer that learns sees the claims that were judged, with 0 and 1; all
-            claims, without labels, where y is None.
+            A transformer that learns is fitted to the judged claims, with labels 0 and 1. If y
+            is None, it is fitted to all claims without labels.
 
         Returns
         -------
@@ -441,7 +442,7 @@ class ClaimTransformer(GraphTransformer):
         Raises
         ------
         ValueError
-            If the transformer cannot be fitted, or does not make one row per claim.
+            If the transformer cannot be fitted, or does not return one row per claim.
         """
         self.validate()
         batch = as_batch(X)

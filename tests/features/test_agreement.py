@@ -221,7 +221,7 @@ def test_an_answer_of_ones_own():
     table = table_of([graph], answer=last_word)
     assert table["answer_agreement"] == pytest.approx([1 / 3] * 2)
     assert table["answer_rival"] == pytest.approx([2 / 3] * 2)
-    with pytest.raises(ValueError, match=r"gave 3, but must give a str or None"):
+    with pytest.raises(ValueError, match=r"answer.*\b3\b"):
         table_of([graph], answer=lambda text: 3)
     with pytest.raises(ValueError, match="answer"):
         AgreementFeatures(answer="boxed").fit([graph])
@@ -281,5 +281,5 @@ def test_worth_of_agreement_from_labels():
     few = estimate_agreement([right] * 10 + [wrong] * 190)
     assert few.factor == (1, 1) and most.factor[0] > 1.5
     assert "90% of 100 answers" in str(most)
-    with pytest.raises(ValueError, match="no answer can be told"):
+    with pytest.raises(ValueError, match="y does not determine"):
         estimate_agreement([[1, -1]])

@@ -138,7 +138,7 @@ def test_unknown_context_is_refused_and_too_much_of_it():
     without = ContextFeatures(optional=True).fit([unknown]).transform([unknown])
     assert without.n_features in (None, 0)
     huge = graph_of(["a"], ["b", "c" * 50_000_000])
-    with pytest.raises(ValueError, match=r"problem 0 has 50,000,001 .* passage 1, but"):
+    with pytest.raises(ValueError, match=r"problem 0 .*50,000,001.* passage 1"):
         transformer.transform([huge])
 
 

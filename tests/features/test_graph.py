@@ -51,7 +51,7 @@ def test_no_claims():
 
 def test_unknown_metric_is_named():
     batch = GraphBatch.from_arrays([[1.0]], [0, 1])
-    with pytest.raises(ValueError, match=r"nx_degree.*only.*nx_in_degree"):
+    with pytest.raises(ValueError, match=r"nx_degree.*nx_in_degree"):
         GraphFeatures(["nx_degree"]).fit(batch)
 
 
@@ -133,7 +133,7 @@ def test_union_parameters_reach_the_members():
 
 def test_union_refuses_one_name_twice(graphs):
     union = GraphUnion([("a", GraphFeatures()), ("b", GraphFeatures())])
-    with pytest.raises(ValueError, match=r"'a' and 'b' both make.*nx_in_degree"):
+    with pytest.raises(ValueError, match=r"'a' and 'b'.*nx_in_degree"):
         union.fit(graphs)
 
 
@@ -182,7 +182,7 @@ def test_tables_of_pandas_are_not_asked_for(graphs):
         found = make_pipeline(*map(clone, steps)).fit_transform(graphs)
     assert isinstance(found, GraphBatch)
     np.testing.assert_array_equal(found.features, expected.features)
-    with pytest.raises(ValueError, match="TextFeatures cannot make a table of pandas"):
+    with pytest.raises(ValueError, match=r"TextFeatures.*pandas"):
         make_pipeline(*map(clone, steps)).set_output(transform="pandas")
 
 
@@ -227,8 +227,8 @@ def test_a_table_of_numbers_has_no_texts():
         (SemanticFeatures("x"), "'columns' parameter.*'x'"),
         (ClaimTransformer(None), "'transformer' parameter.*'transform'.*None"),
         (GraphUnion("x"), "'transformer_list' parameter.*'x'"),
-        (GraphUnion([TextFeatures()]), r"entry TextFeatures\(\).*name and a transf"),
-        (GraphUnion([("a", "b")]), r"entry \('a', 'b'\).*name and a transformer"),
+        (GraphUnion([TextFeatures()]), r"transformer_list.*TextFeatures\(\)"),
+        (GraphUnion([("a", "b")]), r"transformer_list.*\('a', 'b'\)"),
         (GraphUnion([("a", TextFeatures())], keep_input="no"), "'keep_input'.*'no'"),
     ],
 )
@@ -247,7 +247,7 @@ def table():
 
 def test_claim_transformer_wants_a_row_per_claim(table):
     for function in (lambda X: X[::2], lambda X: X.sum(axis=1)):
-        with pytest.raises(ValueError, match="one row per claim is needed"):
+        with pytest.raises(ValueError, match=r"one row per claim.*array of shape"):
             ClaimTransformer(FunctionTransformer(function)).fit(table)
 
 
@@ -265,14 +265,14 @@ def test_empty_union_is_refused(graphs):
 
 def test_claim_transformer_without_features():
     graph = ReasoningGraph(None, [], claims=["a"])
-    with pytest.raises(ValueError, match=r"StandardScaler\(\) needs columns"):
+    with pytest.raises(ValueError, match=r"StandardScaler\(\).*no columns"):
         ClaimTransformer(StandardScaler()).fit([graph])
 
 
 def test_missing_columns_are_named_with_those_there(graphs):
     with pytest.raises(ValueError, match=r"'frequency'.*'frequency-score', 'problem"):
         FrequencyFeature("frequency").fit(graphs)
-    with pytest.raises(ValueError, match=r"'coherent_to_ancestors'.*they have"):
+    with pytest.raises(ValueError, match=r"'coherent_to_ancestors'.*got"):
         SemanticFeatures().fit(graphs)
     with pytest.raises(ValueError, match=r"no feature columns"):
         FrequencyFeature().fit([ReasoningGraph(None, [], claims=["a"])])

@@ -2,7 +2,7 @@
 
     python -m benchmarks.pages.paper_page [--results DIR] [--pages DIR]
 
-The words stand in paper_page.rst; every number is put in here, from the two files.
+The text is in paper_page.rst. This module inserts every number, from the two files.
 """
 
 import argparse
@@ -145,12 +145,12 @@ def kept_table(results, kind, number_of):
 
 
 def coverage_table(results, kind):
-    """Coverage in percent, and what the ranks promise."""
+    """Coverage in percent, with the expected coverage of the rank."""
     rows = [*paper_rows(kind, "coverage")]
     n = next(iter(results[kind][CF].values()))["calibrated"]
     ranks = [int(alpha * (n + 1) + 1e-9) for alpha in ALPHAS[kind]]
     least = [f"{100 * (1 - rank / (n + 1)):.1f}" for rank in ranks]
-    rows.append([f"expected of any score, {n} calibrate", *least, ""])
+    rows.append([f"expected with {n} calibration problems", *least, ""])
     rows += method_rows(results[kind], ALPHAS[kind], "coverage", 1, 100)
     return table(f"{kind.upper()}-like, coverage in %", heads(kind), rows)
 
@@ -182,7 +182,7 @@ def equal_table(results, kind):
     """True claims kept where every method has the same coverage."""
     found = results[f"{kind}, leave-one-out"]
     if not found:
-        return f"For {kind.upper()}-like problems this part has not been computed yet."
+        return f"This part has not been computed yet for {kind.upper()}-like problems."
     title = f"{kind.upper()}-like at equal coverage, true claims kept, {smallest(found)} folds"
     rows = method_rows(found, ALPHAS[kind], "kept_true", 2, error=True)
     return table(title, heads(kind), rows)
@@ -198,14 +198,14 @@ def coverage_sentence(results):
                 least, _ = mean_band(*sizes, row["tested"], found["n"])
                 low, total = low + (found["mean"] < least - 1e-9), total + 1
     return (
-        f"Of these {total} mean coverages {low} are below the band in which chance leaves "
-        f"97.5 % of such means, where {0.025 * total:.0f} would be no surprise; methods share the "
-        "folds, so they deviate together."
+        f"{low} of these {total} mean coverages are below the 2.5 % quantile for a mean over "
+        f"independent folds, and about {0.025 * total:.0f} are expected to be. The methods use "
+        "the same folds, so their deviations are correlated."
     )
 
 
 def luck_sentence(results):
-    """How the folds happen to divide problems with errors, and what many folds cover."""
+    """Describe the share of problems with errors in the folds, and the coverage over many folds."""
     said = []
     for kind, found in results["luck"].items():
         held, test = (f"{100 * share:.1f} %" for share in found["errors"])
@@ -216,11 +216,12 @@ def luck_sentence(results):
         least = 100 * (1 - int(alpha * (n + 1) + 1e-9) / (n + 1))
         many = 100 * found["many"][f"{alpha:g}"]
         said.append(
-            f"{kind.upper()}-like, {held} of the problems that calibrate and {test} of those "
-            f"tested have an error; over {results['many']:,} folds reachability covers "
-            f"{many:.1f} % at {alpha:g}, where {least:.1f} are expected"
+            f"For {kind.upper()}-like problems, {held} of the calibration problems and {test} "
+            "of the test problems have an error. Over "
+            f"{results['many']:,} folds, the coverage of reachability at {alpha:g} is "
+            f"{many:.1f} %, and {least:.1f} % is expected."
         )
-    return f"In these folds, {'; '.join(said)}." if said else ""
+    return " ".join(said)
 
 
 def smallest(found):
@@ -229,16 +230,16 @@ def smallest(found):
 
 
 def empty_levels(results, kind):
-    """Levels at which too few problems calibrate."""
+    """Name the levels with too few calibration problems."""
     n = next(iter(results[kind][CF].values()))["calibrated"]
     few = [a for a in ALPHAS[kind] if int(a * (n + 1) + 1e-9) == 0]
     if not few:
-        return f"{n} problems calibrate, enough for every level."
+        return f"The {n} calibration problems are enough for every level."
     needed = int(np.ceil(1 / few[-1] - 1 - 1e-9))
     levels = ", ".join(f"{a:g}" for a in few)
     return (
-        f"{n} problems calibrate; at {levels} at least {needed} are needed, so that nothing "
-        "can be kept there, whatever the method."
+        f"There are {n} calibration problems. At {levels}, at least {needed} are needed, so "
+        "no method can keep any claim."
     )
 
 
@@ -308,7 +309,7 @@ def search_table(results, kind):
 
 
 def search_sentence(results):
-    """What came out of the search."""
+    """Compare the searched settings with the printed ones and with a logistic regression."""
     levels, better, less = 0, 0, []
     for kind in PROBLEMS:
         for row in results[f"search-{kind}"].values():
@@ -321,15 +322,20 @@ def search_sentence(results):
         for row in results[f"search-{kind}"].values()
     ]
     return (
-        f"The best of the settings keeps {100 * np.median(gain):+.0f} % against the printed "
-        f"ones (median over {levels} levels), and {100 * np.median(less):+.0f} % against a "
-        f"logistic regression; it is ahead of that by more than two errors at {better} of "
-        f"the {levels} levels."
+        f"The best settings keep {more_or_fewer(np.median(gain))} true claims than the "
+        f"printed ones and {more_or_fewer(np.median(less))} than a logistic regression "
+        f"(medians over {levels} levels). They exceed the logistic regression by more than "
+        f"two errors at {better} of the {levels} levels."
     )
 
 
+def more_or_fewer(change):
+    """A relative change in words."""
+    return f"{abs(100 * change):.0f} % {'more' if change >= 0 else 'fewer'}"
+
+
 def gains_over_frequency(results):
-    """How much more than the frequency the printed procedure keeps where it is best."""
+    """State the largest gain of each method over the frequency, with its level."""
     said = []
     for kind in PROBLEMS:
         frequency = results[kind][CF]
@@ -346,12 +352,15 @@ def gains_over_frequency(results):
             f"{100 * change:+.0f} % at {alpha} ({named(method)})"
             for method, (alpha, change) in best.items()
         )
-        said.append(f"on {kind.upper()}-like problems {cells}")
-    return "; ".join(said)
+        said.append(
+            f"On {kind.upper()}-like problems, the largest changes relative to the frequency "
+            f"are {cells}."
+        )
+    return " ".join(said)
 
 
 def causes(results):
-    """What each change of what is printed gains, the largest first."""
+    """Describe the gain of each change to the printed settings, the largest first."""
     said = []
     for kind in PROBLEMS:
         levels = list(results[f"training-{kind}"].values())
@@ -363,10 +372,10 @@ def causes(results):
             if name not in ("as printed", LINEAR, LOGISTIC)
         }
         (first, most), *rest = sorted(gains.items(), key=lambda pair: -pair[1])
-        others = ", ".join(f"{name} {gain:.1f} times" for name, gain in rest)
+        others = ", ".join(f'{gain:.1f} for "{name}"' for name, gain in rest)
         said.append(
-            f"On {kind.upper()}-like problems the largest is *{first}*, with which "
-            f"{most:.1f} times as many true claims are kept; {others}."
+            f'On {kind.upper()}-like problems, "{first}" has the largest effect and keeps '
+            f"{most:.1f} times as many true claims. The other factors are {others}."
         )
     return " ".join(said)
 
@@ -383,7 +392,7 @@ def changes_of_training(results, kind):
         return ""
     steps = [n for found in levels for n in found["as printed"]["steps"]]
     said = ", ".join(
-        f"{named(name)} {np.median(gains):+.0f} %"
+        f'"{named(name)}" ({np.median(gains):+.0f} %)'
         for name in levels[0]
         if name != "as printed"
         for gains in [
@@ -391,13 +400,14 @@ def changes_of_training(results, kind):
         ]
     )
     return (
-        f"{kind.upper()}-like: as printed, {sum(n >= 100 for n in steps)} of {len(steps)} "
-        f"runs reach the hundredth epoch; against that, median of the levels: {said}."
+        f"For {kind.upper()}-like problems, {sum(n >= 100 for n in steps)} of {len(steps)} "
+        "runs with the printed settings reach epoch 100. The changes relative to these runs, "
+        f"as medians over the levels, are: {said}."
     )
 
 
 def training_table(results):
-    """What the printed settings lack."""
+    """True claims kept by each way of training the printed settings."""
     rows = []
     for kind in PROBLEMS:
         for alpha, found in results[f"training-{kind}"].items():
@@ -472,7 +482,7 @@ def case_parts(results):
         for dcf in (TABLED, LINEAR):
             one = found[f"{kind}/{dcf}"]
             if not one.get("rows"):
-                yield f"*{named(dcf)}*: {CASES} problems have no case of {said}."
+                yield f"*{named(dcf)}*: the {CASES} problems have no case of {said}."
                 continue
             rows = [
                 [name, f"{value:.2f}", f"{weight:.3f}", f"{part:+.3f}"]
@@ -482,27 +492,28 @@ def case_parts(results):
             title = (
                 f"{CASE_TABLES[kind]}. "
                 f"{said[0].upper()}{said[1:]} ({named(dcf).strip('*')}): claim "
-                f"{one['claim']} of problem {one['problem']}. Kept {ours} of {one['of']}, "
-                f"by the frequency {theirs}; {one['true']} are true. Sum {one['total']:.2f}"
+                f"{one['claim']} of problem {one['problem']}. The score keeps {ours} of "
+                f"{one['of']} claims, the frequency {theirs}, and {one['true']} are true. "
+                f"Sum {one['total']:.2f}"
             )
             header = ["feature", "value", "weight", "contribution"]
             yield table(title, header, rows)
-            yield f"{one['claims']} claims of the {CASES} problems are such cases."
+            yield f"The {CASES} problems have {one['claims']} claims of this kind."
 
 
 def case_check():
-    """Whether the printed contributions are what values and weights give."""
+    """Compare the printed contributions with the printed values, weights and totals."""
     said = []
     for case, total in printed("case_totals").items():
         rows = TABLES[f"case_study_{case}"]["rows"]
         sums = sum(row[3] for row in rows)
         apart = max(abs(row[1] * row[2] - row[3]) for row in rows)
         said.append(
-            f"in case {case} they add up to {sums:.3f} where the printed total is "
-            f"{total['score_learned']:g}, and no product of a printed value with its weight "
-            f"is off by more than {apart:.3f}"
+            f"In case {case}, they add up to {sums:.3f}, and the printed total is "
+            f"{total['score_learned']:g}. The products of the printed values and weights "
+            f"differ from the printed contributions by at most {apart:.3f}."
         )
-    return "; ".join(said)
+    return " ".join(said)
 
 
 def shap_table(results, kind, n_features, paper_name, title):
@@ -763,7 +774,7 @@ def seconds_table(results):
         for name, (seconds, done, wanted) in results["seconds"].items()
     ]
     total = sum(seconds for seconds, *_ in results["seconds"].values())
-    rows.append(["together", "", f"{total:.0f}"])
+    rows.append(["total", "", f"{total:.0f}"])
     return table("Seconds of one core", ["part", "cells", "seconds"], rows)
 
 
@@ -799,19 +810,19 @@ def notes(results):
     if PROBABLE in results["math"]:
         out["probable"] = (
             "The score of these rows is a weighted sum of the columns. In the row "
-            f'"{PROBABLE}" it is the sigmoid of such a sum, as in the paper\'s '
-            '"LogisticClaimScorer". All risks then lie within 1, so a margin of 20 around '
-            "them means something else."
+            f'"{PROBABLE}", it is the sigmoid of this sum, as in the paper\'s '
+            '"LogisticClaimScorer". All risks are then between 0 and 1, so a margin of 20 has '
+            "a different meaning."
         )
     if "0.02" in results["surrogate"]["claims"]:
         out["agreement_levels"] = (
-            "For 0.02 the paper prints no settings, so those of 0.03 are used. At 0.01 the "
-            "problems are too few for any threshold."
+            "The paper does not print settings for 0.02, so those of 0.03 are used. At 0.01, "
+            "there are too few problems for any threshold."
         )
     if AUTO not in results["real-math"]:
         out["no_default"] = (
-            "The default has no row, because its prior for few problems was learnt from "
-            "answers to some of the same questions."
+            "The default scorer is omitted, because its prior for few problems was learnt "
+            "from answers to some of the same questions."
         )
     return out
 
@@ -824,23 +835,23 @@ def pictures_of_scores(results):
     return {
         "beeswarm_math": picture(
             "beeswarm_math_31",
-            f"{beeswarm}, MATH-like, printed settings and path relaxation.",
-            "The paper's SHAP beeswarm of MATH. A dot is one claim of one model, drawn at "
-            "random. The most important features stand on top.",
+            f"{beeswarm}, MATH-like, for the printed settings and the path relaxation.",
+            "The paper's SHAP beeswarm of MATH. Each dot is a claim, drawn at random, with "
+            "the SHAP value of one model. The most important features are at the top.",
         ),
         "beeswarm_felm": "\n\n".join(
             picture(
                 f"beeswarm_felm_{n}",
                 f"{beeswarm}, FELM-like with {n} columns.",
-                f"The paper's SHAP beeswarm of FELM with {n} columns, at levels {levels}.",
+                f"The paper's SHAP beeswarm of FELM with {n} columns, for levels {levels}.",
             )
             for n, levels in ((7, "up to 0.08"), (20, "0.09 and 0.1"))
         ),
         "distributions": picture(
             "distributions",
-            "Densities of the learnt score and of the frequency, of true and false claims.",
-            f"The paper's score distributions at alpha = {SCORE_LEVEL:g}, MATH-like, of new "
-            'claims in all folds. "Learnt" is the path relaxation.',
+            "Densities of the learnt score and of the frequency, for true and false claims.",
+            f"The paper's score distributions at alpha = {SCORE_LEVEL:g}, for MATH-like claims "
+            'not used for training, over all folds. "Learnt" is the path relaxation.',
         ),
     }
 

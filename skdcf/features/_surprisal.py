@@ -113,22 +113,22 @@ class Surprisal(AnswerColumns):
         body = {"prompt": text, "echo": True, "logprobs": 1, "max_tokens": 0}
         if self.model is not None:
             body["model"] = self.model
-        whose = f"{name}: the language model"
-        content = post(self.source, body, self.timeout, whose)
+        content = post(self.source, body, self.timeout, f"{name}: the language model")
         try:
             reply: dict[str, Any] = json.loads(content)
             found = reply["choices"][0]["logprobs"]
             tokens, numbers = found["tokens"], found["token_logprobs"]
         except (ValueError, LookupError, TypeError):
             raise ValueError(
-                f"{whose} at {self.source} replied "
+                f"{name}: the language model at {self.source} replied "
                 f"{printable(content[:80].decode(errors='replace'))!r}, but "
                 '{"choices": [{"logprobs": {"tokens": [...], "token_logprobs": [...]}}]} is '
                 "needed, as vLLM's /v1/completions replies to echo and logprobs"
             ) from None
         if self.model is not None and reply.get("model", self.model) != self.model:
             raise ValueError(
-                f"{whose} at {self.source} is {reply['model']!r}, but model is {self.model!r}"
+                f"{name}: the language model at {self.source} is {reply['model']!r}, but "
+                f"model is {self.model!r}"
             )
         return tokens, numbers
 

@@ -64,12 +64,14 @@ def _float_table(features, where, copy):
         if table.dtype == object:
             table = np.array([*map(_as_float, table.flat)], float).reshape(table.shape)
     except (TypeError, ValueError, OverflowError) as error:
-        reason = printable(error)
-    else:
-        if table.dtype.kind in "biuf":
-            return table.astype(np.float64, copy=False)
-        reason = f"they are of type {table.dtype}"
-    raise ValueError(f"{where}features are not a table of numbers: {reason}")
+        raise ValueError(
+            f"{where}features are not a table of numbers: {printable(error)}"
+        ) from None
+    if table.dtype.kind not in "biuf":
+        raise ValueError(
+            f"{where}features are not a table of numbers: they are of type {table.dtype}"
+        )
+    return table.astype(np.float64, copy=False)
 
 
 def _as_float(value):

@@ -128,7 +128,7 @@ def hash_numbers(batch):
         mixed = mix(np.arange(1 + batch.sizes.max(initial=0), dtype=np.uint64))
         for start in range(0, len(hashes), BLOCK):
             problems = slice(start, min(start + BLOCK, len(hashes)))
-            _add_numbers(hashes, batch, problems, mixed, odd)
+            _add_numbers(hashes, batch, problems, mixed=mixed, odd=odd)
         return mix(hashes)
 
 

@@ -145,10 +145,11 @@ def load(path: str | os.PathLike[str], *, trusted: Iterable[str] = ()) -> Any:
             f"{path} needs a package that is not installed: {error}"
         ) from error
     except Exception as error:
-        reason = str(error) if isinstance(error, ValueError) else ""
-        if not reason:
-            reason = f"it is damaged ({type(error).__name__}: {error})"
-        raise ValueError(f"{path} cannot be loaded: {reason}") from error
+        if isinstance(error, ValueError) and str(error):
+            raise ValueError(f"{path} cannot be loaded: {error}") from error
+        raise ValueError(
+            f"{path} cannot be loaded: it is damaged ({type(error).__name__}: {error})"
+        ) from error
     sklearn_version = header["written_with"].get("scikit-learn")
     versions = f"{sklearn_version} (with skdcf {header['skdcf']})"
     warn_of_versions(header["object"], versions)

@@ -350,9 +350,9 @@ def filter_problems(options):
     if options.choose:
         rows = _chosen_rows(filter, list(rows))
     if options.guarantee == "shown":
-        rows = _shown(filter, list(rows), alpha, options, counts)
+        rows = _shown(filter, list(rows), alpha, options=options, counts=counts)
     else:
-        rows = _filtered(filter, rows, alpha, options, counts)
+        rows = _filtered(filter, rows, alpha, options=options, counts=counts)
     if options.text:
         lines = (marked_text(row) or options.empty for row in rows)
     else:
@@ -450,7 +450,9 @@ def _filtered(filter, rows, alpha, options, counts):
                 raise ValueError(renumbered(error, n_before)) from error
             n_before += len(chunk)
             if options.at_least_one:
-                chunk, masks = _at_least_one(filter, chunk, graphs, masks, counts)
+                chunk, masks = _at_least_one(
+                    filter, chunk, graphs, masks=masks, counts=counts
+                )
             yield from decided(filter, chunk, graphs, masks=masks, counts=counts)
             bar.update(len(chunk))
 
@@ -512,7 +514,7 @@ def _shown(filter, rows, alpha, options, counts):
         sizes = ", ".join(f"{printable(name)}: {n}" for name, n in groups.items())
         files.inform(f"each group is a batch of its own, of so many answers: {sizes}")
     if options.at_least_one:
-        rows, masks = _at_least_one(filter, rows, graphs, masks, counts)
+        rows, masks = _at_least_one(filter, rows, graphs, masks=masks, counts=counts)
     yield from decided(filter, rows, graphs, masks=masks, counts=counts)
 
 

@@ -227,7 +227,7 @@ TAKEN = {
     "apps.web.guard": "GONE Guard LINES",
     "apps.web.refusal": "RefusedError fault_of read_object",
     "apps.web.server": "server_of",
-    "training.loop": "train",
+    "training.loop": "Model train",
     "training.splitting": (
         "Standardizer hold_out holdout_count noise_columns number_groups"
     ),

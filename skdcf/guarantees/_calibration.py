@@ -3,11 +3,13 @@
 Groups of problems have thresholds of their own, whether they overlap or not.
 """
 
+from __future__ import annotations
+
 from abc import ABCMeta, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +21,9 @@ from ..ops import conformal
 from ..ops.conformal import Jumps, conformal_rank, conformal_threshold
 from ..ops.hard import segment_min
 from ..ops.overlap import overlap_threshold
+
+if TYPE_CHECKING:
+    from ._guarantees import Guarantee
 
 _ROUNDED = 1e-12  # above the rounding of a mean of losses, and less than anybody sees
 
@@ -57,14 +62,14 @@ class PathRisks:
     vaguest: np.ndarray | None = None
 
     @cached_property
-    def lowest(self) -> NDArray[Any]:
+    def lowest(self) -> NDArray[np.float64]:
         """Smallest path risk of each problem, +inf without claims, shape (n_problems,)."""
         if self.smallest is not None:
             return self.smallest
         return segment_min(self.path_risk, self.offsets)
 
     @property
-    def lowered(self) -> NDArray[Any]:
+    def lowered(self) -> NDArray[np.float64]:
         """Smallest path risk of each problem, lowered for rounding, shape (n_problems,)."""
         if self.smallest_lowered is None:
             return self.lowest
@@ -73,7 +78,7 @@ class PathRisks:
     def __len__(self) -> int:
         return len(self.offsets) - 1
 
-    def rows(self, problems: Any) -> NDArray[Any]:
+    def rows(self, problems: NDArray[np.intp]) -> NDArray[np.intp]:
         """Row numbers of the claims of some problems.
 
         Parameters
@@ -88,7 +93,7 @@ class PathRisks:
         """
         return ranges(self.offsets[:-1][problems], np.diff(self.offsets)[problems])
 
-    def take(self, problems: Any) -> Any:
+    def take(self, problems: NDArray[np.intp]) -> PathRisks:
         """The claims of some problems, without their groups.
 
         Parameters
@@ -128,12 +133,12 @@ class Calibration(metaclass=ABCMeta):
     """
 
     n: int
-    guarantee: Any
+    guarantee: Guarantee
     lowest: np.ndarray
     scores: np.ndarray | None = None
 
     @abstractmethod
-    def levels(self, risks: PathRisks, keep_equal: bool = False) -> np.ndarray:
+    def levels(self, risks: PathRisks, keep_equal: bool = False) -> NDArray[np.float64]:
         """Smallest level at which each claim is kept, shape (n_claims,).
 
         Parameters
@@ -150,7 +155,7 @@ class Calibration(metaclass=ABCMeta):
         """
 
     @abstractmethod
-    def thresholds(self, risks: PathRisks, level: float) -> np.ndarray | float:
+    def thresholds(self, risks: PathRisks, level: float) -> NDArray[np.float64] | float:
         """Threshold of each problem; claims with a smaller path risk are kept.
 
         Parameters
@@ -352,32 +357,34 @@ class OneThreshold(Calibration):
         What the scores are those of.
     """
 
-    def __init__(self, scores: np.ndarray, lowest: np.ndarray, guarantee: Any) -> None:
+    def __init__(
+        self, scores: np.ndarray, lowest: np.ndarray, guarantee: Guarantee
+    ) -> None:
         self.scores = np.sort(scores)
         self.lowest = lowest
         self.n = len(scores)
         self.guarantee = guarantee
         self.delta = guarantee.delta
 
-    def levels(self, risks: PathRisks, keep_equal: Any = False) -> Any:
+    def levels(self, risks: PathRisks, keep_equal: bool = False) -> NDArray[np.float64]:
         assert self.scores is not None
         return conformal.claim_alpha(
             self.scores, risks.path_risk, keep_equal, self.delta
         )
 
-    def thresholds(self, risks: PathRisks, level: Any) -> float:
+    def thresholds(self, risks: PathRisks, level: float) -> float:
         return self.threshold(level)
 
-    def threshold(self, level: Any) -> float:
+    def threshold(self, level: float) -> float:
         assert self.scores is not None
         return conformal_threshold(self.scores, level, self.delta)
 
-    def shortage(self, level: Any) -> Any:
+    def shortage(self, level: float) -> str | None:
         if conformal_rank(self.n, level, self.delta):
             return None
         return self.guarantee.needed(self.n, level)
 
-    def false_among_shown(self, level: Any) -> Any:
+    def false_among_shown(self, level: float) -> tuple[float, float, float] | None:
         share = self.shown(level)
         rank = conformal_rank(self.n, level, self.delta)
         if not share > 0 or not rank:
@@ -392,7 +399,7 @@ class OneThreshold(Calibration):
         )
         return min(rate, 1.0), low, high
 
-    def coverage_law(self, level: Any) -> Any:
+    def coverage_law(self, level: float) -> tuple[int, int] | None:
         k = conformal_rank(self.n, level, self.delta)
         return self.n + 1 - k, k
 
@@ -425,7 +432,7 @@ class Controlled(Calibration):
         What the jumps are those of.
     """
 
-    def __init__(self, jumps: Jumps, risks: PathRisks, guarantee: Any) -> None:
+    def __init__(self, jumps: Jumps, risks: PathRisks, guarantee: Guarantee) -> None:
         weights = self.weights = risks.weights
         self.lowest = risks.lowest
         self.position, self.sums = conformal.staircase(jumps, weights)
@@ -435,7 +442,7 @@ class Controlled(Calibration):
         self.weight = float(jumps.n if weights is None else weights.sum())
         self.typical = 1.0 if weights is None else self.weight / max(self.n, 1)
 
-    def levels(self, risks: PathRisks, keep_equal: Any = False) -> NDArray[Any]:
+    def levels(self, risks: PathRisks, keep_equal: bool = False) -> NDArray[np.float64]:
         weights = risks.weights
         weight = 1.0 if weights is None else weights[segment_ids(risks.offsets)]
         largest = self._largest_loss(risks)
@@ -461,7 +468,7 @@ class Controlled(Calibration):
         mean = (weight * own + sums) / np.where(weighted, total, 1.0)
         return np.where(weighted, mean * (1 - _ROUNDED), np.inf)
 
-    def thresholds(self, risks: PathRisks, level: Any) -> NDArray[Any]:
+    def thresholds(self, risks: PathRisks, level: float) -> NDArray[np.float64]:
         weights = np.ones(len(risks)) if risks.weights is None else risks.weights
         largest = self._largest_loss(risks)
         if np.ndim(largest) == 0:
@@ -471,13 +478,13 @@ class Controlled(Calibration):
         out = segment_min(smallest, risks.offsets)
         return np.where(self._level(1.0, 0.0, weights) > level, -np.inf, out)
 
-    def threshold(self, level: Any) -> float:
+    def threshold(self, level: float) -> float:
         largest = self.guarantee.largest_loss(np.empty(0), np.zeros(1, dtype=np.int64))
         if self.weighted or np.ndim(largest):
             return np.nan
         return float(self._order_statistic(largest, np.ones(1), level)[0])
 
-    def shown(self, level: Any) -> float:
+    def shown(self, level: float) -> float:
         largest = self.guarantee.largest_loss(np.empty(0), np.zeros(1, dtype=np.int64))
         if not self.weighted or np.ndim(largest):
             return super().shown(level)
@@ -486,7 +493,7 @@ class Controlled(Calibration):
         thresholds = self._order_statistic(largest, self.weights, level)
         return float(np.average(self.lowest < thresholds, weights=self.weights))
 
-    def false_among_shown(self, level: Any) -> Any:
+    def false_among_shown(self, level: float) -> tuple[float, float, float] | None:
         share = self.shown(level)
         if not self.weighted or not share > 0 or not self.guarantee.is_probability:
             return None
@@ -508,7 +515,7 @@ class Controlled(Calibration):
         ends = np.concatenate([[-np.inf], self.position, [np.inf]])
         return ends[low + 1]
 
-    def shortage(self, level: Any) -> Any:
+    def shortage(self, level: float) -> str | None:
         if self.n and not self.weight:
             return (
                 f"all {self.n} calibration problems have weight 0: nothing can be kept"
@@ -531,7 +538,7 @@ class PerGroup(Calibration):
         Groups, and weights, of the calibration problems.
     """
 
-    def __init__(self, guarantee: Any, jumps: Jumps, risks: PathRisks) -> None:
+    def __init__(self, guarantee: Guarantee, jumps: Jumps, risks: PathRisks) -> None:
         places = rows_of_groups(risks.groups)
         self.n = jumps.n
         self.guarantee = guarantee
@@ -543,10 +550,10 @@ class PerGroup(Calibration):
         ]
         self.pooled = guarantee.calibrate_group(jumps, risks)
 
-    def shown(self, level: Any) -> float:
+    def shown(self, level: float) -> float:
         return float(self._mean([part.shown(level) for part in self.parts]))
 
-    def false_among_shown(self, level: Any) -> Any:
+    def false_among_shown(self, level: float) -> tuple[float, float, float] | None:
         share = self.shown(level)
         if not share > 0:
             return None
@@ -565,7 +572,7 @@ class PerGroup(Calibration):
         sizes = [getattr(part, "weight", part.n) for part in self.parts]
         return np.average(values, weights=sizes) if np.sum(sizes) > 0 else 0.0
 
-    def levels(self, risks: PathRisks, keep_equal: Any = False) -> NDArray[Any]:
+    def levels(self, risks: PathRisks, keep_equal: bool = False) -> NDArray[np.float64]:
         # Infinite where no alpha keeps the claim.
         out = np.full(len(risks.path_risk), np.inf)
         for part, rows in self._divided(risks):
@@ -573,7 +580,7 @@ class PerGroup(Calibration):
                 out[risks.rows(rows)] = part.levels(risks.take(rows), keep_equal)
         return out
 
-    def thresholds(self, risks: PathRisks, level: Any) -> NDArray[Any]:
+    def thresholds(self, risks: PathRisks, level: float) -> NDArray[np.float64]:
         out = np.full(len(risks), -np.inf)
         for part, rows in self._divided(risks):
             if part is not None:
@@ -587,7 +594,7 @@ class PerGroup(Calibration):
                 out[rows] = part.passes(risks.take(rows))
         return out
 
-    def shortage(self, level: Any) -> Any:
+    def shortage(self, level: float) -> str | None:
         parts = zip(self.names, self.parts, strict=True)
         shortages = [(name, part.shortage(level)) for name, part in parts]
         short = [f"group {name!r}: {text}" for name, text in shortages if text]
@@ -606,7 +613,7 @@ class PerGroup(Calibration):
             return sentence
         return f"{sentence}; in all {n_groups} groups at once for at least {share:g} of them"
 
-    def keeps_nothing(self, level: Any) -> bool:
+    def keeps_nothing(self, level: float) -> bool:
         return all(part.shortage(level) for part in self.parts)
 
     def _divided(self, risks):
@@ -637,7 +644,7 @@ def _unseen_error(group, problem, known, pooled):
 
 def rows_of_groups(groups):
     """The numbers of the problems of each group, in the order of the first of them."""
-    places: dict[Any, Any] = {}
+    places: dict[Any, list[int]] = {}
     for i, group in enumerate(groups):
         places.setdefault(group, []).append(i)
     return {name: np.array(rows) for name, rows in places.items()}
@@ -656,7 +663,7 @@ class Overlapping(Calibration):
         Groups of the calibration problems, a frozenset for each.
     """
 
-    def __init__(self, guarantee: Any, jumps: Jumps, risks: PathRisks) -> None:
+    def __init__(self, guarantee: Guarantee, jumps: Jumps, risks: PathRisks) -> None:
         groups = [as_set(group) for group in risks.groups or ()]
         self.names = sorted({name for group in groups for name in group}, key=str)
         self.position = jumps.position
@@ -668,7 +675,7 @@ class Overlapping(Calibration):
     def _indicate(self, groups):
         return np.array([name in groups for name in self.names], dtype=bool)
 
-    def shown(self, level: Any) -> float:
+    def shown(self, level: float) -> float:
         if not self.n:
             return np.nan
         sets, set_of = np.unique(self.indicators, axis=0, return_inverse=True)
@@ -678,13 +685,13 @@ class Overlapping(Calibration):
         ]
         return float(np.mean(self.lowest < np.array(thresholds)[set_of.ravel()]))
 
-    def levels(self, risks: PathRisks, keep_equal: Any = False) -> Any:
+    def levels(self, risks: PathRisks, keep_equal: bool = False) -> NDArray[np.float64]:
         raise ValueError(
             f"with groups that overlap (by={self.guarantee.by!r}) the smallest alpha of a "
             "claim is not known: use predict(X, alpha)"
         )
 
-    def thresholds(self, risks: PathRisks, level: Any) -> NDArray[Any]:
+    def thresholds(self, risks: PathRisks, level: float) -> NDArray[np.float64]:
         out = np.full(len(risks), -np.inf)
         for groups, rows in rows_of_groups(risks.groups).items():
             groups = as_set(groups)
@@ -714,10 +721,10 @@ class Overlapping(Calibration):
             return None
         return groups - set(unseen)
 
-    def keeps_nothing(self, level: Any) -> Any:
+    def keeps_nothing(self, level: float) -> bool:
         return self.n < self.guarantee.problems_needed(level)
 
-    def shortage(self, level: Any) -> Any:
+    def shortage(self, level: float) -> str | None:
         needed = self.guarantee.problems_needed(level)
         counts = zip(self.names, self.indicators.sum(axis=0), strict=True)
         short = [f"{name!r} ({n})" for name, n in counts if n < needed]

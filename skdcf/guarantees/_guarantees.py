@@ -157,8 +157,11 @@ class Guarantee(Settings, metaclass=ABCMeta):
 
     @abstractmethod
     def scores(
-        self, path_risk: NDArray[Any], labels: NDArray[Any], offsets: NDArray[Any]
-    ) -> NDArray[Any]:
+        self,
+        path_risk: NDArray[np.float64],
+        labels: NDArray[Any],
+        offsets: NDArray[np.intp],
+    ) -> NDArray[np.float64]:
         """Compute the nonconformity score of each problem, its largest safe threshold.
 
         Parameters
@@ -178,7 +181,7 @@ class Guarantee(Settings, metaclass=ABCMeta):
 
     @abstractmethod
     def loss(
-        self, labels: NDArray[Any], kept: NDArray[Any], offsets: NDArray[Any]
+        self, labels: NDArray[Any], kept: NDArray[np.bool_], offsets: NDArray[np.intp]
     ) -> NDArray[Any]:
         """Compute the loss of each problem: 1 if the guarantee is violated, otherwise 0.
 
@@ -199,9 +202,9 @@ class Guarantee(Settings, metaclass=ABCMeta):
 
     def jumps(
         self,
-        path_risk: NDArray[Any],
+        path_risk: NDArray[np.float64],
         labels: NDArray[Any],
-        offsets: NDArray[Any],
+        offsets: NDArray[np.intp],
         vaguest: NDArray[np.bool_] | None = None,
     ) -> Jumps:
         """Compute the positions and heights of the jumps in each problem's loss.
@@ -261,7 +264,9 @@ class Guarantee(Settings, metaclass=ABCMeta):
         """
         return self
 
-    def path_risks(self, path_risk: NDArray[Any], batch: GraphBatch) -> PathRisks:
+    def path_risks(
+        self, path_risk: NDArray[np.float64], batch: GraphBatch
+    ) -> PathRisks:
         """Collect the path risks, weights and groups for calibration and prediction.
 
         Parameters
@@ -381,10 +386,10 @@ class Guarantee(Settings, metaclass=ABCMeta):
 
     def largest_loss(
         self,
-        path_risk: NDArray[Any],
-        offsets: NDArray[Any],
+        path_risk: NDArray[np.float64],
+        offsets: NDArray[np.intp],
         vaguest: NDArray[np.bool_] | None = None,
-    ) -> NDArray[Any] | float:
+    ) -> NDArray[np.float64] | float:
         """Compute an upper bound of a new problem's loss when each of its claims is just kept.
 
         Parameters
@@ -696,13 +701,16 @@ class NoFalseClaim(Guarantee):
             )
 
     def scores(
-        self, path_risk: NDArray[Any], labels: NDArray[Any], offsets: NDArray[Any]
-    ) -> NDArray[Any]:
+        self,
+        path_risk: NDArray[np.float64],
+        labels: NDArray[Any],
+        offsets: NDArray[np.intp],
+    ) -> NDArray[np.float64]:
         return allowing_scores(path_risk, labels, offsets, self.max_false)
 
     def loss(
-        self, labels: NDArray[Any], kept: NDArray[Any], offsets: NDArray[Any]
-    ) -> NDArray[Any]:
+        self, labels: NDArray[Any], kept: NDArray[np.bool_], offsets: NDArray[np.intp]
+    ) -> NDArray[np.bool_]:
         return segment_sum(kept & (labels != 1), offsets) > self.max_false
 
     def leave_one_out(self, jumps: Jumps, risks: PathRisks) -> NDArray[np.float64]:
@@ -940,22 +948,25 @@ class ExpectedFalse(Guarantee):
         )
 
     def scores(
-        self, path_risk: NDArray[Any], labels: NDArray[Any], offsets: NDArray[Any]
-    ) -> NDArray[Any]:
+        self,
+        path_risk: NDArray[np.float64],
+        labels: NDArray[Any],
+        offsets: NDArray[np.intp],
+    ) -> NDArray[np.float64]:
         return self.jumps(path_risk, labels, offsets).first()
 
     def jumps(
         self,
-        path_risk: NDArray[Any],
+        path_risk: NDArray[np.float64],
         labels: NDArray[Any],
-        offsets: NDArray[Any],
+        offsets: NDArray[np.intp],
         vaguest: NDArray[np.bool_] | None = None,
     ) -> Jumps:
         return LOSSES[self.of][0](path_risk, labels, offsets, vaguest)
 
     def loss(
-        self, labels: NDArray[Any], kept: NDArray[Any], offsets: NDArray[Any]
-    ) -> NDArray[Any]:
+        self, labels: NDArray[Any], kept: NDArray[np.bool_], offsets: NDArray[np.intp]
+    ) -> NDArray[np.float64]:
         false = segment_sum(kept & (labels != 1), offsets)
         return LOSSES[self.of][2](false, segment_sum(kept, offsets))
 
@@ -973,10 +984,10 @@ class ExpectedFalse(Guarantee):
 
     def largest_loss(
         self,
-        path_risk: NDArray[Any],
-        offsets: NDArray[Any],
+        path_risk: NDArray[np.float64],
+        offsets: NDArray[np.intp],
         vaguest: NDArray[np.bool_] | None = None,
-    ) -> NDArray[Any] | float:
+    ) -> NDArray[np.float64] | float:
         return LOSSES[self.of][1](path_risk, offsets, vaguest)
 
     def _asked(self, n, level):

@@ -18,7 +18,9 @@ of V. Vovk (ACML 2012). `skdcf.monitoring.release_claims` controls the texts sho
 (U. Gazin, R. Heller, A. Marandon and E. Roquain, arXiv:2403.12295).
 """
 
-from typing import Any, NamedTuple
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +29,9 @@ from ..graphs.ragged import segment_ids
 from ..ops.conformal import Jumps, conformal_rank, passing_count, passing_cut
 from ..ops.hard import segment_min
 from ._calibration import Calibration, PathRisks
+
+if TYPE_CHECKING:
+    from ._guarantees import Guarantee
 
 #: Shares that ``show="auto"`` tries.
 SHARES = tuple(hundredths / 100 for hundredths in range(10, 101))
@@ -55,7 +60,7 @@ class ShareChoice(NamedTuple):
 
 
 def choose_share(
-    guarantee: Any,
+    guarantee: Guarantee,
     path_risk: NDArray[np.float64],
     labels: NDArray[Any],
     offsets: NDArray[np.int64],
@@ -128,23 +133,23 @@ class Passing(Calibration):
         That of the calibration problems that pass.
     """
 
-    def __init__(self, guarantee: Any, jumps: Jumps, risks: PathRisks) -> None:
+    def __init__(self, guarantee: Guarantee, jumps: Jumps, risks: PathRisks) -> None:
         self.guarantee = guarantee
         self.n = jumps.n
         self.lowest = risks.lowest
-        self.cut = passing_cut(risks.lowered, guarantee.show)
+        self.cut = passing_cut(risks.lowered, float(guarantee.show))
         passing = np.flatnonzero(self.passes(risks))
         self.among = guarantee.calibrate_one(jumps[passing], risks.take(passing))
 
     def passes(self, risks: PathRisks) -> NDArray[np.bool_]:
         return (risks.lowest < self.cut) | np.isposinf(self.cut)
 
-    def levels(self, risks: PathRisks, keep_equal: bool = False) -> NDArray[Any]:
+    def levels(self, risks: PathRisks, keep_equal: bool = False) -> NDArray[np.float64]:
         levels = self.among.levels(risks, keep_equal)
         passes = self.passes(risks)[segment_ids(risks.offsets)]
         return np.where(passes, levels, np.inf)
 
-    def thresholds(self, risks: PathRisks, level: float) -> NDArray[Any]:
+    def thresholds(self, risks: PathRisks, level: float) -> NDArray[np.float64]:
         thresholds = self.among.thresholds(risks, level)
         return np.where(self.passes(risks), thresholds, -np.inf)
 

@@ -324,11 +324,14 @@ def explain(
     per_problem["passes"] = np.ones(len(batch), bool)
     if guarantee.show != 1:
         per_problem["passes"] = passing_answers(filter, problems)
-    settings = {"alpha": guarantee.level(alpha, filter.alpha), "form": decision.form}
-    settings["n_calibration"] = filter.n_calibration_
+    level = guarantee.level(alpha, filter.alpha)
     out = [
         Explanation(
-            graph, **{name: rows[i] for name, rows in per_problem.items()}, **settings
+            graph,
+            **{name: rows[i] for name, rows in per_problem.items()},
+            alpha=level,
+            form=decision.form,
+            n_calibration=filter.n_calibration_,
         )
         for i, graph in enumerate(batch)
     ]

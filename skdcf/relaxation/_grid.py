@@ -1,7 +1,9 @@
 """The relaxation of the paper, and the settings printed there."""
 
+from __future__ import annotations
+
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, Self
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +19,9 @@ from ..ops.segments import take
 from ..ops.soft import neural_sort
 from ._path import Relaxation
 
+# The thresholds of all problems, and log q of all cells.
+GridState: TypeAlias = tuple[NDArray[np.float64], NDArray[np.float64]]
+
 # Columns of the paper's tables, of which some rows stand below.
 _TABLED = (
     "ancestor_weight",
@@ -28,7 +33,7 @@ _TABLED = (
 
 
 @settings
-class GridRelaxation(Relaxation):
+class GridRelaxation(Relaxation["GridPlan", GridState]):
     """The relaxation of the paper, on a grid of thresholds.
 
     Each problem has the grid {min risk - margin, all risks, max risk + margin}. The defaults
@@ -154,16 +159,16 @@ class GridRelaxation(Relaxation):
                 "kept and the gradient is 0. Lower one of the two."
             )
 
-    def plan(self, batch: GraphBatch, labels: NDArray[Any]) -> Any:
+    def plan(self, batch: GraphBatch, labels: NDArray[Any]) -> GridPlan:
         return GridPlan.of(batch, labels, self.ancestor_weight)
 
-    def soft_threshold(self, scores: NDArray[Any], alpha: float) -> float:
+    def soft_threshold(self, scores: NDArray[np.float64], alpha: float) -> float:
         # Small training sets can have rank 0, which is raised to 1 only for training. In use,
         # rank 0 means that nothing is kept.
         k = max(conformal_rank(len(scores), check_alpha(alpha)), 1)
         return neural_sort(scores, k, self.quantile_strength)
 
-    def state(self, risk: NDArray[Any], plan: Any) -> Any:
+    def state(self, risk: NDArray[np.float64], plan: GridPlan) -> GridState:
         """Compute the thresholds of all problems, and log q of all cells."""
         risk = take(risk, plan.claims)
         thresholds = soft_grid.threshold_grid(risk, plan.layout, self.margin)
@@ -178,7 +183,7 @@ class GridRelaxation(Relaxation):
             return thresholds, log_p
         return thresholds, soft_grid.log_coherence(log_p, plan.blocks)
 
-    def scores(self, state: Any, plan: Any) -> Any:
+    def scores(self, state: GridState, plan: GridPlan) -> NDArray[np.float64]:
         """Compute the soft supremum of the safe thresholds, shape (n_problems,)."""
         thresholds, log_q = state
         unsafe = soft_grid.violation(
@@ -197,7 +202,9 @@ class GridRelaxation(Relaxation):
         )
         return take(scores, plan.problems_back)
 
-    def kept(self, state: Any, threshold: float, plan: Any) -> Any:
+    def kept(
+        self, state: GridState, threshold: float, plan: GridPlan
+    ) -> NDArray[np.float64]:
         """Compute q at the largest grid threshold below ``threshold``, softly, (n_claims,)."""
         thresholds, log_q = state
         weights = soft_grid.gated_weights(
@@ -266,7 +273,7 @@ class GridPlan:
     claims_back: np.ndarray
     problems_back: np.ndarray
     layout: soft_grid.GridLayout
-    blocks: list[Any] | None
+    blocks: list[NDArray[np.float64]] | None
     false_cells: np.ndarray
     false_thresholds: np.ndarray
     false_share: np.ndarray

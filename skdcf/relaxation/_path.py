@@ -17,7 +17,7 @@ from __future__ import annotations
 from abc import ABCMeta, abstractmethod
 from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Generic, Protocol, TypeVar
 
 import autograd.numpy as anp
 import numpy as np
@@ -35,7 +35,22 @@ from ..ops.hard import below_true_claims
 from ..ops.segments import scatter_sum, take
 
 
-class Relaxation(Settings, metaclass=ABCMeta):
+class Plan(Protocol):
+    """What every relaxation computes of the training problems before a run."""
+
+    @property
+    def n_problems(self) -> int: ...
+    @property
+    def problem_of(self) -> NDArray[np.intp]: ...
+    @property
+    def labels(self) -> NDArray[np.float64]: ...
+
+
+PlanT = TypeVar("PlanT", bound=Plan)
+StateT = TypeVar("StateT")
+
+
+class Relaxation(Settings, Generic[PlanT, StateT], metaclass=ABCMeta):
     """Soft calibration and prediction; all methods are differentiable by autograd.
 
     A plan, computed once by `plan`, holds everything that depends only on structure and
@@ -43,7 +58,7 @@ class Relaxation(Settings, metaclass=ABCMeta):
     """
 
     @abstractmethod
-    def plan(self, batch: GraphBatch, labels: NDArray[Any]) -> Any:
+    def plan(self, batch: GraphBatch, labels: NDArray[Any]) -> PlanT:
         """Compute everything that depends only on structure and labels.
 
         Parameters
@@ -55,7 +70,7 @@ class Relaxation(Settings, metaclass=ABCMeta):
         """
 
     @abstractmethod
-    def soft_threshold(self, scores: NDArray[Any], alpha: float) -> float:
+    def soft_threshold(self, scores: NDArray[np.float64], alpha: float) -> float:
         """Compute the soft conformal threshold.
 
         Parameters
@@ -72,7 +87,7 @@ class Relaxation(Settings, metaclass=ABCMeta):
         """
 
     @abstractmethod
-    def state(self, risk: NDArray[Any], plan: Any) -> Any:
+    def state(self, risk: NDArray[np.float64], plan: PlanT) -> StateT:
         """Compute the intermediate values that `scores` and `kept` share.
 
         Parameters
@@ -89,7 +104,7 @@ class Relaxation(Settings, metaclass=ABCMeta):
         """
 
     @abstractmethod
-    def scores(self, state: Any, plan: Any) -> NDArray[Any]:
+    def scores(self, state: StateT, plan: PlanT) -> NDArray[np.float64]:
         """Compute the soft nonconformity scores.
 
         Parameters
@@ -106,7 +121,7 @@ class Relaxation(Settings, metaclass=ABCMeta):
         """
 
     @abstractmethod
-    def kept(self, state: Any, threshold: float, plan: Any) -> NDArray[Any]:
+    def kept(self, state: StateT, threshold: float, plan: PlanT) -> NDArray[np.float64]:
         """Compute how much of each claim is kept, in [0, 1].
 
         Parameters
@@ -124,7 +139,9 @@ class Relaxation(Settings, metaclass=ABCMeta):
             The share of each claim that is kept.
         """
 
-    def soft_scores(self, risk: NDArray[Any], plan: Any) -> NDArray[Any]:
+    def soft_scores(
+        self, risk: NDArray[np.float64], plan: PlanT
+    ) -> NDArray[np.float64]:
         """Compute the soft nonconformity scores.
 
         Parameters
@@ -142,8 +159,8 @@ class Relaxation(Settings, metaclass=ABCMeta):
         return self.scores(self.state(risk, plan), plan)
 
     def soft_retention(
-        self, risk: NDArray[Any], threshold: float, plan: Any
-    ) -> NDArray[Any]:
+        self, risk: NDArray[np.float64], threshold: float, plan: PlanT
+    ) -> NDArray[np.float64]:
         """Compute how much of each claim is kept, in [0, 1].
 
         Parameters
@@ -164,12 +181,12 @@ class Relaxation(Settings, metaclass=ABCMeta):
 
     def true_claims(
         self,
-        risk: NDArray[Any],
-        plan: Any,
+        risk: NDArray[np.float64],
+        plan: PlanT,
         alpha: float,
-        calibration: NDArray[Any] | None = None,
-        prediction: NDArray[Any] | None = None,
-    ) -> NDArray[Any]:
+        calibration: NDArray[np.intp] | None = None,
+        prediction: NDArray[np.intp] | None = None,
+    ) -> NDArray[np.float64]:
         """Compute the soft number of true claims kept of each problem.
 
         Parameters
@@ -196,7 +213,7 @@ class Relaxation(Settings, metaclass=ABCMeta):
         counts = scatter_sum(kept, plan.problem_of, plan.n_problems, plan.labels)
         return counts if prediction is None else take(counts, prediction)
 
-    def retention(self, risk: NDArray[Any], plan: Any, alpha: float) -> float:
+    def retention(self, risk: NDArray[np.float64], plan: PlanT, alpha: float) -> float:
         """Compute the soft number of true claims kept per problem.
 
         Its negative is the paper's training objective (its section 3.5).
@@ -249,14 +266,14 @@ class PathPlan:
     def _large_problems(self) -> GraphBatch:
         return self.batch[self.batch.large]
 
-    def find_highest(self, risk: NDArray[Any]) -> NDArray[np.int64]:
+    def find_highest(self, risk: NDArray[np.float64]) -> NDArray[np.int64]:
         """Find the claim whose risk is the path risk of each ``large`` claim."""
         if not len(self.large):
             return self.large
         return self.large[find_highest(risk[self.large], self._large_problems)]
 
     def candidates(
-        self, risk: NDArray[Any]
+        self, risk: NDArray[np.float64]
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """List, for each claim, the claims whose risk may be its path risk: (indptr, indices).
 
@@ -271,7 +288,7 @@ class PathPlan:
 
 
 @settings
-class PathRelaxation(Relaxation):
+class PathRelaxation(Relaxation[PathPlan, NDArray[np.float64]]):
     """Relaxation of the closed form, with one soft maximum per claim instead of a grid.
 
     The path risk R of a claim is the maximum of the risk over it and its ancestors; the
@@ -329,7 +346,7 @@ class PathRelaxation(Relaxation):
     quantile_temperature: float = 0.3
     max_temperature: float = 0.0
 
-    def plan(self, batch: GraphBatch, labels: NDArray[Any]) -> Any:
+    def plan(self, batch: GraphBatch, labels: NDArray[Any]) -> PathPlan:
         # An unknown claim is not an error, so it does not hide errors below it.
         decides = (labels == 0) & below_true_claims(labels != 0, batch)
         count = np.bincount(batch.problem_of[decides], minlength=len(batch))
@@ -343,7 +360,7 @@ class PathRelaxation(Relaxation):
             batch=batch,
         )
 
-    def soft_threshold(self, scores: NDArray[Any], alpha: float) -> float:
+    def soft_threshold(self, scores: NDArray[np.float64], alpha: float) -> float:
         check_alpha(alpha)
         n_errors = np.isfinite(getval(scores)).sum()
         if not n_errors:
@@ -369,7 +386,7 @@ class PathRelaxation(Relaxation):
         """
         return min(max(alpha * (n_problems + 1) - 0.5, 0.4), n_errors - 0.4)
 
-    def state(self, risk: NDArray[Any], plan: Any) -> NDArray[Any]:
+    def state(self, risk: NDArray[np.float64], plan: PathPlan) -> NDArray[np.float64]:
         """Compute the soft path risk, shape (n_claims,)."""
         if self.max_temperature:
             indptr, indices = plan.batch.closure
@@ -377,12 +394,14 @@ class PathRelaxation(Relaxation):
             indptr, indices = plan.candidates(getval(risk))
         return soft.soft_maximum(risk, indptr, indices, self.max_temperature)
 
-    def scores(self, state: Any, plan: Any) -> NDArray[Any]:
+    def scores(self, state: NDArray[np.float64], plan: PathPlan) -> NDArray[np.float64]:
         """Compute the soft minimum of the path risk of false claims, shape (n_problems,)."""
         return soft.soft_minimum(
             state, plan.false_offsets, plan.false_claims, self.max_temperature
         )
 
-    def kept(self, state: Any, threshold: float, plan: Any) -> Any:
+    def kept(
+        self, state: NDArray[np.float64], threshold: float, plan: PathPlan
+    ) -> NDArray[np.float64]:
         """Compute softly whether the path risk lies below the threshold, shape (n_claims,)."""
         return soft.path_retention(state, threshold, self.keep_temperature)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from dataclasses import KW_ONLY
 from numbers import Integral, Real
-from typing import Any, Self
+from typing import TYPE_CHECKING, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,12 @@ from .._checks import warn
 from .._parameters import HasMethods, Number, Settings, at_least, settings
 from ..graphs import GraphBatch
 from ._scorer import FitTask, LinearForm, Scorer, need_features
+
+if TYPE_CHECKING:
+    from ..training.loop import Model
+
+# Weights and biases of each layer.
+Layers: TypeAlias = list[tuple[NDArray[np.float64], NDArray[np.float64]]]
 
 
 @settings
@@ -49,7 +55,9 @@ class LinearModel(Settings):
 
     spread: float = 1.0
 
-    def init(self, n_features: int, rng: Any) -> Any:
+    def init(
+        self, n_features: int, rng: np.random.RandomState | np.random.Generator
+    ) -> NDArray[np.float64]:
         """Draw random weights.
 
         Parameters
@@ -68,7 +76,9 @@ class LinearModel(Settings):
         bound = self.spread * max(n_features, 1) ** -0.5
         return rng.uniform(-bound, bound, n_features)
 
-    def __call__(self, params: Any, X: Any) -> Any:
+    def __call__(
+        self, params: NDArray[np.float64], X: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
         """Compute confidences, shape (n_claims,), of rows X, shape (n_claims, n_features)."""
         return X @ params
 
@@ -98,7 +108,9 @@ class MLPModel(Settings):
 
     hidden_layer_sizes: int | tuple[int, ...] = (8,)
 
-    def init(self, n_features: int, rng: Any) -> Any:
+    def init(
+        self, n_features: int, rng: np.random.RandomState | np.random.Generator
+    ) -> Layers:
         """Draw random weights and biases.
 
         Parameters
@@ -138,7 +150,7 @@ class MLPModel(Settings):
             n_in = n_out
         return params
 
-    def __call__(self, params: Any, X: Any) -> Any:
+    def __call__(self, params: Layers, X: NDArray[np.float64]) -> NDArray[np.float64]:
         """Compute confidences, shape (n_claims,), of rows X, shape (n_claims, n_features)."""
         *hidden, (last_weights, last_bias) = params
         for weights, bias in hidden:
@@ -202,7 +214,7 @@ class ConfTrScorer(Scorer):
     }
     requires_fit = uses_alpha = uses_relaxation = True
 
-    model: Any = None
+    model: Model | None = None
     _: KW_ONLY
     clip: float = 3.0
 

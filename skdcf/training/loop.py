@@ -14,11 +14,13 @@ Autograd follows F through the model, `standardised_risk`, the steps of the rela
 loss. Each of them is one primitive with its gradient beside it.
 """
 
-from collections.abc import Callable
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from autograd import make_vjp, value_and_grad
@@ -35,6 +37,17 @@ from ..ops.soft import log_loss
 from ._settings import lbfgs
 from .gain import soft_worth_of
 from .splitting import Standardizer, hold_out, pick
+
+if TYPE_CHECKING:
+    from ..relaxation import Relaxation
+    from ._settings import SoftTraining
+
+
+class Model(Protocol):
+    """A differentiable model, as `skdcf.scorers.LinearModel`."""
+
+    def init(self, n_features: int, rng: Any) -> Any: ...
+    def __call__(self, params: Any, X: NDArray[np.float64]) -> NDArray[np.float64]: ...
 
 
 @dataclass
@@ -62,8 +75,8 @@ class TrainingResult:
     params: object
     scale: float
     standardizer: Standardizer
-    loss_curve: list[Any] = field(default_factory=list)
-    validation_curve: list[Any] = field(default_factory=list)
+    loss_curve: list[float] = field(default_factory=list)
+    validation_curve: list[float] = field(default_factory=list)
     converged: bool = True
     message: str = ""
 
@@ -72,24 +85,26 @@ class TrainingResult:
         """The number of iterations."""
         return len(self.loss_curve)
 
-    def confidence(self, model: Any, features: NDArray[Any]) -> Any:
+    def confidence(
+        self, model: Model, features: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
         """Compute the confidence of claims from raw ``features``, (n_claims, n_features)."""
         return model(self.params, self.standardizer(features)) / self.scale
 
 
 def train(
-    model: Any,
-    relaxation: Any,
-    training: Any,
+    model: Model,
+    relaxation: Relaxation[Any, Any],
+    training: SoftTraining,
     batch: GraphBatch,
     labels: NDArray[Any],
-    alphas: Any,
-    groups: Any = None,
-    rng: Any = None,
+    alphas: Sequence[float],
+    groups: NDArray[Any] | None = None,
+    rng: np.random.RandomState | np.random.Generator | None = None,
     n_jobs: int | None = None,
     verbose: int = 0,
     clip: float = 3.0,
-) -> Any:
+) -> list[TrainingResult]:
     """Train a model through soft calibration and prediction, for each level.
 
     What no level enters is done once: validation problems, standardisation, the start.
@@ -356,13 +371,13 @@ START = {"coherent": _coherent_target, "hazard": _hazard_target}
 
 
 def fit_logistic(
-    model: Any,
-    X: Any,
-    target: Any,
-    x: NDArray[Any],
+    model: Model,
+    X: NDArray[np.float64],
+    target: NDArray[np.bool_],
+    x: NDArray[np.float64],
     unflatten: Callable[[Any], Any],
     C: float,
-) -> NDArray[Any]:
+) -> NDArray[np.float64]:
     """Find parameters that minimise ``|params|^2 / 2 + C sum of log losses``.
 
     With `LinearModel` this is logistic regression; the intercept is free.
@@ -415,13 +430,13 @@ def flattened(params: Any) -> tuple[NDArray[Any], Callable[[Any], Any]]:
 @with_vjp(
     lambda ans, worth: lambda g: np.full(len(worth), -g / worth.mean() / len(worth))
 )
-def minus_log_mean(worth: NDArray[Any]) -> Any:
+def minus_log_mean(worth: NDArray[np.float64]) -> float:
     """Compute ``-log(mean(worth))``."""
     return -np.log(worth.mean())
 
 
 @with_vjp(lambda ans, worth: lambda g: np.full(len(worth), -g / len(worth)))
-def minus_mean(worth: NDArray[Any]) -> Any:
+def minus_mean(worth: NDArray[np.float64]) -> float:
     """Compute ``-mean(worth)``."""
     return -worth.mean()
 
@@ -431,7 +446,7 @@ LOSSES = {"log-retention": minus_log_mean, "retention": minus_mean}
 
 @with_vjps(lambda ans, value, unit_risk, pull, mu: lambda g: (g, g * pull))
 def with_shrinkage(
-    value: Any, unit_risk: NDArray[Any], pull: NDArray[Any], mu: Any
+    value: float, unit_risk: NDArray[np.float64], pull: NDArray[np.float64], mu: float
 ) -> Any:
     """Add ``mu (1 - corr(u, c))`` to the loss; ``pull`` is mu c / n, and the risk is -u."""
     return value + (mu + unit_risk @ pull)
@@ -445,7 +460,7 @@ def _pull_standardised(risk, scores):
 
 
 @with_vjp(_pull_standardised)
-def standardised_risk(scores: NDArray[Any]) -> Any:
+def standardised_risk(scores: NDArray[np.float64]) -> NDArray[np.float64]:
     """Compute -u: minus the scores, shape (n,), brought to mean 0 and deviation 1."""
     centred = scores - scores.sum() / len(scores)
     with np.errstate(

@@ -35,7 +35,12 @@ def holdout_count(name: str, size: Any, n: int) -> int:
     return int(count)
 
 
-def hold_out(n: int, count: Any, groups: Any, rng: Any) -> Any:
+def hold_out(
+    n: int,
+    count: int,
+    groups: NDArray[Any] | None,
+    rng: np.random.RandomState | np.random.Generator,
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Split n problems at random, and return the positions (rest, held out).
 
     Parameters
@@ -60,13 +65,13 @@ def hold_out(n: int, count: Any, groups: Any, rng: Any) -> Any:
     return np.flatnonzero(~is_held), np.flatnonzero(is_held)
 
 
-def number_groups(groups: Any) -> NDArray[Any]:
+def number_groups(groups: Any) -> NDArray[np.intp]:
     """Number the groups in order of appearance."""
     _, first, code = np.unique(groups, return_index=True, return_inverse=True)
     return np.argsort(np.argsort(first))[code]
 
 
-def pick(batch: GraphBatch, labels: NDArray[Any], rows: NDArray[Any]) -> Any:
+def pick(batch: GraphBatch, labels: NDArray[Any], rows: NDArray[np.intp]) -> Any:
     """Return the problems ``rows``, in increasing order, with their flat labels."""
     chosen = np.zeros(len(batch), dtype=bool)
     chosen[rows] = True
@@ -141,7 +146,7 @@ class Standardizer:
         return weights / self.scale
 
 
-def noise_columns(features: NDArray[Any]) -> NDArray[Any]:
+def noise_columns(features: NDArray[np.float64]) -> NDArray[np.intp]:
     """Return the numbers of columns that hold only rounding errors, without constants."""
     mean = features.mean(axis=0)
     scale = features.std(axis=0)

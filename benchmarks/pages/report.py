@@ -1,8 +1,8 @@
-"""The results pages of the documentation, from the saved results.
+"""Write the results pages of the documentation from the saved results.
 
     python -m benchmarks.pages.report [--results DIR] [--pages DIR]
 
-Nothing is computed anew: every number of the pages stands in the files.
+All numbers come from the files. Nothing is computed.
 """
 
 import argparse
@@ -13,6 +13,7 @@ import re
 from itertools import combinations
 from math import exp, hypot, sqrt
 from pathlib import Path
+from textwrap import fill
 
 import numpy as np
 
@@ -42,7 +43,7 @@ SHORT = {
     OWN_SCORE: "the score of its authors",
     MARGIN: "as published, but with margin 0.1",
     BOOSTED: "boosted trees",
-    LINEAR: "linear, trained through",
+    LINEAR: "linear, trained end to end",
     PUBLISHED: "as published (arXiv:2604.20098)",
     UNTRAINED: "share of trigrams found, untrained",
     "1 others": "one other",
@@ -52,9 +53,7 @@ SHORT = {
     'auto, gain="answers"': '``auto`` with ``gain="answers"``',
 }
 KEPT = "True claims kept per answer (false ones in brackets)"
-SHOWN = (
-    "Answers that are shown / of these, with a false claim / of the claims kept, true"
-)
+SHOWN = "Answers shown / share of these with a false claim / share of kept claims that are true"
 WRITTEN_LEVELS = (
     "0.02",
     "0.05",
@@ -203,9 +202,9 @@ def described(experiment):
     unknown = f", {about['n_unknown']:,} unknown" if about["n_unknown"] else ""
     return (
         f"{about['n_problems']:,} answers to {about['n_questions']:,} questions, "
-        f"{about['n_claims']:,} claims ({about['n_false']:,} false{unknown}); "
-        f"{about['n_clean']:,} answers have no error. {experiment['n_splits']} halves "
-        f"by question, {train:.0f} answers to train on and {test:.0f} to evaluate."
+        f"{about['n_claims']:,} claims ({about['n_false']:,} false{unknown}). "
+        f"{about['n_clean']:,} answers have no error. {experiment['n_splits']} splits into halves "
+        f"by question, with {train:.0f} answers for training and {test:.0f} for evaluation."
     )
 
 
@@ -239,7 +238,13 @@ def summary(results):
 
 def figure(name, alt, caption, folder="figures"):
     """A picture with its caption."""
-    indented = "\n".join(f"   {line}" for line in caption.splitlines())
+    indented = fill(
+        caption,
+        95,
+        initial_indent="   ",
+        subsequent_indent="   ",
+        break_on_hyphens=False,
+    )
     return f".. figure:: {folder}/results_{name}.svg\n   :alt: {alt}\n\n{indented}"
 
 
@@ -291,7 +296,7 @@ def planted_section(results):
     yield texts.LABELS["prmbench"] + "\n\n" + described(experiment)
     yield comparison(experiment, KEPT, PAIRS, names)
     yield texts.WORDING
-    title = "PRMBench, halves by the wording of the question: not to be trusted"
+    title = "PRMBench, halves by the wording of the question (unreliable)"
     yield comparison(other, title, [(AUTO, LOGISTIC)])
     yield texts.STYLE
     rows = [
@@ -299,13 +304,13 @@ def planted_section(results):
         + [f"{row[k]:.3f} ± {row[f'{k}_spread']:.3f}" for k in ("false", "style")]
         for row in results["style"]["rows"]
     ]
-    title = "AUC against true steps as they were, and its spread over splits"
-    yield table(title, ["filter", "false steps", "rewritten, but true"], rows)
+    title = "AUC against unchanged true steps, and its spread over splits"
+    yield table(title, ["filter", "false steps", "rewritten true steps"], rows)
 
 
 def changes_section(results):
     """What was tried, and what sizing calibration is worth."""
-    yield heading("Tried, and not kept")
+    yield heading("Ideas that did not help")
     tried = results["symbolic"]
     yield texts.SYMBOLIC
     rows = {}
@@ -322,7 +327,7 @@ def changes_section(results):
     for row in results["calibration"]["rows"]:
         kept = f"{row['retention']:.3f} ± {row['retention_error']:.3f}"
         cover = f"{100 * row['coverage']:.1f} ± {100 * row['coverage_error']:.1f}"
-        held = "as the level needs" if row["size"] is None else f"{row['size']:.0%}"
+        held = "chosen by level" if row["size"] is None else f"{row['size']:.0%}"
         gain = 100 * row["gain"] / (row["retention"] - row["gain"])
         error = 100 * row["gain_error"] / (row["retention"] - row["gain"])
         text = f"{gain:+.0f} ± {error:.0f}" if row["size"] is None else ""
@@ -330,7 +335,7 @@ def changes_section(results):
     header = [
         "data",
         "alpha",
-        "calibrate",
+        "calibration share",
         "true claims kept",
         "gain, %",
         "coverage, %",
@@ -347,7 +352,7 @@ def labels_section(results):
     ]
     if not names:
         return
-    yield heading("What a classifier learns")
+    yield heading("Labels for the classifier")
     rows, n_splits = [], set()
     for name in names:
         experiment = results[f"hazard-labels-{name}"]
@@ -368,7 +373,7 @@ def false_section(results):
     """What fewer false claims cost."""
     if "false-price" not in results:
         return
-    yield heading("Fewer false claims where it fails")
+    yield heading("Fewer false claims in failed answers")
     yield texts.FALSE_PRICE
     rows = {}
     for row in results["false-price"]["rows"]:
@@ -404,7 +409,7 @@ def answers_section(results):
 
 def coverage_section(results):
     """Whether the promise is kept."""
-    yield heading("Coverage, put to the test")
+    yield heading("Test of the coverage")
     yield texts.COVERAGE
     rows = [
         [
@@ -422,7 +427,7 @@ def coverage_section(results):
         "data",
         "filter",
         "alpha",
-        "calibrate",
+        "calibration problems",
         "coverage, %",
         "theory",
         "in band",
@@ -452,7 +457,10 @@ def written_section(results):
         else:
             data = line.partition(":")[0]
     yield heading("While an answer is written")
-    yield texts.WRITTEN.format(streamed=first)
+    names = "graphs", "claims", "differ", "safe", "guaranteed", "calibration", "share"
+    numbers = re.findall(r"\d[\d,]*(?:\.\d+)?", first)
+    streamed = dict(zip((*names, "low", "high"), numbers, strict=True))
+    yield texts.WRITTEN.format(**streamed)
     yield table("True claims kept (coverage)", ["answers", *WRITTEN_LEVELS], rows)
 
 
@@ -468,7 +476,7 @@ def stopped_section(results):
         cell = f"{kept.replace('+-', '±')} ({missed.replace('+-', '±')})"
         rows.setdefault(columns, {})[scorer, alpha] = cell
     header = ["columns", *(f"{scorer}, {alpha}" for scorer, alpha in rows[columns])]
-    yield heading("Agents that are stopped")
+    yield heading("Stopping agents")
     yield texts.STOPPED
     cells_of = [[columns, *of_columns.values()] for columns, of_columns in rows.items()]
     yield table("Good steps carried out (missed)", header, cells_of)
@@ -479,7 +487,7 @@ def rag_section(results):
     if "conformal-rag" not in results:
         return
     experiment = results["conformal-rag"]
-    yield heading("Against Conformal-RAG")
+    yield heading("Comparison with Conformal-RAG")
     yield texts.RAG
     names = [OWN_SCORE, LOGISTIC, AUTO]
     pairs = [(AUTO, OWN_SCORE), (LOGISTIC, OWN_SCORE), (AUTO, LOGISTIC)]
@@ -492,10 +500,10 @@ def rag_section(results):
 
 PRINTED = {
     "online": "Decisions while an answer is written",
-    "agents": "Agents that are stopped",
-    "judges": "Judges and people",
-    "edge_cases": "The guarantee at its edges",
-    "no_gain": "Where there is nothing to gain",
+    "agents": "Stopping agents",
+    "judges": "Labels by models and by people",
+    "edge_cases": "Edge cases of the guarantee",
+    "no_gain": "Data without much to learn",
     "hard_speed": "Speed of filtering",
     "relaxation_speed": "Speed of the relaxations",
     "scorer_speed": "Speed of the Neyman-Pearson scorer and of auto",
@@ -556,9 +564,12 @@ def pooled_section(results):
         ["p", *(f"{mean.p_value:.1g}" for mean in means.values())],
         ["sets", *(str(mean.n_sets) for mean in means.values())],
         ["spread between sets, %", *(f"{100 * m.tau:.0f}" for m in means.values())],
-        ["of the variance, no chance, %"]
+        ["share of the variance between sets, %"]
         + [f"{100 * mean.share:.0f}" for mean in means.values()],
-        ["p of one effect in all sets", *(f"{m.p_same:.2g}" for m in means.values())],
+        [
+            "p of the same effect in all sets",
+            *(f"{m.p_same:.2g}" for m in means.values()),
+        ],
     ]
     header = ["alpha", *(f"{alpha:g}" for alpha in means)]
     title = "The default against the regression, over all sets judged by people"
@@ -663,7 +674,7 @@ def results_page(results):
     """The page that a reader meets first."""
     parts = [texts.HEAD]
     if "observed" in results:
-        parts.append(texts.PROMISE.format(**shortfall(results)))
+        parts.append(texts.GUARANTEE.format(**shortfall(results)))
         parts += [
             figure("guaranteed", *texts.FIGURES["guaranteed"]),
             first_table(results),
@@ -715,7 +726,7 @@ def measurements_page(folder):
     block = "".join(f"      {line}\n" for line in table.splitlines())
     fold = ".. dropdown:: all cells\n\n   .. code-block:: text\n\n"
     return joined(
-        [*parts, heading("Calibrating over folds"), texts.FOLDS, fold + block]
+        [*parts, heading("Calibration over folds"), texts.FOLDS, fold + block]
     )
 
 

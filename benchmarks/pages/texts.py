@@ -4,60 +4,62 @@ from benchmarks.methods import AUTO, LOGISTIC, MARGIN, OWN_SCORE, PUBLISHED
 
 HEAD = """\
 ..
-   Written by benchmarks/pages/report.py from benchmarks/results; `make bench` does both anew.
+   Written by benchmarks/pages/report.py from benchmarks/results. Run `make bench` to update both.
 
 Results
 ======="""
 
 TABLES = """\
 ..
-   Written by benchmarks/pages/report.py from benchmarks/results; `make bench` does both anew.
+   Written by benchmarks/pages/report.py from benchmarks/results. Run `make bench` to update both.
 
 Results, set by set
 ===================
 
-The appendix to :doc:`results`: every table, what the labels of each set are worth, and where
-nothing is gained."""
+This appendix to :doc:`results` has all tables. It also describes how reliable the labels of each
+set are, and lists what we tried without success."""
 
 IN_SHORT = """\
 In short
 --------
 
-Change of the number of true claims kept per answer in percent, ``auto`` against logistic
-regression unless the row says otherwise. A star: p < 0.05. No star means that the difference is not
-clear of its error."""
+The table shows the change in the number of true claims kept per answer, in percent. It compares
+``auto`` with logistic regression unless the row says otherwise. A star marks p < 0.05."""
 
-PROMISE = """\
-With probability 1 - alpha, nothing false is left in an answer: every filter on this page
-promises that, and the first figure shows what came out. Where it falls short most, it does by
-{worst:.1f} percentage points, {errors:.1f} standard errors for as many independent questions.
-Filters differ in how many true claims they keep. The first table compares the default with what
-else one might do: a logistic regression that is calibrated in the same way, the same regression
-with a fixed threshold (all claims that it gives a chance above 1/2), or nothing; "safe" is the
-share of the answers in which no false claim is left."""
+GUARANTEE = """\
+Every filter on this page guarantees that, with probability at least 1 - alpha, an answer has no
+false claim left. The first figure compares this guarantee with the observed coverage. The
+largest shortfall is {worst:.1f} percentage points, or {errors:.1f} standard errors for this
+number of independent questions.
+
+Filters differ in how many true claims they keep. The first table compares the default with a
+logistic regression with the same calibration, with the same regression and a fixed threshold
+(all claims with a predicted probability above 1/2), and with keeping everything. "Safe" is the
+share of answers without a false claim."""
 
 POOLED = (0.02, 0.05, 0.1, 0.2)
 PEOPLE = ("people", "three people")
-POOLED_ROW = "**mean of the {n} sets that people judged**"
+POOLED_ROW = "**mean of the {n} sets judged by people**"
 AT_ONE_LEVEL = (
     "kept at {alpha:g}",
     "shown, %",
     "false among shown, %",
 )
 POOLING = """\
-The {n} sets whose natural errors were judged by people, in one number: the mean of the logarithms
-of how many times as many true claims ``auto`` keeps as the regression, over sets that differ by
-more than chance (random effects by DerSimonian and Laird, 1986; ``benchmarks/pages/pooling.py``),
-with the corrected error of each set. Derived labels, planted errors and the verdicts of models are
-left out. A set in which one of the two keeps nothing at a level is left out there."""
+This section combines the {n} sets with natural errors judged by people. The effect of a set is
+the logarithm of the ratio of the true claims kept by ``auto`` and by the regression, with its
+corrected error. The mean is a random-effects mean (DerSimonian and Laird, 1986;
+``benchmarks/pages/pooling.py``), which allows for differences between the sets. Derived labels,
+planted errors and labels by models are excluded. A set is also excluded at levels at which one
+of the two keeps nothing."""
 
 CHOSEN = """\
-The default was chosen among some ninety variants: powers of the gain, members of the mixture, what
-counts as true below an error, frailty, the use of a prior. They were tried on QAGS CNN/DM,
-RefChecker, FELM, PERL, ProcessBench gsm8k, the three subjects of Mr-Ben, and in part on GSM8K
-solutions and ProcessBench math, so that the gains on these are optimistic. QAGS XSum, PRMBench and
-Conformal-RAG were not looked at for this choice; older versions of the scorer were chosen while
-PRMBench was."""
+The default was selected from about ninety variants. They differed in the power of the gain, the
+members of the mixture, which claims below an error count as true, frailty, and the use of a
+prior. The variants were compared on QAGS CNN/DM, RefChecker, FELM, PERL, ProcessBench gsm8k, the
+three subjects of Mr-Ben, and in part on GSM8K solutions and ProcessBench math, so the gains on
+these sets are optimistic. QAGS XSum, PRMBench and Conformal-RAG were not used for this
+selection, but PRMBench was used to select older versions of the scorer."""
 
 EVIDENCE_LEVEL = 0.05
 EVIDENCE_HEAD = [
@@ -113,13 +115,13 @@ README_SETS = {
 }
 
 FIRST = 0.1
-FIRST_TITLE = "True claims kept per answer, alpha = 0.1, and what else one might do"
+FIRST_TITLE = "True claims kept per answer at alpha = 0.1, and two alternatives"
 FIRST_HEAD = [
     "data",
     "labelled by",
     "errors",
-    "default / regression / its chance > 1/2 (safe) / everything (safe)",
-    "default clear of regression?",
+    "default / regression / probability > 1/2 (safe) / everything (safe)",
+    "default clearly better than regression?",
 ]
 SETS = {
     "qags-cnndm": ("QAGS CNN/DM, 235 summaries", "three people", "natural"),
@@ -145,74 +147,83 @@ SETS = {
     "prmbench": ("PRMBench, 3,754", "the model that planted them", "planted"),
 }
 WRITTEN = """\
-With ``online=True`` the risk of a claim is computed from the claims up to it, in calibration
-and in use, so that claims are decided about while the answer is written
-(:doc:`../guide/deploying`).
-What that costs, with the Neyman-Pearson scorer, over new halves; at each level both keep the
-promise. When claims are passed one by one, {streamed}."""
+With ``online=True``, the risk of a claim is computed from the claims up to it, both in
+calibration and in use, so each claim is decided while the answer is being written
+(:doc:`../guide/deploying`). The table shows the cost with the Neyman-Pearson scorer, over new
+halves. Both ways keep the guarantee at each level.
+
+In a simulation, the claims of {graphs} random graphs ({claims} claims) were passed one by one.
+The decisions differ from those of ``predict`` for {differ} graphs, and {safe} % of the graphs
+have no false claim. The guarantee is {guaranteed} %, and with {calibration} calibration problems
+{share} % of such shares lie between {low} and {high} %."""
 
 STOPPED = """\
-Runs of AgentProcessBench (250 of 50 tasks, 2.22 good steps each) up to the first doubtful step,
-with 40 tasks in ``fit``: the mean over the tasks, with its error. "Missed" is the share of runs in
-which a step was carried out that people call wrong. :doc:`../guide/agents` has more."""
+Runs of AgentProcessBench are stopped at the first doubtful step. There are 250 runs of 50 tasks,
+with 2.22 good steps each, and ``fit`` uses 40 tasks. The numbers are means over the tasks, with
+their errors. "Missed" is the share of runs in which a step was carried out that people judged
+wrong. See also :doc:`../guide/agents`."""
 
 SUMMARY = """\
-``auto`` is a mixture of scorers that was the default of `~skdcf.CoherentConformalFilter` before the
-stack of today (:doc:`../guide/training` compares the two). It is measured against a
-logistic regression that
-gets the same columns and the same calibration. That regression had ``C=1``. With ``C=0.03``, its
-default today, it keeps 4, 4, 2 and 1 % more at 0.02, 0.05, 0.1 and 0.2 over ten sets.
-At alpha 0.05 the change in percent, with its corrected
-standard error and a star where p < 0.05, is {planted} on PRMBench, whose errors were planted
-by a model, and on natural errors {gsm} on GSM8K solutions (labels derived from final answers),
-{perl} on PERL, {natural} on ProcessBench and {mr_ben} on Mr-Ben's mathematics. The last three
-have some hundred answers each, too few to tell most filters apart. What moves the numbers most
-is no filter: with three other answers to the same question as evidence ``auto`` keeps
-{having:.2f} instead of {lacking:.2f} true claims per GSM8K solution at alpha 0.01, and a
-logistic regression that sees the same three is at {logistic:.2f}."""
+``auto`` is a mixture of scorers. It was the default of `~skdcf.CoherentConformalFilter` before
+the current stack (:doc:`../guide/training` compares the two). Here, it is compared with a
+logistic regression with the same columns and the same calibration. This regression used ``C=1``.
+With the current default, ``C=0.03``, it keeps 4, 4, 2 and 1 % more true claims at 0.02, 0.05,
+0.1 and 0.2, over ten sets.
+
+At alpha = 0.05, the change in percent, with its corrected standard error and a star if p < 0.05,
+is {planted} on PRMBench, whose errors were planted by a model. On natural errors, it is {gsm} on
+GSM8K solutions (labels derived from final answers), {perl} on PERL, {natural} on ProcessBench
+and {mr_ben} on Mr-Ben mathematics. The last three sets have a few hundred answers each, which is
+too few to distinguish most filters.
+
+More evidence matters more than the filter. With three other answers to the same question,
+``auto`` keeps {having:.2f} instead of {lacking:.2f} true claims per GSM8K solution at alpha =
+0.01. A logistic regression with the same three answers keeps {logistic:.2f}."""
 
 FIGURES = {
     "guaranteed": (
-        "Promised and observed shares of answers without a false claim, for all data sets.",
-        "Left: what was promised, and what came out, on every data set at four levels. One answer\n"
-        "a question, half of the held-out questions calibrate and half are tested; bars are two\n"
-        "standard errors for as many independent questions. Right: the same answers where claims\n"
-        "are kept whose chance is above 1/2 by a logistic regression, and where nothing is\n"
-        "removed. No fixed threshold keeps a promise: on two kinds of generated answers the same\n"
-        "one leaves .96 and .61 of the answers safe (``benchmarks/guarantees/guarantee.py``),\n"
-        "the calibrated filter .95 of both.",
+        "Guaranteed and observed shares of answers without a false claim, for all data sets.",
+        "Left: guaranteed and observed coverage on every data set, at four levels. One "
+        "answer per question is used. Half of the held-out questions are used for calibration and "
+        "half for testing. Bars are two standard errors for this number of independent "
+        "questions. Right: the same answers, with the claims for which a logistic regression "
+        "predicts a probability above 1/2, and with all claims. A fixed threshold gives no "
+        "guarantee. On two kinds of generated answers, the same threshold leaves .96 and .61 of "
+        "the answers safe (``benchmarks/guarantees/guarantee.py``), and the calibrated filter .95 "
+        "of both.",
     ),
     "retention": (
         "True claims kept against alpha on three data sets.",
-        "True claims kept per answer against alpha. Bands are one corrected standard error\n"
-        "to each side, drawn for two of the filters; Neyman-Pearson lies on ``auto``. All\n"
-        "are measured on the same halves, so that differences are surer than the bands suggest\n"
-        "(:doc:`results_tables`).",
+        "True claims kept per answer against alpha. Bands are one corrected standard error on "
+        "each side, shown for two of the filters. The line of Neyman-Pearson coincides with "
+        "``auto``. All filters use the same halves, so differences are more certain than the "
+        "bands suggest (:doc:`results_tables`).",
     ),
     "forest": (
         "Change of the true claims kept by auto against a regression, one row per set.",
-        "True claims kept by ``auto``, as times those that a logistic regression keeps, at four\n"
-        "levels: one row a set that people judged, bars of two corrected standard errors, and\n"
-        "below the random-effects mean, whose diamond is two errors wide to each side.\n"
-        "An arrow: the bar goes on.",
+        "True claims kept by ``auto``, as a multiple of those kept by a logistic regression, at "
+        "four levels. Each row is a set judged by people, with bars of two corrected standard "
+        "errors. The last row is the random-effects mean. Its diamond extends two errors to "
+        "each side. An arrow marks a bar that is cut off.",
     ),
     "labelled": (
         "True claims kept against the number of labelled problems.",
-        "What labelled problems are worth: filters fitted as users fit them, on n problems\n"
-        "of which some train and others calibrate, about one half of the questions, and filtering\n"
-        "answers to the other half. Bars are standard errors over {draws} draws,\n"
-        "numbers the gain of ``auto`` over logistic regression. The answers of PRMBench are\n"
-        "about {asked} questions, of which half are known here: 400 answers are about 178\n"
-        "questions, and 1,600 about 201; each trains, or calibrates once. So its lines stop\n"
-        "rising. Where a line falls, that is luck of the draws: the largest fall between any two\n"
-        "points is {fall:.1f} of its errors, where the filter happened to cover {few}\n"
-        "labels and {more}.",
+        "True claims kept against the number n of labelled problems. The filters are fitted as "
+        "users would fit them, with part of the n problems for training and part for "
+        "calibration. The problems are from one half of the questions, and the filters are "
+        "applied to answers to the other half. Bars are standard errors over {draws} draws. "
+        "Numbers are the gain of ``auto`` over logistic regression. PRMBench has {asked} "
+        "questions, half of which are available here. 400 answers belong to about 178 "
+        "questions, and 1,600 to about 201. Each question is used either for training or once "
+        "for calibration, so its lines stop rising. The lines fall only by chance. The largest "
+        "fall between two points is {fall:.1f} of its errors, and the coverage at these points "
+        "is {few} labels and {more}.",
     ),
     "alternatives": (
         "True claims kept against the number of other answers.",
-        "GSM8K solutions: true claims kept per answer by the number of other answers to the\n"
-        "question, for logistic regression and for ``auto``, at the levels of alpha that stand\n"
-        "beside the lines. Bars are corrected standard errors.",
+        "GSM8K solutions: true claims kept per answer against the number of other answers to "
+        "the question, for logistic regression and ``auto``. The levels of alpha are next to "
+        "the lines. Bars are corrected standard errors.",
     ),
 }
 
@@ -220,130 +231,126 @@ READING = """\
 How to read the tables
 ----------------------
 
-One random half of the questions trains. Each answer of the other half is filtered with the
-threshold from all *others* of that half (`skdcf.metrics.leave_one_out`). Where a question has
-one answer, every filter then has exactly the same coverage. Where it has several, one of them
-calibrates (numbers are means over ten draws of it), and all are counted: filters of one table
-then differ by up to {spread:.1f} percentage points of coverage
-({where}), which is the luck of these draws.
+A random half of the questions is used for training. Each answer of the other half is filtered
+with the threshold computed from all *other* answers of that half
+(`skdcf.metrics.leave_one_out`). If each question has one answer, all filters have exactly the
+same coverage. If a question has several answers, one of them is used for calibration (numbers
+are means over ten draws), and all are evaluated. In this case, the coverage of the filters in a
+table differs by chance, by up to {spread:.1f} percentage points ({where}).
 
-Retention is the number of true claims kept per answer; the largest of a column is bold. Below
-stand changes in percent with their *corrected* standard errors (Nadeau and Bengio, 2003), which
-allow for the same answers being divided again and again; a star marks p < 0.05.
-:doc:`../guide/choosing` explains both. All filters of a table get the same columns
-unless a row says
-otherwise, and ties are broken in the same way."""
+Retention is the number of true claims kept per answer. The largest value in each column is bold.
+The rows below are changes in percent with *corrected* standard errors (Nadeau and Bengio, 2003),
+which account for the overlap between splits. A star marks p < 0.05 (see
+:doc:`../guide/choosing`). All filters of a table use the same columns unless a row says
+otherwise, and break ties in the same way."""
 
 RAG = """\
 Conformal-RAG (Feng et al., SIGIR 2025, arXiv:2506.20978) filters the claims of long answers by
-their similarity to the passages that a question has. On its authors' own data
-(`~skdcf.datasets.fetch_conformal_rag`: 1,603 answers to medical questions, judged by a
-**language model**) their published score is calibrated here as every other score. Regression
-and ``auto`` see columns that are computed from question, claims and passages, and neither that
-score nor a model. What they add over it is evidence, more than training: the regression gains
-most of it. Their paper also calibrates by group; ``by=`` does that here
-(:doc:`../guide/guarantee`), and
-is not part of this table."""
+their similarity to the passages retrieved for the question. The data are those of its authors
+(`~skdcf.datasets.fetch_conformal_rag`), 1,603 answers to medical questions, judged by a
+**language model**. Their published score is calibrated here like any other score. The regression
+and ``auto`` use columns computed from question, claims and passages. They use neither that score
+nor a model. Most of the gain comes from these columns rather than from training, because the
+regression already achieves most of it. The authors also calibrate by group, which ``by=`` does in
+skdcf (:doc:`../guide/guarantee`). This table does not use groups."""
 
 RIVALS = """\
-The same data in two packages for the same promise, MACI (maci-conformal) and the ``Claim``
-query of cci-sdk, installed into an environment of their own by
-``python -m benchmarks.retention.rivals``.
-Every row gets the same answers. Rows of one score differ in the filter alone: MACI adds up
-costs within an answer and calibrates by group, cci-sdk does what `~skdcf.HardCF` does. MACI is
-made for the scores of several language models, which nobody published for these answers; here
-it combines the published score and two columns of skdcf. The regression was trained on half of
-the known answers, the other half of which calibrates. Errors are naive ones over the halves;
-the promise is the second number."""
+The next comparison includes two other packages with the same guarantee, MACI (maci-conformal)
+and the ``Claim`` query of cci-sdk. ``python -m benchmarks.retention.rivals`` installs them into
+a separate environment. All rows use the same answers, and rows with the same score differ only
+in the filter. MACI adds costs within an answer and calibrates by group. cci-sdk filters in the
+same way as `~skdcf.HardCF`. MACI is designed for the scores of several language models, which
+are not available for these answers. Here, it combines the published score with two columns of
+skdcf. The regression was trained on half of the known answers and calibrated on the other half.
+Errors are naive standard errors over the halves. The guarantee concerns the second number."""
 
 LABELS = {
     "qags-cnndm": """\
-Summaries of news by systems of 2018 and 2019, each sentence judged by three people against the
-article, which is the context (:doc:`../guide/features`). These systems copy a lot, which
-flatters columns
-that look for copies.""",
+Summaries of news by systems of 2018 and 2019. Three people judged each sentence against the
+article, which is the context (:doc:`../guide/features`). These systems copy much of the article,
+which favours columns that detect copies.""",
     "qags-xsum": """\
-One sentence a summary, in words of its own, judged in the same way. 120 sentences train.""",
+Summaries of one sentence, written in new words and judged in the same way. Only 120 sentences
+are used for training.""",
     "refchecker": """\
-Triplets from answers of seven models, of which people said whether the reference entails or
-contradicts them; where it does neither the claim is not supported, and counts as false.
-No edges, no context. "Six others" adds the columns of :doc:`../guide/features` from the
-other models'
-answers, whose triplets are compared as texts.""",
+Triplets from answers of seven models. People judged whether the reference entails or contradicts
+each triplet. If it does neither, the claim is not supported and counts as false. There are no
+edges and no context. "Six others" adds the columns of :doc:`../guide/features` from the answers
+of the other models. Their triplets are compared as texts.""",
     "felm": """\
-Segments of ChatGPT's answers in mathematics, reasoning, science and world knowledge, judged by
-people; each segment is taken to build on the one before it. This is the second set of
-arXiv:2604.20098, whose printed settings are the row "as published", on the columns of this
-page; its tables end at 0.1, and 0.2 takes the settings of 0.1. The margin of 20 is printed for the
-validation of the paper alone; with 0.1 the same settings keep more (:doc:`paper`).""",
+Segments of ChatGPT answers in mathematics, reasoning, science and world knowledge, judged by
+people. Each segment is assumed to depend on the previous one. This is the second data set of
+arXiv:2604.20098. The row "as published" uses the settings printed there with the columns of this
+page. The printed settings end at 0.1, so 0.2 uses those of 0.1. The paper gives the margin of 20
+only for its validation. With a margin of 0.1, the same settings keep more (:doc:`paper`).""",
     "mr-ben-biology": """\
-The same for biology, where 60 % of the answers are right, so that majorities are worth
-something.""",
+Answers to biology questions of the same kind. 60 % of the answers are right, so majorities are
+informative.""",
     "mr-ben-chemistry": """\
-The same for chemistry, where 45 % of the answers are right.""",
+Answers to chemistry questions of the same kind. 45 % of the answers are right.""",
     "prmbench": """\
-GPT-4o wrote errors of a given kind into right solutions of PRM800K. The labels are its own:
-true steps may follow a false one. Errors of this kind are partly a matter of style, so look
-at the style control below before you believe a number. Half of the set is published as
-training files; that half is here.""",
+GPT-4o wrote errors of a given kind into correct solutions of PRM800K. The labels are those of
+GPT-4o, and true steps may follow a false one. Errors of this kind are partly a matter of style,
+so see the style control below before you rely on these numbers. Only half of the set is
+published as training files, and this half is used here.""",
     "process-bench": """\
-Answers of twelve models in which people marked the first wrong step: natural errors, and the
-best labels on this page. Its questions are of grade-school mathematics.""",
+Answers of twelve models in which people marked the first wrong step. The errors are natural, and
+the labels are the best on this page. The questions are grade-school mathematics.""",
     "process-bench-math": """\
-The same for the questions of MATH. Of its questions 26 are among those that the public prior has
-seen; they are set aside wherever it is used.""",
+Answers to MATH questions, judged in the same way. 26 of the questions were also used for the
+public prior. They are excluded whenever the prior is used.""",
     "conformal-rag": """\
-Long answers to medical questions (Feng et al., SIGIR 2025, arXiv:2506.20978), with passages that go
-back to a reference answer. Whether a claim is supported was judged by a **language model**, so the
-set is in no mean over people's labels. "The score of its authors" is the similarity of a claim to
-the passages, calibrated as every other score here; "its score" adds it to the columns.""",
+Long answers to medical questions (Feng et al., SIGIR 2025, arXiv:2506.20978), with passages from
+a reference answer. A **language model** judged whether each claim is supported, so this set is
+excluded from the means over human labels. "The score of its authors" is the similarity of a
+claim to the passages, calibrated like every other score here. "Its score" adds this score to the
+columns.""",
     "mr-ben": """\
-Answers of three models to exam questions, first errors marked by people. Five of six answers
-are wrong, which leaves little to keep at strict levels. "Agreement" adds the columns of
-:doc:`../guide/features`, from the answers of the other two models. On this subject most models are
-wrong together, so that agreement gains nothing that is clear of its error.""",
+Answers of three models to exam questions, with the first error marked by people. Five of six
+answers are wrong, so there is little to keep at strict levels. "Agreement" adds the columns of
+:doc:`../guide/features` from the answers of the other two models. In mathematics, the models are
+mostly wrong together, so the gain from agreement is within its error.""",
     "gsm8k-solutions": """\
-Four models' solutions of each question, with exact graphs. The labels are *derived* from
-final answers and reference solutions; nobody judged the steps. On steps that people judged
-as well they agree in 89 %. A label made from the final answer flatters whatever looks at
-final answers, and agreement does. "Three others" adds the columns of
-:doc:`../guide/features` from the
-other three models' solutions; in use, others are samples of one model. "Agreement alone" is one
-column, the share of others with the same final answer, as the score of `~skdcf.HardCF`. It has
-few values: ties hold it back, and broken by a jitter it comes close to a trained scorer at
-strict levels and falls behind above.""",
+Solutions of four models to each question, with exact graphs. The labels are *derived* from final
+answers and reference solutions, not judged by people. On steps that people also judged, they
+agree with people in 89 % of the steps. Labels derived from final answers favour features that
+use final answers, such as agreement. "Three others" adds the columns of :doc:`../guide/features`
+from the other three models' solutions. In use, the other answers are samples of one model.
+"Agreement alone" is a single column, the share of other answers with the same final answer, as
+the score of `~skdcf.HardCF`. This column has few values, so ties limit it. With ties broken by
+jitter, it is close to a trained scorer at strict levels and worse at the others.""",
     "perl-natural": """\
-PERL without the solutions into which errors were written: what models got right or wrong by
-themselves, steps and premises judged by people. A step that builds on an error counts as
-false.""",
+PERL without the solutions with planted errors. It has the correct and wrong solutions that
+models wrote themselves, with steps and premises judged by people. A step that depends on an
+error counts as false.""",
     "perl": """\
-The same with the solutions into which errors were written, 294 in all, as in the papers that
-use the set.""",
+PERL with the solutions with planted errors, 294 in total, as in the papers that use this set.""",
 }
 
 WORDING = """\
-PRMBench writes most questions down in several ways. Halves by the wording put the same
-question on both sides, and a filter may then know its answer from training. For comparison
-with numbers that were measured so:"""
+PRMBench has several wordings of most questions. Splitting by wording puts the same question on
+both sides, so a filter may know its answer from training. The next table is only for comparison
+with published numbers that were computed in this way."""
 
 STYLE = """\
-**Style control.** Some steps of a changed answer were rewritten, but stayed true. A score that
-tells them from true steps left as they were sees who wrote a step, rather than what is wrong
-in it. The second column would be 0.5 if style were not seen at all. Only steps before the
-first error count; part of the gap is position, since changes stand where errors stand."""
+**Style control.** In changed answers, some steps were rewritten but remained true. A score that
+separates them from unchanged true steps detects who wrote a step rather than whether it is
+wrong. The second column would be 0.5 if the score ignored style. Only steps before the first
+error count. Part of the gap is due to position, because changes are made close to errors."""
 
 SYMBOLIC = """\
-What agreement and numbers of other answers do stands in the tables above.
+The effect of agreement and of other answers is in the tables above.
 
-A hazard from the words of claims was built and measured as well. On PRMBench it kept 4 to 10 %
-more from 0.02 on, but about half of what it learnt was who wrote a step: it told rewritten, but
-true steps from those left as they were with an AUC of 0.737, where the others have 0.715. Below
-300 problems to train on, words cost more than they told. Eight columns of symbolic checks
-(identities at fixed points, equations equivalent to an earlier one, values that solve an earlier
-equation or do not, found values substituted) were built, tested and measured on the same splits.
-On none of the data that were at hand did they gain. Most answers of ProcessBench's gsm8k part
-have no equation with a variable, and on the algebra of PRMBench the change is within its error.
-Change of retention in percent, with corrected errors:"""
+We also tried a hazard model on the words of claims. On PRMBench, it kept 4 to 10 % more claims
+from 0.02 on, but about half of what it learnt was who wrote a step. Its AUC for rewritten true
+steps against unchanged ones is 0.737, compared with 0.715 for the others. With fewer than 300
+training problems, the words reduced retention.
+
+Eight columns of symbolic checks were also measured on the same splits. They test identities at
+fixed points, equations equivalent to an earlier one, values that do or do not solve an earlier
+equation, and substituted values. They gained nothing on any data set. Most answers of
+ProcessBench gsm8k have no equation with a variable, and on the algebra of PRMBench the change is
+within its error. The table shows the change in retention in percent, with corrected errors."""
 LEVELS = (0.01, 0.02, 0.05, 0.1, 0.2)
 
 LEARNT = {
@@ -354,84 +361,89 @@ LEARNT = {
     "felm": "FELM",
 }
 CLASSIFIER = """\
-``ClassifierScorer(target=...)`` learns each claim's own label ("own"), whether the claim and all
-its ancestors are true ("coherent"), or the own label of those claims alone whose ancestors are all
-true ("hazard", which is what ``auto`` looks at). {n} halves by question; changes against the hazard
-label, with corrected errors.
+``ClassifierScorer(target=...)`` can learn three labels. "Own" is the label of each claim.
+"Coherent" is true if the claim and all its ancestors are true. "Hazard" is the own label,
+restricted to claims whose ancestors are all true, and is what ``auto`` learns. The table shows
+{n} halves by question and the changes relative to the hazard label, with corrected errors.
 
-The hazard label is the baseline of every comparison on these pages, since it is the fair one: what
-stands below an error is many claims of GSM8K solutions and of FELM, and a regression that leaves it
-out keeps more there. ProcessBench judges nothing below an error, so that there is nothing to
-leave out. On PRMBench true claims follow false ones, and the own label keeps some percent more at
-0.1 and 0.2, within a corrected error. To learn whether all ancestors are true as well loses on most
-sets."""
+The hazard label is the baseline of all comparisons on these pages, because it is the fairest.
+In GSM8K solutions and FELM, many claims are below an error, and a regression that excludes them
+keeps more claims. ProcessBench has no labels below an error, so nothing is excluded. On
+PRMBench, true claims follow false ones, and the own label keeps a few percent more at 0.1 and
+0.2, within a corrected error. The coherent label is worse on most sets."""
 PRICED = [("felm", 0.05), ("prmbench", 0.2)]
 FALSE_PRICE = """\
-At equal coverage a score that keeps more claims leaves more false ones in the answers where it
-fails. The Neyman-Pearson score was given prices for that (``benchmarks/retention/controls.py``): an
-expected false claim takes c off the gain, or adds c to the risk. Nothing of it was built in: for
-the false claims that it saves it costs about as many true ones as ``gain="answers"``, which is
-there. Naive errors over halves."""
+At equal coverage, a score that keeps more claims leaves more false claims in the answers for
+which it fails. We tried two prices for this in the Neyman-Pearson score
+(``benchmarks/retention/controls.py``). Each expected false claim either reduces the gain by c or
+increases the risk by c. Neither was adopted, because they lose about as many true claims per
+false claim avoided as the existing ``gain="answers"``. Errors are naive standard errors over
+halves."""
 
 ANSWERS = """\
-``auto`` spends its risk where it keeps most claims, and so empties answers that another score
-would leave something of. ``StackingScorer(gain="answers")`` is for users who need something in
-every answer. What it costs in claims stands in the table of PERL above."""
+``auto`` spends its risk on the answers with the most claims to keep, so it empties some answers
+of which another score would keep a part. Use ``StackingScorer(gain="answers")`` if every answer
+should show something. The table of PERL above shows its cost in claims."""
 
 COVERAGE = """\
-Leave-one-out coverage is what it must be by its construction. So here half of the held-out
-questions calibrate and the other half is tested, 50 times for each of 4 scorers. An answer's
-neighbours to the same question are no independent tests, which the error allows for. The band
-is theory plus and minus two such errors."""
+Leave-one-out coverage is correct by construction, so it is not a test. Here, half of the
+held-out questions are used for calibration and the other half for testing, 50 times for each of
+4 scorers. Answers to the same question are not independent, and the errors account for this. The
+band is the theoretical range plus and minus two errors."""
 
 RESOURCES = """\
-`~skdcf.CoherentConformalFilter` with ``alpha=0.05`` on the PRMBench answers that are here
-({here[problems]:,.0f} answers, {here[claims]:,.0f} claims, 30 columns), on one core and in
-seconds of its processor: fitted in {here[fit]:.1f} s, all answers filtered in
-{here[filter]:.1f} s, {here[memory]:,.0f} MB at the peak, data included. The whole set has 7,651
-answers. As many, half of them a second time ({all[claims]:,.0f} claims): {all[fit]:.1f} s and
-{all[filter]:.1f} s, together {total:.1f} s, {all[memory]:,.0f} MB."""
+These numbers are for `~skdcf.CoherentConformalFilter` with ``alpha=0.05`` on one core, in
+processor seconds. On the published half of PRMBench ({here[problems]:,.0f} answers,
+{here[claims]:,.0f} claims, 30 columns), fitting takes {here[fit]:.1f} s and filtering all
+answers takes {here[filter]:.1f} s, with a peak of {here[memory]:,.0f} MB including the data. The
+whole set has 7,651 answers. For the same number of answers, half of them repeated
+({all[claims]:,.0f} claims), the times are {all[fit]:.1f} s and {all[filter]:.1f} s, {total:.1f}
+s in total, with {all[memory]:,.0f} MB."""
 
 CONDITIONS = """\
-Computed at commit {commits} (a plus: with changes) with {versions}. Splits are drawn with
-seed 0, filters with that of their split; every file in ``benchmarks/results`` names its own.
-:doc:`results_tables` has every table, :doc:`measurements` what else was measured: speed, edge
-cases."""
+Computed at commit {commits} (a plus marks uncommitted changes) with {versions}. Splits use seed
+0, and each filter uses the seed of its split. Every file in ``benchmarks/results`` records its
+commit and versions. :doc:`results_tables` has all tables. :doc:`measurements` has other
+measurements, such as speed and edge cases."""
 
 MEASUREMENTS = """\
 ..
-   Written by benchmarks/pages/report.py from benchmarks/results; `make bench` does both anew.
+   Written by benchmarks/pages/report.py from benchmarks/results. Run `make bench` to update both.
 
 Further measurements
 ====================
 
-What the programs behind other pages print, word for word, folded. Times are of one core."""
+This page has the unedited output of the programs behind other pages. Times are for one core."""
 
 FOLDS = """\
 ``calibration_size="cross"`` trained ten scorers, each without a tenth of the problems, and
-calibrated with all of them. It was taken out: its promise is 1 - 2 alpha, so that with alpha / 2
-it promises what the default promises with alpha, and there it keeps fewer true claims per answer
-with 25, 50 and 100 labels, with the public prior and without, on each of four sets, and takes ten
-times as long. Means of 20 draws; the difference is paired, and "mean of sets" is the mean over
-the sets of each draw. The prior was made without the family of the set, and has no columns for
-QAGS. Two terms that make the promise of folds weaker still, for 100
-labels by up to .16, are left out."""
+calibrated on all problems. We removed this option. Its guarantee is only 1 - 2 alpha, so it
+needs alpha / 2 for the guarantee that the default has with alpha. At this level, it keeps fewer
+true claims per answer with 25, 50 and 100 labels, with and without the public prior, on each of
+four sets. It also takes ten times as long.
+
+The numbers are means of 20 draws. The difference is paired, and "mean of sets" is the mean over
+the sets of each draw. The prior was computed without the family of the set and has no columns
+for QAGS. Two more terms weaken the guarantee over folds, by up to .16 for 100 labels. They are
+not included here."""
 
 MEASURED = {
-    "online": "Streamed decisions of random graphs against ``predict``, their coverage,\n"
-    "and what it costs not to look ahead.",
+    "online": "Streamed decisions for random graphs compared with ``predict``, their coverage,\n"
+    "and the claims lost because later claims are not known.",
     "agents": "Runs of agents that are stopped at the first doubtful step\n"
     "(:doc:`../guide/agents`).",
-    "judges": "What is missed by people's labels where models judged what calibrates.",
-    "edge_cases": "What users do, and what it does to a coverage of 0.9: as promised, refused, or\n"
-    "void where the filter cannot see what was done before it, or was told to accept it.",
-    "no_gain": "Five kinds of generated data on which learning has little to learn from.",
-    "hard_speed": "From scores to masks, for a million answers.",
-    "relaxation_speed": "A loss with its gradient, and how time grows with the data.",
-    "scorer_speed": "Fitting the default scorer for one level and for several.",
-    "text_speed": "Columns computed from texts and graphs, in claims a second.",
-    "compare_speed": "A comparison of cheap filters on many splits.",
-    "large_problems": "One problem of up to 100,000 claims.",
+    "judges": "Share of answers with a missed error, by people's labels, if models judged the\n"
+    "calibration answers.",
+    "edge_cases": "The effect of common uses on a coverage of 0.9. Either the coverage is kept,\n"
+    "or the use is refused, or the guarantee is void because the filter cannot detect an\n"
+    "earlier step or was told to accept it.",
+    "no_gain": "Five kinds of generated data in which there is little to learn.",
+    "hard_speed": "Time from scores to masks for a million answers.",
+    "relaxation_speed": "Time for a loss with its gradient, and its growth with the data size.",
+    "scorer_speed": "Time to fit the default scorer for one level and for several.",
+    "text_speed": "Columns computed from texts and graphs, in claims per second.",
+    "compare_speed": "A comparison of fast filters on many splits.",
+    "large_problems": "Single problems of up to 100,000 claims.",
 }
 
 IN_SHORT_PAIRS = {
@@ -439,7 +451,7 @@ IN_SHORT_PAIRS = {
     "qags-xsum": [(AUTO, LOGISTIC, "QAGS (XSum), 239 summaries, natural errors")],
     "refchecker": [
         (AUTO, LOGISTIC, "RefChecker, 1,400 answers, natural errors"),
-        (f"{AUTO}, 6 others", AUTO, "six other models' answers by themselves, `auto`"),
+        (f"{AUTO}, 6 others", AUTO, "gain from six other models' answers, `auto`"),
     ],
     "felm": [
         (AUTO, LOGISTIC, "FELM, 711 answers, natural errors"),
@@ -458,11 +470,11 @@ IN_SHORT_PAIRS = {
     "mr-ben": [(AUTO, LOGISTIC, "Mr-Ben (math), 918 answers, natural errors")],
     "mr-ben-biology": [
         (AUTO, LOGISTIC, "Mr-Ben (biology), 1,033 answers, natural errors"),
-        (f"{AUTO}, agreement", AUTO, "two other models' answers by themselves, `auto`"),
+        (f"{AUTO}, agreement", AUTO, "gain from two other models' answers, `auto`"),
     ],
     "mr-ben-chemistry": [
         (AUTO, LOGISTIC, "Mr-Ben (chemistry), 848 answers, natural errors"),
-        (f"{AUTO}, agreement", AUTO, "two other models' answers by themselves, `auto`"),
+        (f"{AUTO}, agreement", AUTO, "gain from two other models' answers, `auto`"),
     ],
     "gsm8k-solutions": [
         (
@@ -475,7 +487,7 @@ IN_SHORT_PAIRS = {
             f"{LOGISTIC}, 3 others",
             "the same, both with three other answers as evidence",
         ),
-        (f"{AUTO}, 3 others", AUTO, "the other answers by themselves, `auto`"),
+        (f"{AUTO}, 3 others", AUTO, "gain from the other answers, `auto`"),
     ],
     "perl-natural": [(AUTO, LOGISTIC, "PERL, 204 answers, natural errors")],
     "conformal-rag": [

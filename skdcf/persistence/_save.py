@@ -24,6 +24,7 @@ from .._files import replaced
 from .._sklearn import KEPT_IN_FILES
 from .._version import __version__
 from ..exceptions import ParameterWarning
+from ._skops import is_estimator, skops_io
 
 FORMAT = 1
 _ABOUT = "skdcf.json"
@@ -65,8 +66,7 @@ def save(filter: BaseEstimator, path: str | os.PathLike[str]) -> Path:
     >>> back.threshold_ == cf.threshold_
     True
     """
-    from skops import io
-
+    io = skops_io()
     if not isinstance(filter, BaseEstimator):
         raise ValueError(f"filter is {filter!r}, but must be a fitted filter of skdcf")
     if hasattr(filter, "fit"):
@@ -127,8 +127,7 @@ def load(path: str | os.PathLike[str], *, trusted: Iterable[str] = ()) -> Any:
     OSError
         If the file cannot be read.
     """
-    from skops import io
-
+    io = skops_io()
     content = Path(path).read_bytes()
     trusted = {trusted} if isinstance(trusted, str) else set(trusted)
     try:
@@ -425,7 +424,7 @@ def close_openings(schema):
 
 
 def _is_known(name):
-    if name in _known_names():
+    if name in _known_names() or is_estimator(name):
         return True
     return _class_of(name) is not None and not name.startswith(f"{_APPLICATIONS}.")
 

@@ -24,6 +24,7 @@ from ...datasets import jsonl, records, write_jsonl
 from ...datasets.paths import MISSING, paths_of, put_at, value_at
 from ...estimators import (
     CoherentConformalFilter,
+    check,
     choose,
     chosen_answers,
     first_claims,
@@ -429,7 +430,7 @@ def iterate_rows(options):
 
 def _chosen_rows(filter, rows):
     """The lines of the chosen answers, whose metadata say what chose them."""
-    graphs = GraphBatch.from_graphs([row.problem.graph for row in rows])
+    graphs = _batch_of(filter, rows)
     chosen = chosen_answers(filter, graphs)
     files.inform(f"{len(chosen)} of {len(rows)} answers chosen, one per question")
     for i, graph in zip(choose(filter, graphs), chosen, strict=True):
@@ -444,7 +445,7 @@ def _filtered(filter, rows, alpha, options, counts):
         n_before = 0
         while chunk := list(islice(rows, _CHUNK)):
             try:
-                graphs = GraphBatch.from_graphs([row.problem.graph for row in chunk])
+                graphs = _batch_of(filter, chunk)
                 masks = filter.predict(graphs, alpha)
             except ValueError as error:
                 raise ValueError(renumbered(error, n_before)) from error
@@ -455,6 +456,12 @@ def _filtered(filter, rows, alpha, options, counts):
                 )
             yield from decided(filter, chunk, graphs, masks=masks, counts=counts)
             bar.update(len(chunk))
+
+
+def _batch_of(filter, rows):
+    """Return the problems of some lines, with the columns that the filter computes of them."""
+    # Each decision about the batch would compute them again.
+    return check(filter, GraphBatch.from_graphs([row.problem.graph for row in rows]))
 
 
 def _at_least_one(filter, rows, graphs, masks, counts):
@@ -495,7 +502,7 @@ def decided(filter, rows, graphs, *, masks, counts):
 
 def _shown(filter, rows, alpha, options, counts):
     """Yield each `Line`, decided such that the texts that are shown can be trusted."""
-    graphs = GraphBatch.from_graphs([row.problem.graph for row in rows])
+    graphs = _batch_of(filter, rows)
     masks = release_claims(
         filter, graphs, alpha, one_per_question=options.one_per_question
     )
@@ -607,7 +614,7 @@ def _find(graphs, wanted):
     )
 
 
-def check(options):
+def check_file(options):
     """Print what there is, and each line that breaks the format."""
     dropped: list[tuple[int, str]] = []
     read = files.problem_reader(options)

@@ -26,7 +26,7 @@ from skdcf.datasets import (
     write_jsonl,
 )
 from skdcf.estimators import passing_answers
-from skdcf.features import reasoning_features
+from skdcf.features import TextFeatures, reasoning_features
 from skdcf.guarantees import ExpectedFalse
 from skdcf.inspection import explain
 from skdcf.metrics import evaluate_filter
@@ -231,6 +231,22 @@ def test_filter_writes_what_the_library_keeps(files, tmp_path, capsys):
         assert [level <= 0.1 for level in result["claim_alpha"]] == mask.tolist()
     n = sum(map(np.sum, masks))
     assert f"{n} of {new.graphs.n_claims} claims kept" in capsys.readouterr().err
+
+
+def test_filter_computes_the_columns_of_each_problem_once(
+    files, tmp_path, monkeypatch
+):
+    counted = []
+    compute = TextFeatures.own_columns
+
+    def counting(self, batch):
+        counted.append(len(batch))
+        return compute(self, batch)
+
+    monkeypatch.setattr(TextFeatures, "own_columns", counting)
+    model = files / "m.skops"
+    assert run("filter", model, files / "new.jsonl", "-o", tmp_path / "k") == 0
+    assert sum(counted) == 60
 
 
 def test_filter_again_at_another_level(files, tmp_path):

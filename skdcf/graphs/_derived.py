@@ -43,6 +43,7 @@ from .ragged import (
 # Claims of a problem. Above, rows of bits are faster than lists of ancestors, and below,
 # the lists of all problems at once.
 SMALL = 64
+LISTED = 250  # and up to so many claims the lists, if the problem has few edges
 MOST_PAIRS = 50_000_000  # pairs of claim and ancestor in one problem, which take 0.4 GB
 DENSE = 8  # edges per claim; above, few are needed where an ancestor may count twice
 
@@ -258,20 +259,20 @@ class Structure(Names):
         ValueError
             If a problem has more than 50,000,000 pairs of claim and ancestor.
         """
-        if not len(self.large):
-            return self.small_closure
+        starts, listed = self.listed_closure
+        if not len(self.unlisted):
+            return starts, listed
 
-        # Large problems are listed one by one, and their lists set between the small ones.
-        pairs = {int(i): self._list_pairs(int(i)) for i in self.large}
-        length = np.diff(self.small_closure[0])
+        # The others are listed one by one, and their lists set between those.
+        pairs = {int(i): self._list_pairs(int(i)) for i in self.unlisted}
+        length = np.diff(starts)
         for i, (owner, _) in pairs.items():
             length[self.offsets[i] : self.offsets[i + 1]] = np.bincount(owner)
         indptr = offsets_of(length)
         indices = np.empty(indptr[-1], dtype=np.int64)
-        small = (self.sizes <= SMALL)[self.problem_of]
-        listed = self.small_closure[1]
-        positions = ranges(indptr[:-1][small], length[small])
-        indices[positions] = listed[np.repeat(small, np.diff(self.small_closure[0]))]
+        is_listed = ~np.isin(self.problem_of, self.unlisted)
+        positions = ranges(indptr[:-1][is_listed], length[is_listed])
+        indices[positions] = listed[np.repeat(is_listed, np.diff(starts))]
         for i, (_, member) in pairs.items():
             a, b = self.offsets[i : i + 2]
             indices[indptr[a] : indptr[b]] = member + a
@@ -280,17 +281,39 @@ class Structure(Names):
     @cached_property
     def small_closure(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """As `closure`, but claims of large problems stand there by themselves."""
+        return self._close_without(self.large)
+
+    @cached_property
+    def listed_closure(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """As `closure`, but claims of problems that are ``unlisted`` stand there by themselves."""
+        if len(self.unlisted) == len(self.large):
+            return self.small_closure
+        return self._close_without(self.unlisted)
+
+    def _close_without(self, problems):
+        """As `closure`, but the claims of some problems stand there by themselves."""
         # All small problems at once take 29 ms; one after the other would take seconds.
-        if not len(self.large):
+        if not len(problems):
             return find_closure(self.layers, self.n_claims)
-        small = (self.sizes <= SMALL)[self.problem_of]
-        edges = self.edges[small[self.edges[:, 1]]]
-        return find_closure(find_layers(edges, self.rank), self.n_claims)
+        inside = ~np.isin(self.problem_of, problems)[self.edges[:, 1]]
+        layers = find_layers(self.edges[inside], self.rank)
+        return find_closure(layers, self.n_claims)
 
     @cached_property
     def large(self) -> NDArray[np.int64]:
         """Numbers of the problems with more than 64 claims."""
         return np.flatnonzero(self.sizes > SMALL)
+
+    @cached_property
+    def unlisted(self) -> NDArray[np.int64]:
+        """Numbers of the large problems whose ancestors are not listed at once.
+
+        These are forests, where no list is needed, and problems with more than 250 claims or
+        with many edges.
+        """
+        has_few_edges = np.diff(self.edge_offsets) <= DENSE * self.sizes
+        is_listed = (self.sizes <= LISTED) & has_few_edges & ~self.is_forest
+        return self.large[~is_listed[self.large]]
 
     @cached_property
     def is_forest(self) -> NDArray[np.bool_]:
@@ -319,8 +342,17 @@ class Structure(Names):
             edges = self.edges[slice(*self.edge_offsets[i : i + 2])] - a
             rank = np.empty(b - a, dtype=np.int64)
             rank[np.argsort(self.rank[a:b], kind="stable")] = np.arange(b - a)
-            lineages[i] = Lineage(edges, rank)
+            lineages[i] = Lineage(edges, rank, self._ancestors_of(i))
         return lineages[i]
+
+    def _ancestors_of(self, i):
+        """Claims and their ancestors, if they are listed, in numbers of the problem's own."""
+        a, b = self.offsets[i : i + 2]
+        if b - a <= SMALL or i in self.unlisted:
+            return None
+        indptr, indices = self.listed_closure
+        claims = np.repeat(np.arange(b - a), np.diff(indptr[a : b + 1]))
+        return claims, indices[indptr[a] : indptr[b]] - a
 
     def _list_pairs(self, i):
         """Claims and their ancestors, in numbers of the problem's own."""

@@ -26,6 +26,8 @@ class Lineage:
         (parent, child), as numbers from 0.
     rank : ndarray of shape (n_claims,)
         A permutation that grows along every edge.
+    pairs : tuple of ndarray, optional
+        Each claim with its ancestors, (claim, member), if they have been listed.
 
     Attributes
     ----------
@@ -34,8 +36,11 @@ class Lineage:
         that threads see both or neither.
     """
 
-    def __init__(self, edges: NDArray[Any], rank: NDArray[Any]) -> None:
+    def __init__(
+        self, edges: NDArray[Any], rank: NDArray[Any], pairs: Any = None
+    ) -> None:
         self.rank = rank
+        self._pairs = pairs
         self.n_claims: int = len(rank)
         parent, child = rank[edges.T]
         self.ends: tuple[NDArray[Any], NDArray[Any]] = _sort(
@@ -70,6 +75,9 @@ class Lineage:
         this block and in all before it: a complete graph costs a look at each edge. At
         the end only the edges that were of use are left.
         """
+        if self._pairs is not None:
+            yield 0, self._listed_rows()
+            return
         (parent, child), n = self.ends, self.n_claims
         kept: dict[int, list[int]] = {}
         roots = []
@@ -90,6 +98,13 @@ class Lineage:
         pairs_left = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
         parent, child = np.hstack([*roots, pairs_left])
         self.ends = _sort(parent, child, n)
+
+    def _listed_rows(self):
+        """Set the bits of pairs that are known, in one block."""
+        claim, member = (self.rank[ends] for ends in self._pairs)
+        rows = np.zeros((self.n_claims, (self.n_claims + 7) // 8), dtype=np.uint8)
+        _set_bits(rows, claim, member)
+        return rows
 
     def sums(self, values: NDArray[Any]) -> Any:
         """Sum of ``values`` over each claim and its ancestors, shape (n_claims,).

@@ -4,7 +4,7 @@
 maximum, minimum, "or"          one pass along the edges: an ancestor may be met twice
 sum where all have one parent   the same pass: no ancestor is met twice
 other sums, problems of up to   over the list of ancestors, of all problems at once
-64 claims
+64 claims; counts, up to 250
 other sums, larger problems     rows of bits (`skdcf.graphs.bit_rows`): n^2 / 8 steps
                                 and 1 KB a claim for a problem of n claims
 ==============================  =====================================================
@@ -94,14 +94,18 @@ def sum_ancestors(values: np.ndarray, batch: GraphBatch) -> np.ndarray:
     """
     if not batch.n_claims:
         return np.array(values)
-    indptr, indices = batch.small_closure
+    # How sums of other numbers are rounded depends on the order of the terms, which must not
+    # change when a filter is loaded by a later version.
+    is_exact = values.dtype.kind == "i"
+    others = batch.unlisted if is_exact else batch.large
+    indptr, indices = batch.listed_closure if is_exact else batch.small_closure
     out = np.add.reduceat(values[indices], indptr[:-1])
-    tree = batch.is_forest[batch.large]
+    tree = batch.is_forest[others]
     if tree.any():
-        rows = np.isin(batch.problem_of, batch.large[tree])
+        rows = np.isin(batch.problem_of, others[tree])
         # Outside forests, sums over all paths could overflow.
         out[rows] = pass_on(np.add, np.where(rows, values, 0), batch)[rows]
-    for i in batch.large[~tree].tolist():
+    for i in others[~tree].tolist():
         a, b = batch.offsets[i : i + 2]
         out[a:b] = batch.lineage(i).sums(values[a:b])
     return out
@@ -114,12 +118,12 @@ def count_ancestors(batch: GraphBatch) -> np.ndarray:
 
 def count_descendants(batch: GraphBatch) -> np.ndarray:
     """Count the descendants of each claim, shape (n_claims,)."""
-    out = np.bincount(batch.small_closure[1], minlength=batch.n_claims)
-    tree = batch.is_forest[batch.large]
+    out = np.bincount(batch.listed_closure[1], minlength=batch.n_claims)
+    tree = batch.is_forest[batch.unlisted]
     if tree.any():
-        rows = np.isin(batch.problem_of, batch.large[tree])
+        rows = np.isin(batch.problem_of, batch.unlisted[tree])
         out[rows] = _count_below(batch, rows)[rows]
-    for i in batch.large[~tree].tolist():
+    for i in batch.unlisted[~tree].tolist():
         a, b = batch.offsets[i : i + 2]
         ones = np.ones(b - a, dtype=np.int64)
         out[a:b] = batch.lineage(i).reversed().sums(ones)

@@ -41,6 +41,7 @@ def graphs_of_all_kinds():
     yield 90, [(v, 89) for v in range(89)]
     yield 80, [(v, v + k) for k in (1, 2) for v in range(80 - k)]
     yield 75, []
+    yield 251, [(v, v + k) for k in (1, 2) for v in range(251 - k)]
     yield 0, []
 
 
@@ -69,16 +70,17 @@ FORWARD = pack([g for g in graphs_of_all_kinds() if all(u < v for u, v in g[1])]
 @pytest.fixture(params=["as it is", "all large", "narrow bounds", "all narrow", "none"])
 def bounds(request, monkeypatch):
     """Where small ends and large begins, among others in the middle of a problem."""
-    small, block, rows, narrow, dense, long = {
+    small, listed, block, rows, narrow, dense, long = {
         "as it is": (
-            *(_derived.SMALL, bit_rows.BLOCK, bit_rows._ROWS),
+            *(_derived.SMALL, _derived.LISTED, bit_rows.BLOCK, bit_rows._ROWS),
             *(ragged.NARROW, _derived.DENSE, ragged._LONG),
         ),
-        "all large": (0, bit_rows.BLOCK, bit_rows._ROWS, 0, 0, 1),
-        "narrow bounds": (5, 8, 3, 2, 1, 2),
-        "all narrow": (20, 16, 1, 10**9, 2, 3),
-        "none": (10**9, 8, 1, 0, 0, 1),
+        "all large": (0, 0, bit_rows.BLOCK, bit_rows._ROWS, 0, 0, 1),
+        "narrow bounds": (5, 8, 8, 3, 2, 2, 2),
+        "all narrow": (20, 0, 16, 1, 10**9, 2, 3),
+        "none": (10**9, 0, 8, 1, 0, 0, 1),
     }[request.param]
+    monkeypatch.setattr(_derived, "LISTED", listed)
     monkeypatch.setattr(_derived, "DENSE", dense)
     monkeypatch.setattr(ragged, "_LONG", long)
     monkeypatch.setattr(_derived, "SMALL", small)
@@ -188,6 +190,19 @@ def test_a_problem_is_worth_the_same_in_any_company(bounds):
         a, b = ALL[0].offsets[i : i + 2]
         alone = sum_ancestors(values[a:b], ALL[0][[i]])
         assert alone.tolist() == together[a:b].tolist()
+
+
+@pytest.mark.parametrize("n", [64, 65, 250])
+def test_few_edges_are_not_looked_at_one_by_one(monkeypatch, n):
+    """It would take seven times as long from one claim to the next."""
+    monkeypatch.setattr(bit_rows, "_take_needed", None)
+    batch, sets = pack([(n, [(v, v + k) for k in (1, 2) for v in range(n - k)])])
+    values = np.random.default_rng(1).normal(size=n)
+    expected = [values[above].sum() for above in sets]
+    np.testing.assert_allclose(sum_ancestors(values, batch), expected, rtol=1e-12)
+    assert count_ancestors(batch).tolist() == list(range(n))
+    assert count_descendants(batch).tolist() == list(range(n))[::-1]
+    assert np.diff(batch.closure[0]).tolist() == list(range(1, n + 1))
 
 
 def test_edges_that_add_nothing_are_looked_at_once(bounds):

@@ -20,7 +20,18 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parents[2]
 N_LINES = 20_000
 SIZES = (64, 65, 100, 200, 250)
-WORDS = "blue quick small eggs coins trains boxes apples rivers birds".split()
+WORDS = [
+    "blue",
+    "quick",
+    "small",
+    "eggs",
+    "coins",
+    "trains",
+    "boxes",
+    "apples",
+    "rivers",
+    "birds",
+]
 
 
 def write_texts(path, n_lines):
@@ -85,12 +96,16 @@ def prepare(folder):
 
 def filter_texts(folder):
     """``skdcf filter`` of 20,000 lines whose columns are computed from texts."""
-    command("filter", folder / "texts.skops", folder / "texts.jsonl", "-o", folder / "out")
+    command(
+        "filter", folder / "texts.skops", folder / "texts.jsonl", "-o", folder / "out"
+    )
 
 
 def filter_one(folder):
     """``skdcf filter`` of one line, from the start of the process."""
-    command("filter", folder / "texts.skops", folder / "one.jsonl", "-o", folder / "out")
+    command(
+        "filter", folder / "texts.skops", folder / "one.jsonl", "-o", folder / "out"
+    )
     return time.process_time()
 
 
@@ -188,7 +203,9 @@ def main(chosen):
             seconds, *before = map(min, zip(*rounds, strict=True))
             line = f"{name:20} {seconds:7.3f} s"
             if before:
-                line += f"   before {before[0]:7.3f} s   {before[0] / seconds:5.2f} times"
+                line += (
+                    f"   before {before[0]:7.3f} s   {before[0] / seconds:5.2f} times"
+                )
             print(line, flush=True)
 
 
@@ -197,7 +214,9 @@ if __name__ == "__main__":
     parser.add_argument("--before", type=Path, help="folder of an older checkout")
     parser.add_argument("--only", default="", help="beginning of the names to measure")
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--once", nargs=2, help="measurement and folder, in this process")
+    parser.add_argument(
+        "--once", nargs=2, help="measurement and folder, in this process"
+    )
     options = parser.parse_args()
     if options.once:
         print(run(options.once[0], Path(options.once[1])))

@@ -40,8 +40,8 @@ def skops_io() -> Any:
         for name in list(sys.modules):
             if f"{name}.".startswith("skops.io."):
                 del sys.modules[name]
-        if hasattr(skops := sys.modules.get("skops"), "io"):
-            del skops.io
+        if "skops" in sys.modules:
+            vars(sys.modules["skops"]).pop("io", None)
     return copy
 
 

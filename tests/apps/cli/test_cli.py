@@ -233,9 +233,7 @@ def test_filter_writes_what_the_library_keeps(files, tmp_path, capsys):
     assert f"{n} of {new.graphs.n_claims} claims kept" in capsys.readouterr().err
 
 
-def test_filter_computes_the_columns_of_each_problem_once(
-    files, tmp_path, monkeypatch
-):
+def test_filter_computes_the_columns_of_each_problem_once(files, tmp_path, monkeypatch):
     counted = []
     compute = TextFeatures.own_columns
 

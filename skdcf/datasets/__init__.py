@@ -1,4 +1,4 @@
-"""Data sets to download and to draw, and files to exchange."""
+"""Published data sets, simulated data sets, and files in JSON Lines."""
 
 from ..graphs import labels_from_first_error
 from ._agents import fetch_agent_process_bench

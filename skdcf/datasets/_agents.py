@@ -1,4 +1,4 @@
-"""Runs of agents of which people, and language models as judges, judged every step."""
+"""Runs of agents in which people, and language models as judges, judged every step."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _JUDGES = (
     "qwen3-8b",
 )
 _FOLDER = "agent_process_bench"
-#: Published verdicts are good, neutral and wrong; some of the models' are missing.
+#: Published verdicts are good, neutral and wrong. Some verdicts of models are missing.
 _LABELS = {1: 1, 0: 1, -1: 0, None: -1}
 
 
@@ -41,30 +41,32 @@ def fetch_agent_process_bench(
     Parameters
     ----------
     subset : {"hotpotqa", "tau2", "bfcl", "gaia_dev"}
-        Five runs of each of 50 tasks. "hotpotqa" has the texts of its steps; of the others
-        only positions and verdicts are read.
+        Each subset has five runs of each of 50 tasks. "hotpotqa" includes the texts of the
+        steps; the others have only positions and verdicts.
     judges : {"deepseek-v3.2", "gemini-3-flash", "gpt-5.2-thinking", "kimi-k2.5", \
 "llama-3.3-70b", "qwen3-8b", "all"} or list of them
-        Models whose verdicts become columns, as published: 1 good, 0 neutral or missing,
-        -1 wrong. They judged runs that were over: see ``DESCR``.
+        Models whose published verdicts are added as features: 1 good, 0 neutral or missing,
+        -1 wrong. They judged completed runs, see ``DESCR``.
     labels : str
-        Whose verdicts are the labels: "people", or the name of a judge.
+        Source of the labels: "people", or the name of a judge.
     graph : {"chain", "data", "none"}
-        As in `skdcf.adapters.from_runs`; "none": the steps stand alone. "data" needs texts.
+        As in `skdcf.adapters.from_runs`. With "none" the steps are independent. "data" needs
+        texts.
     alternatives : bool
+        Whether each run is compared with the four other runs of its task, as in
         Whether each run is compared with the four other runs of its task, as in
         `skdcf.adapters.from_runs`. Needs texts.
     data_home : path-like, optional
-        Where files are kept. None takes the environment variable ``SKDCF_DATA``, or
+        Folder for downloaded files. The default is the environment variable ``SKDCF_DATA``, or
         ``~/.cache/skdcf``.
     download_if_missing : bool
-        Otherwise a missing file is an OSError.
+        If False, raise an OSError if a file is missing.
     n_retries : int
-        How often a download that failed is tried again.
+        Number of retries if a download fails.
     delay : float
-        Seconds before it is tried again.
+        Seconds between retries.
     on_invalid : {"raise", "drop"}
-        What happens to a run whose verdicts and steps do not fit each other.
+        Whether to raise an error for a run whose verdicts do not match its steps, or drop it.
     return_X_y : bool
         Return ``(graphs, labels)`` instead of a Bunch.
     return_groups : bool
@@ -73,16 +75,16 @@ def fetch_agent_process_bench(
     Returns
     -------
     Bunch
-        ``graphs`` (GraphBatch), ``labels`` (list of int arrays: 0 wrong, 1 not wrong, -1
-        where a judge gave no verdict), ``groups`` (a number per task), ``metadata`` (list
+        ``graphs`` (GraphBatch), ``labels`` (list of int arrays: 0 wrong, 1 not wrong, -1 if
+        the judge gave no verdict), ``groups`` (the number of each task), ``metadata`` (list
         of dict, with the sources of the labels), ``feature_names``, ``dropped`` (list of
         (id, reason)), ``DESCR``.
 
     Raises
     ------
     ValueError
-        On an unknown name, if something is asked for that needs texts where there are
-        none, or on a broken run with ``on_invalid="raise"``.
+        If a name is unknown, if an option needs texts but the subset has none, or if a run is
+        invalid and ``on_invalid="raise"``.
     OSError
         If a file is missing and cannot be downloaded.
 
@@ -95,8 +97,8 @@ def fetch_agent_process_bench(
     check_choice("graph", graph, ("chain", "data", "none"))
     if subset not in _WITH_TEXTS and (graph == "data" or alternatives):
         raise ValueError(
-            'graph="data" and alternatives=True need the texts of the steps, which are read '
-            f"of {_WITH_TEXTS[0]} alone, but subset is {subset!r}"
+            'graph="data" and alternatives=True need the texts of the steps, which only '
+            f"{_WITH_TEXTS[0]} has, got subset={subset!r}"
         )
     names = chosen(judges=(judges, _JUDGES))["judges"] if len(judges) else []
     records = list(_records(subset, dict.fromkeys([*names, labels]), options))
@@ -119,7 +121,7 @@ def fetch_agent_process_bench(
 
 
 def _records(subset, names, options) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The runs, each with the verdicts of several judges."""
+    """Yield the runs, each with the verdicts of several judges."""
     verdicts = {}
     for name in names:
         folder = "labels" if name == "people" else f"judges/{name}"
@@ -181,18 +183,18 @@ def _parse_run(record, judges, labels, edges):
         "messages": positions,
         SOURCES: [source] * len(positions),
     }
-    # All runs were judged, so that none was chosen by how it looks.
+    # All runs were judged, so the judged ones were not selected by appearance.
     if labels == "people":
         line["metadata"]["sampling"] = "random"
     return line
 
 
 def _in_order(name, of_run, positions):
-    """The verdicts of one judge in the order of the steps."""
+    """Return the verdicts of one judge in the order of the steps."""
     judged = sorted(map(int, of_run))
     if judged != positions:
         raise ValueError(
-            f"{name} judged the messages {judged}, but the steps of the run are the "
-            f"messages {positions}"
+            f"{name} judged the messages {judged}, but the steps of the run are the messages "
+            f"{positions}"
         )
     return [of_run[str(position)] for position in positions]

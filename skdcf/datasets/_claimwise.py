@@ -1,4 +1,4 @@
-"""Answers of which people judged every claim."""
+"""Data sets of answers in which people judged every claim."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ _VERSIONS = {
     "llama-uncorrected": "misc/MATH_open_subclaims_with_scores.json",
     "llama-unscored": "MATH_open_annotations.json",
 }
-#: Scores of both sets, of which higher means more confident.
+#: Scores in both data sets; higher values mean more confidence.
 _SCORES = ("frequency-score", "gpt-score")
-#: Numbers that the authors count as true and as false; others are annotator's slips.
+#: Values that the authors count as true and as false; others are slips of annotators.
 _VERDICTS = {
     "annotation": {"Y": 1, "S": 1, "N": 0, "U": 0},
     "manual_annotation": {"1.0": 1, "1": 1, "0.0": 0, "0": 0},
 }
 _SUBSETS = {"factscore": "factscore", "nq": "nq", "math": "MATH"}
 _DOMAINS = ("math", "reasoning", "science", "wk")
-#: Files of a setting begin with the source of its questions.
+#: File names start with the source of the questions, which depends on the setting.
 _STEMS = {"accurate_context": "dolly", "noisy_context": "msmarco", "zero_context": "nq"}
 _NAMES = "alpaca_7B chatgpt claude2 davinci001 falcon_40B_instruct gpt4 llama2_70b_chat"
 _ENTAILED = {"Entailment": 1, "Contradiction": 0}
@@ -47,23 +47,24 @@ def fetch_coherent_math(
     Parameters
     ----------
     version : {"gpt", "llama", "llama-uncorrected", "llama-unscored"}
-        Who answered, and which state of the file; see ``DESCR``.
+        Model that answered, and version of the file; see ``DESCR``.
     graph : {"dep_graph", "gold_graph"}
-        Graphs by a language model, or by hand (first ten problems only: use
+        Graphs by a language model, or by hand (first ten problems only, so use
         ``on_invalid="drop"``).
     label : {"manual_annotation", "annotation"}
-        Right as a step, or true on its own (version "gpt" only).
+        Whether a claim is right as a step, or true by itself (version "gpt" only).
     data_home : path-like, optional
-        Where files are kept. None takes the environment variable ``SKDCF_DATA``, or
+        Folder for downloaded files. The default is the environment variable ``SKDCF_DATA``, or
         ``~/.cache/skdcf``.
     download_if_missing : bool
-        Otherwise a missing file is an OSError.
+        If False, raise an OSError if a file is missing.
     n_retries : int
-        How often a download that failed is tried again.
+        Number of retries if a download fails.
     delay : float
-        Seconds before it is tried again.
+        Seconds between retries.
     on_invalid : {"raise", "drop"}
-        What happens to a problem with a cyclic graph or an unknown label.
+        Whether to raise an error for a problem with a cyclic graph or an unknown label, or
+        drop it.
     return_X_y : bool
         Return ``(graphs, labels)`` instead of a Bunch.
     return_groups : bool
@@ -73,13 +74,13 @@ def fetch_coherent_math(
     -------
     Bunch
         ``graphs`` (GraphBatch with texts), ``labels`` (list of 0/1 int arrays),
-        ``groups`` (a number per question), ``feature_names``, ``dropped`` (list of
+        ``groups`` (the number of each question), ``feature_names``, ``dropped`` (list of
         (id, reason)), ``DESCR``.
 
     Raises
     ------
     ValueError
-        On an unknown name, or a broken problem with ``on_invalid="raise"``.
+        If a name is unknown, or if a problem is invalid and ``on_invalid="raise"``.
     OSError
         If the file is missing and cannot be downloaded.
 
@@ -110,19 +111,20 @@ def fetch_conformal_factuality(
     subset : {"factscore", "nq", "math"}
         Biographies, Natural Questions or MATH problems.
     graph : {"none", "chain"} or callable
-        The claims stand alone, each builds on the one before it, or
-        ``graph(claims, problem)`` gives pairs (parent, child), as in `skdcf.edges`.
+        "none": the claims are independent. "chain": each claim depends on the previous one.
+        A callable ``graph(claims, problem)`` returns pairs (parent, child), as in
+        `skdcf.edges`.
     data_home : path-like, optional
-        Where files are kept. None takes the environment variable ``SKDCF_DATA``, or
+        Folder for downloaded files. The default is the environment variable ``SKDCF_DATA``, or
         ``~/.cache/skdcf``.
     download_if_missing : bool
-        Otherwise a missing file is an OSError.
+        If False, raise an OSError if a file is missing.
     n_retries : int
-        How often a download that failed is tried again.
+        Number of retries if a download fails.
     delay : float
-        Seconds before it is tried again.
+        Seconds between retries.
     on_invalid : {"raise", "drop"}
-        What happens to a problem with an unknown label.
+        Whether to raise an error for a problem with an unknown label, or drop it.
     return_X_y : bool
         Return ``(graphs, labels)`` instead of a Bunch.
     return_groups : bool
@@ -132,13 +134,13 @@ def fetch_conformal_factuality(
     -------
     Bunch
         ``graphs`` (GraphBatch with texts), ``labels`` (list of 0/1 int arrays),
-        ``groups`` (a number per question), ``feature_names``, ``dropped`` (list of
+        ``groups`` (the number of each question), ``feature_names``, ``dropped`` (list of
         (id, reason)), ``DESCR``.
 
     Raises
     ------
     ValueError
-        On an unknown name, or a broken problem with ``on_invalid="raise"``.
+        If a name is unknown, or if a problem is invalid and ``on_invalid="raise"``.
     OSError
         If the file is missing and cannot be downloaded.
 
@@ -148,7 +150,7 @@ def fetch_conformal_factuality(
     arXiv:2402.10978.
     """
     check_choice("subset", subset, _SUBSETS)
-    file = f"{_SUBSETS[subset]}_subclaims_with_scores.jsonl"  # but it is one object of JSON
+    file = f"{_SUBSETS[subset]}_subclaims_with_scores.jsonl"  # a single JSON object
     of = "conformal_factuality"
     records = rows(f"{of}/{file}", f"{of}/{subset}/{{i}}", options)
     parse = partial(_parse_scored, scores=_SCORES, label="annotation")
@@ -156,10 +158,10 @@ def fetch_conformal_factuality(
 
 
 def _parse_scored(record, scores, label, graph=None):
-    """A problem as the authors of the two sets with scores store it."""
+    """Convert a record of one of the two data sets with scores."""
     claims = record["claims"]
     texts = [claim["subclaim"] for claim in claims]
-    # One of the published files pads a Y with hundreds of blanks.
+    # In one of the files, a Y is followed by hundreds of blanks.
     words = [str(claim[label]).strip() for claim in claims]
     labels = read_words(label, words, _VERDICTS[label])
     out = {"problem": record["prompt"], "claims": texts, "labels": labels}
@@ -181,22 +183,23 @@ def fetch_felm(
     Parameters
     ----------
     domains : {"math", "reasoning", "science", "wk", "writing_rec", "all"} or list
-        Without "writing_rec", as in studies of reasoning, unless asked for.
+        "writing_rec" is not included by default, as in studies of reasoning.
     graph : {"chain", "none"} or callable
-        No graph is published. "chain" assumes that each segment builds on the one
-        before it; "none" that they stand alone; ``graph(claims, problem)`` gives pairs
-        (parent, child), as the functions of `skdcf.edges` do.
+        No graphs are published. "chain" assumes that each segment depends on the previous
+        one, "none" that segments are independent. A callable ``graph(claims, problem)``
+        returns pairs (parent, child), as in `skdcf.edges`.
     data_home : path-like, optional
-        Where files are kept. None takes the environment variable ``SKDCF_DATA``, or
+        Folder for downloaded files. The default is the environment variable ``SKDCF_DATA``, or
         ``~/.cache/skdcf``.
     download_if_missing : bool
-        Otherwise a missing file is an OSError.
+        If False, raise an OSError if a file is missing.
     n_retries : int
-        How often a download that failed is tried again.
+        Number of retries if a download fails.
     delay : float
-        Seconds before it is tried again.
+        Seconds between retries.
     on_invalid : {"raise", "drop"}
-        What happens to a problem whose labels and segments differ in number.
+        Whether to raise an error for a problem with different numbers of labels and segments,
+        or drop it.
     return_X_y : bool
         Return ``(graphs, labels)`` instead of a Bunch.
     return_groups : bool
@@ -206,13 +209,13 @@ def fetch_felm(
     -------
     Bunch
         ``graphs`` (GraphBatch with texts and without features), ``labels`` (list of
-        0/1 int arrays), ``groups`` (a number per prompt), ``metadata`` (list of
+        0/1 int arrays), ``groups`` (the number of each prompt), ``metadata`` (list of
         dict), ``feature_names`` (None), ``dropped`` (list of (id, reason)), ``DESCR``.
 
     Raises
     ------
     ValueError
-        On an unknown name, or a broken problem with ``on_invalid="raise"``.
+        If a name is unknown, or if a problem is invalid and ``on_invalid="raise"``.
     OSError
         If the file is missing and cannot be downloaded.
 
@@ -244,29 +247,29 @@ def fetch_refchecker(
     neutral: Literal["false", "unknown"] = "false",
     **options: Unpack[Options],
 ) -> Any:
-    """Load RefChecker: answers of seven models, with triplets judged by people.
+    """Load RefChecker: answers of seven models, as triplets that people judged.
 
     Parameters
     ----------
     setting : {"accurate_context", "noisy_context", "zero_context", "all"} or list
         The context that the models received with the question.
     alternatives : bool
-        Whether each problem has the answers of the other six models.
+        Whether to include the answers of the other six models.
     neutral : {"false", "unknown"}
-        The label of a claim of which the reference says nothing. Somebody has looked at it
-        and could not call it supported, so that it is 0, false; "unknown" is -1, as of a
-        claim that nobody judged. The verdicts are in the metadata.
+        The label of a claim that the reference neither supports nor contradicts. "false" is
+        0, because somebody judged the claim and did not find it supported. "unknown" is -1,
+        as for a claim that was not judged. The verdicts are in the metadata.
     data_home : path-like, optional
-        Where files are kept. None takes the environment variable ``SKDCF_DATA``, or
+        Folder for downloaded files. The default is the environment variable ``SKDCF_DATA``, or
         ``~/.cache/skdcf``.
     download_if_missing : bool
-        Otherwise a missing file is an OSError.
+        If False, raise an OSError if a file is missing.
     n_retries : int
-        How often a download that failed is tried again.
+        Number of retries if a download fails.
     delay : float
-        Seconds before it is tried again.
+        Seconds between retries.
     on_invalid : {"raise", "drop"}
-        What happens to an answer with an unknown label.
+        Whether to raise an error for an answer with an unknown label, or drop it.
     return_X_y : bool
         Return ``(graphs, labels)`` instead of a Bunch.
     return_groups : bool
@@ -275,12 +278,12 @@ def fetch_refchecker(
     Returns
     -------
     Bunch
-        As from `fetch_mr_ben`; graphs have neither problems nor edges.
+        As in `fetch_mr_ben`, but graphs have neither problems nor edges.
 
     Raises
     ------
     ValueError
-        On an unknown name, or a broken answer with ``on_invalid="raise"``.
+        If a name is unknown, or if an answer is invalid and ``on_invalid="raise"``.
     OSError
         If a file is missing and cannot be downloaded.
 
@@ -322,22 +325,23 @@ def fetch_qags(
     Parameters
     ----------
     subset : {"cnndm", "xsum", "all"} or list of them
-        Where the articles come from: CNN/DailyMail, three sentences a summary, or XSum,
-        one sentence a summary.
+        Source of the articles: CNN/DailyMail, with three sentences per summary, or XSum, with
+        one sentence per summary.
     graph : {"none", "chain"} or callable
-        The sentences stand alone, each builds on the one before it, or
-        ``graph(claims, None)`` gives pairs (parent, child), as in `skdcf.edges`.
+        "none": the sentences are independent. "chain": each sentence depends on the previous
+        one. A callable ``graph(claims, None)`` returns pairs (parent, child), as in
+        `skdcf.edges`.
     data_home : path-like, optional
-        Where files are kept. None takes the environment variable ``SKDCF_DATA``, or
+        Folder for downloaded files. The default is the environment variable ``SKDCF_DATA``, or
         ``~/.cache/skdcf``.
     download_if_missing : bool
-        Otherwise a missing file is an OSError.
+        If False, raise an OSError if a file is missing.
     n_retries : int
-        How often a download that failed is tried again.
+        Number of retries if a download fails.
     delay : float
-        Seconds before it is tried again.
+        Seconds between retries.
     on_invalid : {"raise", "drop"}
-        What happens to a summary that is not judged as it should be.
+        Whether to raise an error for a summary with invalid responses, or drop it.
     return_X_y : bool
         Return ``(graphs, labels)`` instead of a Bunch.
     return_groups : bool
@@ -347,14 +351,14 @@ def fetch_qags(
     -------
     Bunch
         ``graphs`` (GraphBatch with sentences as claims, the article as context, and
-        without features), ``labels`` (list of 0/1 int arrays: 1 where the article
-        supports the sentence), ``groups`` (a number per article), ``metadata`` (list of
-        dict), ``feature_names`` (None), ``dropped`` (list of (id, reason)), ``DESCR``.
+        without features), ``labels`` (list of 0/1 int arrays: 1 if the article supports the
+        sentence), ``groups`` (the number of each article), ``metadata`` (list of dict),
+        ``feature_names`` (None), ``dropped`` (list of (id, reason)), ``DESCR``.
 
     Raises
     ------
     ValueError
-        On an unknown name, or a broken summary with ``on_invalid="raise"``.
+        If a name is unknown, or if a summary is invalid and ``on_invalid="raise"``.
     OSError
         If a file is missing and cannot be downloaded.
 
@@ -383,7 +387,9 @@ def _majority(v, responses):
     answers = [response["response"] for response in responses]
     votes = sum(read_words("response", answers, {"yes": 1, "no": -1}, f"claim {v}"))
     if not votes:
-        raise ValueError(f"claim {v}: as many yes as no among {len(answers)} responses")
+        raise ValueError(
+            f"claim {v} has as many yes as no among its {len(answers)} responses"
+        )
     return int(votes > 0)
 
 
@@ -394,28 +400,28 @@ def fetch_perl(
     label: Literal["native", "any"] = "native",
     **options: Unpack[Options],
 ) -> Any:
-    """Load PERL: solutions of word problems with premise links and step errors.
+    """Load PERL: solutions of word problems, with premises and errors of each step.
 
     Parameters
     ----------
     subset : {"gsm8k", "math", "metamathqa", "orcamath", "all"} or list of them
-        Where the questions come from.
+        Sources of the questions.
     kind : {"negatives", "positives", "positives_perturbed", "all"} or list of them
-        Solutions with a wrong final answer, with a right one, with a planted error.
+        Solutions with a wrong final answer, a right one, or an inserted error.
     label : {"native", "any"}
-        Whether a step that is valid but builds on an error counts as true ("native")
-        or false ("any"). Together with the graph, "native" is what a filter needs.
+        Whether a step that is valid but depends on an error counts as true ("native")
+        or false ("any"). Use "native" together with the graph for a filter.
     data_home : path-like, optional
-        Where files are kept. None takes the environment variable ``SKDCF_DATA``, or
-        ``~/.cache/skdcf``. Files lie there as ``perl/gsm8k/gsm8k_negatives.json``.
+        Folder for downloaded files. The default is the environment variable ``SKDCF_DATA``, or
+        ``~/.cache/skdcf``. A file is stored as ``perl/gsm8k/gsm8k_negatives.json``.
     download_if_missing : bool
-        Otherwise a missing file is an OSError.
+        If False, raise an OSError if a file is missing.
     n_retries : int
-        How often a download that failed is tried again.
+        Number of retries if a download fails.
     delay : float
-        Seconds before it is tried again.
+        Seconds between retries.
     on_invalid : {"raise", "drop"}
-        What happens to a problem whose links or labels make no sense.
+        Whether to raise an error for a problem with invalid premises or labels, or drop it.
     return_X_y : bool
         Return ``(graphs, labels)`` instead of a Bunch.
     return_groups : bool
@@ -425,13 +431,13 @@ def fetch_perl(
     -------
     Bunch
         ``graphs`` (GraphBatch with texts and without features), ``labels`` (list of
-        0/1 int arrays), ``groups`` (a number per question), ``metadata`` (list of
+        0/1 int arrays), ``groups`` (the number of each question), ``metadata`` (list of
         dict), ``feature_names`` (None), ``dropped`` (list of (id, reason)), ``DESCR``.
 
     Raises
     ------
     ValueError
-        On an unknown name, or a broken problem with ``on_invalid="raise"``.
+        If a name is unknown, or if a problem is invalid and ``on_invalid="raise"``.
     OSError
         If a file is missing and cannot be downloaded.
 
@@ -449,7 +455,7 @@ def fetch_perl(
 
 
 def _parse_perl(record, label):
-    """Read question, steps, premise links and step errors of a record, and nothing else."""
+    """Read only question, steps, premises and step errors of a record."""
     steps = record["steps"]
     return {
         "problem": record["question"],
@@ -461,15 +467,17 @@ def _parse_perl(record, label):
 
 
 def _premise_edges(entries, n_steps):
-    """Links by position: the numbers that a text prints may skip some."""
+    """Return premises as pairs of positions, since the printed numbers may skip some."""
     entries = [entry for entry in entries if entry["step_number"] != 0]
     position = {entry["step_number"]: v for v, entry in enumerate(entries)}
     if len(position) != n_steps or len(entries) != n_steps:
-        raise ValueError(f"{n_steps} steps but premises for the steps {list(position)}")
+        raise ValueError(
+            f"got {n_steps} steps, but premises for the steps {list(position)}"
+        )
     cited = [(p[0], e["step_number"]) for e in entries for p in e["premises"] if p[0]]
     if unknown := [pair for pair in cited if pair[0] not in position]:
         parent, child = unknown[0]
-        raise ValueError(f"step {child} cites step {parent}, which does not exist")
+        raise ValueError(f"step {child} has the premise {parent}, which does not exist")
     return sorted({(position[parent], position[child]) for parent, child in cited})
 
 
@@ -477,7 +485,7 @@ def _perl_labels(annotation, n_steps, label):
     entries = annotation["error_annotations"]["step_level"]
     entries = sorted(entries, key=lambda entry: entry["step_number"])
     if len({entry["step_number"] for entry in entries}) != n_steps:
-        raise ValueError(f"{n_steps} steps, but error entries for {len(entries)}")
+        raise ValueError(f"got {n_steps} steps, but error entries for {len(entries)}")
     return [int(not _is_false(entry, label)) for entry in entries]
 
 
@@ -487,6 +495,6 @@ def _is_false(entry, label):
     verdict = entry["has_error"]
     if verdict is not bool(types):
         raise ValueError(
-            f"step {step} has has_error {verdict!r} but {len(types)} errors"
+            f"step {step} has has_error={verdict!r}, but {len(types)} errors"
         )
     return any(label == "any" or kind != "Accumulation_Error" for kind in types)

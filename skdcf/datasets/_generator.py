@@ -1,9 +1,9 @@
-"""Made-up problems: reasoning graphs, and word problems with answers in sentences.
+"""Simulated problems: reasoning graphs, and word problems with answers in sentences.
 
 The statistics of the graphs are those of the paper's two data sets. Word problems are for
-demonstrations and tests. A plot is a question and the steps of its solution. A step
-calculates with numbers of the question, which have letters, and with results of earlier
-steps, which have positions.
+demonstrations and tests. A plot consists of a question and the steps of its solution. A step
+calculates with numbers of the question, denoted by letters, and with results of earlier
+steps, denoted by their positions.
 """
 
 import json
@@ -29,14 +29,14 @@ CLEAN, PARTIAL, HALLUCINATED = range(3)
 DRAWN_DOMAINS = ("domain_science", "domain_reasoning")
 
 
-#: Settings of the draws; triples are for clean, partial and hallucinated problems.
+#: Parameters of the simulation; triples are for clean, partial and hallucinated problems.
 _SETTINGS = {
     "math": {
         "share": (0.812, 0.118, 0.07),  # shares of the problems
-        "extra_claims": (5.7, 4.6, 3.0),  # mean number beyond the first two
-        "source": (0.11, 0.20, 0.50),  # probability that a claim builds on nothing
-        "more_parents": 0.17,  # chance of each of two further parents
-        "recency": 0.55,  # weight of a parent per step back
+        "extra_claims": (5.7, 4.6, 3.0),  # mean number of claims beyond the first two
+        "source": (0.11, 0.20, 0.50),  # probability that a claim has no parent
+        "more_parents": 0.17,  # probability of each of two further parents
+        "recency": 0.55,  # factor on the weight of a parent per step back
         "inherit": 0.85,  # probability that an error is passed on
     },
     "felm": {
@@ -48,7 +48,7 @@ _SETTINGS = {
         "inherit": 0.75,
     },
 }
-#: The logit of being supported by a regenerated answer.
+#: Terms of the logit that a resampled answer contains the claim.
 _FREQUENCY = {
     "math": dict(base=-0.3, problem=0.9, hard=0.6, true=0.9, hallucinated=0.7),
     "felm": dict(base=-0.9, problem=0.7, hard=0.7, true=2.0, hallucinated=0.6),
@@ -64,21 +64,21 @@ def make_reasoning_graphs(
 ) -> Bunch | tuple[GraphBatch, list[np.ndarray]]:
     """Generate problems with claims, graphs, features and labels.
 
-    Most problems are clean. In *partial* ones some claims go wrong, the difficult ones
-    rather, and hand the error on to what builds on them. In *hallucinated* ones every
-    claim is false, the graph is sparse and the frequency high: these are what a filter
-    by frequency alone cannot see.
+    Most problems are *clean*. In *partial* problems some claims are false, usually difficult
+    ones, and pass the error on to claims that depend on them. In *hallucinated* problems every
+    claim is false, the graph is sparse and the frequency is high. A filter that uses the
+    frequency alone cannot detect them.
 
     Parameters
     ----------
     n_problems : int
         Number of problems, at least 1.
     kind : {"math", "felm"}
-        "math": 7.4 claims and 7.2 edges per problem, 81 % clean, frequency says little
-        (AUC 0.61 for true claims). "felm": 4.1 claims, 2.8 edges, 62 % clean, frequency
-        says much (AUC 0.85).
+        "math": 7.4 claims and 7.2 edges per problem, 81 % clean problems, frequency is weakly
+        informative (AUC 0.61 for true claims). "felm": 4.1 claims, 2.8 edges, 62 % clean
+        problems, frequency is informative (AUC 0.85).
     random_state : int, RandomState instance or None
-        Seed; the same seed gives the same problems.
+        Seed. The same seed gives the same problems.
     return_X_y : bool
         Return ``(graphs, labels)`` instead of a Bunch.
 
@@ -86,23 +86,23 @@ def make_reasoning_graphs(
     -------
     Bunch
         ``graphs`` (GraphBatch without texts), ``labels`` (list of one 0/1 int array per
-        problem), ``groups`` (problem numbers: all questions differ), ``feature_names``,
+        problem), ``groups`` (problem numbers, since all questions differ), ``feature_names``,
         ``DESCR``.
 
     Raises
     ------
     ValueError
-        If ``n_problems`` is below 1 or ``kind`` unknown.
+        If ``n_problems`` is below 1 or ``kind`` is unknown.
 
     Notes
     -----
-    Frequency is binomial over five regenerated answers; its logit falls with the
-    difficulty of the claim. The graph metrics are those of the generated graph.
-    Semantic columns know a little of the label; ``is_well_formed`` and the domain
-    columns know nothing. The statistics follow Hittesdorf, Salzetta, Cheng,
+    The frequency is binomial over five resampled answers, and its logit decreases with the
+    difficulty of the claim. The graph metrics are those of the generated graph. Semantic
+    columns depend weakly on the label; ``is_well_formed`` and the domain columns do not
+    depend on it. The statistics follow Hittesdorf, Salzetta, Cheng,
     *Differentiable Conformal Training for LLM Reasoning Factuality*
-    (arXiv:2604.20098), section 5. These data exercise a method; they do not measure
-    what it gains on real problems.
+    (arXiv:2604.20098), section 5. Use these data to try out a method, not to measure its
+    gain on real problems.
 
     Examples
     --------
@@ -137,7 +137,7 @@ def make_reasoning_graphs(
 
 
 def _made(batch, labels, names, descr, return_X_y):
-    """Put together the result of the two functions."""
+    """Build the return value of both functions."""
     labels = LabelList(labels)
     if return_X_y:
         return batch, labels
@@ -146,7 +146,7 @@ def _made(batch, labels, names, descr, return_X_y):
 
 
 def _draw_edges(rng, setting, type_of, sizes):
-    """Up to three distinct earlier parents per claim, recent ones likelier."""
+    """Draw up to three distinct earlier parents per claim, favouring recent ones."""
     first = np.repeat(offsets_of(sizes)[:-1], sizes)
     number = np.arange(len(first))
     n_before = number - first
@@ -165,10 +165,10 @@ def _draw_edges(rng, setting, type_of, sizes):
 
 
 def _draw_lag(rng, weight, longest, taken):
-    """A lag in 1..longest other than those ``taken``, with chance ~ weight ** lag.
+    """Draw a lag in 1..longest except those ``taken``, with probability ~ weight ** lag.
 
-    Draws from what is left of the distribution function after cutting out the taken
-    lags, from the smallest on.
+    The distribution function is inverted after removing the taken lags, from the smallest
+    to the largest.
     """
     at = rng.random_sample(len(longest))
     mass = weight ** (taken - 1.0) * (1 - weight)
@@ -180,7 +180,7 @@ def _draw_lag(rng, weight, longest, taken):
 
 
 def _draw_labels(rng, setting, batch, type_of, difficulty):
-    """True or not: own errors where it is difficult, handed on along the edges."""
+    """Draw labels: errors occur at difficult claims and are passed on along the edges."""
     pressure = -2 + 0.9 * difficulty - rng.logistic(size=batch.n_claims)
     worst = np.maximum.reduceat(pressure, batch.offsets[:-1])[batch.problem_of]
     wrong = (pressure > 0) | (pressure == worst)  # at least one error
@@ -214,7 +214,7 @@ def _draw_frequency(rng, kind, batch, hallucinated, difficulty, true):
 
 
 def _draw_semantic(rng, batch, hallucinated, true):
-    """Draw verdicts like those of a language model, a little oftener right than wrong."""
+    """Draw verdicts like those of a language model, right slightly more often than wrong."""
 
     def flag(if_true, if_false, if_hallucinated=None):
         chance = np.where(true, if_true, if_false)
@@ -236,7 +236,7 @@ def _draw_semantic(rng, batch, hallucinated, true):
 
 
 def _draw_topics(rng, batch):
-    """One main topic per problem and sometimes a second one."""
+    """Draw one main topic per problem, and sometimes a second one."""
     topics = DomainIndicators.topics
     main, side_topic = rng.randint(len(topics), size=(2, len(batch)))
     side_topic = np.where(rng.random_sample(len(batch)) < 0.3, side_topic, main)
@@ -247,7 +247,7 @@ def _draw_topics(rng, batch):
 
 
 def _draw_domains(rng, batch):
-    """Shares as in FELM; the other two domains are world knowledge and mathematics."""
+    """Draw domains as in FELM; the other two are world knowledge and mathematics."""
     shares = np.array([125, 207, 184, 194]) / 710
     domain = rng.choice(4, size=len(batch), p=shares)[batch.problem_of]
     return {name: domain == k for k, name in enumerate(DRAWN_DOMAINS)}
@@ -261,7 +261,7 @@ _GOODS = ("apples", "cups", "pens", "tiles", "bulbs", "plates")
 
 @cache
 def _plots():
-    """Questions with the ranges of their numbers, and steps (text, left, sign, right)."""
+    """Load the questions with the ranges of their numbers, and steps (text, left, sign, right)."""
     path = files(__package__) / "word_problems.json"
     return json.loads(path.read_text("utf-8"))
 
@@ -273,16 +273,16 @@ def make_word_problems(
     random_state: int | np.random.RandomState | None = None,
     return_X_y: bool = False,
 ) -> Bunch | tuple[GraphBatch, list[np.ndarray]]:
-    """Generate questions with answers in sentences, some of them wrong.
+    """Generate questions with answers in sentences, some of which are wrong.
 
     Parameters
     ----------
     n_problems : int
-        Number of problems, at least 1. Each asks a question of its own.
+        Number of problems, at least 1. All questions are different.
     n_alternatives : int
-        How many other answers to its question each problem has.
+        Number of other answers to the question of each problem.
     random_state : int, RandomState instance or None
-        Seed; the same seed gives the same problems.
+        Seed. The same seed gives the same problems.
     return_X_y : bool
         Return ``(graphs, labels)`` instead of a Bunch.
 
@@ -291,7 +291,7 @@ def make_word_problems(
     Bunch
         ``graphs`` (GraphBatch with claims, questions, alternatives and the exact edges,
         without features), ``labels`` (list of one 0/1 int array per problem), ``groups``
-        (problem numbers: all questions differ), ``feature_names`` (None), ``DESCR``.
+        (problem numbers, since all questions differ), ``feature_names`` (None), ``DESCR``.
 
     Raises
     ------
@@ -300,7 +300,7 @@ def make_word_problems(
 
     See Also
     --------
-    make_reasoning_graphs : Graphs with the statistics of the paper's data, no texts.
+    make_reasoning_graphs : Graphs with the statistics of the paper's data, without texts.
 
     Examples
     --------
@@ -334,14 +334,14 @@ def make_word_problems(
 
 
 def _draw_problem(i, n_alternatives, rng):
-    """A question with one answer as a graph, the labels of its claims."""
+    """Draw a question with one answer as a graph, and the labels of its claims."""
     plots = _plots()
     plot = plots[rng.randint(len(plots))]
     words = {"name": rng.choice(_NAMES), "goods": rng.choice(_GOODS)}
     ranges = plot["numbers"].items()
     steps = plot["steps"]
     numbers = {k: rng.randint(low, high + 1) for k, (low, high) in ranges}
-    # Where a question tempts, several answers go wrong alike, and agree.
+    # Some questions invite a mistake that several answers make, so wrong answers agree.
     tempting = rng.randint(len(steps)) if rng.rand() < 0.4 else None
     trap = tempting, (rng.randint(1, 3), rng.randint(100)), rng.rand()
     many = range(1 + n_alternatives)
@@ -361,10 +361,10 @@ def _draw_problem(i, n_alternatives, rng):
 
 
 def _draw_answer(steps, numbers, words, trap, rng):
-    """Sentences of one answer, and which of them are true.
+    """Draw the sentences of one answer, and which of them are true.
 
-    A trap is a mistake that lies near in one question: its step, what goes wrong there,
-    and the probability that an answer makes it.
+    A trap is a mistake that a question invites: its step, the kind of mistake, and the
+    probability that an answer makes it.
     """
     right = []
     results = []
@@ -395,7 +395,7 @@ def _draw_answer(steps, numbers, words, trap, rng):
 
 
 def _calculate(terms, numbers, results):
-    """An equation between numbers of the question and results of earlier steps."""
+    """Calculate with numbers of the question and results of earlier steps."""
     value_of = {**numbers, **dict(enumerate(results))}
     left_name, sign, right_name = terms
     left = value_of[left_name]
@@ -404,7 +404,7 @@ def _calculate(terms, numbers, results):
 
 
 def _mistake(kind, choice, terms, made, numbers):
-    """The same step gone wrong in one of three ways."""
+    """Return the step with one of three kinds of mistakes."""
     left, sign, right, value = made
     if kind == 0:  # the result is miscalculated
         return left, sign, right, value + (-10, -2, -1, 1, 2, 10)[choice % 6]

@@ -1,4 +1,4 @@
-"""Answers whose claims were judged by a model, with the passages that they go back to."""
+"""Answers with the passages they are based on, whose claims were judged by a model."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .fetch import Names, Options, Rule, chosen, fetcher, load, read, read_words
 _SUBSETS = ("medication_qa", "live_qa", "kqa_silver_wogold", "kqa_golden")
 _LARGE = _SUBSETS[:3]
 _SCORE = "similarity-score"
-#: The authors' code writes "not factual" in two ways.
+#: The authors' code writes "not factual" in two ways ("N" and "NF").
 _VERDICTS = {"S": 1, "I": 0, "U": 0, "N": 0, "NF": 0}
 _FIRST, _LAST, _SOURCE = "page_content='", " metadata=", "{'source': "
 
@@ -29,24 +29,25 @@ def fetch_conformal_rag(
     Parameters
     ----------
     subset : {"medication_qa", "live_qa", "kqa_silver_wogold", "kqa_golden", "all"} or list
-        Parts of MedLFQA that the questions come from. "kqa_golden" has 202 answers and is
-        left out unless asked for.
+        Parts of MedLFQA. "kqa_golden", with 202 answers, is not included by default.
     irrelevant : bool
         Whether a claim that is true but does not answer the question counts as true.
     graph : {"none", "chain"} or callable
-        The claims stand alone, each builds on the one before it, or
-        ``graph(claims, problem)`` gives pairs (parent, child), as in `skdcf.edges`.
+        "none": the claims are independent. "chain": each claim depends on the previous one.
+        A callable ``graph(claims, problem)`` returns pairs (parent, child), as in
+        `skdcf.edges`.
     data_home : path-like, optional
-        Where files are kept. None takes the environment variable ``SKDCF_DATA``, or
+        Folder for downloaded files. The default is the environment variable ``SKDCF_DATA``, or
         ``~/.cache/skdcf``.
     download_if_missing : bool
-        Otherwise a missing file is an OSError.
+        If False, raise an OSError if a file is missing.
     n_retries : int
-        How often a download that failed is tried again.
+        Number of retries if a download fails.
     delay : float
-        Seconds before it is tried again.
+        Seconds between retries.
     on_invalid : {"raise", "drop"}
-        What happens to an answer with an unknown verdict, or without passages.
+        Whether to raise an error for an answer with an unknown verdict or without passages,
+        or drop it.
     return_X_y : bool
         Return ``(graphs, labels)`` instead of a Bunch.
     return_groups : bool
@@ -55,15 +56,15 @@ def fetch_conformal_rag(
     Returns
     -------
     Bunch
-        ``graphs`` (GraphBatch with passages as context, and the authors' score as the one
-        feature), ``labels`` (list of 0/1 int arrays: 1 where a model said that the claim is
-        supported), ``groups`` (a number per question), ``metadata`` (list of dict, with
+        ``graphs`` (GraphBatch, with the passages as context and the authors' score as the only
+        feature), ``labels`` (list of 0/1 int arrays: 1 if a model judged the claim to be
+        supported), ``groups`` (the number of each question), ``metadata`` (list of dict, with
         the verdicts), ``feature_names``, ``dropped`` (list of (id, reason)), ``DESCR``.
 
     Raises
     ------
     ValueError
-        On an unknown name, or a broken answer with ``on_invalid="raise"``.
+        If a name is unknown, or an answer is invalid and ``on_invalid="raise"``.
     OSError
         If a file is missing and cannot be downloaded.
 
@@ -74,7 +75,7 @@ def fetch_conformal_rag(
     """
     of = chosen(subset=(subset, _SUBSETS))
     passages = {name: _passages_of(name, options) for name in of["subset"]}
-    file = "conformal_rag/{subset}_subclaims_with_scores.jsonl"  # but it is one object
+    file = "conformal_rag/{subset}_subclaims_with_scores.jsonl"  # a single JSON object
     records = rows(file, "conformal_rag/{subset}/{i}", options, **of)
     verdicts = _VERDICTS | {"I": int(irrelevant)}
     parse = partial(_parse_answer, passages=passages, verdicts=verdicts)
@@ -85,12 +86,12 @@ def fetch_conformal_rag(
 
 
 def _passages_of(subset, options):
-    """The passages of every question, in the order of the file."""
+    """Return the passages of each question, in the order of the file."""
     passages = defaultdict(list)
     for _, text in read(f"conformal_rag/{subset}_ref_docs_texts.json", options):
-        # The text itself may hold quotation marks; what describes it is always a dict.
+        # The text may contain quotation marks; its description is always a dict.
         content, _, about = text.rpartition(_LAST)
-        # It is written as Python prints it, and is compared with a question printed so.
+        # The source is a Python repr, so it is compared with the repr of the question.
         source, _, _ = about.removeprefix(_SOURCE).rpartition(", 'file_path': ")
         passages[source].append(content[len(_FIRST) : -1])
     return passages
@@ -102,17 +103,17 @@ def _parse_answer(record, passages, verdicts):
         text.removeprefix(f"{question}:").strip()
         for text in passages[record["subset"]].get(repr(question), ())
     ]
-    # A few passages hold the question alone.
+    # A few passages contain only the question.
     context = [text for text in texts if text]
     if not context:
-        raise ValueError(f"no passage belongs to the question {question!r}")
+        raise ValueError(f"there is no passage for the question {question!r}")
     sentences = [claim["annotation"] for claim in claims]
     return {
         "problem": question,
         "claims": [claim["subclaim"].strip() for claim in claims],
         "context": context,
         "features": [[float(claim[_SCORE])] for claim in claims],
-        "n_features": 1,  # since one answer has no claims
+        "n_features": 1,  # needed because one answer has no claims
         "feature_names": [_SCORE],
         "labels": read_words("annotation", sentences, verdicts),
         "metadata": {

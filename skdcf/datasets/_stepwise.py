@@ -1,4 +1,4 @@
-"""Solutions step by step: errors were planted or derived, or only the first is known."""
+"""Data sets of solutions in steps, with inserted or derived errors, or the first error marked."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _PRM_RATINGS = {1: 1, 0: 1, -1: 0, None: -1}
 _SUBJECTS = ("math", "biology", "chemistry", "medicine", "physics")
 _STEP = re.compile(r"\s*(?:Step\s+(\d+)|Solution\s*:)")
 _MODELS = ("6b_finetuning", "6b_verification", "175b_finetuning", "175b_verification")
-# <<16-3=13>>: what is calculated, and the result.
+# <<16-3=13>>: a calculation and its result.
 _CALCULATION = re.compile(r"<<([^<>=]+)=\s*(-?[\d.,]+)\s*>>")
 _ANNOTATION = re.compile(r"<<[^<>]*>>")
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
@@ -46,27 +46,28 @@ def fetch_prmbench(
     Parameters
     ----------
     split : {"train", "test", "all"} or list of them
-        Which part of PRM800K the solutions come from.
+        Part of PRM800K from which the solutions were taken.
     kinds : "all", str or list of str
-        Of errors: "circular", "step_contradiction", "counterfactual",
-        "domain_inconsistency", "missing_condition", "deception"; "multi_solutions",
-        which has none; and "redundency" and "confidence", which are matters of style
-        and left out by default.
+        Kinds of errors: "circular", "step_contradiction", "counterfactual",
+        "domain_inconsistency", "missing_condition", "deception"; "multi_solutions", without
+        errors; and "redundency" and "confidence", which are matters of style and not included
+        by default.
     originals : bool
-        Whether the solutions before the change are problems, too, each wording once.
+        Whether to include the solutions before the change, each wording once.
     graph : {"chain", "none"} or callable
-        No graph is published; as for `fetch_felm`.
+        No graphs are published; as in `fetch_felm`.
     data_home : path-like, optional
-        Where files are kept. None takes the environment variable ``SKDCF_DATA``, or
+        Folder for downloaded files. The default is the environment variable ``SKDCF_DATA``, or
         ``~/.cache/skdcf``.
     download_if_missing : bool
-        Otherwise a missing file is an OSError.
+        If False, raise an OSError if a file is missing.
     n_retries : int
-        How often a download that failed is tried again.
+        Number of retries if a download fails.
     delay : float
-        Seconds before it is tried again.
+        Seconds between retries.
     on_invalid : {"raise", "drop"}
-        What happens to a broken problem. Published ones are not.
+        Whether to raise an error for an invalid problem, or drop it. The published problems
+        are valid.
     return_X_y : bool
         Return ``(graphs, labels)`` instead of a Bunch.
     return_groups : bool
@@ -76,14 +77,14 @@ def fetch_prmbench(
     -------
     Bunch
         ``graphs`` (GraphBatch with texts and without features), ``labels`` (list of int
-        arrays: 1 true, 0 false, -1 unknown), ``groups`` (a number per question),
+        arrays: 1 true, 0 false, -1 unknown), ``groups`` (the number of each question),
         ``metadata`` (list of dict), ``feature_names`` (None), ``dropped`` (list of
         (id, reason)), ``DESCR``.
 
     Raises
     ------
     ValueError
-        On an unknown name, or a broken problem with ``on_invalid="raise"``.
+        If a name is unknown, or if a problem is invalid and ``on_invalid="raise"``.
     OSError
         If a file is missing and cannot be downloaded.
 
@@ -109,7 +110,7 @@ def fetch_prmbench(
 
 
 def _originals(records):
-    """The solutions before the change as records of their own, each wording once."""
+    """Return the solutions before the change as separate records, each wording once."""
     first = {}
     for name, record in records.items():
         question = record["original_question"]
@@ -148,18 +149,19 @@ def fetch_prm800k(*, graph: Rule = "chain", **options: Unpack[Options]) -> Any:
     Parameters
     ----------
     graph : {"chain", "none"} or callable
-        No graph is published; as for `fetch_mr_ben`.
+        No graphs are published; as in `fetch_mr_ben`.
     data_home : path-like, optional
-        Where files are kept. None takes the environment variable ``SKDCF_DATA``, or
+        Folder for downloaded files. The default is the environment variable ``SKDCF_DATA``, or
         ``~/.cache/skdcf``.
     download_if_missing : bool
-        Otherwise a missing file is an OSError.
+        If False, raise an OSError if a file is missing.
     n_retries : int
-        How often a download that failed is tried again.
+        Number of retries if a download fails.
     delay : float
-        Seconds before it is tried again.
+        Seconds between retries.
     on_invalid : {"raise", "drop"}
-        What happens to a solution that was not judged as it stands.
+        Whether to raise an error for a solution whose judged steps differ from its text, or
+        drop it.
     return_X_y : bool
         Return ``(graphs, labels)`` instead of a Bunch.
     return_groups : bool
@@ -168,12 +170,12 @@ def fetch_prm800k(*, graph: Rule = "chain", **options: Unpack[Options]) -> Any:
     Returns
     -------
     Bunch
-        As from `fetch_prmbench`.
+        As in `fetch_prmbench`.
 
     Raises
     ------
     ValueError
-        On a broken solution with ``on_invalid="raise"``.
+        If a solution is invalid and ``on_invalid="raise"``.
     OSError
         If the file is missing and cannot be downloaded.
 
@@ -187,11 +189,11 @@ def fetch_prm800k(*, graph: Rule = "chain", **options: Unpack[Options]) -> Any:
 
 def _parse_prm800k(record):
     steps = record["question"]["pre_generated_steps"]
-    # The first one is the model's own step, others were sampled in its place.
+    # The first completion is the model's own step; the others were sampled as replacements.
     judged = [step["completions"][0] for step in record["label"]["steps"]]
     for v, completion in enumerate(judged):
         if v >= len(steps) or completion["text"] != steps[v]:
-            raise ValueError(f"the judged step {v} is not the one of the solution")
+            raise ValueError(f"the judged step {v} differs from that of the solution")
     labels = np.full(len(steps), -1)
     ratings = [completion["rating"] for completion in judged]
     labels[: len(ratings)] = fetch.read_words(
@@ -215,20 +217,20 @@ def fetch_process_bench(
     Parameters
     ----------
     subset : {"gsm8k", "math", "all"} or list of them
-        Where the questions come from.
+        Sources of the questions.
     graph : {"chain", "none"} or callable
-        No graph is published; as for `fetch_mr_ben`.
+        No graphs are published; as in `fetch_mr_ben`.
     data_home : path-like, optional
-        Where files are kept. None takes the environment variable ``SKDCF_DATA``, or
+        Folder for downloaded files. The default is the environment variable ``SKDCF_DATA``, or
         ``~/.cache/skdcf``.
     download_if_missing : bool
-        Otherwise a missing file is an OSError.
+        If False, raise an OSError if a file is missing.
     n_retries : int
-        How often a download that failed is tried again.
+        Number of retries if a download fails.
     delay : float
-        Seconds before it is tried again.
+        Seconds between retries.
     on_invalid : {"raise", "drop"}
-        What happens to an answer whose first error is no step.
+        Whether to raise an error for an answer whose first error is not a step, or drop it.
     return_X_y : bool
         Return ``(graphs, labels)`` instead of a Bunch.
     return_groups : bool
@@ -237,12 +239,12 @@ def fetch_process_bench(
     Returns
     -------
     Bunch
-        As from `fetch_mr_ben`.
+        As in `fetch_mr_ben`.
 
     Raises
     ------
     ValueError
-        On an unknown name, or a broken answer with ``on_invalid="raise"``.
+        If a name is unknown, or if an answer is invalid and ``on_invalid="raise"``.
     OSError
         If a file is missing and cannot be downloaded.
 
@@ -276,21 +278,21 @@ def fetch_mr_ben(
     Parameters
     ----------
     subjects : "all", str or list of str
-        Of "math", "biology", "chemistry", "medicine", "physics" and "logic".
+        Subset of "math", "biology", "chemistry", "medicine", "physics" and "logic".
     graph : {"chain", "none"} or callable
-        No graph is published; as for `fetch_felm`. Without a chain the unknown labels
-        after the first error count as false.
+        No graphs are published; as in `fetch_felm`. Without a chain, the unknown labels after
+        the first error count as false.
     data_home : path-like, optional
-        Where files are kept. None takes the environment variable ``SKDCF_DATA``, or
+        Folder for downloaded files. The default is the environment variable ``SKDCF_DATA``, or
         ``~/.cache/skdcf``.
     download_if_missing : bool
-        Otherwise a missing file is an OSError.
+        If False, raise an OSError if a file is missing.
     n_retries : int
-        How often a download that failed is tried again.
+        Number of retries if a download fails.
     delay : float
-        Seconds before it is tried again.
+        Seconds between retries.
     on_invalid : {"raise", "drop"}
-        What happens to an answer whose first error is no step.
+        Whether to raise an error for an answer whose first error is not a step, or drop it.
     return_X_y : bool
         Return ``(graphs, labels)`` instead of a Bunch.
     return_groups : bool
@@ -301,14 +303,14 @@ def fetch_mr_ben(
     Bunch
         ``graphs`` (GraphBatch with texts, the other models' answers as alternatives, and
         without features), ``labels`` (list of int arrays: 1 true, 0 false, -1 unknown),
-        ``groups`` (a number per question), ``metadata`` (list of dict),
+        ``groups`` (the number of each question), ``metadata`` (list of dict),
         ``feature_names`` (None), ``dropped`` (list of (id, reason)),
         ``DESCR``.
 
     Raises
     ------
     ValueError
-        On an unknown name, or a broken answer with ``on_invalid="raise"``.
+        If a name is unknown, or if an answer is invalid and ``on_invalid="raise"``.
     OSError
         If a file is missing and cannot be downloaded.
 
@@ -338,7 +340,9 @@ def _parse_mr_ben(record):
             claims[-1] += "\n" + line
     first = record["Model_Solution_First_Error_Step"]
     if first != "N/A" and first not in numbers:
-        raise ValueError(f"the first error is step {first}, but steps are {numbers}")
+        raise ValueError(
+            f"the first error is step {first}, but the steps are {numbers}"
+        )
     error = None if first == "N/A" else numbers.index(first)
     return {
         "problem": f"{record['Question']}\n{record['Options']}",
@@ -357,22 +361,23 @@ def _parse_mr_ben(record):
 def fetch_gsm8k_solutions(**options: Unpack[Options]) -> Any:
     """Load solutions of grade-school problems by four models, with exact graphs.
 
-    **The labels are derived** from final answers and reference solutions: nobody judged
-    the steps. ``DESCR`` says how.
+    **The labels are derived** from final answers and reference solutions. Nobody judged
+    the steps. ``DESCR`` describes the derivation.
 
     Parameters
     ----------
     data_home : path-like, optional
-        Where files are kept. None takes the environment variable ``SKDCF_DATA``, or
+        Folder for downloaded files. The default is the environment variable ``SKDCF_DATA``, or
         ``~/.cache/skdcf``.
     download_if_missing : bool
-        Otherwise a missing file is an OSError.
+        If False, raise an OSError if a file is missing.
     n_retries : int
-        How often a download that failed is tried again.
+        Number of retries if a download fails.
     delay : float
-        Seconds before it is tried again.
+        Seconds between retries.
     on_invalid : {"raise", "drop"}
-        What happens to a solution without a calculation, of which the file has 48.
+        Whether to raise an error for a solution without a calculation, or drop it. The file
+        contains 48 of them.
     return_X_y : bool
         Return ``(graphs, labels)`` instead of a Bunch.
     return_groups : bool
@@ -382,14 +387,14 @@ def fetch_gsm8k_solutions(**options: Unpack[Options]) -> Any:
     -------
     Bunch
         ``graphs`` (GraphBatch with texts, the other models' solutions as alternatives,
-        and without features), ``labels`` (list of 0/1 int arrays), ``groups`` (a number
-        per question), ``metadata`` (list of dict), ``feature_names`` (None),
+        and without features), ``labels`` (list of 0/1 int arrays), ``groups`` (the number of
+        each question), ``metadata`` (list of dict), ``feature_names`` (None),
         ``dropped`` (list of (id, reason)), ``DESCR``.
 
     Raises
     ------
     ValueError
-        On a solution without a calculation, with ``on_invalid="raise"``.
+        If a solution has no calculation and ``on_invalid="raise"``.
     OSError
         If the file is missing and cannot be downloaded.
 
@@ -414,7 +419,7 @@ def fetch_gsm8k_solutions(**options: Unpack[Options]) -> Any:
 def _parse_gsm8k(record):
     marks = list(_CALCULATION.finditer(record["solution"]))
     if not marks:
-        raise ValueError("there is no calculation in the solution")
+        raise ValueError("the solution contains no calculation")
     results = [_value(mark[2]) for mark in marks]
     return {
         "problem": record["question"],
@@ -426,7 +431,7 @@ def _parse_gsm8k(record):
 
 
 def _value(numeral):
-    """The number, rounded so that 0.1 + 0.2 is 0.3."""
+    """Convert a numeral to a number, rounded so that 0.1 + 0.2 equals 0.3."""
     return round(float(numeral.replace(",", "")), 6)
 
 
@@ -441,11 +446,11 @@ def _operand_edges(terms, results):
 
 
 def _cut(solution, marks):
-    """The text of each calculation, from the end of the one before it."""
+    """Split a solution into one text per calculation, each starting where the last one ended."""
     ends = []
     for mark, following in pairwise(marks):
         line_end = solution.find("\n", mark.end())
-        # This happens where both stand on one line.
+        # Both calculations are on the same line.
         if not mark.end() <= line_end < following.start():
             word = re.compile(r"\S+").match(solution, mark.end())
             word_end = word.end() if word else mark.end()

@@ -1,10 +1,10 @@
-"""Find published files in the data directory or download them: once for all data sets.
+"""Find the files of published data sets in the data directory, or download them.
 
-Most of the sources state no licence, so the files are downloaded from upstream on the
-user's behalf and none is part of this package. ``sources.json`` says where they are: each
-folder below the data directory mirrors one at an address that is pinned by a commit, and
-each file has its SHA-256, or where only that is known (40 digits) the SHA-1 of its git
-blob. ``descr`` holds what users are told of each data set.
+Most sources do not state a licence. Therefore the files are downloaded on request from the
+authors' repositories, and none of them is part of this package. ``sources.json`` lists the
+sources: each folder of the data directory mirrors an address that is pinned to a commit, and
+each file has its SHA-256, or the SHA-1 of its git blob (40 digits) if only that is known. The
+folder ``descr`` contains the descriptions for users.
 """
 
 from __future__ import annotations
@@ -45,18 +45,18 @@ def _read_sources():
 
 
 def _address(url, name):
-    """The address of a file, which ends with its name or has it inside."""
+    """Return the address of a file, which ends with its name or contains its stem."""
     if "{stem}" in url:
         return url.format(stem=Path(name).stem)
     return f"{url}/{name}"
 
 
-#: Path below the data directory -> where the file comes from.
+#: The source of each file, keyed by its path below the data directory.
 SOURCES = _read_sources()
 
 
 class Options(TypedDict, total=False):
-    """The options of every ``fetch_*`` function, besides its own parameters."""
+    """The options of every ``fetch_*`` function, in addition to its own parameters."""
 
     data_home: str | PathLike[str] | None
     download_if_missing: bool
@@ -70,28 +70,28 @@ class Options(TypedDict, total=False):
 _DEFAULTS: dict[Any, Any] = {"download_if_missing": True, "n_retries": 3, "delay": 1.0}
 _DEFAULTS |= {"on_invalid": "raise", "return_X_y": False, "return_groups": False}
 
-#: Folders whose files called ``.jsonl`` hold one object each.
+#: Folders whose ``.jsonl`` files contain a single object.
 _ONE_OBJECT = ("conformal_factuality/", "conformal_rag/")
-#: Gives a function all options of `Options`.
+#: Decorator that adds all `Options` to a function.
 fetcher = partial(spread, Options, **_DEFAULTS)
-#: Annotations of one or several names, and of a rule for edges.
+#: Type annotations of one or several names, and of a rule for edges.
 Names = str | Sequence[str]
 Rule = str | Callable
 
 
 def get_data_home(data_home: str | PathLike[str] | None = None) -> Path:
-    """The directory in which data sets are kept.
+    """Return the directory of downloaded data sets.
 
     Parameters
     ----------
     data_home : str or path-like, optional
-        Without it, the environment variable ``SKDCF_DATA``, and without that
-        ``~/.cache/skdcf``.
+        The default is the environment variable ``SKDCF_DATA``, or ``~/.cache/skdcf`` if it is
+        not set.
 
     Returns
     -------
     pathlib.Path
-        It need not exist yet.
+        The directory, which may not exist yet.
 
     Examples
     --------
@@ -112,12 +112,12 @@ def local_file(
     delay: Any = 1.0,
     **_: Any,
 ) -> Any:
-    """The path of the file called ``name`` in `SOURCES`, checked by its checksum.
+    """Return the path of a file in `SOURCES`, after verifying its checksum.
 
     Raises
     ------
     OSError
-        If the file is not there and may not be or cannot be downloaded.
+        If the file is missing and cannot be downloaded, or must not be.
     """
     source = SOURCES[name]
     path = get_data_home(data_home) / name
@@ -127,30 +127,32 @@ def local_file(
     if not download_if_missing:
         state = "is missing" if checksum == "missing" else f"has checksum {checksum}"
         raise FileNotFoundError(
-            f"{path} {state}, expected {source.checksum}; allow the download "
-            f"(download_if_missing=True) or put {source.url} there"
+            f"{path} {state}, expected {source.checksum}. Allow the download "
+            f"(download_if_missing=True), or save {source.url} there"
         )
     _download(source, path, n_retries, delay)
     return path
 
 
 def checksum_of(path: Any, source: Any) -> str:
-    """Checksum of a file as hexadecimal digits, of the kind that its source has."""
+    """Return the hexadecimal checksum of a file, of the same kind as that of its source."""
     content = Path(path).read_bytes()
     if len(source.checksum) == 64:
         return hashlib.sha256(content).hexdigest()
-    # Git puts a header before what it hashes. Only the name in git is known here.
+    # Only the git hash is known, which includes a header.
     return hashlib.sha1(b"blob %d\0" % len(content) + content).hexdigest()
 
 
 def _download(source, path, n_retries, delay):
-    """Download a file next to the target, check it and rename it, as scikit-learn does."""
+    """Download a file next to the target, verify it and rename it, as scikit-learn does."""
     from sklearn.datasets import fetch_file
 
     sha256 = source.checksum if len(source.checksum) == 64 else None
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        if sha256 is None:  # else the file would be taken for the right one
+        if (
+            sha256 is None
+        ):  # fetch_file would keep an existing file without verifying it
             path.unlink(missing_ok=True)
         fetch_file(
             source.url,
@@ -162,21 +164,21 @@ def _download(source, path, n_retries, delay):
         )
         if checksum_of(path, source) != source.checksum:
             path.unlink()
-            raise OSError(f"its checksum differs from the expected {source.checksum}")
+            raise OSError(f"its checksum is not the expected {source.checksum}")
     except PermissionError as error:
         raise PermissionError(
-            f"{path} is not there and its directory cannot be written to: choose "
-            "another data_home (or SKDCF_DATA), or have the file put there"
+            f"{path} is missing, and its directory is not writable. Choose another data_home "
+            "(or SKDCF_DATA), or have the file saved there"
         ) from error
     except OSError as error:
         raise OSError(
-            f"{source.url} could not be downloaded ({error}): check the connection, or put "
-            f"the file at {path} yourself"
+            f"{source.url} could not be downloaded ({error}). Check the connection, or save the "
+            f"file as {path}"
         ) from error
 
 
 def read(name: str, options: Any) -> Any:
-    """The content of a published file; of JSON Lines a list with one object per line."""
+    """Return the content of a published file; for JSON Lines, a list of objects."""
     path = local_file(name, **options)
     if path.suffix != ".jsonl" or name.startswith(_ONE_OBJECT):
         return json.loads(path.read_text("utf-8"))
@@ -187,12 +189,12 @@ def read(name: str, options: Any) -> Any:
 
 
 def rows(pattern: Any, id: Any, options: Any, **choices: Any) -> Any:
-    """The records of several files, with their ids, one at a time.
+    """Yield the records of several files, with their ids.
 
-    ``pattern`` and ``id`` are filled with every combination of the ``choices``, which each
-    record gets, too; ``id`` also with the number of the record, ``i``, and its fields.
-    ``pattern`` may be a function of the choices. A file holds a list, as it is or as
-    ``data``, or lists by a name, which becomes ``key``.
+    ``pattern`` and ``id`` are formatted with every combination of the ``choices``, which are
+    also added to each record. ``id`` is also formatted with the number of the record, ``i``,
+    and with its fields. ``pattern`` may be a function of the choices. A file contains a list,
+    directly or under ``data``, or lists by name; the name is added to its records as ``key``.
     """
     for values in product(*choices.values()):
         of = dict(zip(choices, values, strict=True))
@@ -210,9 +212,9 @@ def rows(pattern: Any, id: Any, options: Any, **choices: Any) -> Any:
 
 
 def chosen(**asked: Any) -> Any:
-    """List the distinct names that a caller chose.
+    """Return the distinct names that a caller chose.
 
-    Each keyword has a value, which is a name, "all", or a list of names, and the choices.
+    Each keyword is a pair of a value (a name, "all", or a list of names) and the choices.
     """
     out = {}
     for name, (value, choices) in asked.items():
@@ -220,14 +222,14 @@ def chosen(**asked: Any) -> Any:
             value = list(choices) if value == "all" else [value]
         out[name] = list(dict.fromkeys(value))
         if not out[name]:
-            raise ValueError(f"{name} is empty: some of {sorted(choices)} expected")
+            raise ValueError(f"{name} is empty. Choose some of {sorted(choices)}")
         for item in out[name]:
             check_choice(name, item, choices)
     return out
 
 
 def edge_rule(graph: str | Callable[..., Any]) -> Any:
-    """The function behind "none", "chain" or a callable, and its name."""
+    """Return the function for "none", "chain" or a callable, and its name."""
     if callable(graph):
         return graph, getattr(graph, "__name__", type(graph).__name__)
     check_choice("graph", graph, ("none", "chain"))
@@ -244,25 +246,26 @@ def load(
     answer: Any = None,
     **words: Any,
 ) -> Any:
-    """Make the result of a ``fetch_*`` function from the records of its files.
+    """Create the result of a ``fetch_*`` function from the records of its files.
 
     Parameters
     ----------
     name : str
-        Of the data set, and of its description, into which ``words`` are put, lists
-        with commas.
+        Name of the data set and of its description, which is formatted with ``words``. Lists
+        are joined by commas.
     records : dict from id to record, or pairs of them
+        The records.
     parse : callable
-        ``parse(record)`` as for `build_dataset`. ``group`` may be any text; where there is
-        none, the question tells problems apart.
+        ``parse(record)`` as in `build_dataset`. ``group`` may be any text; the default is the
+        question.
     options : dict
         Values of `Options`.
     graph : str or callable
-        As the functions have it: where ``parse`` gives no edges.
+        Rule for edges, as in the ``fetch_*`` functions. Used if ``parse`` returns no edges.
     answer : sequence of str, optional
-        The fields with the question, the model and the answer, a text or a list of steps,
-        where questions have several answers. Broken records are no problems, but answers
-        they are.
+        If questions have several answers, the fields with the question, the model and the
+        answer, which is a text or a list of steps. Answers of invalid records are included in
+        the alternatives.
     """
     check_choice("on_invalid", options["on_invalid"], ("raise", "drop"))
     rule, words["rule"] = edge_rule(graph)
@@ -295,34 +298,34 @@ def _pick(record, fields):
 
 
 def read_words(name: str, said: Any, words: Any, place: Any = "claim {}") -> Any:
-    """The labels that words in a file stand for; ValueError names the first unknown word."""
+    """Translate the words in a file to labels, or raise ValueError if a word is unknown."""
     for v, word in enumerate(said):
         check_choice(f"{place.format(v)}: {name}", word, words)
     return [words[word] for word in said]
 
 
 def describe(name: str) -> str:
-    """Read the text that tells users of a data set."""
+    """Return the description of a data set for users."""
     return files(__package__).joinpath(f"descr/{name}.txt").read_text("utf-8")
 
 
 def other_answers(groups: Any, keys: Any, texts: Any) -> Any:
-    """The other answers to each problem's question.
+    """Return the other answers to the question of each problem.
 
     Parameters
     ----------
     groups : iterable of hashable
         The question of each problem.
     keys : iterable of str
-        Who gave the answer. Others come in the order of their keys, and in that of the
-        problems where keys are equal.
+        The model of each answer. The other answers are sorted by model, and in the order of
+        the problems for the same model.
     texts : iterable of str
         The answer of each problem, as one text.
 
     Returns
     -------
     list of list of str
-        Per problem the texts of the other problems of its group.
+        For each problem, the texts of the other problems of its group.
     """
     rows = list(zip(groups, keys, texts, strict=True))
     members = defaultdict(dict)

@@ -1,8 +1,8 @@
-"""JSON Lines: one problem per line, for other programs and other languages.
+"""JSON Lines files with one problem per line, to exchange problems with other programs.
 
-The format is published as a JSON schema inside the package, see
-``records.jsonl_schema``, and lines are checked by that schema. Lines stand alone, so that
-files can be cut, joined and read as a stream.
+The format is published as a JSON schema in the package, see ``records.jsonl_schema``, and
+lines are validated against it. Lines are independent of each other, so files can be split,
+concatenated and read as a stream.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from . import records
 from .records import Problem
 
 _END = object()
-_LOOKED_AT = 10_000  # lines that are read after the first broken one
-_SHOWN = 5  # faults of a file that one message names
+_LOOKED_AT = 10_000  # lines to read after the first invalid one
+_SHOWN = 5  # maximum number of different errors in one message
 
 #: Lists with one entry per problem, in the order of the fields of `Problem`.
 _COLUMNS = ("graphs", "labels", "masks", "groups", "metadata")
@@ -46,36 +46,37 @@ def write_jsonl(
 ) -> Path:
     """Write problems to a file, one per line.
 
-    The file appears when it is complete: an interruption leaves what was there before.
+    The file is replaced only when the new one is complete, so an interruption is harmless.
 
     Parameters
     ----------
     path : path-like
-        What is there is replaced. A name that ends in ``.gz`` compresses the file.
+        An existing file is replaced. If the name ends with ``.gz``, the file is compressed.
     graphs : iterable of ReasoningGraph
-        May be a generator: nothing is held in memory. Texts and ids that are numpy
-        scalars are written as the plain values they stand for.
+        The problems. They may be a generator, because they are written one at a time. Texts
+        and ids that are numpy scalars are written as plain values.
     labels : iterable of arrays, one per problem, optional
-        1 true, 0 false, -1 where nobody judged the claim. An entry may be None. For a
-        GraphBatch also one flat array.
+        1 true, 0 false, -1 if the claim was not judged. An entry may be None. For a
+        GraphBatch, a flat array is also accepted.
     masks : iterable of boolean arrays, one per problem, optional
-        What a filter kept, as ``predict`` returns it; likewise.
+        The claims that a filter kept, as returned by ``predict``. An entry may be None.
     groups : iterable of str or int, one per problem, optional
-        Problems of one group belong on one side of a split. An entry may be None.
+        Problems of the same group must not be split between training and calibration. An
+        entry may be None.
     metadata : iterable of dict, one per problem, optional
-        Whatever else belongs to a problem, in values that JSON has. An entry may be
+        Any other information about a problem, in values that JSON supports. An entry may be
         None.
 
     Returns
     -------
     pathlib.Path
-        Of the file.
+        Path of the file.
 
     Raises
     ------
     ValueError
-        If the numbers of problems, claims and what is given with them differ, or a
-        value has no place in the format. No file is written then.
+        If the numbers of problems, claims and other values differ, or if a value cannot be
+        written in this format. Then the file is not changed.
 
     Examples
     --------
@@ -99,12 +100,12 @@ def format_jsonl(
     groups: Any = None,
     metadata: Any = None,
 ) -> Iterator[str]:
-    """Problems as lines of text, for a stream or a database.
+    """Format problems as lines of text, for example for a stream or a database.
 
     Parameters
     ----------
     graphs, labels, masks, groups, metadata
-        As for `write_jsonl`.
+        As in `write_jsonl`.
 
     Returns
     -------
@@ -114,7 +115,7 @@ def format_jsonl(
     Raises
     ------
     ValueError
-        At once where a column is no iterable; at its line where a problem is bad.
+        Immediately if an argument is not iterable, or later at the line of an invalid problem.
     """
     labels = _per_problem(labels, graphs)
     masks = _per_problem(masks, graphs)
@@ -122,26 +123,31 @@ def format_jsonl(
     columns_given = {k: v for k, v in columns if v is not None or k == "graphs"}
     for k, column in columns_given.items():
         if isinstance(column, (str, dict)) or not hasattr(column, "__iter__"):
-            raise ValueError(f"{k} is {column!r}: pass a list, one entry per problem")
+            raise ValueError(
+                f"{k} must be a list with one entry per problem, got {column!r}"
+            )
     return _lines(columns_given)
 
 
 def _per_problem(values, graphs):
-    """One flat array over all claims of a batch as one array per problem."""
+    """Split a flat array over all claims of a batch into one array per problem."""
     flat = isinstance(values, np.ndarray) and values.dtype != object
     if not (flat and values.ndim == 1 and isinstance(graphs, GraphBatch)):
         return values
     if values.shape != (graphs.n_claims,):
-        raise ValueError(f"{len(values)} values but {graphs.n_claims} claims")
+        raise ValueError(f"got {len(values)} values for {graphs.n_claims} claims")
     return graphs.split(values)
 
 
 def _lines(given):
-    """The text of each problem, from columns of what is known about all."""
+    """Yield the line of each problem."""
     for number, values in enumerate(zip_longest(*given.values(), fillvalue=_END)):
         row: dict[str, Any] = dict(zip(given, values, strict=True))
         if short := [name for name, value in row.items() if value is _END]:
-            raise ValueError(f"there are only {number} {' and '.join(short)}")
+            raise ValueError(
+                f"got only {number} {' and '.join(short)}. All arguments need one entry per "
+                "problem"
+            )
         try:
             problem = Problem(
                 graph=row["graphs"],
@@ -170,43 +176,44 @@ def read_jsonl(
     Parameters
     ----------
     path : path-like or binary file
-        The text may be compressed by gzip. It is UTF-8, or UTF-16 if its mark says so.
+        The text may be compressed with gzip. Its encoding must be UTF-8, or UTF-16 with a
+        byte order mark.
     rename : dict, optional
-        From the keys of the file to those of the format, as in
-        ``{"steps": "claims", "verdicts": "labels"}``. The usual names of other tools are
-        read as they stand: ``contexts``, ``passages``, ``documents`` and
-        ``retrieved_contexts`` as ``context``, ``user_input`` as ``problem``.
+        Maps keys of the file to keys of the format, as in
+        ``{"steps": "claims", "verdicts": "labels"}``. Common names of other tools are renamed
+        automatically: ``contexts``, ``passages``, ``documents`` and ``retrieved_contexts`` to
+        ``context``, and ``user_input`` to ``problem``.
     own : collection of str
-        Keys of your own that hold lists of texts and are no context. Without it such a key
-        is an error in a line without context.
+        Your own keys, which contain lists of texts that are not the context. Otherwise such
+        a key raises an error in a line without context.
     on_invalid : {"raise", "drop"}
-        Stop at the first line that breaks the format, or leave such lines out.
+        Whether to raise an error if a line is invalid, or drop invalid lines.
     max_line_bytes : int, default=67108864
-        Bytes of the longest line, uncompressed. A longer line is always an error.
+        Maximum size of a line in bytes, uncompressed. A longer line always raises an error.
 
     Returns
     -------
     Bunch
         ``graphs`` (GraphBatch), ``labels`` (list of int arrays: 1 true, 0 false, -1
         unknown), ``groups`` (array), ``masks`` and ``metadata`` (lists with one array
-        or dictionary per problem), ``dropped`` (list of (line number, reason)). What
-        no line has is None. If only some lines have it, the others have labels of -1
-        throughout, which says that nobody judged them, and None for the rest. The group
-        of a line is also the key ``group`` of its metadata. Keys that the format does
-        not know are kept there too, and written where they stood.
+        or dictionary per problem), ``dropped`` (list of (line number, reason)). Entries
+        that no line has are None. If only some lines have labels, the labels of the other
+        lines are -1 (not judged); other missing values are None. The group of a line is also
+        stored in its metadata, under the key ``group``. Unknown keys are kept in the metadata,
+        and `write_jsonl` writes them back to their original places.
 
     Raises
     ------
     ValueError
-        Naming the lines, counted from 1, and what is wrong with them. Also if there is no
-        problem in the file, or if its problems differ in their features. Where every line
-        was dropped, the attribute ``dropped`` of the error lists them.
+        If lines are invalid; the message gives their numbers, from 1, and the reasons. Also if
+        the file contains no problem, or its problems have different features. If all lines
+        were dropped, they are listed in the attribute ``dropped`` of the error.
 
     Warns
     -----
     UnknownKeyWarning
-        If an unknown key looks like a known one that the line has as well. Where the
-        line lacks that one, it is an error.
+        If an unknown key resembles a known one that the line also has. If the line does not
+        have the known key, it is an error.
     """
     check_choice("on_invalid", on_invalid, ("raise", "drop"))
     dropped: list[tuple[int, str]] = []
@@ -230,22 +237,22 @@ def iter_jsonl(
     Parameters
     ----------
     path : path-like or binary file
-        As for `read_jsonl`.
+        As in `read_jsonl`.
     rename : dict, optional
-        From the keys of the file to those of the format.
+        Maps keys of the file to keys of the format.
     own : collection of str
-        Keys of your own that hold lists of texts, as for `read_jsonl`.
+        Your own keys with lists of texts, as in `read_jsonl`.
     on_invalid : {"raise", "drop"}
-        Stop at the first line that breaks the format, or leave such lines out.
+        Whether to raise an error if a line is invalid, or drop invalid lines.
     max_line_bytes : int, default=67108864
-        Bytes of the longest line, uncompressed. A longer line is always an error.
+        Maximum size of a line in bytes, uncompressed. A longer line always raises an error.
 
     Returns
     -------
     iterator of (graph, labels, mask, group, metadata)
         Named tuples with a ReasoningGraph, an ndarray of 1 (true), 0 (false) and -1
-        (unknown), an ndarray of bool, a str or int, and a dict; what a line does not
-        hold is None. Problems may differ in their features.
+        (unknown), an ndarray of bool, a str or int, and a dict. Values that a line does not
+        have are None. Problems may have different features.
     """
     check_choice("on_invalid", on_invalid, ("raise", "drop"))
     check_count("max_line_bytes", max_line_bytes, 1)
@@ -262,28 +269,30 @@ def read_lines(
     *,
     max_line_bytes: int = MAX_LINE_BYTES,
 ) -> Any:
-    """What ``read`` makes of each line of a file, or of a part of it, one at a time.
+    """Apply ``read`` to each line of a file, or of a part of it, one at a time.
 
-    Of a file with broken lines all are named at once, so that nobody mends them one by one;
-    a stream stops at the first.
+    If a file has invalid lines, the error describes all of them, so they can be fixed
+    together. A stream stops at the first one.
 
     Parameters
     ----------
     path : path-like or binary file
+        The file.
     read : callable
-        ``read(record)`` takes the object of a line.
+        ``read(record)`` is called with the object of each line.
     on_invalid : {"raise", "drop"}
+        Whether to raise an error if a line is invalid, or drop invalid lines.
     dropped : list of (line number, reason)
-        Broken lines are added to it.
+        Invalid lines are appended to it.
     part : tuple
-        Start, stop and first line, as `iter_objects` takes them.
+        Start, stop and first line, as in `iter_objects`.
     max_line_bytes : int
-        Bytes of the longest line.
+        Maximum size of a line in bytes.
 
     Yields
     ------
     object
-        What ``read`` returned.
+        The result of ``read``.
     """
     first_error = None
     last_line = math.inf
@@ -314,15 +323,17 @@ def read_lines(
 
 
 def describe_faults(faults: Sequence[tuple[int, str]]) -> list[str]:
-    """Say what is wrong with lines, once where it is the same but for numbers.
+    """Describe what is wrong with lines, once for reasons that differ only in numbers.
 
     Parameters
     ----------
     faults : list of (line number, reason)
+        The invalid lines.
 
     Returns
     -------
     list of str
+        One description per kind of fault.
     """
     alike: dict[str, list[tuple[int, str]]] = {}
     for number, reason in faults:
@@ -331,13 +342,13 @@ def describe_faults(faults: Sequence[tuple[int, str]]) -> list[str]:
     for group in alike.values():
         lines = [number for number, _ in group]
         reasons = {reason for _, reason in group}
-        first = "" if len(reasons) == 1 else f" (so in line {lines[0]})"
+        first = "" if len(reasons) == 1 else f" (in line {lines[0]})"
         described.append(Message(_name_lines(lines), ": ", group[0][1], first))
     return described
 
 
 def _name_lines(lines):
-    """Name lines by their numbers, runs of them by the first and the last."""
+    """Return the line numbers as text, with ranges for consecutive lines."""
     runs: list[list[int]] = []
     for number in lines:
         if runs and number == runs[-1][-1] + 1:
@@ -354,7 +365,7 @@ def _name_lines(lines):
 
 
 def bunch_of(rows: Any, where: Any, dropped: Any) -> Bunch:
-    """The problems of a file as a Bunch; ValueError names the file."""
+    """Return the problems of a file as a Bunch; errors contain the name of the file."""
     try:
         return records.as_bunch(rows, dropped)
     except ValueError as error:
@@ -368,16 +379,16 @@ def bunch_of(rows: Any, where: Any, dropped: Any) -> Bunch:
 
 @dataclass(frozen=True)
 class JsonlPartition:
-    """Some consecutive lines of a JSON Lines file.
+    """A range of consecutive lines of a JSON Lines file.
 
-    It holds no problems, only where they are, so that it costs nothing to send it to
-    another process, which then reads the lines itself.
+    It contains only the position of the lines, not their problems, so it can be sent cheaply
+    to another process, which then reads the lines.
 
     Parameters
     ----------
     path : str
     start, stop : int
-        First byte, and the one after the last.
+        Position of the first byte, and one past the last byte.
     first_line : int, default=1
         Number of the first line, for messages.
 
@@ -409,7 +420,7 @@ class JsonlPartition:
         Raises
         ------
         ValueError
-            Naming the line and what is wrong with it.
+            If a line is invalid; the message gives its number and the reason.
         """
         rows = list(
             read_lines(
@@ -426,25 +437,26 @@ class JsonlPartition:
 def jsonl_partitions(
     path: str | os.PathLike[str], n_problems: int = 10_000
 ) -> list[JsonlPartition]:
-    """Cut a JSON Lines file into parts, without reading more than where lines end.
+    """Split a JSON Lines file into parts, by searching only for the ends of lines.
 
     Parameters
     ----------
     path : path-like
-        A plain file of JSON Lines.
+        An uncompressed JSON Lines file.
     n_problems : int, default=10_000
-        Of each part but the last. Some thousand bytes of memory are used for each.
+        Number of problems in each part but the last. Each part uses a few thousand bytes of
+        memory.
 
     Returns
     -------
     list of JsonlPartition
-        In the order of the file. Each has a method ``read``, which returns what `read_jsonl`
-        would return for its lines.
+        In the order of the file. The method ``read`` of a part returns the result of
+        `read_jsonl` for its lines.
 
     Raises
     ------
     ValueError
-        If there is no problem in the file, or it is compressed or UTF-16.
+        If the file contains no problem, or if it is compressed or in UTF-16.
     """
     check_count("n_problems", n_problems, 1)
     path = os.fspath(path)
@@ -452,7 +464,8 @@ def jsonl_partitions(
     filled = 0
     if not is_plain(path):
         raise ValueError(
-            f"{path} is compressed or UTF-16: unpack it, or make it UTF-8, to read parts"
+            f"{path} must be an uncompressed UTF-8 file to be read in parts. Decompress it, or "
+            "convert it to UTF-8"
         )
     with open(path, "rb") as file:
         place = 0
@@ -463,6 +476,6 @@ def jsonl_partitions(
                 filled += 1
             place += len(line)
     if not cuts:
-        raise ValueError(f"{path}: there is no problem in the file")
+        raise ValueError(f"{path} contains no problem")
     pairs = pairwise([*cuts, (place, 0)])
     return [JsonlPartition(path, start, stop, n) for (start, n), (stop, _) in pairs]

@@ -1,13 +1,13 @@
-"""Messages of an agent's run, whatever tool wrote them, in one form.
+"""Convert the messages of an agent's run, written by various tools, to one form.
 
-Tools differ in three ways: how a message is wrapped, where its text and its calls are, and
-what its parts are called. Each part is told by its type: a text, a call, the answer to a
-call, or a thought, which is left out. What is none of these is an error that names the keys,
-because a step that was not read must not be judged by what is left of it.
+Tools differ in how they wrap a message, where they put its text and calls, and how they name
+its parts. A part is recognised by its type: a text, a call, the answer to a call, or a
+thought, which is ignored. For any other part an error is raised that lists its keys, because
+a step must not be judged by only a part of it.
 
-Known are the chats and the Responses of OpenAI (and the items of its Agents SDK), Anthropic,
-Gemini and Bedrock, LangChain (also as ``messages_to_dict`` and ``dumpd`` write it),
-pydantic-ai, Inspect, the AI SDK of Vercel, and spans of OpenTelemetry.
+Supported are the chats and the Responses of OpenAI (and the items of its Agents SDK),
+Anthropic, Gemini and Bedrock, LangChain (also as written by ``messages_to_dict`` and
+``dumpd``), pydantic-ai, Inspect, the AI SDK of Vercel, and spans of OpenTelemetry.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _ROLES = {
 }
 _KNOWN_ROLES = ("system", "developer", "user", "assistant", "tool")
 
-#: Types of parts and of items, in lower case with underscores.
+#: Types of parts and items, in snake case.
 _CALL = re.compile(r"(^|_)(call|tool_use|approval_request)$")
 _ANSWER = re.compile(
     r"(^|_)(call_output|call_response|tool_result|tool_return|function_response|"
@@ -51,7 +51,7 @@ _NAMES = ("name", "tool_name", "function")
 _ARGUMENTS = ("arguments", "args", "input", "parameters", "partial_json", "parse_error")
 _ANSWERS = ("content", "output", "response", "result")
 _RESULTS = ("output", "outputs", "result", "results")
-#: Keys of a call that say nothing of what it does.
+#: Keys of a call that do not describe what it does.
 _NOT_ARGUMENTS = {*_IDS, *_NAMES, *_RESULTS, "type", "part_kind", "custom", "status"}
 _NOT_ARGUMENTS |= {"state", "error", "index", "container_id", "environment", "metadata"}
 _NOT_ARGUMENTS |= {"server_label", "tool_kind", "provider_name", "provider_details"}
@@ -68,24 +68,22 @@ _CONTENTS = (
     "content_blocks",
 )
 _CALLS = ("tool_calls", "invalid_tool_calls", "tool_call_chunks", "function_call")
-_LANGCHAIN = "additional_kwargs"  # where LangChain keeps what it has no field for
+_LANGCHAIN = "additional_kwargs"  # LangChain puts values without a field here
 _WRAPPINGS = ("data", "raw_item", "message")
 _KNOWN_KEYS = {*_CONTENTS, *_CALLS, _LANGCHAIN, "type", "role", "kind", "transcript"}
-#: Words in the names of keys that describe a message and hold nothing of its step.
+#: Words in key names that mark information about a message, not a part of its step.
 _ABOUT = re.compile(
     r"(^|_)(metadata|meta|usage|reasoning|thinking|thoughts?|logprobs|annotations|citations|"
     r"provider|cache|timings?|tokens|cost|extras|parsed|safety|internal|container|"
     r"context_management|stop|time|date|created|updated|timestamp|error|name)(_|$)"
 )
-#: Words in the names of keys whose texts may be part of a step, unless they are ids.
+#: Words in key names whose texts may be part of a step, except ids.
 _SPEAKS = re.compile(
     r"(^|_)(calls?|tools?|functions?|actions?|commands?|contents?|text|refusal|inputs?|"
     r"outputs?|args|arguments|code|query|body|messages?|responses?|answers?|reply|values?|"
     r"payload|delta|statement|script|sql)(?!.*_ids?$)(_|$)"
 )
-_MOST_WORDS = (
-    3  # of a text under an unknown key that is not taken for a part of the step
-)
+_MOST_WORDS = 3  # a longer text under an unknown key may be part of the step
 
 
 class Call(NamedTuple):
@@ -94,10 +92,11 @@ class Call(NamedTuple):
     Parameters
     ----------
     id : str or int
-        Of the call, its name where the tool gives it none.
+        Id of the call, or the name of the tool if the call has no id.
     name : str
+        Name of the tool.
     arguments : str, dict or list
-        As they were written, or as a tool has parsed them.
+        As they were written, or as parsed by a tool.
     """
 
     id: str | int
@@ -124,30 +123,30 @@ class Message(NamedTuple):
 
 
 class UnreadError(Exception):
-    """A message, or a part of one, of which something is not read."""
+    """A message, or a part of a message, that cannot be read completely."""
 
 
 def chat_messages(run: Mapping[str, Any]) -> Iterator[tuple[int, Message]]:
-    """The messages of a run in one form.
+    """Yield the messages of a run in one form.
 
     Parameters
     ----------
     run : dict
-        With ``messages``, or with ``spans``, or a whole file of OpenTelemetry
+        Has ``messages`` or ``spans``, or is a whole OpenTelemetry file
         (``resourceSpans``).
 
     Yields
     ------
     position : int
-        Of the message in the run. If several items are one message, that of the first.
+        Position of the message in the run. If it has several items, that of the first.
     message : Message
 
     Raises
     ------
     ValueError
-        If a message is not as a known tool writes it, or if not all of it can be read.
+        If a message does not have a supported form, or cannot be read completely.
     """
-    # The calls of one response are items of their own, which follow each other and the text.
+    # The calls of one response are separate items, which follow each other and the text.
     response: list[tuple[int, _Found]] = []
     for position, item in enumerate(_items_of(run)):
         with naming(position):
@@ -179,50 +178,50 @@ def chat_messages(run: Mapping[str, Any]) -> Iterator[tuple[int, Message]]:
 
 @contextmanager
 def naming(position: int) -> Iterator[None]:
-    """Name the message that is not as a known tool writes it.
+    """Add the position of the message to the error if its form is not supported.
 
     Parameters
     ----------
     position : int
-        Of the message in the run.
+        Position of the message in the run.
     """
     try:
         yield
     except UnreadError as error:
         raise ValueError(
-            f"message {position} is not as any known log has it: {error}"
+            f"message {position} does not have a supported form: {error}"
         ) from error
     except (LookupError, TypeError, AttributeError) as error:
         raise ValueError(
-            f"message {position} is not as any known log has it: a message is an object with "
-            "a role and a content, which is a text or a list of parts, and calls have an id, "
-            "a name and arguments"
+            f"message {position} does not have a supported form. A message must be an object "
+            "with a role and a content, which is a text or a list of parts. Calls must have an "
+            "id, a name and arguments"
         ) from error
 
 
 def _items_of(run):
-    """The list of messages, or of items, as it was written."""
+    """Return the list of messages, or of items, as it was written."""
     if "spans" in run:
         return messages_of_spans(run["spans"])
     if "messages" not in run and is_otlp(run):
         return messages_of_spans([run])
     if "messages" not in run:
         raise ValueError(
-            f'a run needs "messages" or "spans", but its keys are {sorted(map(str, run))}'
+            f'a run must have "messages" or "spans", got the keys {sorted(map(str, run))}'
         )
     messages = run["messages"]
     if not isinstance(messages, list | tuple):
         raise ValueError(
-            f"messages is a {type(messages).__name__}, but must be a list of messages"
+            f"messages must be a list of messages, got a {type(messages).__name__}"
         )
     return messages
 
 
 def _unwrapped(item):
-    """The message inside what LangChain, OpenAI's Agents SDK and others put around it."""
+    """Return the message without the wrapping of LangChain, OpenAI's Agents SDK and others."""
     if not isinstance(item, Mapping):
         raise UnreadError(
-            f"it is a {type(item).__name__}, but must be an object with a role and a content"
+            f"it must be an object with a role and a content, got a {type(item).__name__}"
         )
     if item.get("type") == "constructor" and isinstance(item.get("kwargs"), Mapping):
         return {"type": item["id"][-1], **item["kwargs"]}
@@ -234,14 +233,14 @@ def _unwrapped(item):
 
 
 def _role_of(position, message):
-    """The role of a message, which some tools give as its type or its kind."""
+    """Return the role of a message, which some tools store as its type or kind."""
     given = message.get("role") or message.get("type") or message.get("kind")
     role = re.sub(r"message(chunk)?$", "", str(given).lower())
     role = _ROLES.get(role, role)
     if role not in _KNOWN_ROLES:
         raise ValueError(
-            f"message {position} has the role {given!r}, but must have one of "
-            "'system', 'developer', 'user', 'assistant' and 'tool'"
+            f"the role of message {position} must be one of 'system', 'developer', 'user', "
+            f"'assistant' and 'tool', got {given!r}"
             + ("" if "role" in message else f"; {_keys_of(message)}")
         )
     return role
@@ -249,7 +248,7 @@ def _role_of(position, message):
 
 @dataclass
 class _Found:
-    """What is read of one message: texts, calls, and answers to calls by their ids."""
+    """Content of one message: texts, calls, and answers to calls with their ids."""
 
     texts: list[str] = field(default_factory=list)
     calls: list[Call] = field(default_factory=list)
@@ -257,7 +256,7 @@ class _Found:
     thinks: bool = False
 
     def messages(self, position, role):
-        """Yield the message, and each answer to a call as a message of its own."""
+        """Yield the message, and each answer to a call as a separate message."""
         text = "\n".join(filter(None, self.texts))
         if role == "assistant":
             is_there = bool(text.strip() or self.calls)
@@ -269,10 +268,10 @@ class _Found:
             yield position, Message("tool", answer, [], id)
 
     def add_message(self, message, role):
-        """Read a whole message; UnreadError if something of it is not read."""
+        """Read a whole message; raise UnreadError if a part is not read."""
         held = [key for key in _CALLS if message.get(key)]
         if role != "assistant" and held:
-            raise UnreadError(f'it is no message of the agent, but holds "{held[0]}"')
+            raise UnreadError(f'it is not from the agent, but has "{held[0]}"')
         if role == "tool" and not _holds_answers(message):
             self.answers.append((_id_of(message), _answer_of(message)))
             return
@@ -291,20 +290,20 @@ class _Found:
             _refuse_unread(framework, f'"{_LANGCHAIN}" of the agent\'s message')
         elif self.calls:
             raise UnreadError(
-                f"it is no message of the agent, but calls {self.calls[0].name!r}"
+                f"it is not from the agent, but calls {self.calls[0].name!r}"
             )
 
     def add_part(self, part, role):
-        """Read a part of a message; UnreadError if it is neither text, call nor answer."""
+        """Read a part of a message; raise UnreadError if its type is unknown."""
         if isinstance(part, str):
             part = {"type": "text", "text": part}
         if not isinstance(part, Mapping):
-            raise UnreadError(f"a part of it is {part!r:.40}, but must be an object")
+            raise UnreadError(f"its parts must be objects, got {part!r:.40}")
         kind = _kind_of(part)
         body = _body_of(part, kind)
         if _CALL.search(kind):
             call = _call_of(body, kind)
-            # Some logs hold an item twice. What has no id of its own is another call.
+            # Some logs contain an item twice. Items without an id are different calls.
             if call.id == call.name or call not in self.calls:
                 self.calls.append(call)
             if kind != "image_generation_call":
@@ -317,21 +316,21 @@ class _Found:
         elif kind not in _INSTRUCTION:
             self.texts.append(_text_of(part, kind, role))
             if role == "assistant":
-                _refuse_unread(part, "a part of it")
+                _refuse_unread(part, "one of its parts")
 
     def _add_content(self, content, role):
-        """Read what stands under one of the keys of contents."""
+        """Read the value of one of the content keys."""
         collected = _Found()
         for part in [content] if isinstance(content, str | Mapping) else content:
             collected.add_part(part, role)
-        # Some tools write the same text as a text and as a part.
+        # Some tools write the same text both as a text and as a part.
         self.texts += [text for text in collected.texts if text not in self.texts]
         self._add_calls(collected.calls)
         self.answers += collected.answers
         self.thinks |= collected.thinks
 
     def _add_calls(self, calls):
-        """Add calls but for those that another key of the message holds already."""
+        """Add calls that are not already known from another key of the message."""
         before = [(call.id, call.name, _parsed(call.arguments)) for call in self.calls]
         self.calls += [
             call
@@ -340,17 +339,17 @@ class _Found:
         ]
 
     def _refuse_empty(self, message):
-        """UnreadError if nothing of a step is read."""
+        """Raise UnreadError if nothing was read from the message."""
         said = "".join(self.texts).strip() or self.calls
         if not (said or self.answers or self.thinks):
             raise UnreadError(
-                "it is the agent's, but has neither text nor calls that are read; "
+                "it is from the agent, but has neither a text nor calls that can be read; "
                 f"{_keys_of(message)}"
             )
 
 
 def _refuse_unread(holder, what):
-    """UnreadError if a key that is not known may hold a part of a step."""
+    """Raise UnreadError if an unknown key may contain a part of a step."""
     for key, value in holder.items():
         name = _snake(key)
         is_text = isinstance(value, str) and (
@@ -359,23 +358,23 @@ def _refuse_unread(holder, what):
         holds = is_text or isinstance(value, Mapping | list | tuple)
         if value and holds and key not in _KNOWN_KEYS and not _ABOUT.search(name):
             raise UnreadError(
-                f'{what} holds "{key}", which is not read: leave it out if it is no part of '
-                f"the step; {_keys_of(holder)}"
+                f'{what} has the unknown key "{key}". Remove the key if it is not part of the '
+                f"step; {_keys_of(holder)}"
             )
 
 
 def _calls_under(key, message):
-    """The calls that a message has under one of the keys of calls."""
+    """Return the calls under one of the call keys of a message."""
     calls = message.get(key) or ()
     if isinstance(calls, str):
-        raise UnreadError(f'"{key}" is a text, but must be a list of calls')
+        raise UnreadError(f'"{key}" must be a list of calls, got a text')
     return [
         _call_of(call) for call in ([calls] if isinstance(calls, Mapping) else calls)
     ]
 
 
 def _holds_answers(message):
-    """Whether the parts of a message of a tool name the calls that they answer."""
+    """Whether the parts of a tool's message contain the ids of the calls they answer."""
     parts = message.get("parts") or message.get("content")
     return isinstance(parts, list) and any(
         isinstance(part, Mapping) and _ANSWER.search(_kind_of(part)) for part in parts
@@ -392,12 +391,12 @@ def _finished(response):
 
 
 def _snake(name):
-    """A name as in toolCallId or tool-call-id in the form tool_call_id."""
+    """Convert a name such as toolCallId or tool-call-id to tool_call_id."""
     return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", str(name)).replace("-", "_").lower()
 
 
 def _kind_of(part):
-    """The type of a part; of some tools it is the name of its one key."""
+    """Return the type of a part, which for some tools is the name of its only key."""
     kind = part.get("type") or part.get("part_kind") or part.get("kind")
     if isinstance(kind, str):
         return _snake(kind)
@@ -407,7 +406,7 @@ def _kind_of(part):
 
 
 def _body_of(part, kind):
-    """A part with names in one form, and with what it holds under its own type."""
+    """Return a part with names in snake case, merged with the object under its own type."""
     body = {_snake(key): value for key, value in part.items()}
     inner = body.get(kind)
     if isinstance(inner, Mapping):
@@ -416,7 +415,7 @@ def _body_of(part, kind):
 
 
 def _text_of(part, kind, role):
-    """The text of a part; of an image or a file that the agent was given its type."""
+    """Return the text of a part, or the type of an image or file that the agent received."""
     keys = (
         "text",
         "refusal",
@@ -436,14 +435,14 @@ def _text_of(part, kind, role):
             if not (collected.calls or collected.answers):
                 return "\n".join(collected.texts)
     if role == "assistant" or not _MEDIUM.search(kind):
-        raise UnreadError(f"a part of it has no text; {_keys_of(part)}")
+        raise UnreadError(f"one of its parts has no text; {_keys_of(part)}")
     return f"[{kind}]"
 
 
 def _call_of(call, kind=""):
-    """A call, whichever key holds its name and its arguments."""
+    """Convert a call, independently of the keys of its name and arguments."""
     if not isinstance(call, Mapping):
-        raise UnreadError(f"a call of it is {call!r:.40}, but must be an object")
+        raise UnreadError(f"its calls must be objects, got {call!r:.40}")
     wrapping = _snake(call.get("type"))
     body = _body_of(call, wrapping)
     if isinstance(body.get("function"), Mapping):
@@ -451,10 +450,10 @@ def _call_of(call, kind=""):
     names = [body[key] for key in _NAMES if isinstance(body.get(key), str)]
     hosted = _CALL.sub("", kind)
     if not names and hosted in ("", "function", "tool", "custom_tool"):
-        raise UnreadError(f"a call of it has no name; {_keys_of(call)}")
+        raise UnreadError(f"one of its calls has no name; {_keys_of(call)}")
     id = _id_of(body)
     if id in (None, body.get("name")) and call.get("type") == "function_call":
-        raise UnreadError(f"a call of it has no call_id; {_keys_of(call)}")
+        raise UnreadError(f"one of its calls has no call_id; {_keys_of(call)}")
     given = {key: body[key] for key in _ARGUMENTS if body.get(key) is not None}
     others = {
         key: value
@@ -463,14 +462,14 @@ def _call_of(call, kind=""):
     }
     name = names[0] if names else hosted
     if given:
-        _refuse_unread(others, "a call of it")
+        _refuse_unread(others, "one of its calls")
     return Call(
         name if id is None else id, name, _joined(given) if given else others or ""
     )
 
 
 def _joined(given):
-    """Arguments by their keys; those under the one key that holds any as they are."""
+    """Return the arguments by key, or the value itself if only one key has any."""
     full = {
         key: value for key, value in given.items() if value not in ("", "{}", {}, [])
     }
@@ -478,19 +477,17 @@ def _joined(given):
 
 
 def _id_of(body):
-    """The id of the call that is made or answered, else its name."""
+    """Return the id of a call or of an answered call, or else the name of the tool."""
     for key in (*_IDS, "name", "tool_name"):
         if (id := body.get(key)) is not None:
             if not isinstance(id, str | int):
-                raise UnreadError(
-                    f"{key} is {id!r:.40}, but must be a text or a number"
-                )
+                raise UnreadError(f"{key} must be a text or a number, got {id!r:.40}")
             return id
     return None
 
 
 def _answer_of(body):
-    """What a tool answered, as text."""
+    """Return the answer of a tool as text."""
     present = [key for key in _ANSWERS if key in body]
     contents = [body[key] for key in present if body[key] not in (None, "")]
     if contents or present:
@@ -502,7 +499,7 @@ def _answer_of(body):
 
 
 def _observed(answer):
-    """The text of an answer; objects are read as JSON, and media by their type."""
+    """Return the text of an answer. Objects become JSON, and media are replaced by their type."""
     if isinstance(answer, str):
         return answer
     if isinstance(answer, list | tuple) and any(isinstance(x, Mapping) for x in answer):
@@ -523,7 +520,7 @@ def _written(value):
 
 
 def _parsed(arguments):
-    """Arguments as values, where they are JSON."""
+    """Parse arguments that are JSON, and return others unchanged."""
     try:
         return json.loads(arguments) if isinstance(arguments, str) else arguments
     except (ValueError, RecursionError):
@@ -531,7 +528,7 @@ def _parsed(arguments):
 
 
 def _keys_of(value):
-    """The sentence with the type and the keys of what was not read."""
+    """Describe the type and the keys of an object that was not read."""
     kind = value.get("type") or value.get("part_kind") or value.get("kind")
     of_type = f"its type is {kind!r} and " if kind else ""
     return f"{of_type}its keys are {[str(key) for key in value]}"

@@ -1,7 +1,7 @@
-"""Make problems of records: lines of JSON Lines and published records are read alike.
+"""Convert records, such as lines of JSON Lines or published data, to problems.
 
-A record is a dictionary in the form that ``schema/problem-1.json`` describes. It is checked by that
-schema, here and nowhere else.
+A record is a dictionary in the format of ``schema/problem-1.json``. Records are validated
+against this schema only in this module.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from ..graphs.sources import MARKED_WORDS
 from .paths import MISSING, value_at
 
 VERSION = 1
-_LONGEST = 10_000_000  # characters of all passages of a context together
+_LONGEST = 10_000_000  # characters, in all passages of a context together
 _TYPES: dict[str, set[type]] = {
     "array": {list},
     "object": {dict},
@@ -41,7 +41,7 @@ _TYPES: dict[str, set[type]] = {
 }
 _F = TypeVar("_F", bound=Callable)
 _KEYWORD = inspect.Parameter.KEYWORD_ONLY
-#: The key of the metadata that lists those of its keys that stood next to it in the line.
+#: The metadata key that lists the unknown keys of a line, which are kept in the metadata.
 OWN = "own_keys"
 BROKEN = (
     ValueError,
@@ -52,7 +52,7 @@ BROKEN = (
     OverflowError,
 )
 _PLAIN = {str, int, float, bool, type(None)}
-#: What other tools call keys of the format (RAGAS, LangChain, LlamaIndex, TruLens).
+#: Names that other tools use for keys of the format (RAGAS, LangChain, LlamaIndex, TruLens).
 USUAL = {
     "contexts": "context",
     "passages": "context",
@@ -61,25 +61,26 @@ USUAL = {
     "user_input": "problem",
 }
 _LINKS = {"links", "link", "dependencies", "depends_on", "deps", "relations", "arcs"}
-#: What tools call the text of a passage that is an object (LangChain, LlamaIndex, Haystack).
+#: Keys of the text in a passage that is an object (LangChain, LlamaIndex, Haystack).
 _TEXTS = ("text", "page_content", "content")
-_WORDS_OF_PASSAGE = 8  # words on average; claims and keywords are shorter
-#: Two names of one thing, of which a line has one.
+_WORDS_OF_PASSAGE = 8  # average number of words; claims and keywords are shorter
+#: Pairs of keys that have the same meaning; a line has only one of them.
 _SAME = {"question": "problem", "parents": "edges"}
 
 
 def spread(options: Any, **defaults: Any) -> Callable[[_F], _F]:
-    """Show options in the signature of a function that takes them as ``**options``.
+    """Show the options of a function that takes ``**options`` in its signature.
 
     Parameters
     ----------
     options : TypedDict class, or dict of str to type
+        The options.
     **defaults
-        Of the options; None where none is said.
+        Default values of the options, None if not given.
     """
 
     fields = options if isinstance(options, dict) else options.__annotations__
-    # The names that a reader knows, such as Labels, and not what these stand for.
+    # Use names that readers know, such as Labels, instead of what they are aliases of.
     hints = {name: getattr(h, "__forward_arg__", h) for name, h in fields.items()}
 
     def decorate(function):
@@ -104,7 +105,7 @@ def spread(options: Any, **defaults: Any) -> Callable[[_F], _F]:
 
 
 class Problem(NamedTuple):
-    """The content of a line; None stands where the line has nothing."""
+    """The content of a line. Values that the line does not have are None."""
 
     graph: ReasoningGraph
     labels: np.ndarray | None = None
@@ -122,29 +123,28 @@ def build_dataset(
     return_X_y: bool = False,
     return_groups: bool = False,
 ) -> Any:
-    """Make a data set from records of any form.
+    """Create a data set from records of any form.
 
-    Every ``fetch_*`` function ends here.
+    All ``fetch_*`` functions use it.
 
     Parameters
     ----------
     records : dict from id to record, or iterable of (id, record)
-        The id of a record becomes that of its problem, and names it in messages.
+        The id of a record becomes the id of its problem, and is used in messages.
     parse : callable
-        ``parse(record)`` gives a dictionary with the keys of a line of JSON Lines, as
-        ``schema/problem-1.json`` describes them: ``claims``, ``problem``, ``edges`` or ``parents``,
-        ``features``, ``labels``, ``group``, ``metadata`` and so on. Where the record is
-        broken it raises ValueError, LookupError, TypeError, AttributeError or
-        OverflowError.
+        ``parse(record)`` returns a dictionary with the keys of a line of JSON Lines, as
+        described in ``schema/problem-1.json``: ``claims``, ``problem``, ``edges`` or ``parents``,
+        ``features``, ``labels``, ``group``, ``metadata`` and so on. If the record is invalid,
+        it raises ValueError, LookupError, TypeError, AttributeError or OverflowError.
     descr : str
-        What users should know of the data.
+        Description of the data for users.
     on_invalid : {"raise", "drop"}
-        Stop at the first broken record, or leave broken records out.
+        Whether to raise an error at the first invalid record, or drop invalid records.
     return_X_y : bool
         Return ``(graphs, labels)`` instead of a Bunch.
     return_groups : bool
-        Return ``(graphs, labels, groups)``, with the groups that
-        `skdcf.graphs.question_groups` finds. Only with ``return_X_y=True``.
+        Return ``(graphs, labels, groups)``, with the groups of
+        `skdcf.graphs.question_groups`. Only with ``return_X_y=True``.
 
     Returns
     -------
@@ -152,13 +152,13 @@ def build_dataset(
         ``graphs`` (GraphBatch), ``labels`` (list of int arrays: 1 true, 0 false, -1
         unknown), ``groups`` (array with the group of each problem), ``masks`` and
         ``metadata`` (lists), ``feature_names``, ``dropped`` (list of (id, reason)),
-        ``DESCR``. What no record has is None.
+        ``DESCR``. Entries that no record has are None.
 
     Raises
     ------
     ValueError
-        On a broken record with ``on_invalid="raise"``, if no record is left, or if groups
-        are asked for and it cannot be told which answers belong to one question.
+        If a record is invalid and ``on_invalid="raise"``, if no record is left, or if groups
+        are requested but the questions of the answers are unknown.
 
     Examples
     --------
@@ -173,7 +173,9 @@ def build_dataset(
     """
     check_choice("on_invalid", on_invalid, ("raise", "drop"))
     if return_groups and not return_X_y:
-        raise ValueError("return_groups=True adds groups to return_X_y=True: set both")
+        raise ValueError(
+            "return_groups=True needs return_X_y=True, got return_X_y=False"
+        )
     rows = []
     dropped = []
     items = records.items() if isinstance(records, Mapping) else records
@@ -206,13 +208,13 @@ def _reason(error, name):
 
 
 def as_bunch(rows: list[Problem], dropped: Sequence[Any] = ()) -> Bunch:
-    """Put together the `Problem` of each record that is not ``dropped``, for readers."""
+    """Combine the `Problem` of each record that was not dropped into a Bunch."""
     if not rows:
         if not dropped:
-            raise ValueError("there is no problem in the data")
+            raise ValueError("the data contain no problem")
         raise ValueError(
             Message(
-                f"no problem is left: {len(dropped)} were dropped, the first: ",
+                f"all {len(dropped)} problems were dropped. The first reason: ",
                 dropped[0][1],
             )
         )
@@ -241,29 +243,35 @@ def as_bunch(rows: list[Problem], dropped: Sequence[Any] = ()) -> Bunch:
 
 
 def _column(values, kind=list):
-    """A list of the values, or None where there are none at all."""
+    """Return a list of the values, or None if all of them are None."""
     return None if all(value is None for value in values) else kind(values)
 
 
 def line_reader(rename: Any = None, own: Collection[str] = ()) -> Callable[[Any], Any]:
-    """A function from the object of a line to its `Problem`, which warns of a key once."""
+    """Return a function from the object of a line to its `Problem`; it warns once per key."""
     return partial(read_problem, rename=rename, warned=set(), own=own)
 
 
 def read_problem(
     record: Any, rename: Any = None, warned: Any = None, own: Collection[str] = ()
 ) -> Any:
-    """The `Problem` in an object of the format; ValueError where it is broken.
+    """Convert an object in the format to a `Problem`.
 
     Parameters
     ----------
     record : dict
+        The object of a line.
     rename : dict, optional
-        From other keys to those of the format.
+        Maps other keys to those of the format.
     warned : set of str, optional
-        Keys of which the user was warned already.
+        Keys about which the user was already warned.
     own : collection of str
-        Keys that are the user's own, whatever they look like.
+        Keys that are user data, even if they resemble keys of the format.
+
+    Raises
+    ------
+    ValueError
+        If the object does not have the format.
     """
     record = _renamed(record, rename or {})
     _read_texts_of_passages(record, own)
@@ -292,13 +300,15 @@ def read_problem(
 
 
 def format_problem(problem: Any) -> str:
-    """A `Problem` as a line of ASCII; other characters are escaped, as JSON allows."""
+    """Write a `Problem` as a line of ASCII, in which other characters are escaped."""
     graph, labels, mask, group, metadata = problem
     if not isinstance(graph, ReasoningGraph):
-        raise ValueError(f"a {type(graph).__name__} instead of a ReasoningGraph")
+        raise ValueError(
+            f"graphs must contain ReasoningGraph objects, got a {type(graph).__name__}"
+        )
     record = {"version": VERSION, **graph.to_dict()}
     if not isinstance(metadata, Mapping | None):
-        raise ValueError("metadata must be an object")
+        raise ValueError(f"metadata must be a dict, got a {type(metadata).__name__}")
     has_metadata = metadata is not None or graph.metadata is not None
     metadata = {**record.pop("metadata", {}), **(metadata or {})}
     group_key = metadata.pop("group", None)
@@ -323,15 +333,16 @@ def format_problem(problem: Any) -> str:
         key for key in ("metadata", *own_values) if back.get(key) != record.get(key)
     ]:
         raise ValueError(
-            f"{wrong[0]} would not be read as it is: JSON has no tuples, keys are texts"
+            f"{wrong[0]} would change when written as JSON. Use lists instead of tuples, and "
+            "strings as keys"
         )
     return text
 
 
 def plain(value: Any, tuples: Any = tuple) -> Any:
-    """Turn numpy arrays and scalars into plain values, also in lists and dictionaries.
+    """Convert numpy arrays and scalars to plain values, also in lists and dictionaries.
 
-    ``tuples`` is what tuples become.
+    Tuples are converted to the type ``tuples``.
     """
     if isinstance(value, dict):
         return {key: plain(item, tuples) for key, item in value.items()}
@@ -344,18 +355,20 @@ def plain(value: Any, tuples: Any = tuple) -> Any:
 
 
 def _is_blank(label):
-    """Whether a label was left empty: nobody judged the claim."""
+    """Whether a label is empty, so the claim was not judged."""
     return label is None or (isinstance(label, str) and not label.strip())
 
 
 def _renamed(record, rename):
-    """The record with the keys of the format."""
+    """Return the record with the keys of the format."""
     out: dict[str, Any] = {}
     for key, value in record.items():
         new = rename.get(key, key)
         new = "problem" if new == "question" else new
         if new in out and value is not None and out[new] is not None:
-            raise ValueError(f"{new!r} is given twice, the second time as {key!r}")
+            raise ValueError(
+                f"{new!r} is given twice, the second time as {key!r}. Remove one"
+            )
         if out.get(new) is None:
             out[new] = value
     for path, new in rename.items():
@@ -363,13 +376,15 @@ def _renamed(record, rename):
         if value is MISSING:
             continue
         if out.get(new) is not None:
-            raise ValueError(f"{new!r} is given twice, the second time as {path!r}")
+            raise ValueError(
+                f"{new!r} is given twice, the second time as {path!r}. Remove one"
+            )
         out[new] = value
     return out
 
 
 def _read_texts_of_passages(record, own):
-    """Replace passages that are objects by their texts, under each name of the context."""
+    """Replace passages that are objects by their texts, under every name of the context."""
     for key in ("context", *USUAL):
         passages = record.get(key)
         if key in own or USUAL.get(key, "context") != "context":
@@ -387,7 +402,7 @@ def _text_of_passage(passage):
 
 
 def _read_usual_names(record, own):
-    """Take names that other tools give to a key for that key, where it is not there."""
+    """Rename keys of other tools to those of the format, unless these exist already."""
     for theirs, ours in USUAL.items():
         if theirs in own or record.get(theirs) is None or record.get(ours) is not None:
             continue
@@ -396,7 +411,7 @@ def _read_usual_names(record, own):
 
 
 def _check_keys(record, own_keys, own, warned):
-    """ValueError that names all keys of a line that are not as they should be."""
+    """Raise a ValueError that describes all invalid keys of a line."""
     checks = [partial(_check_near, key, record, warned) for key in own_keys]
     checks += [
         partial(refuse, key, record)
@@ -416,15 +431,16 @@ def _check_keys(record, own_keys, own, warned):
 
 
 def _check_content(record, own_keys):
-    """ValueError where there are no claims, and no key whose name may be a slip for them."""
+    """Raise ValueError if there are no claims, and no key that may be a misspelling of them."""
     if not ({"claims", "features", "wordings"} & {*record, *map(_near, own_keys)}):
         advice = Advice(
             "name_claims",
-            'give one or both. Keys of other names are renamed by rename={"steps": "claims"}',
+            "pass at least one. Keys with other names can be renamed, as in "
+            'rename={"steps": "claims"}',
         )
         raise ValueError(
             Message(
-                f"there are neither claims nor features, only {sorted(record)}: ",
+                f"the problem has neither claims nor features, only {sorted(record)}: ",
                 advice,
             )
         )
@@ -433,8 +449,7 @@ def _check_content(record, own_keys):
 def _refuse_passages(key, record):
     """Raise ValueError if a list of texts may be the context, and no context is given.
 
-    Without the context a filter would use the claims alone, and its guarantee would silently
-    be about something else.
+    Without the context, a filter would use the claims alone, and nobody would notice.
     """
     texts = record[key]
     if record.get("context") is not None or not isinstance(texts, list) or not texts:
@@ -447,11 +462,11 @@ def _refuse_passages(key, record):
     key_shown = printable(key)
     raise ValueError(
         Message(
-            f'the key "{key_shown}" holds {len(texts)} texts of '
+            f'the key "{key_shown}" contains {len(texts)} texts of '
             f"{n_words / len(texts):.0f} words on average, and the problem has no context. "
-            "If the answer has to be supported by them, ",
+            "If the answer must be supported by these texts, ",
             _read_as(key_shown, "context"),
-            "; if they are something else, ",
+            ". Otherwise, ",
             _say_own(key_shown),
         )
     )
@@ -463,11 +478,11 @@ def _read_as(theirs, ours):
 
 
 def _say_own(key):
-    return Advice("say_own", f'say that the key is your own (own=["{key}"])', key=key)
+    return Advice("say_own", f'declare the key as your own (own=["{key}"])', key=key)
 
 
 def _refuse_links(key, record):
-    """ValueError where pairs under another name may be the edges, and none are given."""
+    """Raise ValueError if pairs under another name may be the edges, and none are given."""
     if record.get("edges") is not None or record.get("parents") is not None:
         return
     pairs = record[key]
@@ -479,64 +494,66 @@ def _refuse_links(key, record):
         return
     raise ValueError(
         Message(
-            f'the key "{key}" is not read as edges, and the line has none. If they are pairs '
-            "[parent, child], ",
+            f'the key "{key}" is not read as edges, and the line has no edges. If it contains '
+            "pairs [parent, child], ",
             _read_as(key, "edges"),
-            "; if they are something else, ",
+            ". Otherwise, ",
             _say_own(key),
         )
     )
 
 
 def _check_near(key, record, warned):
-    """Warn or raise ValueError where a key may be a slip."""
+    """Warn or raise ValueError if a key may be a misspelling."""
     if (near := _near(key)) is None:
         return
     key_shown = printable(key)
     if _SAME.get(near, near) not in {_SAME.get(k, k) for k in record}:
         raise ValueError(
             Message(
-                f'the key "{key_shown}" is not known: did you mean "{near}"? ',
+                f'unknown key "{key_shown}": did you mean "{near}"? ',
                 Advice(
                     "rename",
                     f'Rename it (rename={{"{key_shown}": "{near}"}})',
                     theirs=key_shown,
                     ours=near,
                 ),
-                ', or put what is your own into an object called "metadata"',
+                ', or move your own data into an object called "metadata"',
             )
         )
     if key not in warned:
         warned.add(key)
         warn(
-            f'the key "{key_shown}" is not known: did you mean "{near}"? It is kept with '
-            "the metadata",
+            f'unknown key "{key_shown}": did you mean "{near}"? The key is kept in the '
+            "metadata",
             UnknownKeyWarning,
         )
 
 
 @lru_cache(1000)
 def _near(key):
-    """The key of the format that differs by a letter or two, or None."""
+    """Return the key of the format that differs by one or two letters, or None."""
     names = [name for name in schemas_of_keys() if len(name) > 3]
     close = get_close_matches(key.lower(), names, 1, 0.8)
     return close[0] if close and abs(len(close[0]) - len(key)) < 2 else None
 
 
 def _merge(record, own):
-    """The metadata with the group and the keys of the user's own that stood next to it."""
+    """Return the metadata, including the group and the user's own keys of the line."""
     has_metadata = "metadata" in record
     metadata = dict(record.pop("metadata", {}))
     extra = own | ({"group": record.pop("group")} if "group" in record else {})
     for k, value in extra.items():
         if metadata.setdefault(k, value) != value:
-            raise ValueError(f"{k!r} is {value!r}, but {metadata[k]!r} in the metadata")
+            raise ValueError(
+                f"{k!r} is {value!r} in the line, but {metadata[k]!r} in its metadata"
+            )
     if own:
         metadata[OWN] = [*metadata.get(OWN, ()), *own]
     group = metadata.get("group")
     if type(group) not in (str, int, type(None)):
         title = schemas_of_keys()["group"]["title"]
-        raise ValueError(f"group must be {title}, but is {group!r}")
+        raise ValueError(f"group must be {title}, got {group!r}")
     return metadata if metadata or has_metadata else None
 
 
@@ -548,14 +565,14 @@ def _graph(record, metadata):
     if parents is None:
         return ReasoningGraph.from_dict(record | {"metadata": metadata})
     if "edges" in record:
-        raise ValueError("edges and parents are both given: one of them says it all")
+        raise ValueError("edges and parents are both given. Pass only one of them")
     features = record.pop("features", None)
     record.pop("n_features", None)
     return ReasoningGraph.from_parents(parents, features, metadata=metadata, **record)
 
 
 def _per_claim(values):
-    """Labels or a mask as a list of plain values, whole numbers as such."""
+    """Return labels or a mask as a list of plain values, with integers where possible."""
     if values is None:
         return None
     values = plain(np.asarray(values, dtype=object).tolist())
@@ -565,14 +582,14 @@ def _per_claim(values):
 def _check_lengths(graph, **columns):
     for name, values in columns.items():
         if values is not None and len(values) != graph.n_claims:
-            raise ValueError(f"{len(values)} {name}, but {graph.n_claims} claims")
+            raise ValueError(f"got {len(values)} {name} for {graph.n_claims} claims")
 
 
-# --- the published schema of a line, and the check that is made of it ------------------
+# --- the published schema of a line, and the validation against it ----------------------
 
 
 def jsonl_schema() -> dict[str, Any]:
-    """The JSON schema (draft 2020-12) of one line.
+    """Return the JSON schema (draft 2020-12) of one line.
 
     Returns
     -------
@@ -582,14 +599,14 @@ def jsonl_schema() -> dict[str, Any]:
     --------
     >>> from skdcf.datasets.records import jsonl_schema
     >>> jsonl_schema()["properties"]["mask"]["description"]
-    'Per claim whether a filter kept it.'
+    'For each claim, whether a filter kept it.'
     """
     path = files("skdcf.datasets").joinpath(f"schema/problem-{VERSION}.json")
     return json.loads(path.read_text("utf-8"))
 
 
 def check_values(record: Any) -> None:
-    """ValueError where a value is not what the schema says."""
+    """Raise ValueError if a value does not match the schema."""
     for key in record.keys() & schemas_of_keys().keys():
         schema = schemas_of_keys()[key]
         if not _all_fit([record[key]], schema):
@@ -601,7 +618,7 @@ def check_values(record: Any) -> None:
 
 @cache
 def schemas_of_keys():
-    """The schema of each key, with types of Python."""
+    """Return the schema of each key, with Python types."""
     return {
         k: _with_types(schema) for k, schema in jsonl_schema()["properties"].items()
     }
@@ -612,13 +629,13 @@ def _with_types(schema):
     kinds = [kinds] if isinstance(kinds, str) else kinds
     values = [float, *map(type, schema["enum"])] if "enum" in schema else []
     types_of_kinds = [_TYPES[kind] for kind in kinds]
-    allowed = {*values, *chain.from_iterable(types_of_kinds)}  # since 1.0 is 1 in JSON
+    allowed = {*values, *chain.from_iterable(types_of_kinds)}  # 1.0 equals 1 in JSON
     out = schema | {"kinds": allowed}
     return out | ({"items": _with_types(schema["items"])} if "items" in schema else {})
 
 
 def _all_fit(values, schema):
-    """Tell whether each of several values is what a schema says."""
+    """Whether all values match a schema."""
     if not set(map(type, values)) <= schema["kinds"]:
         return False
     if "enum" in schema:
@@ -634,7 +651,7 @@ def _all_fit(values, schema):
 
 
 def _find_fault(value, schema, place):
-    """The smallest part of a value that a schema refuses, with its place."""
+    """Return the position and value of the smallest invalid part of a value."""
     if list in schema["kinds"] and type(value) is list:
         for k, item in enumerate(value):
             if not _all_fit([item], schema["items"]):
@@ -643,29 +660,29 @@ def _find_fault(value, schema, place):
 
 
 def check_context(passages: Any) -> Any:
-    """The passages of a context as a list, or ValueError that names the one at fault."""
+    """Return the passages of a context as a list, or raise ValueError if one is invalid."""
     passages = [passages] if isinstance(passages, str) else list(passages or ())
     for k, text in enumerate(passages):
         if fault := _context_fault(text):
             raise ValueError(f"passage {k} of the context {fault}")
     if (length := sum(map(len, passages))) > _LONGEST:
         raise ValueError(
-            f"the context has {length:,} characters, but at most {_LONGEST:,} are read: "
-            "pass the passages that the answer was given, not a whole collection"
+            f"the context must have at most {_LONGEST:,} characters, got {length:,}. Pass only "
+            "the passages that the answer is based on, not a whole collection"
         )
     return passages
 
 
 def _context_fault(text):
     if not text.strip():
-        return "is empty: leave it out; an empty list says that there are none"
+        return "is empty. Leave it out; an empty list means that there are no passages"
     if "\0" in text:
-        return f"holds a NUL at character {text.index(chr(0))}: is it a text at all?"
+        return f"contains a NUL at character {text.index(chr(0))}. Check that it is a text file"
     try:
         text.encode()
     except UnicodeEncodeError as error:
         return (
-            f"holds half a character ({text[error.start]!r} at {error.start}), as where a "
-            "text was cut in its middle: mend it, or replace such characters"
+            f"contains half a character ({text[error.start]!r} at {error.start}), probably "
+            "because the text was cut. Remove or replace this character"
         )
     return None

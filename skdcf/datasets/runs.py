@@ -1,12 +1,13 @@
-"""Runs of agents, as the messages of a chat: every message of the agent is a step.
+"""Runs of agents, given as chat messages: every message of the agent is a step.
 
-What tools answer is never the context of the problem: the context belongs to all steps,
-and a step that is judged before it is carried out would see what tools answer later.
+Answers of tools are never the context of the problem. The context belongs to all steps, so a
+step that is judged before it is carried out would depend on later answers of tools.
 
-A column stays where it kept more good steps on AgentProcessBench (250 runs of 50 tasks, 40
-splits by task) by two errors of the paired difference: benchmarks/guarantees/agents.py
-prints it for each by itself. Left out, among others: whether a call repeats one before it, the
-share of words that were seen before, whether the last call failed, and how much it returned.
+A column is included if it kept more good steps on AgentProcessBench (250 runs of 50 tasks, 40
+splits by task), by at least two standard errors of the paired difference;
+benchmarks/guarantees/agents.py prints this for each column. Columns that did not qualify
+include: whether a call repeats an earlier one, the share of words seen before, whether the
+last call failed, and how much it returned.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from .fetch import other_answers
 from .messages import chat_messages
 from .records import BROKEN
 
-#: Columns of a step, each computed from the messages up to it.
+#: Columns of a step, computed from the messages up to this step.
 _COLUMNS = (
     "position",
     "log_length",
@@ -29,7 +30,7 @@ _COLUMNS = (
 )
 #: Shorter arguments occur in observations by chance.
 _SHORTEST_ARGUMENT = 3
-_MOST_STEPS = 2000  # steps, each of which is compared with all before it
+_MOST_STEPS = 2000  # each step is compared with all earlier ones
 _AGREEMENT = "answer_agreement"
 _THOUGHT = re.compile(r"(?s)<think>.*?</think>")
 _ANSWER = re.compile(r"(?s)<answer>(.*?)(?:</answer>|\Z)")
@@ -37,16 +38,17 @@ _WORD = re.compile(r"\w+")
 
 
 def answers_of_other_runs(runs: Sequence[Any]) -> list[list[str]]:
-    """The last steps of the other runs of the task, for each run.
+    """Return, for each run, the last steps of the other runs of its task.
 
     Parameters
     ----------
     runs : list of dict
-        As in `skdcf.adapters.from_runs`. What is broken has no answer.
+        As in `skdcf.adapters.from_runs`. Invalid runs have no answer.
 
     Returns
     -------
     list of list of str
+        The last steps.
     """
     tasks: list[str | None] = []
     answers: list[str] = []
@@ -63,38 +65,38 @@ def answers_of_other_runs(runs: Sequence[Any]) -> list[list[str]]:
 def read_run(
     run: Mapping[str, Any], edges: str, alternatives: Sequence[str] | None = None
 ) -> dict[str, Any]:
-    """A run as a line of JSON Lines.
+    """Convert a run to a line of JSON Lines.
 
     Parameters
     ----------
     run : dict
         As in `skdcf.adapters.from_runs`.
     edges : {"chain", "data"}
-        As there.
+        As in `skdcf.adapters.from_runs`.
     alternatives : list of str, optional
-        The last steps of other runs of the task, with which answers are compared.
+        The last steps of other runs of the task, for comparison.
 
     Returns
     -------
     dict
-        In the form of the published schema.
+        An object in the published schema.
 
     Raises
     ------
     ValueError
-        If the run is not as it is described there.
+        If the run is invalid.
     """
     task = run.get("task")
     if isinstance(task, bool) or not isinstance(task, str | int) or task == "":
         raise ValueError(
-            f"task is {task!r}, but must be a text or a whole number that says which "
-            "task this is a run of"
+            "task must be a text or a whole number that identifies the task of the run, got "
+            f"{task!r}"
         )
     steps = _Steps()
     for position, message in chat_messages(run):
         steps.read(position, message)
     if not steps.texts:
-        raise ValueError("no message has the role 'assistant': the run has no step")
+        raise ValueError("the run has no step: no message has the role 'assistant'")
 
     n_steps = len(steps.texts)
     pairs = [[v - 1, v] for v in range(1, n_steps)]
@@ -113,8 +115,8 @@ def read_run(
     if alternatives is not None:
         if not alternatives:
             raise ValueError(
-                f"no other run of the task {task!r} is here, but with alternatives=True each "
-                "answer is compared with those of other runs: pass them too"
+                f"there is no other run of the task {task!r}. With alternatives=True each "
+                "answer is compared with those of other runs, so pass several runs per task"
             )
         record["alternatives"] = list(alternatives)
         record["feature_names"].append(_AGREEMENT)
@@ -128,30 +130,30 @@ def read_run(
 
 
 def read_beginning(run: Mapping[str, Any]) -> dict[str, Any]:
-    """What is known of a run before its first step.
+    """Read the part of a run before its first step.
 
     Parameters
     ----------
     run : dict
-        With ``messages``, of which none is the agent's, and perhaps ``alternatives``.
+        Has ``messages``, none of which is from the agent, and optionally ``alternatives``.
 
     Returns
     -------
     dict
-        The question and the names of the columns, as in the published schema.
+        The question and the column names, in the published schema.
 
     Raises
     ------
     ValueError
-        If a message is broken, or is a step.
+        If a message is invalid, or is a step.
     """
     steps = _Steps()
     for position, message in chat_messages(run):
         steps.read(position, message)
     if steps.texts:
         raise ValueError(
-            f"message {steps.positions[0]} is a step, but a run is opened with what stands "
-            "before its first step"
+            f"message {steps.positions[0]} is a step. Open a run with the messages before its "
+            "first step only"
         )
     names = [*_COLUMNS, *([_AGREEMENT] if run.get("alternatives") else [])]
     asked = {} if steps.question is None else {"question": steps.question}
@@ -159,9 +161,9 @@ def read_beginning(run: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _agreement(text, alternatives):
-    """How much of a step without calls agrees with what other runs ended with.
+    """Measure the agreement of a step without calls with the last steps of other runs.
 
-    The mean share of words of the shorter of both texts that the longer has, too.
+    It is the mean share of the words of the shorter text that are also in the longer text.
     """
     words = _words_of_answer(text)
     shares = []
@@ -172,32 +174,32 @@ def _agreement(text, alternatives):
 
 
 def _words_of_answer(text):
-    """The words of the final answer if it is marked, else of all text but the thoughts."""
+    """Return the words of the final answer if it is marked, or of all text except thoughts."""
     text = _THOUGHT.sub("", text)
     marked = _ANSWER.findall(text)
     return set(_WORD.findall((marked[-1] if marked else text).casefold()))
 
 
 def _labels_of(labels, positions):
-    """The label of each step, -1 where nobody judged it."""
+    """Return the label of each step, -1 if it was not judged."""
     try:
         by_position = {int(position): label for position, label in labels.items()}
     except (AttributeError, TypeError, ValueError) as error:
         raise ValueError(
-            f"labels is {labels!r:.40}, but must be a dict from the position of a step's "
-            "message to 1, 0 or -1"
+            "labels must be a dict from the position of a step's message to 1, 0 or -1, got "
+            f"{labels!r:.40}"
         ) from error
     strangers = sorted(set(by_position) - set(positions))
     if strangers:
         raise ValueError(
-            f"labels name message {strangers[0]}, which is not an assistant's: steps "
+            f"labels has an entry for message {strangers[0]}, which is not a step. The steps "
             f"are the messages {positions}"
         )
     return [by_position.get(position, -1) for position in positions]
 
 
 class _Steps:
-    """The steps of a run, read message by message, so that nothing looks ahead."""
+    """The steps of a run, read message by message, so they do not depend on later messages."""
 
     def __init__(self):
         self.question = None
@@ -220,8 +222,8 @@ class _Steps:
         name = message.answers
         if name not in self.caller:
             raise ValueError(
-                f"message {position} answers the call {name!r}, which no message before "
-                "it makes"
+                f"message {position} answers the call {name!r}, but no earlier message makes "
+                "this call"
             )
         self.observed[self.caller[name]] += "\n" + message.text
 
@@ -247,12 +249,12 @@ class _Steps:
         self.observed.append("")
 
     def data_flow(self):
-        """Pairs (step whose observation is used, step that uses it)."""
+        """Return pairs (step whose observation is used, step that uses it)."""
         if len(self.texts) > _MOST_STEPS:
             raise ValueError(
-                f'the run has {len(self.texts):,} steps, and with edges="data" each is '
-                f"compared with all before it, up to {_MOST_STEPS:,} steps: use "
-                'edges="chain", or cut the run into parts'
+                f'with edges="data" a run may have at most {_MOST_STEPS:,} steps, because each '
+                f"is compared with all earlier ones, got {len(self.texts):,}. Use "
+                'edges="chain", or split the run into parts'
             )
         pairs = []
         for v, arguments in enumerate(self.arguments):
@@ -266,9 +268,9 @@ class _Steps:
 
 
 def _arguments_of(arguments):
-    """Arguments as they are written, and the values in a JSON object."""
+    """Return arguments as they were written, and the values in them if they are JSON."""
     written = arguments
-    if not isinstance(arguments, str):  # some frameworks have parsed them already
+    if not isinstance(arguments, str):  # some frameworks have already parsed them
         written = json.dumps(arguments, ensure_ascii=False)
     try:
         parsed = json.loads(written or "{}")
@@ -278,7 +280,7 @@ def _arguments_of(arguments):
 
 
 def _leaves(value):
-    """The texts and numbers in nested arguments, as texts."""
+    """Return the texts and numbers in nested arguments, as texts."""
     if isinstance(value, Mapping):
         value = list(value.values())
     if isinstance(value, list | tuple):

@@ -1,7 +1,7 @@
-"""Spans of OpenTelemetry (``gen_ai.*``): the messages of the agent that the run is of.
+"""Extract the messages of an agent from spans of OpenTelemetry (``gen_ai.*``).
 
-Every span of a model repeats the messages before it, so that one span holds the whole run.
-Agents that the run's agent calls as tools have spans of their own, which may be longer.
+Every model span repeats the earlier messages, so one span contains the whole run. Agents that
+are called as tools have their own spans, which may be longer.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 _MESSAGES = ("gen_ai.input.messages", "gen_ai.output.messages")
-#: Where an OTLP file holds its spans, from the outside to the inside.
+#: Keys that contain the spans in an OTLP file, from the outermost to the innermost.
 _NESTED = (
     "resourceSpans",
     "resource_spans",
@@ -22,11 +22,11 @@ _NESTED = (
     "instrumentationLibrarySpans",
     "spans",
 )
-#: Keys of a span, by at least one of which it is known, and where it has its ids.
+#: A span has at least one of these keys. The keys below contain its ids.
 _OF_SPAN = ("attributes", "events", "name", "span_id", "spanId", "context")
 _IDS = ("span_id", "spanId", "id")
 _PARENTS = ("parent_id", "parentSpanId", "parent_span_id", "parentId")
-#: Beginnings of the keys of other conventions, by which their spans are known.
+#: Prefixes of the attributes of other conventions.
 _OTHERS = {
     "langfuse.": "Langfuse",
     "llm.": "OpenInference",
@@ -45,7 +45,7 @@ _TOOL_NAMES = ("gen_ai.tool.name", "tool.name")
 
 
 class _Span(NamedTuple):
-    """A span: its place in the trace, what it does, and the messages that it holds."""
+    """A span: its place in the trace, its operation, and its messages."""
 
     id: str | None
     parent: str | None
@@ -56,23 +56,23 @@ class _Span(NamedTuple):
 
 
 def messages_of_spans(spans: Any) -> list[Any]:
-    """The messages of the agent that calls all others.
+    """Return the messages of the agent that calls all others.
 
     Parameters
     ----------
     spans : list of dict
-        Spans as an exporter writes them, or files in the form of OTLP (``resourceSpans``).
+        Spans as written by an exporter, or OTLP files (``resourceSpans``).
 
     Returns
     -------
     list of dict
-        Those of its span that has the most; of several such spans, the last.
+        The messages of its span with the most messages; of several such spans, the last.
 
     Raises
     ------
     ValueError
-        If no span holds messages, if there are several agents and none calls the others,
-        or if a tool ran that no message calls.
+        If no span contains messages, if there are several agents of which none calls the
+        others, or if a tool ran that no message calls.
     """
     spans = [_read(span) for span in _flat(spans)]
     if not any(span.messages for span in spans):
@@ -82,8 +82,8 @@ def messages_of_spans(spans: Any) -> list[Any]:
     placed = list(zip(spans, owners, strict=True))
     agents = [span for span, owner in placed if _is_agent(span) and owner is None]
 
-    # The span of the agent itself may hold less than those of its calls of the model. What
-    # lies below a tool or below another agent belongs to somebody else.
+    # The agent's own span may have fewer messages than its model calls. Spans below a tool or
+    # below another agent are not part of this run.
     of_agent = {id(agent) for agent in agents}
     model_spans = agents + [
         span
@@ -109,27 +109,29 @@ def messages_of_spans(spans: Any) -> list[Any]:
 
 
 def is_otlp(run: Mapping[str, Any]) -> bool:
-    """Whether a run is a file of OTLP, or a part of one.
+    """Whether a run is an OTLP file, or a part of one.
 
     Parameters
     ----------
     run : dict
+        The run.
 
     Returns
     -------
     bool
+        Whether it has a key of OTLP.
     """
     return any(key in run for key in _NESTED)
 
 
 def _flat(spans: Any) -> Iterator[Mapping[str, Any]]:
-    """The spans of lists, and of whole files of OTLP."""
+    """Yield the spans in lists and in whole OTLP files."""
     if isinstance(spans, Mapping):
         inner = [spans[key] for key in _NESTED if key in spans]
         if not inner and not any(key in spans for key in _OF_SPAN):
             raise ValueError(
-                f"an object among the spans has the keys {list(spans)[:20]}, but a span has "
-                '"attributes", and an OTLP file "resourceSpans"'
+                'a span must have "attributes", and an OTLP file "resourceSpans", got an object '
+                f"with the keys {list(spans)[:20]}"
             )
         if not inner:
             yield spans
@@ -140,13 +142,13 @@ def _flat(spans: Any) -> Iterator[Mapping[str, Any]]:
             yield from _flat(span)
     else:
         raise ValueError(
-            f"spans holds a {type(spans).__name__}, but must be a list of spans, or an OTLP "
-            'file as an object with "resourceSpans"'
+            "spans must be a list of spans, or an OTLP file as an object with "
+            f'"resourceSpans", got a {type(spans).__name__}'
         )
 
 
 def _read(span):
-    """A span, whichever exporter wrote it."""
+    """Convert a span of any exporter."""
     attributes = _values(span.get("attributes"))
     for event in span.get("events") or ():
         attributes = _values(event.get("attributes")) | attributes
@@ -157,11 +159,11 @@ def _read(span):
             value = json.loads(value) if isinstance(value, str) else value
         except ValueError as error:
             raise ValueError(
-                f"{key} of the span {span.get('name')!r} is no whole JSON ({error}): raise the "
-                "limit for the length of attributes where the spans are made"
+                f"{key} of the span {span.get('name')!r} is not complete JSON ({error}). Raise "
+                "the limit for the length of attributes in the program that exports the spans"
             ) from error
         if not isinstance(value, list):
-            raise ValueError(f"{key} is a {type(value).__name__}, but must be a list")
+            raise ValueError(f"{key} must be a list, got a {type(value).__name__}")
         messages += value
     return _Span(
         id=_id_in(span, _IDS, ("context", "spanContext")),
@@ -174,7 +176,7 @@ def _read(span):
 
 
 def _id_in(span, keys, contexts):
-    """The id under one of the keys, or in a context; without the prefix that some write."""
+    """Return the id under one of the keys, or in a context, without a prefix 0x."""
     ids = [span.get(key) for key in keys]
     for context in map(span.get, contexts):
         if isinstance(context, Mapping):
@@ -183,14 +185,14 @@ def _id_in(span, keys, contexts):
 
 
 def _values(attributes):
-    """Attributes as a dict; OTLP has a list of keys and of values with their types."""
+    """Return attributes as a dict; OTLP stores them as a list of keys and typed values."""
     if isinstance(attributes, list | tuple):
         return {entry["key"]: _value(entry.get("value")) for entry in attributes}
     return dict(attributes or {})
 
 
 def _value(value):
-    """A value of OTLP, which is an object with its type as the one key."""
+    """Convert a value of OTLP, which is an object with its type as the only key."""
     if not isinstance(value, Mapping):
         return value
     for kind, content in value.items():
@@ -222,7 +224,7 @@ def _is_tool(span):
 
 
 def _owner(span, by_id):
-    """The nearest span above of an agent or of a tool, or None."""
+    """Return the nearest enclosing span of an agent or a tool, or None."""
     seen = set()
     above = by_id.get(span.parent)
     while above is not None and above.id not in seen:
@@ -234,7 +236,7 @@ def _owner(span, by_id):
 
 
 def _refuse_several(agents):
-    """ValueError if the spans are those of several agents, or of several questions."""
+    """Raise ValueError if the spans are from several agents or several questions."""
     names = {str(a.attributes.get("gen_ai.agent.name") or a.name): None for a in agents}
     questions = {}
     for agent in agents:
@@ -246,14 +248,14 @@ def _refuse_several(agents):
     of_agents = any(map(_is_agent, agents))
     if (of_agents and len(names) > 1) or len(questions) > 1:
         raise ValueError(
-            f"the spans are those of several runs, {list(names)[:5]}, and none of them calls "
-            "the others: pass the spans of one agent, with those of the tools and agents "
-            "that it calls"
+            f"the spans are from several runs, {list(names)[:5]}, none of which calls the "
+            "others. Pass the spans of one agent, including those of the tools and agents that "
+            "it calls"
         )
 
 
 def _refuse_unseen_tools(tools, messages):
-    """ValueError if a tool ran whose call is in no message."""
+    """Raise ValueError if a tool ran whose call is in no message."""
     known = set(_names_in(messages))
     for span in tools:
         id = span.attributes.get("gen_ai.tool.call.id")
@@ -262,13 +264,13 @@ def _refuse_unseen_tools(tools, messages):
         call = name if id is None else id
         if str(call) not in known:
             raise ValueError(
-                f"the tool {name!r} ran (span {span.id}), but no message holds the call "
-                f"{call!r}: the messages of the spans are not the whole run"
+                f"the tool {name!r} ran (span {span.id}), but no message contains the call "
+                f"{call!r}, so the messages of the spans are not the whole run"
             )
 
 
 def _names_in(value):
-    """Yield ids and names anywhere in messages: what is neither a text nor an argument."""
+    """Yield ids and names anywhere in messages, excluding texts and arguments."""
     if isinstance(value, Mapping):
         for key, held in value.items():
             is_text = isinstance(held, str) and key in ("content", "text")
@@ -282,19 +284,19 @@ def _names_in(value):
 
 
 def _refuse_lost_steps(spans, messages):
-    """ValueError if a step that another span holds is in no message of the run."""
+    """Raise ValueError if a step of another span is in no message of the run."""
     known = {step for step, _ in _steps_in(messages)}
     for span in spans:
         for step, said in _steps_in(span.messages):
             if step not in known:
                 raise ValueError(
-                    f"span {span.id} holds the step {said}, but the span with the most "
-                    "messages does not hold it: its messages are not the whole run"
+                    f"span {span.id} contains the step {said}, which is missing in the span "
+                    "with the most messages, so its messages are not the whole run"
                 )
 
 
 def _steps_in(messages):
-    """Yield what the agent says and calls in messages, each with its description."""
+    """Yield the texts and calls of the agent in messages, each with a description."""
     for message in messages:
         if not isinstance(message, Mapping):
             continue
@@ -320,7 +322,7 @@ def _steps_in(messages):
 
 
 def _nothing_found(spans):
-    """What to do if no span holds messages."""
+    """Describe what to do if no span has messages."""
     keys = sorted({key for span in spans for key in span.attributes})
     starts = [
         tool
@@ -328,12 +330,12 @@ def _nothing_found(spans):
         if any(k.startswith(start) for k in keys)
     ]
     hint = (
-        f". They are in the form of {starts[0]}, which is not read: pass its messages as "
-        '"messages" instead'
+        f". They have the attributes of {starts[0]}, which are not supported. Pass the messages "
+        'as "messages" instead'
         if starts
-        else ": the content of messages has to be captured where the spans are made"
+        else ". Turn on the capture of message contents in the program that exports the spans"
     )
     return (
-        f"no span has the attributes {_MESSAGES[0]} and {_MESSAGES[1]}, but {len(spans)} spans "
-        f"have {keys[:20]}{hint}"
+        f"the spans must have the attributes {_MESSAGES[0]} and {_MESSAGES[1]}, but the "
+        f"{len(spans)} spans have {keys[:20]}{hint}"
     )

@@ -109,7 +109,7 @@ def test_edges(runs):
     assert all((graph.edges[:, 0] < graph.edges[:, 1]).all() for graph in flow)
     assert len(flow.edges) == 481
     for asked in ({"graph": "data"}, {"alternatives": True}):
-        with pytest.raises(ValueError, match=r"need the texts.*subset is 'bfcl'"):
+        with pytest.raises(ValueError, match=r"need the texts.*subset='bfcl'"):
             runs("bfcl", **asked)
 
 
@@ -184,7 +184,7 @@ def test_all_sources_are_read(tmp_path, monkeypatch):
 
     monkeypatch.setattr("skdcf.datasets.fetch.local_file", local_file)
     for subset in ("hotpotqa", "tau2", "bfcl", "gaia_dev"):
-        with pytest.raises(ValueError, match="there is no problem in the data"):
+        with pytest.raises(ValueError, match="the data contain no problem"):
             fetch_agent_process_bench(subset, judges="all")
     folder = "agent_process_bench/"
     assert asked == {name for name in SOURCES if name.startswith(folder)}

@@ -262,7 +262,7 @@ BROKEN = {
         {**GOOD, "edges": [[0, 1.0]]},
         r"list of pairs .* edges\[0\]\[1\] is 1.0",
     ),
-    "negative": ({**GOOD, "edges": [[0, -1]]}, r"from 0 on, but edges\[0\]\[1\] is -1"),
+    "negative": ({**GOOD, "edges": [[0, -1]]}, r"from 0, but edges\[0\]\[1\] is -1"),
     "triple": ({**GOOD, "edges": [[0, 1, 2]]}, r"edges\[0\] is \[0, 1, 2\]"),
     "edges as text": ({**GOOD, "edges": "0 1"}, "edges must be a list of pairs"),
     "parents": ({"claims": ["a"], "parents": [["0"]]}, r"parents\[0\]\[0\] is '0'"),
@@ -292,19 +292,19 @@ BROKEN = {
     "empty context": ({**GOOD, "context": ""}, "passage 0 of the context is empty"),
     "NUL": ({**GOOD, "context": "a\0b"}, "passage 0 .* a NUL at character 1"),
     "nothing": ({"problem": "?"}, "neither claims nor features"),
-    "labels": ({**GOOD, "labels": [1]}, "1 labels, but 2 claims"),
+    "labels": ({**GOOD, "labels": [1]}, "1 labels for 2 claims"),
     "label": ({**GOOD, "labels": [1, 2]}, r"must be a list of 1 .* labels\[1\] is 2"),
     "label text": ({**GOOD, "labels": ["1", 0]}, r"labels\[0\] is '1'"),
     "mask": ({**GOOD, "mask": [True, 1]}, r"true and false, but mask\[1\] is 1"),
     "text": ({**GOOD, "claims": ["a", 3]}, r"a list of texts, but claims\[1\] is 3"),
-    "slip": ({**GOOD, "label": [1, 0]}, '"label" is not known: did you mean "labels"'),
+    "slip": ({**GOOD, "label": [1, 0]}, '"label": did you mean "labels"'),
     "transposed": ({**GOOD, "labesl": [1, 0]}, 'did you mean "labels"'),
     "capital": ({"Claims": ["a"]}, 'did you mean "claims"'),
     "group": ({**GOOD, "group": 1.5}, "group must be a text or a whole number"),
     "group true": ({**GOOD, "group": False}, "group must be a text or a whole number"),
     "two groups": (
         {**GOOD, "group": "a", "metadata": {"group": "b"}},
-        "'group' is 'a', but 'b' in the metadata",
+        "'group' is 'a'.*, but 'b' in its metadata",
     ),
     "group in metadata": ({**GOOD, "metadata": {"group": 1.5}}, "group must be a text"),
     "metadata": ({**GOOD, "metadata": [1]}, "metadata must be an object"),
@@ -424,21 +424,21 @@ GRAPH = ReasoningGraph([[1.0], [2.0]], [(0, 1)], claims=["a", "b"])
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (([GRAPH], [[1, 0], [1, 1]]), "there are only 1 graphs"),
-        (([GRAPH, GRAPH], [[1, 0]]), "there are only 1 labels"),
-        (([GRAPH], [[1, 0]], []), "there are only 0 masks"),
-        (([GRAPH], [[1]]), "problem 0: 1 labels, but 2 claims"),
+        (([GRAPH], [[1, 0], [1, 1]]), "only 1 graphs"),
+        (([GRAPH, GRAPH], [[1, 0]]), "only 1 labels"),
+        (([GRAPH], [[1, 0]], []), "only 0 masks"),
+        (([GRAPH], [[1]]), "problem 0: .*1 labels for 2 claims"),
         (([GRAPH], [[1, 2]]), r"problem 0: labels must be .*, but labels\[1\] is 2"),
         (([GRAPH], [[1, math.nan]]), r"and -1 .*, but labels\[1\] is nan"),
         (
             ([GRAPH], None, [[1, math.nan]]),
             r"problem 0: mask must be .*, but mask\[0\] is 1",
         ),
-        (([GRAPH], None, [[True]]), "problem 0: 1 mask, but 2 claims"),
-        ((GRAPH,), "graphs is ReasoningGraph.*: pass a list"),
-        ((None,), "graphs is None: pass a list"),
-        (([{"claims": []}],), "problem 0: a dict instead of a ReasoningGraph"),
-        ((GraphBatch.from_graphs([GRAPH]), np.ones(3)), "3 values but 2 claims"),
+        (([GRAPH], None, [[True]]), "problem 0: got 1 mask for 2 claims"),
+        ((GRAPH,), "graphs must be a list.*ReasoningGraph"),
+        ((None,), "graphs must be a list.*None"),
+        (([{"claims": []}],), "problem 0: graphs .*a dict"),
+        ((GraphBatch.from_graphs([GRAPH]), np.ones(3)), "3 values for 2 claims"),
         (([GRAPH.replace(id=(1, 2))],), "problem 0: id must be"),
     ],
 )
@@ -530,17 +530,17 @@ def test_groups_of_the_data_sets_come_back(tmp_path):
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        ({"groups": "a"}, "groups is 'a': pass a list, one entry per problem"),
-        ({"groups": []}, "there are only 0 groups"),
+        ({"groups": "a"}, "groups must be a list.*'a'"),
+        ({"groups": []}, "only 0 groups"),
         ({"groups": [1.5]}, "problem 0: group must be a text or a whole number"),
         ({"groups": [False]}, "problem 0: group must be a text or a whole number"),
-        ({"metadata": {"a": 1}}, "metadata is .*: pass a list"),
-        ({"metadata": [[1]]}, "problem 0: metadata must be an object"),
+        ({"metadata": {"a": 1}}, "metadata must be a list"),
+        ({"metadata": [[1]]}, "problem 0: metadata must be a dict"),
         (
             {"metadata": [{"a": (1, 2)}]},
-            "problem 0: metadata would not be read as it is",
+            "problem 0: metadata would change",
         ),
-        ({"metadata": [{1: 2}]}, "problem 0: metadata would not be read as it is"),
+        ({"metadata": [{1: 2}]}, "problem 0: metadata would change"),
         ({"metadata": [{"a": math.nan}]}, "problem 0: .*not JSON compliant"),
         ({"metadata": [{"a": {1}}]}, "problem 0: .*not JSON serializable"),
     ],
@@ -568,10 +568,10 @@ def test_problems_that_do_not_fit_into_one_batch(tmp_path):
 def test_files_without_problems(tmp_path):
     path = write_jsonl(tmp_path / "a.jsonl", [])
     assert list(iter_jsonl(path)) == []
-    with pytest.raises(ValueError, match=r"a\.jsonl: there is no problem in the data"):
+    with pytest.raises(ValueError, match=r"a\.jsonl: the data contain no problem"):
         read_jsonl(path)
     path.write_text("broken")
-    with pytest.raises(ValueError, match="no problem is left: 1 were dropped"):
+    with pytest.raises(ValueError, match="1 problems were dropped"):
         read_jsonl(path, on_invalid="drop")
 
 
@@ -640,7 +640,7 @@ def test_context_as_a_text_or_a_list(tmp_path):
 def test_a_whole_collection_is_no_context(tmp_path):
     path = lines_of(tmp_path, GOOD, {**GOOD, "context": ["x" * 50_000_000]})
     with pytest.raises(
-        ValueError, match="line 2: the context has 50,000,000 characters"
+        ValueError, match=r"line 2: the context .* 50,000,000"
     ):
         read_jsonl(path)
 
@@ -671,7 +671,7 @@ def test_keys_of_ones_own_come_back_where_they_stood(tmp_path):
         assert read_jsonl(written).metadata == data.metadata
     again = write_jsonl(tmp_path / "c.jsonl", data.graphs, metadata=data.metadata)
     assert json.loads(again.read_text()).items() >= own.items()
-    with pytest.raises(ValueError, match="'ticket' is 7, but 8 in the metadata"):
+    with pytest.raises(ValueError, match=r"'ticket' is 7.*, but 8"):
         read_jsonl(lines_of(tmp_path, record | {"metadata": {"ticket": 8}}))
 
 
@@ -686,8 +686,8 @@ def test_near_misses_warn_where_the_key_is_there(tmp_path):
     with pytest.warns(UnknownKeyWarning) as caught:
         data = read_jsonl(lines_of(tmp_path, record, record))
     assert sorted(str(w.message).split("?")[0] for w in caught) == [
-        'the key "label" is not known: did you mean "labels"',
-        'the key "questions" is not known: did you mean "question"',
+        'unknown key "label": did you mean "labels"',
+        'unknown key "questions": did you mean "question"',
     ]
     assert all(w.filename == __file__ for w in caught)
     assert data.metadata[1]["label"] == "mine"
@@ -718,7 +718,7 @@ def test_files_of_other_programs(tmp_path, encoding, packed, stream):
     if stream:
         assert not source.closed
     elif packed or "16" in encoding:
-        with pytest.raises(ValueError, match="compressed or UTF-16"):
+        with pytest.raises(ValueError, match="must be an uncompressed UTF-8 file"):
             jsonl_partitions(path)
 
 
@@ -750,7 +750,7 @@ def test_an_array_is_no_list_of_lines(tmp_path, content, on_invalid):
 def test_where_every_line_is_bad_all_are_listed(tmp_path):
     path = lines_of(tmp_path, {"claims": 3}, {"problem": "?"})
     with pytest.raises(
-        ValueError, match="no problem is left: 2 were dropped"
+        ValueError, match="2 problems were dropped"
     ) as caught:
         read_jsonl(path, on_invalid="drop")
     assert [number for number, _ in caught.value.dropped] == [1, 2]
@@ -812,7 +812,7 @@ def test_build_dataset_names_and_drops_broken_records():
     )
     assert labels[1].tolist() == [1, 0]
     assert len(set(groups.tolist())) == 2
-    with pytest.raises(ValueError, match="return_groups=True adds groups to"):
+    with pytest.raises(ValueError, match="return_groups=True needs return_X_y=True"):
         build_dataset({"x": good}, parse, return_groups=True)
 
 

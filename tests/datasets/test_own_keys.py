@@ -43,7 +43,7 @@ def test_the_question_of_a_chat_is_one(tmp_path):
 @pytest.mark.parametrize("key", ["retrieved_docs", "chunks", "sources", "evidence"])
 def test_texts_under_an_unknown_key_stop_and_say_what_to_do(tmp_path, capsys, key):
     path = write(tmp_path, **{key: PASSAGES})
-    with pytest.raises(ValueError, match=f'the key "{key}" holds 2 texts of 14 words'):
+    with pytest.raises(ValueError, match=f'the key "{key}" contains 2 texts of 14 words'):
         read_jsonl(path)
     out = tmp_path / "out.jsonl"
     assert main(["features", str(path), "-o", str(out)]) == 2
@@ -108,7 +108,7 @@ def test_all_that_is_wrong_with_a_file_is_said_at_once(tmp_path, capsys):
     assert main(["features", str(path), "-o", str(out)]) == 2
     said = capsys.readouterr().err
     assert said.count("--map labls=labels") == said.count("--map chunks=context") == 1
-    assert "lines 1 to 3 and 5:" in said and "line 6: there are neither" in said
+    assert "lines 1 to 3 and 5:" in said and "line 6: the problem has neither" in said
     assert "rename=" not in said
     assert not out.exists()
     assert main(["check", str(path)]) == 1

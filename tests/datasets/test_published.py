@@ -416,7 +416,7 @@ def test_gsm8k_cuts_lines_and_joins_the_rest(place):
     assert data.labels[0].tolist() == [1, 0, 1]
     clean = re.sub("<<.*?>>", "", text)
     assert data.graphs.alternatives[0] == ("It is 6.", "It is 6.", clean)  # by name
-    with pytest.raises(ValueError, match="no calculation in the solution"):
+    with pytest.raises(ValueError, match="contains no calculation"):
         fetch_gsm8k_solutions(data_home=home, on_invalid="raise")
 
 
@@ -469,7 +469,7 @@ def test_mr_ben_made_up_quirks(place):
     assert [y.tolist() for y in data.labels] == [[1, 1, 0, -1], [1, 1]]
     name, reason = data.dropped[0]
     assert name == "mr_ben/math/u/2"
-    assert "the first error is step 2, but steps are" in reason
+    assert "the first error is step 2, but the steps are" in reason
     # the answer that is no problem is an alternative all the same
     assert data.graphs.alternatives[0] == ("\n".join(lines), "Well.\nStep 1: a")
     with pytest.raises(ValueError, match="mr_ben/math/u/2"):
@@ -558,7 +558,7 @@ def test_prm800k_made_up_lines(place):
     assert data.metadata[0]["is_initial_screening_question"]
     first, second = (reason for _, reason in data.dropped)
     assert "rating is 2" in first
-    assert "step 1 is not the one of the solution" in second
+    assert "the judged step 1 differs" in second
 
 
 def test_the_same_questions_in_other_sets(large, data_home):
@@ -812,10 +812,10 @@ def broken_perl():
     fewer["error_annotation"]["error_annotations"]["step_level"].pop()
     absent = {key: good[key] for key in ("question", "steps")}
     return good, {
-        "cites step 7": unknown,
+        "premise 7": unknown,
         "cycle": cycle,
         "premises for the steps": short,
-        "has has_error True": doubtful,
+        "has_error=True": doubtful,
         "error entries for 1": fewer,
         "'premise_annotation' is missing": absent,
     }
@@ -837,7 +837,7 @@ def test_perl_broken_problems(place, reason):
 
 def test_nothing_left(place):
     _, broken = broken_perl()
-    with pytest.raises(ValueError, match="no problem is left: 1 were dropped"):
+    with pytest.raises(ValueError, match="1 problems were dropped"):
         perl(place, broken["cycle"], on_invalid="drop")
 
 
@@ -911,7 +911,7 @@ def test_felm_broken_lines(place):
     broken = [{"index": "2", "labels": [True]}, {"index": "3", "labels": ["yes", "no"]}]
     broken = [record | changes for changes in broken]
     home = place("felm/all.jsonl", [record, *broken], lines=True)
-    with pytest.raises(ValueError, match="1 labels, but 2 claims"):
+    with pytest.raises(ValueError, match="1 labels for 2 claims"):
         fetch_felm(data_home=home)
     data = fetch_felm(data_home=home, on_invalid="drop")
     assert data.labels[0].tolist() == [1, 0]
@@ -1066,7 +1066,7 @@ def test_all_sources_are_read(tmp_path, monkeypatch, folder, fetch, content):
         return path
 
     monkeypatch.setattr("skdcf.datasets.fetch.local_file", local_file)
-    with pytest.raises(ValueError, match="there is no problem in the data"):
+    with pytest.raises(ValueError, match="the data contain no problem"):
         fetch()
     assert len(set(asked)) == len(asked)
     assert set(asked) == {n for n in SOURCES if n.startswith(folder + "/")}
@@ -1152,7 +1152,7 @@ def test_download_replaces_a_changed_file(server, monkeypatch, tmp_path):
 @pytest.mark.parametrize("digits", [40, 64])
 def test_download_with_another_checksum(server, monkeypatch, tmp_path, digits):
     serve(server, monkeypatch, {"data": [open_problem([[0]])]}, sha256="0" * digits)
-    with pytest.raises(OSError, match=r"could not be downloaded \(.*differs from"):
+    with pytest.raises(OSError, match=r"could not be downloaded \(.*expected"):
         fetch_coherent_math("llama", data_home=tmp_path)
     assert not [p for p in tmp_path.rglob("*") if p.is_file()]
 
@@ -1172,7 +1172,7 @@ def test_download_into_a_read_only_directory(monkeypatch, tmp_path):
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr("sklearn.datasets.fetch_file", refuse)
-    with pytest.raises(PermissionError, match="choose another data_home"):
+    with pytest.raises(PermissionError, match="another data_home"):
         fetch_coherent_math(data_home=tmp_path)
 
 
@@ -1209,7 +1209,7 @@ def test_groups_beside_graphs_and_labels(data_home):
     assert len(graphs) == len(labels) == len(groups) == 294
     assert len(set(groups.tolist())) == 206
     assert (groups == question_groups(graphs)).all()
-    with pytest.raises(ValueError, match="return_groups=True adds groups to"):
+    with pytest.raises(ValueError, match="return_groups=True needs return_X_y=True"):
         fetch_perl(data_home=data_home, return_groups=True)
 
 
@@ -1292,7 +1292,7 @@ def test_qags_broken_records(place):
 
     rows = [record("yes", "no", "yes"), record("yes", "no"), record("maybe")]
     home = place("qags/mturk_xsum.jsonl", rows, lines=True)
-    with pytest.raises(ValueError, match='"qags/xsum/1": claim 0: as many yes as no'):
+    with pytest.raises(ValueError, match=r'"qags/xsum/1": claim 0 .*as many yes as no'):
         fetch_qags("xsum", data_home=home)
     data = fetch_qags("xsum", data_home=home, on_invalid="drop")
     assert data.labels[0].tolist() == [1]

@@ -800,7 +800,7 @@ def test_messages_in_an_event_of_a_span():
         ("langsmith.span.kind", "LangSmith"),
         ("mlflow.spanInputs", "MLflow"),
         ("ai.prompt.messages", "Vercel"),
-        ("my.own.key", "captured"),
+        ("my.own.key", "capture of message"),
     ],
 )
 def test_spans_in_other_forms_are_named(key, tool):

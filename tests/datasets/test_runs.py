@@ -132,21 +132,21 @@ def test_labels_and_tasks():
     )
     assert [y.tolist() for y in data.labels] == [[1, -1, 0, -1], [-1] * 4]
     assert data.groups[0] == data.groups[1] and data.graphs[0].id == "mine"
-    with pytest.raises(ValueError, match="labels name message 2, which is not"):
+    with pytest.raises(ValueError, match=r"labels .* message 2, which is not"):
         from_runs([run | {"labels": {2: 1}}])
 
 
 @pytest.mark.parametrize(
     ("run", "message"),
     [
-        ({"messages": [USER, says("x")]}, 'problem "run/0": task is None'),
-        ({"task": True, "messages": [USER, says("x")]}, "task is True"),
+        ({"messages": [USER, says("x")]}, 'problem "run/0": task .*None'),
+        ({"task": True, "messages": [USER, says("x")]}, "task .*True"),
         ({"task": 1, "messages": [USER]}, "the run has no step"),
         (
             {"task": 1, "messages": [USER, answers("x"), asks(call("f", "{}"))]},
             "answers",
         ),
-        ({"task": 1, "messages": [{"role": "bot", "content": "x"}]}, "role 'bot'"),
+        ({"task": 1, "messages": [{"role": "bot", "content": "x"}]}, "role of .*'bot'"),
         ({"task": 1}, "messages"),
         (["task"], "run 0 is a list"),
     ],
@@ -175,13 +175,13 @@ def test_broken_runs_are_named(run, message):
     ],
 )
 def test_a_message_of_another_shape_is_named(message):
-    with pytest.raises(ValueError, match="message 2 is not as any known log has it"):
+    with pytest.raises(ValueError, match="message 2 does not have a supported form"):
         read(USER, says("first"), message, says("last"))
 
 
 @pytest.mark.parametrize("messages", [None, "hello", 3, {"role": "user"}])
 def test_messages_are_a_list(messages):
-    with pytest.raises(ValueError, match="but must be a list of messages"):
+    with pytest.raises(ValueError, match="messages must be a list"):
         from_runs([{"task": 1, "messages": messages}])
 
 
@@ -378,7 +378,7 @@ def test_two_responses_without_anything_between_them_are_two_steps():
 
 def test_spans_without_content_are_refused():
     run = {"task": 0, "spans": [{"attributes": {"gen_ai.request.model": "m"}}]}
-    with pytest.raises(ValueError, match="content of messages has to be captured"):
+    with pytest.raises(ValueError, match="capture of message contents"):
         from_runs([run])
 
 
@@ -410,7 +410,7 @@ def test_runs_of_other_tasks_say_nothing():
     agreement = [column(g, "answer_agreement")[-1] for g in data.graphs]
     assert agreement == [0, 0, 1, 1]
     with pytest.raises(
-        ValueError, match=r'"run/2": no other run of the task 7 is here'
+        ValueError, match=r'"run/2": .*no other run of the task 7'
     ):
         from_runs([*here, *runs_of_task("London", task=7)], alternatives=True)
 
@@ -435,7 +435,7 @@ def test_a_running_run_is_compared_with_those_that_are_over():
 
 def test_the_first_broken_run_is_named_with_alternatives_too():
     broken = {"task": 0, "messages": [{"role": "bot"}]}
-    with pytest.raises(ValueError, match='problem "run/2": message 0 has the role'):
+    with pytest.raises(ValueError, match='problem "run/2": the role of message 0'):
         from_runs([*runs_of_task("London", "Paris"), broken], alternatives=True)
 
 
@@ -524,7 +524,7 @@ def test_stopping_needs_a_chain():
 
 def test_a_very_long_run_is_a_chain_or_refused():
     steps = [{"role": "assistant", "content": f"step {i}"} for i in range(10_000)]
-    with pytest.raises(ValueError, match=r"10,000 steps.*up to 2,000 steps"):
+    with pytest.raises(ValueError, match=r"2,000 steps.*10,000"):
         read(USER, *steps, edges="data")
     graph = read(USER, *steps, edges="chain")
     assert graph.n_claims == 10_000 and len(graph.edges) == 9_999

@@ -86,7 +86,7 @@ def test_blank_lines_marks_and_broken_lines(tmp_path):
     with pytest.raises(ValueError, match=r"a\.jsonl, line 6: not a JSON object"):
         parts[1].read()
     path.write_bytes(b"\n \n")
-    with pytest.raises(ValueError, match="no problem in the file"):
+    with pytest.raises(ValueError, match="contains no problem"):
         jsonl_partitions(path)
     with pytest.raises(ValueError, match="n_problems is 0"):
         jsonl_partitions(path, 0)

@@ -639,9 +639,7 @@ def test_context_as_a_text_or_a_list(tmp_path):
 
 def test_a_whole_collection_is_no_context(tmp_path):
     path = lines_of(tmp_path, GOOD, {**GOOD, "context": ["x" * 50_000_000]})
-    with pytest.raises(
-        ValueError, match=r"line 2: the context .* 50,000,000"
-    ):
+    with pytest.raises(ValueError, match=r"line 2: the context .* 50,000,000"):
         read_jsonl(path)
 
 
@@ -749,9 +747,7 @@ def test_an_array_is_no_list_of_lines(tmp_path, content, on_invalid):
 
 def test_where_every_line_is_bad_all_are_listed(tmp_path):
     path = lines_of(tmp_path, {"claims": 3}, {"problem": "?"})
-    with pytest.raises(
-        ValueError, match="2 problems were dropped"
-    ) as caught:
+    with pytest.raises(ValueError, match="2 problems were dropped") as caught:
         read_jsonl(path, on_invalid="drop")
     assert [number for number, _ in caught.value.dropped] == [1, 2]
 

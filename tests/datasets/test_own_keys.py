@@ -43,7 +43,9 @@ def test_the_question_of_a_chat_is_one(tmp_path):
 @pytest.mark.parametrize("key", ["retrieved_docs", "chunks", "sources", "evidence"])
 def test_texts_under_an_unknown_key_stop_and_say_what_to_do(tmp_path, capsys, key):
     path = write(tmp_path, **{key: PASSAGES})
-    with pytest.raises(ValueError, match=f'the key "{key}" contains 2 texts of 14 words'):
+    with pytest.raises(
+        ValueError, match=f'the key "{key}" contains 2 texts of 14 words'
+    ):
         read_jsonl(path)
     out = tmp_path / "out.jsonl"
     assert main(["features", str(path), "-o", str(out)]) == 2

@@ -409,9 +409,7 @@ def test_runs_of_other_tasks_say_nothing():
     data = from_runs([*here, *there], alternatives=True)
     agreement = [column(g, "answer_agreement")[-1] for g in data.graphs]
     assert agreement == [0, 0, 1, 1]
-    with pytest.raises(
-        ValueError, match=r'"run/2": .*no other run of the task 7'
-    ):
+    with pytest.raises(ValueError, match=r'"run/2": .*no other run of the task 7'):
         from_runs([*here, *runs_of_task("London", task=7)], alternatives=True)
 
 

@@ -110,7 +110,7 @@ def test_a_context_of_50_megabytes_is_shared_and_not_copied():
     batch = as_batch(graphs)[[2, 0, 1]]
     assert all(context[0] is text for context in batch.context)
     assert len(set(question_groups(batch).tolist())) == 1
-    with pytest.raises(ValueError, match="problem 0: the context has 49,999,998 char"):
+    with pytest.raises(ValueError, match=r"problem 0: the context .*49,999,998"):
         next(format_jsonl(graphs))
 
 

@@ -385,7 +385,7 @@ def test_check_says_what_is_wrong_where_no_line_is_right(tmp_path, capsys):
     assert run("check", tmp_path / "own.jsonl") == 1
     said = capsys.readouterr().out
     assert "0 problems" in said and "3 broken lines" in said
-    assert "lines 1 to 3: there are neither claims nor features, only" in said
+    assert "lines 1 to 3: the problem has neither claims nor features, only" in said
     assert "--map steps=claims" in said
     assert run("check", tmp_path / "own.jsonl", "--json") == 1
     assert len(json.loads(capsys.readouterr().out)["broken_lines"]) == 3

@@ -86,7 +86,7 @@ def test_edges_of_runs(tmp_path, edges, n_edges):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ([], "lines 1 to 2: task is None"),
+        ([], "lines 1 to 2: task must be"),
         (["--map", "asked=task", "--group-by", "customer"], "by --map KEY=task"),
         (["--map", "asked=job"], "problems have no key 'job'"),
     ],

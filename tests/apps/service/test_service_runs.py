@@ -315,7 +315,7 @@ def test_what_is_wrong_with_messages(tmp_path):
         ({"messages": 3}, '"messages" is 3'),
         ({"messages": first + second}, "these messages hold 2 steps"),
         ({"messages": [*first, 3]}, '"messages.1" is 3'),
-        ({"messages": [*first, {"a": 3}]}, "message 2 has the role None"),
+        ({"messages": [*first, {"a": 3}]}, "the role of message 2"),
         ({"text": "book()", "features": [0, 1, 1]}, "from its beginning to its end"),
     ):
         status, reply = ask(app, "/v1/runs/steps", run=name, claim=0, **sent)

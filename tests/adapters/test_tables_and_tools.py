@@ -93,7 +93,7 @@ def test_uqlm_absent_scores_are_missing():
     ("change", "message"),
     [
         ({"labels": [[1, 0, 1]]}, "1 lists of labels but 2 problems"),
-        ({"labels": [[1, 0], [1]]}, "uqlm/0.*: 2 labels for 3 claims"),
+        ({"labels": [[1, 0], [1]]}, "uqlm/0.*2 labels for 3 claims"),
         (
             {"labels": [[1, 0, 2], [1]]},
             r"uqlm/0.*: labels must be .*, but labels\[2\] is 2",

@@ -1,6 +1,6 @@
 """Filters for language-model reasoning that keep no false claim, with a guarantee.
 
-Everything is imported when it is first used, so that the command line answers at once.
+Everything is imported when it is first used, so the command line starts quickly.
 Editors and type checkers read ``__init__.pyi``.
 """
 
@@ -27,9 +27,9 @@ _HOMES |= dict.fromkeys(("load", "save"), "persistence")
 
 
 def __getattr__(name):
-    # First of all, and from here: within the nested imports of the package CPython's
-    # call stack is so deep that it allocates its next piece again and again, which would
-    # make importing scipy a seventh slower.
+    # This comes first because of a slow path in CPython: inside the nested imports of the
+    # package, its call stack is so deep that a new piece is allocated again and again, and
+    # importing scipy would take a seventh longer.
     if name in __all__:
         import_module("sklearn")
         home = import_module(f".{_HOMES.get(name, 'estimators')}", __name__)

@@ -1,4 +1,4 @@
-"""The program as a module: ``python -m skdcf``."""
+"""Command-line program as a module: ``python -m skdcf``."""
 
 import sys
 

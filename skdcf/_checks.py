@@ -20,20 +20,20 @@ _BETWEEN = ("skdcf", "sklearn", "joblib", "contextlib")
 
 
 def import_extra(module: str, extra: str) -> Any:
-    """Import a module of a package that only an extra installs, or say how to install it."""
+    """Import a module of an optional package, or raise an error with the install command."""
     package = module.partition(".")[0]
     try:
         return import_module(module)
     except ModuleNotFoundError as error:
         if error.name is None or error.name.partition(".")[0] != package:
-            raise  # the package is there, and something that it needs is not
+            raise  # the package is installed, but one of its own dependencies is missing
         raise ModuleNotFoundError(
             missing_package(package, extra), name=package
         ) from error
 
 
 def missing_package(package: str, extra: str) -> str:
-    """Return the sentence that says how to install an optional package."""
+    """Return a sentence with the command that installs an optional package."""
     pip = f"{sys.executable or 'python'} -m pip"
     return (
         f"{package} is not installed. In the clone of skdcf, run: "
@@ -77,7 +77,7 @@ def check_list(name, value, *, sized=True):
     else:
         listed = not isinstance(value, (str, bytes, type))
     if not listed:
-        raise ValueError(f"{name} must be a list, not of type {type(value).__name__}")
+        raise ValueError(f"{name} must be a list, got {type(value).__name__}")
     return value
 
 
@@ -111,15 +111,15 @@ def check_groups(groups, n):
     missing = [i for i, group in enumerate(groups.tolist()) if is_missing(group)]
     if missing:
         raise ValueError(
-            f"problem {missing[0]} has no group (it is {groups[missing[0]]!r}): give it "
+            f"problem {missing[0]} has no group (it is {groups[missing[0]]!r}). Give it "
             "its own group"
         )
     try:
         return np.unique(groups, return_inverse=True)[1]
     except TypeError:
         raise ValueError(
-            "groups holds values that cannot be compared with each other, such as strings "
-            "and numbers: use one type"
+            "groups contains values that cannot be compared with each other, such as strings "
+            "and numbers. Use one type"
         ) from None
 
 
@@ -150,7 +150,7 @@ def check_weights(sample_weight, n):
 
 
 def is_missing(value):
-    """Tell whether a value is missing: None, NaN, or the NA and NaT of pandas."""
+    """Whether a value is missing: None, NaN, or the NA and NaT of pandas."""
     if value is None or type(value).__name__ == "NAType":  # pandas is not imported
         return True
     differs = value != value
@@ -158,7 +158,7 @@ def is_missing(value):
 
 
 def is_number(value):
-    """Tell whether an object is a real number or a boolean, not a string of digits."""
+    """Whether an object is a real number or a boolean, not a string of digits."""
     is_real = isinstance(value, Number) and not isinstance(value, complex)
     return is_real or isinstance(value, (np.number, np.bool_))
 
@@ -179,7 +179,7 @@ def refuse_iterator(name, value):
     """Raise ValueError if a value can be read only once."""
     if isinstance(value, Iterator):
         raise ValueError(
-            f"{name} is a {type(value).__name__}, which can be read only once: pass "
+            f"{name} is a {type(value).__name__}, which can be read only once. Pass "
             f"list({name})"
         )
 
@@ -202,7 +202,7 @@ def without_places(text):
 
 
 def is_loopback(host):
-    """Tell whether a host name or address is this machine."""
+    """Whether a host name or address is this machine."""
     try:
         return host == "localhost" or ip_address(host or "").is_loopback
     except ValueError:

@@ -1,17 +1,18 @@
-"""Problems as drawings, and as HTML around them.
+"""Drawings of problems in SVG and HTML.
 
-A layered drawing: every claim stands in a row below all its parents, and no row is too
-wide. An edge that passes a row gets a place of its own there, as if it were a claim, so
-that it never runs behind one. All long edges of a parent share one such trunk. Rows are
-ordered by the mean place of their neighbours, which leaves few crossings. Edges are
-vertical next to claims and turn only between two rows.
+The layout is layered: every claim is placed in a row below all its parents, and the width of
+rows is limited. An edge that passes a row gets its own place there, like a claim, so it never
+runs behind a claim. All long edges of a parent share one such trunk. Rows are ordered by the
+mean position of their neighbours, which leaves few crossings. Edges are vertical next to
+claims and turn only between two rows.
 
-Claims and edges look the same whatever pen draws them; one that writes SVG is here. Each
-difference is made three times, by colour, by shape and by outline, so that it survives
-print in grey and eyes that see fewer colours (palette of Okabe and Ito).
+The appearance of claims and edges does not depend on the pen; the pen for SVG is in this
+module. Each distinction is shown by colour, shape and outline, so it is visible in grey and to
+colour-blind readers (palette of Okabe and Ito).
 
-A pen has ``disc(place, radius, fill, outline, width)``, ``square(place, fill, outline,
-width)``, ``path(curve, fill, outline, width)`` and ``write(place, text, size, colour)``.
+A pen has the methods ``disc(place, radius, fill, outline, width)``, ``square(place, fill,
+outline, width)``, ``curve(pieces, fill, outline, width)`` and ``write(place, text, size,
+colour)``.
 """
 
 from collections import Counter
@@ -24,35 +25,35 @@ import numpy as np
 from ._html import card, escape, folded
 
 RADIUS = 12
-SPACING = 40  # space between two claims of a row
+SPACING = 40  # distance between two claims in a row
 MARGIN = 20
-TALL, LOW = 50, 37  # space between two rows in small drawings, and at least
-HEIGHT = 950  # height that large drawings try to keep to
-CLEAR = 4  # space between a claim and where edges may turn
-WIDEST = 8  # claims in one row
+TALL, LOW = 50, 37  # distance between two rows in small drawings, and its minimum
+HEIGHT = 950  # approximate maximum height of large drawings
+CLEAR = 4  # distance between a claim and the turns of edges
+WIDEST = 8  # maximum number of claims in one row
 TURNS = 12
-CLAIM, TRUNK = 0.5, 0.22  # half of the width that a claim and a trunk need
+CLAIM, TRUNK = 0.5, 0.22  # half of the width of a claim and of a trunk
 
 
 class Layout:
-    """A layout: places of the claims and courses of the edges.
+    """Positions of the claims and courses of the edges.
 
     Parameters
     ----------
     x : ndarray of shape (n_claims,)
-        In units of the distance between two claims side by side, from 0 on.
+        Horizontal positions from 0, in units of the distance between adjacent claims.
     row : ndarray of int, shape (n_claims,)
-        From 0, the uppermost, on.
+        Rows from 0, the uppermost one.
     courses : tuple of ndarray of shape (k, 2)
-        One per edge: (x, row) where it starts, passes rows, and ends. An edge runs
-        vertically past the claims of a row, and turns between two rows.
+        For each edge, the (x, row) of its start, of the rows it passes, and of its end. An edge
+        passes the claims of a row vertically, and turns between two rows.
 
     Attributes
     ----------
     places : ndarray of shape (n_claims, 2)
-        In points of the drawing, from the upper left on.
+        Positions in points, from the upper left corner of the drawing.
     width, height : float
-        Of the drawing, in points.
+        Size of the drawing in points.
     """
 
     def __init__(self, x, row, courses):
@@ -69,7 +70,7 @@ class Layout:
         return MARGIN + np.multiply(at, self.unit)
 
     def curves(self):
-        """One list of (letter, points) per edge, letters as in SVG; the last is its tip."""
+        """Return a list of (letter, points) per edge, with letters as in SVG."""
         return [self._curve(self._points(course).tolist()) for course in self.courses]
 
     def _curve(self, points):
@@ -86,18 +87,21 @@ class Layout:
 
 
 def layered_layout(n_claims, edges, widest=WIDEST):
-    """The layout of a directed graph without cycles.
+    """Compute the layout of a directed acyclic graph.
 
     Parameters
     ----------
     n_claims : int
+        Number of claims.
     edges : sequence of (parent, child)
+        Positions of claims.
     widest : int
-        Most claims in one row.
+        Maximum number of claims in one row.
 
     Returns
     -------
     Layout
+        The layout.
     """
     edges = np.array(edges, dtype=int).reshape(-1, 2).tolist()
     row = _rows(n_claims, edges, widest)
@@ -110,7 +114,7 @@ def layered_layout(n_claims, edges, widest=WIDEST):
 
 
 def _rows(n_claims, edges, widest):
-    """A row below all parents for each claim, with at most ``widest`` claims in each."""
+    """Place each claim in a row below all its parents, with at most ``widest`` per row."""
     parents = [[] for _ in range(n_claims)]
     for parent, child in edges:
         parents[child].append(parent)
@@ -126,7 +130,7 @@ def _rows(n_claims, edges, widest):
             row[v] = at
             taken[at] = taken[at] + 1
         waiting = [v for v in waiting if row[v] < 0]
-    # Claims that build on nothing stand just above the first that needs them.
+    # Root claims are placed just above the first claim that depends on them.
     for u in [u for u in range(n_claims) if not parents[u]]:
         first = min((row[v] for w, v in edges if w == u), default=row[u] + 1)
         free = [at for at in range(row[u] + 1, first) if taken[at] < widest]
@@ -137,7 +141,7 @@ def _rows(n_claims, edges, widest):
 
 
 def _with_trunks(row, edges):
-    """Make rows of claims and trunks, links between adjacent rows, and the course of each edge."""
+    """Return the row of all claims and trunks, links of adjacent rows, and courses of edges."""
     passed = []
     trunk = {}
     for parent, child in edges:
@@ -151,13 +155,13 @@ def _with_trunks(row, edges):
 
 
 def _turns(rows, links, turn):
-    """Yield the rows in turn, down or up, with the links to each item from the row before it."""
+    """Return rows, downwards or upwards, with links to each item from the previous row."""
     down = turn % 2 == 0
     return [(r, links if down else links[:, ::-1]) for r in rows[:: 1 if down else -1]]
 
 
 def _wanted(at, links):
-    """The mean of each item's neighbours at the other side; its own without any."""
+    """Return the mean position of each item's neighbours, or its own without neighbours."""
     parent, child = links.T
     count = np.bincount(child, minlength=len(at))
     total = np.bincount(child, at[parent], len(at))
@@ -165,7 +169,7 @@ def _wanted(at, links):
 
 
 def _ordered(rows, links, n_items):
-    """Order the rows with few crossings: each item lies at the mean of its neighbours."""
+    """Order the rows with few crossings, placing items at the mean of their neighbours."""
     place = np.empty(n_items)
     fewest = np.inf
     for row in rows:
@@ -192,8 +196,8 @@ def _crossings(place, links, rows):
 
 
 def _places(rows, links, half):
-    """The x of each item: near its neighbours, in the order of its row."""
-    # This import takes half a second, and only drawings need it.
+    """Compute the x of each item: near its neighbours, in the order of its row."""
+    # This import takes half a second and is only needed for drawings.
     from scipy.optimize import isotonic_regression
 
     x = np.zeros(len(half))
@@ -203,7 +207,7 @@ def _places(rows, links, half):
         x[row] = gap[row] - gap[row[-1]] / 2
     for turn in range(TURNS + 1):
         for row, towards in _turns(rows, links, turn):
-            # Trunks are held straight, claims give way.
+            # Trunks are kept straight, and claims move.
             weight = np.where(half[row] == TRUNK, 4.0, 1.0)
             target = _wanted(x, towards)[row] - gap[row]
             x[row] = isotonic_regression(target, weights=weight).x + gap[row]
@@ -211,11 +215,11 @@ def _places(rows, links, half):
 
 
 FALSE, NOT_JUDGED, EDGE = "#d55e00", "#5c5c5c", "#707070"
-HEAD = 6.5, 3.6  # length of an arrow's head, and half of its width
+HEAD = 6.5, 3.6  # length and half of the width of an arrowhead
 
 
 class Look(NamedTuple):
-    """Fill, outline and colour of the number; dropped claims are dashed squares."""
+    """Fill, outline and text colour of a claim; dropped claims are dashed squares."""
 
     word: str
     fill: str
@@ -233,14 +237,14 @@ MARKS = {1: "", 0: "false", -1: "not judged"}  # drawn at the corner of a claim
 
 
 class Shown(NamedTuple):
-    """Choose look and mark of one claim."""
+    """Look and mark of one claim."""
 
     look: Look
     mark: str
 
     @property
     def words(self):
-        """Say in words what the claim is: "kept, false"."""
+        """The state of the claim in words, such as "kept, false"."""
         look_word = self.look.word if self.look is not LOOKS[None] else ""
         return ", ".join(word for word in (look_word, self.mark) if word)
 
@@ -251,13 +255,16 @@ def shown_of(n_claims, kept, labels):
     Parameters
     ----------
     n_claims : int
-    kept : sequence of bool, or None where nothing was filtered
+        Number of claims.
+    kept : sequence of bool, or None
+        Whether each claim was kept. None means an unfiltered problem.
     labels : sequence of int, or None
         1 true, 0 false, -1 not judged.
 
     Returns
     -------
     list of Shown
+        One per claim.
     """
     states = [None] * n_claims if kept is None else kept
     label_of = [1] * n_claims if labels is None else labels
@@ -266,7 +273,7 @@ def shown_of(n_claims, kept, labels):
 
 
 def legend_entries(shown):
-    """Every look and every mark that occurs, with its word."""
+    """Return each look and each mark that occurs, with its word."""
     looks_and_marks = (
         {shown_claim.look for shown_claim in shown},
         {shown_claim.mark for shown_claim in shown},
@@ -279,7 +286,7 @@ def legend_entries(shown):
 
 
 def draw_graph(pen, layout, shown):
-    """Every edge with the head of its arrow, and every claim."""
+    """Draw all edges with arrowheads, and all claims."""
     for curve in layout.curves():
         pen.curve(curve, "none", EDGE, 1.2)
         (x, y), (length, half) = curve[-1][1][-1], HEAD
@@ -291,7 +298,7 @@ def draw_graph(pen, layout, shown):
 
 
 def draw_claim(pen, place, number, shown):
-    """The shape of a claim, its number, and its mark at the corner."""
+    """Draw the shape of a claim, its number, and its mark at the corner."""
     look, mark = shown
     wrong = mark == "false"
     outline = FALSE if wrong else look.outline
@@ -309,10 +316,10 @@ def draw_claim(pen, place, number, shown):
 
 
 class SvgPen:
-    """A pen that collects SVG elements without scripts, styles or names.
+    """A pen that collects SVG elements without scripts, styles or ids.
 
-    Everything is an attribute, because pages that strip styles keep those, and nothing is
-    referred to by a name, because two drawings may stand in one page.
+    All styling is in attributes, because some pages remove styles. There are no references by
+    id, because several drawings may be in one page.
     """
 
     def __init__(self):
@@ -323,21 +330,21 @@ class SvgPen:
         self.elements.append(f"<{tag} {paint}/>")
 
     def disc(self, place, radius, fill, outline, width):
-        """A circle around a place."""
+        """Draw a circle around a position."""
         x, y = place
         self._add(
             f'circle cx="{x:.1f}" cy="{y:.1f}" r="{radius}"', fill, outline, width
         )
 
     def square(self, place, fill, outline, width):
-        """A dashed square around a place."""
+        """Draw a dashed square around a position."""
         x, y = np.subtract(place, RADIUS - 1)
         side = f'width="{2 * RADIUS - 2}" height="{2 * RADIUS - 2}"'
         dashes = 'rx="3" stroke-dasharray="4 2.5"'
         self._add(f'rect x="{x:.1f}" y="{y:.1f}" {side} {dashes}', fill, outline, width)
 
     def curve(self, pieces, *paint):
-        """A line of (letter, points), letters as in SVG."""
+        """Draw a line of (letter, points), with letters as in SVG."""
         commands = "".join(
             letter + " ".join(f"{x:.1f} {y:.1f}" for x, y in points)
             for letter, points in pieces
@@ -345,7 +352,7 @@ class SvgPen:
         self._add(f'path d="{commands}"', *paint)
 
     def write(self, place, text, size, colour):
-        """A short text in the middle of a place."""
+        """Write a short text, centred at a position."""
         x, y = place
         self.elements.append(
             f'<text x="{x:.1f}" y="{y + 0.36 * size:.1f}" font-size="{size}" '
@@ -354,7 +361,7 @@ class SvgPen:
         )
 
     def element(self, width, height, attributes):
-        """Put all that was drawn into one SVG element."""
+        """Return one SVG element with everything that was drawn."""
         return (
             f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" '
             f'height="{height:.0f}" viewBox="0 0 {width:.0f} {height:.0f}" {attributes}>'
@@ -363,7 +370,7 @@ class SvgPen:
 
 
 def glyph_svg(number, shown):
-    """One claim alone, as lists and legends show it."""
+    """Draw a single claim, for lists and legends."""
     pen = SvgPen()
     size = 2 * RADIUS + 10
     draw_claim(pen, (size / 2, size / 2), number, shown)
@@ -371,20 +378,23 @@ def glyph_svg(number, shown):
 
 
 def graph_svg(n_claims, edges, kept=None, labels=None):
-    """A problem as an SVG element.
+    """Draw a problem as an SVG element.
 
     Parameters
     ----------
     n_claims : int
+        Number of claims.
     edges : sequence of (parent, child)
+        Positions of claims.
     kept : sequence of bool, optional
-        None where nothing was filtered.
+        Whether each claim was kept. None means an unfiltered problem.
     labels : sequence of int, optional
         1 true, 0 false, -1 not judged.
 
     Returns
     -------
     str
+        The element.
     """
     layout = layered_layout(n_claims, edges)
     pen = SvgPen()
@@ -396,29 +406,29 @@ def graph_svg(n_claims, edges, kept=None, labels=None):
     return pen.element(layout.width, layout.height, label)
 
 
-CLAIMS_DRAWN = 150  # claims in one problem; more make no readable drawing
+CLAIMS_DRAWN = 150  # larger problems are not drawn, because the drawing is unreadable
 CLAIMS_LISTED = 400
 PROBLEMS_LISTED = 5
 
 
 def graph_html(graph):
-    """A problem that nothing was done to, as notebooks show it."""
+    """Return an unfiltered problem as HTML for notebooks."""
     return card(problem_html(graph), repr(graph))
 
 
 def problem_html(graph, kept=None, labels=None, reasons=None):
-    """A problem: drawing, texts, legend; what was dropped is struck out.
+    """Return a problem as HTML: drawing, texts and legend. Dropped claims are struck out.
 
     Parameters
     ----------
     graph : ReasoningGraph
         The problem.
     kept : sequence of bool, optional
-        None where nothing was filtered.
+        Whether each claim was kept. None means an unfiltered problem.
     labels : sequence of int, optional
         1 true, 0 false, -1 not judged.
     reasons : dict of int to str, optional
-        By claim, said below it.
+        Reasons keyed by claim, written below its text.
 
     Returns
     -------
@@ -436,7 +446,7 @@ def problem_html(graph, kept=None, labels=None, reasons=None):
 
 
 def _listed(graph, shown, reasons):
-    """The claims, one a line, where there is something to say about them."""
+    """Return a list of the claims, if they have texts or reasons."""
     if graph.claims is None and not reasons:
         return ""
     texts = graph.claims or [""] * graph.n_claims
@@ -474,14 +484,14 @@ def _item(number, shown, text, reason):
 
 
 def _legend(shown):
-    """Every look and every mark that occurs, in words."""
+    """Return a legend of all looks and marks that occur."""
     entries = [f"{glyph_svg('', look)} {word}" for look, word in legend_entries(shown)]
-    entries.append("An arrow leads from a claim to one that builds on it.")
+    entries.append("An arrow leads from a claim to a claim that depends on it.")
     return f'<div class="legend"><span>{"</span><span>".join(entries)}</span></div>'
 
 
 def batch_html(batch):
-    """Many problems: the first few, each behind a line that opens it."""
+    """Return the first problems of a batch, each folded behind a summary line."""
     first = range(min(len(batch), PROBLEMS_LISTED))
     sections = [folded(summary(i, batch[i]), problem_html(batch[i])) for i in first]
     if len(batch) > PROBLEMS_LISTED:
@@ -490,7 +500,7 @@ def batch_html(batch):
 
 
 def summary(i, graph):
-    """A problem in a line of text: name, size, beginning of the question."""
+    """Return a line of text about a problem: name, size, beginning of the question."""
     name = f"problem {i}" if graph.id is None else f"problem {i} ({graph.id})"
     sentence = f"{name}: {graph.n_claims} claims, {len(graph.edges)} edges"
     if graph.problem:

@@ -1,6 +1,6 @@
-"""Files that are there as a whole or not at all, and JSON Lines as objects.
+"""Atomic writing of files, append-only journals, and reading of JSON Lines.
 
-This is the only place that reads JSON Lines.
+JSON Lines are read only in this module.
 """
 
 import codecs
@@ -23,11 +23,11 @@ from .exceptions import LabelWarning
 
 try:
     import fcntl
-except ImportError:  # Windows, where nobody can remove a file that is open
+except ImportError:  # Windows, where an open file cannot be removed
     fcntl = None  # type: ignore[assignment]
 
 
-#: Where a line may hold half of a character, and such a half.
+#: Patterns of possible and actual unpaired surrogates, which are halves of characters.
 _HALF = re.compile(r"\\u[dD][89a-fA-F]|[\ud800-\udfff]")
 _HALF_IN_BYTES = re.compile(rb"\\u[dD][89a-fA-F]")
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
@@ -35,21 +35,22 @@ _SURROGATE = re.compile(r"[\ud800-\udfff]")
 
 @contextlib.contextmanager
 def replaced(path, mode="w", **options):
-    """Open a new file that takes the place of ``path`` once all is written.
+    """Open a new file that replaces ``path`` when it is complete.
 
-    Whatever interrupts the writing, be it a full disk or the end of the process, leaves
-    what was there before. If the process is killed, a hidden file that ends in ``.part``
-    stays behind until the next one writes to the same place, which removes it.
+    If writing is interrupted, for example by a full disk or the end of the process, the old
+    file is unchanged. If the process is killed, a hidden file with the suffix ``.part`` is
+    left, and removed the next time the same path is written.
 
     Parameters
     ----------
     path : path-like
-        A symbolic link is followed. Who may read and write the file stays as it was, and
-        one that may not be written is refused. What is no file, such as ``/dev/null``, is
-        written to as it is.
+        Path of the file. Symbolic links are followed. The permissions of an existing file are
+        kept, and a read-only file raises an error. Anything that is not a regular file, such
+        as ``/dev/null``, is written to directly.
     mode : {"w", "wb"}
+        Text or binary mode.
     **options
-        As for ``open``.
+        As in ``open``.
     """
     path = Path(os.path.realpath(path))
     if path.exists() and not path.is_file():
@@ -57,7 +58,7 @@ def replaced(path, mode="w", **options):
             yield file
         return
     if path.exists():
-        path.open("ab").close()  # a file that nobody may write is not replaced, either
+        path.open("ab").close()  # raise an error if the file is read-only
     _remove_drafts(path)
     draft, lock = _new_draft(path)
     try:
@@ -76,37 +77,40 @@ def replaced(path, mode="w", **options):
 
 
 def write_text(path, lines):
-    """Write a file of lines, which takes its place once all of them are there.
+    """Write the lines of a file atomically.
 
     Parameters
     ----------
     path : path-like
-        Where the name ends in ``.gz``, the file is compressed by gzip.
+        If the name ends with ``.gz``, the file is compressed with gzip.
     lines : iterable of str
+        The lines, without line breaks.
 
     Returns
     -------
     Path
-        The same path.
+        Path of the file.
     """
     with replaced(path, "wb") as file, contextlib.ExitStack() as stack:
-        if str(path).endswith(".gz"):  # which holds no name and no time
+        if str(path).endswith(
+            ".gz"
+        ):  # without name and time, so equal content is equal
             file = stack.enter_context(gzip.GzipFile("", "wb", fileobj=file, mtime=0))
         file.writelines(f"{line}\n".encode() for line in lines)
     return Path(path)
 
 
 def _new_draft(path):
-    """An empty file next to ``path``, as private as that one, and what locks it."""
+    """Create an empty file next to ``path``, with its permissions, and lock it."""
     while True:
         draft = path.with_name(f".{path.name[:100]}.{uuid.uuid4().hex}.part")
         old = path.exists()
         flags = os.O_CREAT | os.O_EXCL | os.O_RDWR
         lock = os.open(draft, flags, 0o600 if old else 0o666)
         if fcntl is not None:
-            with contextlib.suppress(OSError):  # some file systems have no locks
+            with contextlib.suppress(OSError):  # some file systems do not support locks
                 fcntl.flock(lock, fcntl.LOCK_EX)
-            if not os.fstat(lock).st_nlink:  # another process took it for abandoned
+            if not os.fstat(lock).st_nlink:  # another process removed it as abandoned
                 os.close(lock)
                 continue
         if old:
@@ -117,9 +121,9 @@ def _new_draft(path):
 
 
 def _remove_drafts(path):
-    """Remove what processes left behind that were killed while they wrote ``path``."""
+    """Remove the files of processes that were killed while writing ``path``."""
     for draft in path.parent.glob(f".{glob.escape(path.name[:100])}.*.part"):
-        with contextlib.suppress(OSError):  # its writer lives, or it is not ours
+        with contextlib.suppress(OSError):  # it is in use, or belongs to another user
             if fcntl is None:
                 draft.unlink()
                 continue
@@ -132,16 +136,17 @@ def _remove_drafts(path):
 
 
 def open_journal(path):
-    """The lines of a file that only grows, which is made, for its owner, if there is none.
+    """Open a journal, creating it for its owner if necessary, and return its lines.
 
     Parameters
     ----------
     path : path-like
+        Path of the journal.
 
     Returns
     -------
     list of bytes
-        The last one may be half of a line, of a process that was killed.
+        The last line may be incomplete, if a process was killed.
     """
     with open(os.open(path, os.O_CREAT | os.O_RDWR, 0o600), "r+b") as file:
         lines = file.read().split(b"\n")
@@ -151,26 +156,27 @@ def open_journal(path):
 
 
 def read_journal(path, take):
-    """Take in the entries of a file that only grows, which is made if there is none.
+    """Read the entries of a journal, which is created if it does not exist.
 
-    A last line that was cut off, of a process that was killed, is removed from the file.
+    An incomplete last line, written by a process that was killed, is removed from the file.
 
     Parameters
     ----------
     path : path-like
+        Path of the journal.
     take : callable
-        ``take(entry)`` for each line, in their order. ValueError, LookupError, TypeError or
-        AttributeError say that the entry is none.
+        ``take(entry)`` is called for each line, in order. It raises ValueError, LookupError,
+        TypeError or AttributeError if the entry is invalid.
 
     Returns
     -------
     int
-        The byte after the last entry, from which `follow_journal` goes on.
+        Position after the last entry, from which `follow_journal` continues.
 
     Raises
     ------
     ValueError
-        On any other line that is no entry; it names the line.
+        If any other line is not a valid entry; the message gives its number.
     """
     lines = open_journal(path)
     size = 0
@@ -183,35 +189,36 @@ def read_journal(path, take):
             is_whole = number < len(lines) or not line.startswith(b"{")
             if is_whole or not isinstance(error, json.JSONDecodeError):
                 raise ValueError(
-                    f"{place} does not belong there ({error.args[-1]}): take this line "
-                    "out, or name another journal"
+                    f"{place} is not a valid entry ({error.args[-1]}). Remove this line, or "
+                    "choose another journal"
                 ) from error
             os.truncate(path, size)
             warn(
-                f"the last line ({place}) was incomplete and has been removed",
+                f"the last line ({place}) was incomplete and was removed",
                 LabelWarning,
             )
         else:
             size += len(line) + 1
-    return size if lines[-1] else size - 1  # no line ends after the last line break
+    return size if lines[-1] else size - 1  # there is no line after the last line break
 
 
 def follow_journal(path, take, start):
-    """Take in what other programs have written since, as far as their lines are whole.
+    """Read the complete lines that other programs have appended to a journal.
 
     Parameters
     ----------
     path : path-like
+        Path of the journal.
     take : callable
         As in `read_journal`.
     start : int
-        The byte after the last entry that was taken in. Of a shorter file, which somebody
-        has put in its place, all is read.
+        Position after the last entry that was read. A shorter file was replaced, so it is read
+        from the beginning.
 
     Returns
     -------
     int
-        The byte after the last entry now.
+        Position after the last entry that was read now.
     """
     with open(path, "rb") as file:
         if start > os.fstat(file.fileno()).st_size:
@@ -224,21 +231,25 @@ def follow_journal(path, take, start):
     return start + len(whole_lines)
 
 
-_APPENDING = threading.Lock()  # half a line is removed before another one follows
+_APPENDING = (
+    threading.Lock()
+)  # an incomplete line is removed before the next one is written
 
 
 def append_journal(path, entry, *, sync=True):
-    """Write a line of JSON; it is on disk, or with the system, before this returns.
+    """Append a line of JSON to a journal.
 
-    Where there is no room for all of the line, nothing of it stays, and OSError is raised.
+    If the disk is full, an incomplete line is removed, and OSError is raised.
 
     Parameters
     ----------
     path : path-like or None
-        None keeps nothing.
+        Path of the journal. None does nothing.
     entry : dict
+        The entry.
     sync : bool
-        Whether it has to outlive the machine, and not this process alone.
+        Whether to wait until the line is on disk, so it survives a crash of the machine. It
+        always survives the end of this process.
     """
     if path is None:
         return
@@ -252,7 +263,7 @@ def append_journal(path, entry, *, sync=True):
             os.fsync(file.fileno())
 
 
-#: Bytes of a line, since a small compressed file may hold a line of any length.
+#: Maximum size of a line in bytes, since even a small compressed file may have a huge line.
 MAX_LINE_BYTES = 2**26
 _FORMS = {"[": ("an array", "'.[]'"), "{": ("objects over several lines", ".")}
 _MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
@@ -272,28 +283,30 @@ def iter_objects(
     Parameters
     ----------
     path : path-like or stream
-        The text may be compressed by gzip, and UTF-8, or UTF-16 if its mark says so.
+        The text may be compressed with gzip. Its encoding must be UTF-8, or UTF-16 with a byte
+        order mark.
     start, stop : int
-        First byte of a part, and the one after the last. Of a plain file only.
+        Position of the first byte of a part, and one past its last byte. Only for uncompressed
+        UTF-8 files.
     first_line : int
         The number of the first line.
     nan : bool
-        Whether NaN and infinity are read, which some programs write although JSON has
-        neither.
+        Whether to accept NaN and infinity, which some programs write although they are not
+        valid JSON.
     max_line_bytes : int
-        Bytes of the longest line, or characters of a text that is not UTF-8.
+        Maximum size of a line in bytes, or in characters if the text is not UTF-8.
 
     Yields
     ------
     number : int
-        The number of the line. Empty lines are passed over.
+        The number of the line. Empty lines are skipped.
     record : dict or ValueError
-        The object, or what is wrong with the line.
+        The object, or an error that describes what is wrong with the line.
 
     Raises
     ------
     ValueError
-        If the file cannot be read as lines at all, or a line is too long.
+        If the file cannot be read as lines, or a line is too long.
     """
     name = name_of(path)
     empty = True
@@ -304,7 +317,7 @@ def iter_objects(
             if len(line) > max_line_bytes:
                 raise ValueError(
                     f"{name}, line {number} has more than {max_line_bytes:,} bytes. If the "
-                    "line is meant to be so long, set max_line_bytes (--max-line-bytes)"
+                    "line should be so long, set max_line_bytes (--max-line-bytes)"
                 )
             start += len(line)
             if line.strip():
@@ -323,26 +336,26 @@ def iter_objects(
     if len(repaired) > 1:
         shown = ", ".join(map(str, repaired[:20])) + ", ..." * (len(repaired) > 20)
         warn(
-            f"{name}: {len(repaired)} lines hold halves of characters, which are read as "
+            f"{name}: {len(repaired)} lines contain halves of characters, which were replaced by "
             f"\ufffd: lines {shown}",
             UnicodeWarning,
         )
 
 
 def name_of(path):
-    """Name a file or stream as messages call it."""
+    """Return the name of a file or stream for messages."""
     return getattr(path, "name", "a stream") if hasattr(path, "read") else path
 
 
 def is_plain(path):
-    """Whether parts of a file can be read by themselves."""
+    """Whether parts of a file can be read independently."""
     with open(path, "rb") as file:
         return file.read(2) not in (*_MARKS, b"\x1f\x8b")
 
 
 @contextlib.contextmanager
 def _opened(path, start):
-    """The lines of a file, or of a stream that somebody else opened and will close."""
+    """Open the lines of a file, or of a stream, which the caller will close."""
     path = getattr(path, "buffer", path)  # standard input was opened as text
     with contextlib.ExitStack() as stack:
         file = path if hasattr(path, "read") else stack.enter_context(open(path, "rb"))
@@ -367,39 +380,42 @@ def _explained(name):
     try:
         yield
     except UnicodeError as error:
-        raise ValueError(f"{name} is not the UTF-16 that its mark says") from error
+        raise ValueError(
+            f"{name} has the byte order mark of UTF-16, but is not UTF-16"
+        ) from error
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise ValueError(f"{name} is no complete gzip file: {error}") from error
+        raise ValueError(f"{name} is not a complete gzip file: {error}") from error
 
 
 def _check_form(line, name):
-    """ValueError where the first line is the beginning of another form of JSON."""
+    """Raise ValueError if the first line shows that the file has another form of JSON."""
     text = line if isinstance(line, str) else line.decode("latin-1")
     if text[:1] == "[" or text == "{":
         form, path = _FORMS[text[0]]
         raise ValueError(
-            f"{name} holds {form}, but one object per line is needed: jq -c {path} {name}"
+            f"{name} must have one object per line, got {form}. Convert it with: "
+            f"jq -c {path} {name}"
         )
 
 
 def _decoded(line, parse_constant):
-    """The object in a line, or the ValueError that says why there is none."""
+    """Return the object in a line, or a ValueError that describes why there is none."""
     try:
         record = json.loads(line.rstrip(), parse_constant=parse_constant)
     except json.JSONDecodeError as error:
-        told = f"{error.msg} at character {error.pos + 1}"
-        return ValueError(f"not a JSON object on one line: {told}")
+        reason = f"{error.msg} at character {error.pos + 1}"
+        return ValueError(f"not a JSON object on one line: {reason}")
     except RecursionError:
         return ValueError("its brackets are nested too deeply")
     except ValueError as error:
         return error
     if not isinstance(record, dict):
-        return ValueError(f"a {type(record).__name__} instead of an object")
+        return ValueError(f"the line must be an object, got a {type(record).__name__}")
     return record
 
 
 def _whole(record, place, number, repaired):
-    """The record without halves of characters; the first line with one is warned of."""
+    """Replace halves of characters in a record, and warn about the first such line."""
     text = json.dumps(record, ensure_ascii=False) if isinstance(record, dict) else ""
     try:
         text.encode()
@@ -407,8 +423,8 @@ def _whole(record, place, number, repaired):
         repaired.append(number)
         if len(repaired) == 1:
             warn(
-                f"{place}: \\u{ord(text[error.start]):x} is half of a character, as if a text was "
-                "cut in its middle; it is read as \ufffd",
+                f"{place}: \\u{ord(text[error.start]):x} is half of a character, probably because "
+                "a text was cut. It was replaced by \ufffd",
                 UnicodeWarning,
             )
         return json.loads(_SURROGATE.sub("\ufffd", text))
@@ -416,4 +432,6 @@ def _whole(record, place, number, repaired):
 
 
 def _no_constant(name):
-    raise ValueError(f"{name} is no JSON: numbers must be finite; null says unknown")
+    raise ValueError(
+        f"{name} is not valid JSON. Numbers must be finite; use null for unknown"
+    )

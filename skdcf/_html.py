@@ -1,7 +1,7 @@
 """Tables as text and as HTML, and the parts of HTML pages.
 
-Reports print as tables, in a terminal and in a notebook. Text from outside the package is
-escaped here, and nowhere else.
+Reports print as tables, in a terminal and in a notebook. Text from users and models is escaped
+only in this module.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ import numpy as np
 
 from ._checks import import_extra, printable
 
-# Colours in the light and in the dark. Of drawings, only the squares of dropped claims differ.
+# Colours in light and dark mode. In drawings only the squares of dropped claims differ.
 _LIGHT = """--ink:#1d1d1d;--soft:#444;--paper:#fff;--frame:#d0d0d0;--line:#e2e2e2;
 --rule:#9a9a9a;--quote:#eef3f8;--square:#f4f4f4;--bar:#2f5d8a;--gone:#5c5c5c;--false:#a84300"""
 _DARK = """--ink:#e4e8ee;--soft:#b9c2ce;--paper:#1b222c;--frame:#38424f;--line:#333c48;
 --rule:#6f7b8a;--quote:#232d3a;--square:#2c3542;--bar:#7fb0e0;--gone:#9aa6b5;--false:#ff9a5c"""
 
-# Signs that the surroundings are dark: the documentation, Jupyter, VS Code, `page`.
+# Selectors of dark mode in the documentation, Jupyter, VS Code, and `page`.
 STYLE = (
     f".skdcf{{{_LIGHT}}}"
     'html[data-theme="dark"] .skdcf,[data-jp-theme-light="false"] .skdcf,'
@@ -67,7 +67,7 @@ border-bottom:1px solid var(--line);background:none;color:inherit;white-space:no
 """
 )
 
-# Formulas stay as they were written: typesetting would run on texts from outside.
+# Disable typesetting of formulas, which would also apply to texts from users and models.
 IGNORE = "tex2jax_ignore mathjax_ignore"
 
 PAGE = """<!DOCTYPE html>
@@ -101,7 +101,7 @@ def card(body, title=None):
 
 
 def folded(title, inside):
-    """Return HTML that is folded behind a line of text."""
+    """Return HTML that is hidden until the reader clicks on its title."""
     return f"<details><summary>{escape(title)}</summary>{inside}</details>"
 
 
@@ -125,6 +125,7 @@ def page(body, title):
     body : str
         HTML, such as cards.
     title : str
+        Title of the document.
     """
     return PAGE.format(title=escape(title), body=body)
 
@@ -134,8 +135,8 @@ class Table:
 
     A report lists the attributes that are columns in ``_fields``, or defines `_values`, a dict
     of columns of equal length. ``_columns`` maps each heading to the format of its cells, such
-    as ``"{low:.3f} - {high:.3f}"``, or to a function of a row. Columns with NaN in every row are
-    left out. Cells without a format after a colon are text, and left-aligned.
+    as ``"{low:.3f} - {high:.3f}"``, or to a function of a row. Columns with NaN in every row
+    are omitted. Columns whose format has no colon are text, and left-aligned.
     """
 
     _fields: tuple[str, ...] = ()
@@ -228,7 +229,7 @@ def _as_text(heading, columns, rows):
 
 
 def _cells(columns, rows):
-    """Texts by heading, without the columns in which nothing is known."""
+    """Return the texts of the cells, keyed by heading, without columns of unknown values."""
     out = {name: [_cell(form, row) for row in rows] for name, form in columns.items()}
     return {k: texts for k, texts in out.items() if not rows or set(texts) != {"-"}}
 
@@ -238,7 +239,7 @@ _MINUS_ZERO = re.compile(r"-(0(?:\.0+)?)(?![\d.])")
 
 def _cell(form, row):
     text = printable(form(row) if callable(form) else form.format_map(row))
-    # One question has no standard error.
+    # With a single question there is no standard error.
     text = _MINUS_ZERO.sub(r"\1", text.replace(" +- nan", ""))
     unknown = not _is_text(form) and text.strip().startswith(("nan", "+nan"))
     return "-" if unknown else text

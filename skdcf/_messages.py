@@ -1,9 +1,9 @@
-"""Messages of which some parts are worded by the entry point at which somebody reads them.
+"""Messages with parts whose wording depends on the entry point.
 
-What to do about an error is said differently in Python (``rename={"text": "claims"}``), on the
-command line (``--map text=claims``) and to who sends requests. Such an error holds a `Message`,
-whose parts are texts and `Advice`. As a string it reads as in Python. An entry point takes the
-parts and words each advice by its name and fields (``apps/messages.toml``).
+The advice on an error differs between Python (``rename={"text": "claims"}``), the command line
+(``--map text=claims``) and clients of the service. Such an error contains a `Message`, whose
+parts are texts and `Advice`. As a string it has the wording for Python. An entry point uses
+the parts instead, and looks up its wording of each advice by name (``apps/messages.toml``).
 """
 
 from __future__ import annotations
@@ -12,39 +12,39 @@ from typing import Any
 
 
 class Advice(str):
-    """What to do, in the words of Python, with a name and fields for other words.
+    """What to do, worded for Python, with a name and fields for other wordings.
 
     Parameters
     ----------
     name : str
-        Other entry points find their words by it.
+        Key of the wordings for other entry points.
     text : str
-        The words of Python.
+        The wording for Python.
     **fields : object
-        The values that stand in the words.
+        Values for the placeholders in other wordings.
     """
 
     name: str
     fields: dict[str, Any]
 
     def __new__(cls, name: str, text: str, **fields: Any) -> Advice:
-        """Make the text, and keep what others need."""
+        """Create the text, and store name and fields."""
         self = super().__new__(cls, text)
         self.name, self.fields = name, fields
         return self
 
     def __getnewargs_ex__(self) -> Any:
-        """For pickles: errors are sent between processes."""
+        """Support pickling, since errors are sent between processes."""
         return (self.name, str(self)), self.fields
 
 
 class Message(str):
-    """A message made of texts and `Advice`, and of other messages.
+    """A message that consists of texts, `Advice` and other messages.
 
     Parameters
     ----------
     *parts : str
-        A `Message` among them gives its own parts.
+        The parts. A `Message` is replaced by its own parts.
     """
 
     parts: tuple[str, ...]
@@ -56,11 +56,11 @@ class Message(str):
         return self
 
     def __getnewargs__(self) -> Any:
-        """For pickles: errors are sent between processes."""
+        """Support pickling, since errors are sent between processes."""
         return self.parts
 
 
 def message_of(error: Exception) -> str:
-    """Return what an error says, with its parts if it has any."""
+    """Return the message of an error, as a `Message` if it has parts."""
     first = error.args[0] if len(error.args) == 1 else None
     return first if isinstance(first, Message) else str(error)

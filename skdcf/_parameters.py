@@ -1,4 +1,4 @@
-"""Parameters of estimators, declared as scikit-learn declares its own."""
+"""Declaration and validation of estimator parameters, as in scikit-learn."""
 
 from dataclasses import dataclass
 from functools import cache
@@ -12,9 +12,11 @@ from . import _sklearn
 from ._sklearn import Interval, RealNotInt
 from ._sklearn import StrOptions as StrOptions
 
-if TYPE_CHECKING:  # type checkers know this base, and so check constructors as well
+if (
+    TYPE_CHECKING
+):  # a base class that type checkers know, so they also check constructors
     MYPY = False
-    if MYPY:  # which does not read scikit-learn and takes its classes for anything
+    if MYPY:  # mypy has no types for scikit-learn, so its classes would be Any
         Known = object
     else:
         from sklearn.base import BaseEstimator as Known
@@ -31,60 +33,60 @@ else:
 
 
 class HasMethods(_sklearn.HasMethods):
-    """An object with these methods; a class is none, although it has them."""
+    """An object with these methods. A class with these methods does not qualify."""
 
     def is_satisfied_by(self, val):
-        """Whether ``val`` is an object with the methods."""
+        """Whether ``val`` is an instance with the methods."""
         return not isinstance(val, type) and super().is_satisfied_by(val)
 
 
 class Number(Interval):
-    """An interval of numbers, of Python's or numpy's own types; booleans are none."""
+    """An interval of Python or numpy numbers, excluding booleans."""
 
     def is_satisfied_by(self, val):
         """Whether ``val`` is a number in the interval."""
-        if isinstance(val, np.floating):  # `RealNotInt` knows only that of 64 bits
+        if isinstance(val, np.floating):  # `RealNotInt` only supports 64-bit floats
             val = float(val)
         return not isinstance(val, bool) and super().is_satisfied_by(val)
 
 
 def at_least(low, kind=Real):
-    """Numbers from ``low`` on and below infinity: ``Real`` or ``Integral`` ones."""
+    """Return the constraint of finite numbers of at least ``low``, ``Real`` or ``Integral``."""
     return Number(kind, low, None, closed="left")
 
 
 def positive(kind=Real):
-    """Numbers above 0 and below infinity: ``Real`` or ``Integral`` ones."""
+    """Return the constraint of finite positive numbers, ``Real`` or ``Integral``."""
     if kind is Integral:
         return at_least(1, kind)
     return Number(Real, 0, None, closed="neither")
 
 
-#: A fraction between 0 and 1, both excluded; a number from 0 to 1; whole numbers from 1 on.
+#: A fraction in (0, 1); a number in [0, 1]; a number in (0, 1]; a positive integer.
 SHARE = Number(RealNotInt, 0, 1, closed="neither")
 UNIT = Number(Real, 0, 1, closed="both")
 SHARE_OR_ALL = Number(Real, 0, 1, closed="right")
 COUNT = positive(Integral)
 
 
-#: Methods by which a class learns.
+#: Methods in which a class learns.
 FITTING = {"fit", "fit_levels"}
 
 
 class Settings(BaseEstimator):
-    """A value with parameters, which checks itself.
+    """Base class of objects with parameters, which can be validated.
 
-    Subclasses declare what each parameter may be in ``_parameter_constraints``, in the
-    terms of scikit-learn, and extend `validate` by what must hold together.
+    Subclasses declare the valid values of each parameter in ``_parameter_constraints``, as in
+    scikit-learn, and extend `validate` if parameters depend on each other.
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {}
-    #: The public classes whose instances a parameter takes, if it may also be None or a word:
-    #: the module, and names of which the first is the default.
+    #: For parameters that may also be None or a string: the module and the names of the public
+    #: classes whose instances are valid. The first name is the default.
     _values: ClassVar[dict[str, tuple[str, ...]]] = {}
 
     def __init_subclass__(cls, **options: Any) -> None:
-        """Forget that a parent class declares to learn nothing, where `fit` is another one."""
+        """Reset an inherited ``requires_fit`` in classes that define their own `fit`."""
         super().__init_subclass__(**options)
         own_names = vars(cls).keys()
         inherited = getattr(cls, "requires_fit", True)
@@ -96,17 +98,17 @@ class Settings(BaseEstimator):
             cls.requires_fit: bool | None = None  # type: ignore[attr-defined, misc]
 
     @classmethod
-    @cache  # scikit-learn reads signatures for every clone and every check
+    @cache  # scikit-learn inspects signatures for every clone and every check
     def _get_param_names(cls):
         return super()._get_param_names()  # type: ignore[misc]  # of BaseEstimator
 
     def set_params(self, **params: Any) -> Self:
-        """Set parameters, nested ones as ``name__parameter``.
+        """Set parameters, including nested ones as ``name__parameter``.
 
         Parameters
         ----------
         **params
-            By their names.
+            Values of the parameters, keyed by name.
 
         Returns
         -------
@@ -116,21 +118,21 @@ class Settings(BaseEstimator):
         Raises
         ------
         ValueError
-            If there is no such parameter, or a nested one belongs to a value that has no
-            parameters, such as None. Nothing is set then.
+            If a parameter does not exist, or a nested one belongs to a value without
+            parameters, such as None. In this case no parameter is set.
         """
         for key in params:
             name, _, nested = key.partition("__")
             value = params.get(name, getattr(self, name, self))
             if nested and not hasattr(value, "set_params"):
                 raise ValueError(
-                    f"{key} cannot be set, since {name}={value!r} has no parameters. "
+                    f"{key} cannot be set, because {name}={value!r} has no parameters. "
                     f"{self._advise_value(name, nested.partition('__')[0])}"
                 )
         return super().set_params(**params)  # type: ignore[misc]  # of BaseEstimator
 
     def _advise_value(self, name, parameter):
-        """Say which value of a parameter has a parameter of its own."""
+        """Return a sentence with the values of a parameter that have the nested parameter."""
         module, *names = self._values.get(name, ("skdcf",))
         classes = [getattr(import_module(module), value) for value in names]
         fitting = [
@@ -146,7 +148,7 @@ class Settings(BaseEstimator):
     if TYPE_CHECKING:
 
         def validate(self) -> None:
-            """Raise ValueError unless all parameters are as declared."""
+            """Raise ValueError unless all parameters are valid."""
 
     else:
         validate = BaseEstimator._validate_params
@@ -154,5 +156,5 @@ class Settings(BaseEstimator):
 
 @dataclass_transform(eq_default=False)
 def settings(cls):
-    """Give a class the constructor that stores its annotated parameters, and does no more."""
+    """Add a constructor that stores the annotated parameters and does nothing else."""
     return dataclass(cls, eq=False, repr=False)

@@ -1,7 +1,7 @@
-"""The private names of scikit-learn that this package uses, for which there is no public one.
+"""The private names of scikit-learn that this package uses, because no public ones exist.
 
-No other module imports a private name of scikit-learn. A test imports all of them with the
-nightly version, and so it tells first what has moved.
+No other module imports private names of scikit-learn. A test imports all of them from the
+nightly version, so changes are noticed early.
 """
 
 from sklearn.utils import _safe_indexing as take_rows  # noqa: F401
@@ -11,7 +11,7 @@ from sklearn.utils._param_validation import RealNotInt as RealNotInt
 from sklearn.utils._param_validation import StrOptions as StrOptions
 from sklearn.utils.metaestimators import _BaseComposition as Composition  # noqa: F401
 
-#: Where files of filters find the classes that they may hold, by private modules.
+#: Private classes that saved filters may contain, keyed by module.
 KEPT_IN_FILES = {
     "sklearn.metrics._scorer": ("_PassthroughScorer",),
     "sklearn.utils._metadata_requests": (

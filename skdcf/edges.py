@@ -211,7 +211,7 @@ def number_flow_edges(claims: Sequence[str], problem: str | None = None) -> Edge
 def _check_texts(claims):
     if isinstance(claims, str) or not all(isinstance(text, str) for text in claims):
         raise ValueError(
-            f"claims is {claims!r}, but must be the texts of a problem's claims, in order"
+            f"claims must be the texts of a problem's claims, in order, got {claims!r}"
         )
 
 

@@ -1,4 +1,4 @@
-"""Warnings and errors that a caller may want to catch by their kind."""
+"""Warnings and errors that callers may want to catch."""
 
 
 class CalibrationWarning(UserWarning):
@@ -6,24 +6,24 @@ class CalibrationWarning(UserWarning):
 
 
 class GuaranteeWarning(UserWarning):
-    """The guarantee rests on something that cannot be checked, or holds approximately."""
+    """The guarantee depends on something that cannot be checked, or holds approximately."""
 
 
 class UnknownKeyWarning(UserWarning):
-    """A key of a line looks like one of the format, and may be a slip."""
+    """A key of a line is unknown, but resembles a key of the format."""
 
 
 class LabelWarning(UserWarning):
-    """Labels contradict each other, are a model's, or are missing in too many problems."""
+    """Labels contradict each other, are from a model, or are missing in too many problems."""
 
 
 class ShareError(ValueError):
-    """The guarantee of answers that pass cannot be given: settings or counts rule it out.
+    """The guarantee for the answers that pass is impossible with these settings or counts.
 
     Parameters
     ----------
     reason : str
-        Why it cannot be given.
+        Why it is impossible.
     advice : str
         What to change.
     """
@@ -37,7 +37,7 @@ class ShareError(ValueError):
 
 
 class ParameterWarning(UserWarning):
-    """A setting looks like a slip, or was left out because it cannot apply."""
+    """A setting may be a mistake, or was ignored because it cannot apply."""
 
 
 __all__ = [

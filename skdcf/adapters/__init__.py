@@ -1,7 +1,7 @@
-"""Turn what other tools write into graphs and labels, without importing the tools.
+"""Convert the output of other tools to graphs and labels, without importing the tools.
 
-Every adapter returns a Bunch with ``graphs`` and ``labels`` and says which way its
-scores point: a feature that is used alone must be higher for more confident claims.
+Every adapter returns a Bunch with ``graphs`` and ``labels``, and documents the direction of
+its scores: if a feature is used on its own, higher values must mean more confidence.
 """
 
 from ._frame import from_frame, to_frame

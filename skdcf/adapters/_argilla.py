@@ -1,4 +1,4 @@
-"""Tables of Argilla: submitted responses are labels, drafts and suggestions are not."""
+"""Read tables of Argilla, in which submitted responses are labels; drafts are ignored."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..graphs.labels import LABEL_WORDS, word_key
 _RESPONSES = ".responses"
 _STATUS = ".responses.status"
 _STATES = {"submitted", "draft", "discarded"}
-_NESTED = {"fields", "responses", "suggestions"}  # columns of records that are not flat
+_NESTED = {"fields", "responses", "suggestions"}  # columns of nested records
 
 
 _ITEM = r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|None"""
@@ -27,44 +27,46 @@ def is_argilla(frame: Any) -> bool:
     Parameters
     ----------
     frame : narwhals.DataFrame
+        The table.
 
     Returns
     -------
     bool
+        Whether its columns are those of Argilla.
     """
     names = set(frame.columns)
     return names >= _NESTED or any(str(name).endswith(_STATUS) for name in names)
 
 
 def read_argilla(frame: Any, columns: dict[str, str | None]) -> Any:
-    """The columns to read, and the labels that people submitted.
+    """Return the columns to read, and the labels that people submitted.
 
     Parameters
     ----------
     frame : narwhals.DataFrame
+        The table.
     columns : dict of str to (str or None)
-        As `skdcf.adapters.from_frame` was given them. ``label`` is the name of the question
-        if there are several.
+        The columns passed to `skdcf.adapters.from_frame`. If there are several questions,
+        ``label`` is the name of one.
 
     Returns
     -------
     columns : dict of str to (str or None)
-        Without the column of the labels. A column "claim" that holds texts is the text.
+        Without the column of the labels. A column "claim" that contains texts becomes "text".
     labels : ndarray of object, shape (n_claims,)
-        1 or 0 where all submitted responses agree, 0 where they do not, None where there
-        are none.
+        1 or 0 if all submitted responses agree, 0 if they do not, None if there are none.
 
     Raises
     ------
     ValueError
-        If responses have no status, if it is not clear which question the labels are of, or
-        if the meaning of a response is not known.
+        If the responses have no status, if several questions could be the labels, or if the
+        meaning of a response is unknown.
     """
     names = [str(name) for name in frame.columns]
     if names and set(names) >= _NESTED:
         raise ValueError(
             "the records of Argilla are nested, so their responses have no status, and drafts "
-            "cannot be told from what was submitted: export them by "
+            "cannot be distinguished from submitted responses. Export them with "
             "dataset.records.to_list(flatten=True)"
         )
     questions = [name.removesuffix(_STATUS) for name in names if name.endswith(_STATUS)]
@@ -72,8 +74,8 @@ def read_argilla(frame: Any, columns: dict[str, str | None]) -> Any:
     if chosen not in questions:
         if len(questions) > 1 or columns.get("label") != "label":
             raise ValueError(
-                f"label is {columns.get('label')!r}, but must be one of the questions "
-                f"{questions} of Argilla"
+                f"label must be one of the questions {questions} of Argilla, got "
+                f"{columns.get('label')!r}"
             )
         chosen = questions[0]
 
@@ -94,17 +96,17 @@ def read_argilla(frame: Any, columns: dict[str, str | None]) -> Any:
 
 
 def _label(row, responses, states):
-    """What the submitted responses to one record say."""
+    """Return the label of one record, according to its submitted responses."""
     responses, states = _as_list(responses), _as_list(states)
     if len(responses) != len(states):
         raise ValueError(
-            f"row {row}: {len(responses)} responses but {len(states)} states"
+            f"row {row} has {len(responses)} responses, but {len(states)} states"
         )
-    states = [word_key(state).rpartition(".")[2] for state in states]  # of an enum
+    states = [word_key(state).rpartition(".")[2] for state in states]  # may be an enum
     if others := sorted({*states} - _STATES):
         raise ValueError(
-            f"row {row}: the status of a response is {others[0]!r}, but must be one of "
-            f"{sorted(_STATES)}"
+            f"row {row}: the status of a response must be one of {sorted(_STATES)}, got "
+            f"{others[0]!r}"
         )
     words = [
         response
@@ -113,22 +115,22 @@ def _label(row, responses, states):
     ]
     if unknown := [word for word in words if word_key(word) not in LABEL_WORDS]:
         raise ValueError(
-            f"row {row}: the response is {unknown[0]!r}, and whether that means true or false "
-            "is not known: rename the labels of the question"
+            f"row {row}: it is unknown whether the response {unknown[0]!r} means true or "
+            "false. Rename the labels of the question"
         )
     labels = {LABEL_WORDS[word_key(word)] for word in words}
     return labels.pop() if len(labels) == 1 else 0 if labels else None
 
 
 def _as_list(cell):
-    """Return a list, which may have become a text in a file."""
+    """Convert a cell to a list, which may have become a text in a file."""
     if isinstance(cell, str):
         try:
             cell = _read_list(cell)
         except ValueError as error:
             raise ValueError(
-                f"a cell with responses or their states is {cell!r:.60}, but must be a list: "
-                "read the records themselves, or write the table as Parquet"
+                f"a cell with responses or their states must be a list, got {cell!r:.60}. Pass "
+                "the records themselves, or write the table as Parquet"
             ) from error
     if cell is None or (np.ndim(cell) == 0 and is_missing(cell)):
         return []
@@ -136,7 +138,7 @@ def _as_list(cell):
 
 
 def _read_list(text):
-    """Read a list in JSON, or one of strings as Python writes it into CSV."""
+    """Parse a list in JSON, or a list of strings as Python writes it to CSV."""
     try:
         return json.loads(text)
     except ValueError:

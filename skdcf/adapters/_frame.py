@@ -1,4 +1,4 @@
-"""Tables with one row per claim, of any data-frame library that narwhals knows."""
+"""Convert tables with one row per claim, of any data-frame library that narwhals supports."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from ..graphs.labels import LABEL_WORDS, word_key
 from ..graphs.wordings import claims_as_worded
 from ._argilla import is_argilla, read_argilla
 
-#: Annotations of a rule for edges, of labels, and of ways to fill missing scores.
+#: Type annotations of a rule for edges, of labels, and of replacements for missing scores.
 EdgeRule = Callable[[Sequence[str], str | None], Iterable[tuple[int, int]]]
 Labels = Sequence[ArrayLike]
 Missing = str | float
 
-# Labels, what was made from labels or by a filter, positions, and what is told apart.
+# Labels, columns derived from labels or by a filter, positions, and identifiers.
 _TAKEN = """
 label labels gold gold_label annotation manual_annotation correct is_correct truth
 ground_truth verdict verdicts is_true optimal-score removed original_response
@@ -39,31 +39,33 @@ id problem problem_id claim claim_id claim_idx parents deps index level_0 group
 _NOT_FEATURES = {"unnamed: 0", *_TAKEN.split()}
 
 
-# What people said or were shown, which is not known of new problems.
+# Columns about people's judgements, which are unknown for new problems.
 _OF_PEOPLE = re.compile(
     r"(^|[^a-z])(humans?|annotators?|annotations?|gold|reviewers?|reviewed|raters?|experts?|"
     r"suggestions?|feedback|labels?|verdicts?|ground.?truth|hallucinat\w*)([^a-z]|$)"
 )
 _NUMBER = re.compile(r"[-+\u2212]?[\d.,' \u00a0]*\d(e[-+]?\d+)?", re.IGNORECASE)
-_MOST = 0.5  # a text column of which a larger share are numbers was meant as numbers
+_MOST = (
+    0.5  # a text column with a larger share of numbers was probably meant as numbers
+)
 
 
 def may_be_feature(name):
-    """Tell whether numbers of that name become features without being asked for."""
+    """Whether a numeric column of this name is used as a feature by default."""
     words = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", str(name).strip()).lower()
     return not (is_taken(name) or _OF_PEOPLE.search(words))
 
 
 def is_taken(name):
-    """Tell whether a column of that name is known to be no feature."""
+    """Whether a column of this name is known not to be a feature."""
     return str(name).strip().lower() in _NOT_FEATURES
 
 
-# Names of the columns that are looked for unless the caller names others.
+# Names of the columns to read, unless the caller gives others.
 _NAMES = "wording text question alternatives context group metadata parents label"
 _RESERVED = ["problem", "claim", *_NAMES.split()]
 _OF_PROBLEMS = ["question", "alternatives", "context", "group", "metadata"]
-#: Text in the cells of parents where nobody knows them.
+#: Value in the column of parents if they are unknown.
 _UNKNOWN = "?"
 
 
@@ -73,32 +75,32 @@ def to_frame(
     *,
     backend: str = "pandas",
 ) -> Any:
-    """Problems as a table with one row per claim.
+    """Convert problems to a table with one row per claim.
 
     Parameters
     ----------
     graphs : GraphBatch or sequence of ReasoningGraph
-        A problem without claims leaves no row.
+        The problems. A problem without claims has no row.
     labels : sequence of arrays, one per problem, optional
-        1 true, 0 false, -1 unknown; for a GraphBatch also one flat array.
+        1 true, 0 false, -1 unknown. For a GraphBatch, a flat array is also accepted.
     backend : str
-        "pandas", "polars", or another one that narwhals can build.
+        "pandas", "polars", or another library that narwhals can create tables of.
 
     Returns
     -------
     data frame
-        Columns ``problem`` (its id, or its number), ``claim`` (position), ``wording`` (position
-        among the wordings of the claim, which have a row each) and ``label`` where
-        given, one column per feature, and where they are known ``text``, ``question``,
+        The columns ``problem`` (its id, or its number), ``claim`` (position), ``wording``
+        (position among the wordings of the claim, which have one row each) and ``label``, if
+        given; one column per feature; and, if known, ``text``, ``question``,
         ``alternatives`` and ``context`` (lists in JSON), ``group``, ``metadata`` (an object
-        in JSON) and ``parents`` (positions as in "0 2", and "?" where only others' edges
-        are known), so that the table survives a CSV file.
+        in JSON) and ``parents`` (positions as in "0 2", or "?" if only the edges of other
+        problems are known). The table can be stored as CSV.
 
     Raises
     ------
     ValueError
-        If two problems have the same id (as after a bootstrap), or a feature is named
-        like another column or like a label.
+        If two problems have the same id (for example after a bootstrap), or a feature has the
+        name of another column or of a label.
 
     Examples
     --------
@@ -143,48 +145,46 @@ def from_frame(
     missing: Missing = "raise",
     **columns: str | None,
 ) -> Bunch:
-    """Problems from a table with one row per claim.
+    """Convert a table with one row per claim to problems.
 
-    Where one feature is used alone, **higher should mean more confident**.
+    If a feature is used on its own, **higher values must mean more confidence**.
 
     Parameters
     ----------
     frame : pandas or polars DataFrame, or another one that narwhals reads
         One row per claim.
     features : list of str, optional
-        Columns to use as features. None takes all numeric and boolean columns but
-        those named below and those with the name of a label or a position, in letters
-        of any case: label, labels, gold, gold_label, annotation, manual_annotation,
+        Columns to use as features. The default is all numeric and boolean columns except
+        those named below and those with one of these names of labels or positions, in lower
+        or upper case: label, labels, gold, gold_label, annotation, manual_annotation,
         correct, is_correct, truth, ground_truth, verdict, optimal-score, removed,
         original_response, id, problem, problem_id, claim, claim_id, claim_idx, parents, deps,
-        verdicts, is_true, index, level_0, group, unnamed: 0. Columns of what people say or
-        are shown (human, annotator, gold, reviewer, rater or suggestion in the name) are left
-        out with a warning. A text column of which most cells are numbers is
-        left out with a warning, too.
+        verdicts, is_true, index, level_0, group, unnamed: 0. Columns about people's judgements
+        (human, annotator, gold, reviewer, rater or suggestion in the name) are ignored with a
+        warning. A text column in which most cells are numbers is also ignored with a warning.
     edges : callable, optional
         ``edges(claims, question)``, as in `skdcf.edges`, instead of ``parents``.
     missing : {"raise", "mean", "median"} or float
-        What to put for features that are missing or infinite; mean and median are
-        those of the finite values.
+        Replacement for features that are missing or infinite. Mean and median are those of
+        the finite values.
     problem : str
-        Column that says which problem a claim belongs to, for every row. Problems come
-        in order of their first row; their rows need not be together. Each answer is a
-        problem: where a question was answered twice, give a column that tells them apart.
+        Column that identifies the problem of every row. Problems are returned in the order of
+        their first rows; their rows need not be adjacent. Each answer is a problem: if a
+        question was answered twice, the column must distinguish the answers.
     claim : str or None
-        Column with the position of the claim in its problem, 0 to n - 1; without such
-        a column the order of the rows counts.
+        Column with the position of the claim in its problem, 0 to n - 1. Without this column
+        the order of the rows is used.
     wording, text, question, alternatives, context, group, metadata, parents, label : str or None
-        Columns that are used where they are there. What belongs to the whole problem is
-        read from its first row: ``alternatives`` holds the texts of other answers and
-        ``context`` the passages that the answer has to be supported by, each as a list or
-        in JSON, and a context also as one text; ``group`` is equal where answers belong to
-        one question; ``metadata`` is a dict, also in JSON. ``parents`` holds positions, as
-        in "0 2" or [0, 2], or nothing where there are none, or "?" where they are not
-        known; ``label`` is 1 (true), 0 (false) or -1 or nothing (nobody judged the claim), or a
-        word such as "true" and "refuted".
-        ``wording`` is the position of a wording among those of its claim, which then have a row
-        each: 0 is the most specific one, and ``parents`` are positions of claims.
-        Elsewhere nothing (None, NaN, NA, null) means that it is not known.
+        Columns that are used if they exist. Values that belong to the whole problem are read
+        from its first row: ``alternatives`` contains the texts of other answers and ``context``
+        the passages that must support the answer, each as a list or in JSON; a context may also
+        be one text. ``group`` is equal for answers to the same question. ``metadata`` is a dict,
+        also in JSON. ``parents`` contains positions, as in "0 2" or [0, 2], is empty if there
+        are none, and is "?" if they are unknown. ``label`` is 1 (true), 0 (false), -1 or empty
+        (not judged), or a word such as "true" or "refuted". ``wording`` is the position of a
+        wording among those of its claim, which have one row each: 0 is the most specific one,
+        and ``parents`` are positions of claims. In the other columns an empty cell (None, NaN,
+        NA, null) means that the value is unknown.
 
     Returns
     -------
@@ -196,21 +196,20 @@ def from_frame(
     Raises
     ------
     ValueError
-        If a column is missing, a row has no problem, some claims of a problem have a
-        text and some have none, or positions, parents or labels make no sense. Rows
-        are named by their place in the table, or by problem and position, all counted
-        from 0.
+        If a column is missing, if a row has no problem, if only some claims of a problem have
+        a text, or if positions, parents or labels are invalid. Rows are identified by their
+        position in the table, or by problem and position, counted from 0.
 
     Notes
     -----
-    A column with one of the default names may be absent, but one that you name must be
-    there; None reads none. Without a column "parents" and without ``edges`` the edges
-    are not known: ``graphs`` shows ``n_edges=unknown``. Where claims stand alone, say so by
+    Columns with the default names are optional, but a column that you name must exist. Pass
+    None to ignore a column. Without a column "parents" and without ``edges``, the edges are
+    unknown: ``graphs`` shows ``n_edges=unknown``. If the claims are independent, pass
     ``edges=no_edges`` (of `skdcf.edges`).
 
-    A table of Argilla (``dataset.records.to_list(flatten=True)``) is known by its columns
+    A table of Argilla (``dataset.records.to_list(flatten=True)``) is recognised by its columns
     ``<question>.responses`` and ``<question>.responses.status``. Its submitted responses are
-    the labels: 1 or 0 where they agree, 0 where they do not, and -1 where there are none.
+    the labels: 1 or 0 if they agree, 0 if they do not, and -1 if there are none.
 
     Examples
     --------
@@ -223,7 +222,7 @@ def from_frame(
     (GraphBatch(n_graphs=2, n_claims=3, n_edges=1, n_features=1), [[1, 0], [1]])
     """
     if not (edges is None or callable(edges)):
-        raise ValueError(f"edges is {edges!r}, but must be a function of skdcf.edges")
+        raise ValueError(f"edges must be a function of skdcf.edges, got {edges!r}")
     frame = _eager(frame)
     verdicts = None
     if is_argilla(frame):
@@ -255,7 +254,7 @@ def from_frame(
 
 
 def _labels_in_words(cells):
-    """Labels as numbers where they are known words; "unsure" and others as they are."""
+    """Convert labels that are known words to numbers; keep "unsure" and other values."""
     labels = np.empty(len(cells), dtype=object)
     for row, cell in enumerate(cells):
         is_word = isinstance(cell, str) and cell != "unsure"
@@ -264,7 +263,7 @@ def _labels_in_words(cells):
 
 
 def _record(cells, rows):
-    """Give what the cells of one problem hold in the form of a line."""
+    """Convert the cells of one problem to the format of a line of JSON Lines."""
     record = {key: cells[key][0] for key in _OF_PROBLEMS if key in cells}
     starts = list(range(len(rows)))  # the first row of each claim
     if "wording" in cells:
@@ -272,7 +271,7 @@ def _record(cells, rows):
         texts = cells.get("text")
         if texts is None or any(text is None for text in texts):
             raise ValueError(
-                f"row {rows[0]}: its problem has wordings, which need a text in every row"
+                f"row {rows[0]}: the problem has wordings, so every row needs a text"
             )
         bounds = pairwise([*starts, len(rows)])
         record["wordings"] = [list(texts[a:b]) for a, b in bounds]
@@ -281,8 +280,8 @@ def _record(cells, rows):
         record[key] = _read_json(record.get(key))
     if "group" in record and any(group != record["group"] for group in cells["group"]):
         raise ValueError(
-            f"row {rows[0]}: its group is {record['group']!r}, but other rows of the problem "
-            "have another one; a group is one of whole problems"
+            f"row {rows[0]}: the group is {record['group']!r}, but other rows of the problem "
+            "have another group. All rows of a problem must have the same group"
         )
     if isinstance(record.get("group"), float):
         record["group"] = _whole(record["group"], "the group", rows[0])
@@ -302,59 +301,59 @@ def _record(cells, rows):
 
 
 def add_edges(edges, record):
-    """The record with the edges that a rule gives it."""
+    """Add the edges of a rule to a record."""
     if not callable(edges):
         return record
     claims = record.get("claims")
     if edges is not no_edges and (claims is None or None in claims):
         raise ValueError(
-            "edges are to be made from the texts of claims, but not all have one: pass "
-            "edges=no_edges where no claim builds on another"
+            "edges needs the texts of all claims, but some claims have no text. Pass "
+            "edges=no_edges if the claims are independent"
         )
     edges_found = [] if claims is None else edges(claims, record.get("problem"))
     return record | {"edges": edges_found, "parents": None}
 
 
 def _narwhals():
-    """The library that reads data frames of many kinds."""
+    """Import narwhals, which reads data frames of many libraries."""
     return import_extra("narwhals", "frame")
 
 
 def _eager(frame):
-    """A data frame with rows, of whatever library."""
+    """Convert a data frame of any library, which must have rows."""
     nw = _narwhals()
     try:
         frame = nw.from_native(frame, eager_only=True)
     except TypeError:
-        of_others = "pandas.DataFrame makes one of a dict, pandas.read_csv of a file"
-        advice = "pass frame.collect()" if hasattr(frame, "collect") else of_others
+        of_others = "Use pandas.DataFrame for a dict, or pandas.read_csv for a file"
+        advice = "Pass frame.collect()" if hasattr(frame, "collect") else of_others
         raise ValueError(
-            f"frame is a {type(frame).__name__}, but a data frame with rows is needed: "
+            f"frame must be a data frame with rows, got a {type(frame).__name__}. "
             + advice
         ) from None
     if not len(frame):
-        raise ValueError("the table has no rows, so there is no problem in it")
+        raise ValueError("the table has no rows, so it contains no problem")
     return frame
 
 
 def _check_named(frame, named):
-    """Check that the columns that the caller names are there."""
+    """Raise ValueError if a column that the caller named does not exist."""
     for key, name in named.items():
         needed = key == "problem" or name not in (None, key)
         if needed and name not in frame.columns:
-            raise ValueError(f"no column {name!r}, for {key!r}, only {frame.columns}")
+            raise ValueError(f"no column {name!r} for {key!r}, only {frame.columns}")
 
 
 def _floats(frame, name):
-    """A column as an array of floats."""
+    """Return a column as an array of floats."""
     try:
         return frame[name].cast(_narwhals().Float64).to_numpy()
-    except Exception as error:  # every library raises errors of its own
-        raise ValueError(f"column {name!r} holds no numbers: {error}") from error
+    except Exception as error:  # every library has its own errors
+        raise ValueError(f"column {name!r} is not numeric: {error}") from error
 
 
 def _feature_names(frame, features, named):
-    """Names of the columns to use as features."""
+    """Return the names of the columns to use as features."""
     nw = _narwhals()
     if features is None:
         numeric = frame.select(nw.selectors.numeric() | nw.selectors.boolean()).columns
@@ -365,8 +364,8 @@ def _feature_names(frame, features, named):
         ]
         if of_people:
             warn(
-                f"the columns {of_people} seem to hold what people say or are shown, and are no "
-                "features: pass features= with their names if they are known of new problems",
+                f"the columns {of_people} seem to contain people's judgements and are not used "
+                "as features. If they are known for new problems, pass their names as features=",
                 ParameterWarning,
             )
         for name in free:
@@ -374,41 +373,42 @@ def _feature_names(frame, features, named):
                 _warn_of_numbers(name, _values(frame[name]))
         return [name for name in numeric if may_be_feature(name)]
     if isinstance(features, str):
-        raise ValueError(f"features is {features!r}: pass a list of names")
+        raise ValueError(f"features must be a list of names, got {features!r}")
     if absent := [name for name in features if name not in frame.columns]:
         raise ValueError(f"no columns {absent}, only {frame.columns}")
     if (label := named["label"]) in features:
-        raise ValueError(f"{label!r} holds the labels and cannot be a feature as well")
+        raise ValueError(f"{label!r} contains the labels and cannot be a feature")
     return features
 
 
 def _warn_of_numbers(name, values):
-    """Warn of a text column of which most cells are numbers: it is not a feature."""
+    """Warn if most cells of a text column are numbers, since it is not used as a feature."""
     cells = [(row, value) for row, value in enumerate(values) if value is not None]
     texts = [(row, value) for row, value in cells if not _is_written_number(value)]
     n_numbers = len(cells) - len(texts)
     if n_numbers > _MOST * len(cells):
-        which = f"; row {texts[0][0]} has {texts[0][1]!r:.40}" if texts else ""
+        which = f"; row {texts[0][0]} contains {texts[0][1]!r:.40}" if texts else ""
         warn(
-            f"the column {name!r} holds texts and is not a feature, although {n_numbers} of its "
-            f"{len(cells)} cells are numbers{which}. Make it a column of numbers to use it",
+            f"the column {name!r} contains texts and is not used as a feature, although "
+            f"{n_numbers} of its {len(cells)} cells are numbers{which}. Convert it to numbers to "
+            "use it",
             ParameterWarning,
         )
 
 
 def _is_written_number(cell):
-    """Whether a cell holds a number, or a text that is one, with a point or a comma."""
+    """Whether a cell is a number, or a text with a number, with a point or a comma."""
     if not isinstance(cell, str):
         return is_number(cell) or isinstance(cell, bool)
     return bool(_NUMBER.fullmatch(cell.strip().strip("%$\u20ac\u00a3\u00a0 ")))
 
 
 def _of_problems(batch):
-    """Columns with one value per problem; groups stand next to the other metadata."""
+    """Return the columns with one value per problem; groups are separate from metadata."""
     metadata = () if batch.metadata is None else batch.metadata
     metadata = [plain(dict(row or {})) for row in metadata]
     groups = [row.pop("group", None) for row in metadata]
-    if len(set(map(type, groups)) - {type(None)}) > 1:  # since a column has one type
+    if len(set(map(type, groups)) - {type(None)}) > 1:  # a column has a single type
         groups = [group if group is None else str(group) for group in groups]
     texts = {"alternatives": batch.alternatives, "context": batch.context}
     texts["metadata"] = metadata if any(metadata) else None
@@ -422,7 +422,7 @@ def _of_problems(batch):
 
 
 def _positions_of_wordings(batch):
-    """Columns in which each wording of a claim has the position and parents of the claim."""
+    """Return columns in which each wording has the position and the parents of its claim."""
     plain, _ = claims_as_worded(batch, 0)
     counts = batch.counts
     claims = np.arange(plain.n_claims) - plain.offsets[plain.problem_of]
@@ -451,7 +451,7 @@ def _feature_columns(batch):
     names = batch.feature_names or [f"x{j}" for j in range(batch.n_features)]
     if taken := sorted(n for n in names if n in _RESERVED or not may_be_feature(n)):
         raise ValueError(
-            f"features called {taken} clash, or would be taken for labels: rename them"
+            f"features named {taken} have the name of another column or of a label. Rename them"
         )
     return dict(zip(names, batch.features.T, strict=True))
 
@@ -463,33 +463,33 @@ def _problem_names(batch):
     for i, name in enumerate(batch.ids):
         if number.setdefault(name, i) != i:
             raise ValueError(
-                f"problems {number[name]} and {i} are both called {name!r}, but ids tell "
-                "them apart; [g.replace(id=None) for g in graphs] has them numbered"
+                f"problems {number[name]} and {i} have the same id {name!r}. Make the ids unique, "
+                "or remove them with [g.replace(id=None) for g in graphs]"
             )
     return batch.ids
 
 
 def _values(series):
-    """A column as an object array of Python values, None where nothing stands."""
+    """Return a column as an object array of Python values, None for missing values."""
     values = (None if is_missing(value) else value for value in series.to_list())
     return np.fromiter(values, dtype=object, count=len(series))
 
 
 def _rows_of_problems(frame, problem, claim, wording):
-    """The rows of each problem, by its name and in the order of its claims and wordings."""
+    """Return the rows of each problem, keyed by name, in the order of claims and wordings."""
     names = _values(frame[problem])
     rows_of = defaultdict(list)
     if nameless := [row for row, name in enumerate(names) if name is None]:
         shown = f"{nameless[:10]}" + (" and more" if len(nameless) > 10 else "")
         raise ValueError(
-            f"rows {shown} have no {problem!r}: name them or drop them, for problems "
-            "are what the guarantee counts, so it must be known which rows are one"
+            f"rows {shown} have no {problem!r}. Fill in the column or drop the rows: the "
+            "guarantee counts problems, so each row must belong to one"
         )
     try:
         for row, name in enumerate(names):
             rows_of[name].append(row)
     except TypeError as error:
-        raise ValueError(f"{problem!r} holds what cannot be a name: {error}") from error
+        raise ValueError(f"{problem!r} contains invalid names: {error}") from error
     if wording in frame.columns:
         _sort_wordings(frame, rows_of, claim, wording)
     elif claim in frame.columns:
@@ -500,8 +500,8 @@ def _rows_of_problems(frame, problem, claim, wording):
             for due, row in enumerate(rows):
                 if position[row] != due:
                     raise ValueError(
-                        f"problem {name!r}: positions in {claim!r} must be 0, 1, ..., but "
-                        f"{position[row]} stands where {due} should"
+                        f"problem {name!r}: positions in {claim!r} must be 0, 1, ..., got "
+                        f"{position[row]} instead of {due}"
                     )
     return rows_of
 
@@ -516,21 +516,21 @@ def _sort_wordings(frame, rows_of, claim, wording):
     for name, rows in rows_of.items():
         if position is not None:
             rows.sort(key=lambda row: (position[row], place[row]))
-        before = (-1, 0)  # claim and wording of the row before
+        before = (-1, 0)  # claim and wording of the previous row
         for row in rows:
             begins = place[row] == 0
             due = (before[0] + 1, 0) if begins else (before[0], before[1] + 1)
             found = (due[0] if position is None else position[row], place[row])
             if found != due or due[0] < 0:
                 raise ValueError(
-                    f"problem {name!r}, row {row}: {wording!r} is {place[row]}, but the wordings "
-                    "of a claim are 0 (the most specific one), 1, ..., and its claims 0, 1, ..."
+                    f"problem {name!r}, row {row}: {wording!r} is {place[row]}. The wordings of "
+                    "a claim must be 0 (the most specific one), 1, ..., and the claims 0, 1, ..."
                 )
             before = due
 
 
 def _read_json(entry):
-    """Read a text as JSON, into which lists turn on their way through files."""
+    """Parse a text as JSON, since lists become texts in files."""
     if isinstance(entry, str) and entry.lstrip()[:1] in ("[", "{"):
         with suppress(ValueError):
             return json.loads(entry)
@@ -546,35 +546,40 @@ def _listed(entry):
 
 
 def _whole(value, what, row):
-    """A position, which may have become a float or a text on its way through files."""
+    """Convert a position, which may have become a float or a text in a file."""
     number = 0.5
     with suppress(TypeError, ValueError, OverflowError):
         number = float(value)
     if not number.is_integer():
-        raise ValueError(f"row {row}: {what} is {value!r}, no position (0, 1, ...)")
+        raise ValueError(
+            f"row {row}: {what} must be a position (0, 1, ...), got {value!r}"
+        )
     return int(number)
 
 
 def is_number(value):
-    """Tell whether a value may be a score."""
+    """Whether a value may be a score."""
     return isinstance(value, Real) and not isinstance(value, (bool, np.bool_))
 
 
 def fill_missing(table, names, missing, place):
-    """Replace what is not finite in a table as the caller wants it.
+    """Replace or refuse values in a table that are not finite.
 
     Parameters
     ----------
     table : ndarray of shape (n_claims, n_features)
+        The features.
     names : sequence of str
+        Names of the features.
     missing : "raise", "mean", "median" or number
-        Mean and median are those of the finite values of the column.
+        The replacement. Mean and median are those of the finite values of the column.
     place : callable
-        ``place(row)`` names the claim in a row of the table.
+        ``place(row)`` returns the name of the claim in a row of the table.
 
     Returns
     -------
     ndarray of shape (n_claims, n_features)
+        The table without missing values.
     """
     if is_number(missing):
         check_number("missing", missing, -np.inf)
@@ -588,13 +593,13 @@ def fill_missing(table, names, missing, place):
     if missing == "raise":
         row = int(absent.any(axis=1).argmax())
         raise ValueError(
-            f"missing or infinite values: {n_missing}; the first is at {place(row)}. Mend "
-            'them, or say missing="median", "mean" or a number to fill them in'
+            f"missing or infinite values: {n_missing}; the first is at {place(row)}. Correct "
+            'them, or pass missing="median", "mean" or a number to replace them'
         )
     if is_number(missing):
         return np.where(absent, missing, table)
     if absent.all(axis=0).any():
         name = names[int(absent.all(axis=0).argmax())]
-        raise ValueError(f"{name!r} has no finite value, so it has no {missing} either")
+        raise ValueError(f"{name!r} has no finite value, and therefore no {missing}")
     average = np.nanmean if missing == "mean" else np.nanmedian
     return np.where(absent, average(np.where(absent, np.nan, table), axis=0), table)

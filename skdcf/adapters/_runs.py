@@ -1,4 +1,4 @@
-"""Runs of agents that somebody recorded, as problems whose claims are steps."""
+"""Convert recorded runs of agents to problems whose claims are steps."""
 
 from __future__ import annotations
 
@@ -18,62 +18,61 @@ def from_runs(
     edges: str = "chain",
     alternatives: bool = False,
 ) -> Bunch:
-    """Take over recorded runs of agents, whose steps are claims.
+    """Convert recorded runs of agents to problems whose claims are steps.
 
-    Every assistant message is one step: its content and its calls. Several calls in one
-    message are one step, because they are decided on together. Thoughts are left out, and a
-    message of thoughts alone is no step. A call without an answer is allowed, since a run may
-    end there; an answer to a call that was not made before it is an error. Arguments that
-    are not a JSON object are kept as text, and no data flows through them.
+    Every assistant message is one step, with its content and its calls. Several calls in one
+    message are one step, because the agent decided on them together. Thoughts are ignored, and
+    a message that contains only thoughts is not a step. A call without an answer is valid,
+    since a run may end there. An answer without an earlier call is an error. Arguments that
+    are not a JSON object are kept as text, and are not used for ``edges="data"``.
 
-    A message is read completely or refused. An assistant message with neither text nor calls,
-    a part without text, or a list or an object under a key that no tool is known to use
-    raises an error that names the keys. An image or a file in the question reads as its type
+    A message is either read completely or refused. An error that lists the keys is raised for
+    an assistant message with neither text nor calls, for a part without text, and for a list or
+    an object under an unknown key. An image or a file in the question is replaced by its type
     in brackets.
 
     Parameters
     ----------
     runs : list of dict
-        Each with ``messages``, a list of dictionaries as one of these tools writes them:
-        chats or Responses of OpenAI and items of its Agents SDK (hosted calls such as
-        ``web_search_call``, too), Anthropic, Gemini, Bedrock, LangChain (also as
-        ``messages_to_dict`` and ``dumpd`` write them), pydantic-ai, Inspect, or the AI SDK
-        of Vercel. The calls of one response are one step with the text before them. Instead
-        of messages a run may have ``spans``, those of OpenTelemetry with messages in
-        ``gen_ai.*`` attributes, as a list or as a whole OTLP file (``resourceSpans``). The
-        run is that of the agent that calls all others.
-        And with ``task``, a text or a whole number that says which task it is: runs of one
-        task are held together in every split. It may have an ``id``, and ``labels``: a dict
-        from the position of a step's (first) message to 1 (not wrong), 0 (wrong) or -1
-        (unknown); steps that it leaves out are unknown.
+        Each run has ``messages``, a list of dictionaries as written by one of these tools:
+        chats or Responses of OpenAI and items of its Agents SDK (including hosted calls such as
+        ``web_search_call``), Anthropic, Gemini, Bedrock, LangChain (also as written by
+        ``messages_to_dict`` and ``dumpd``), pydantic-ai, Inspect, or the AI SDK of Vercel. The
+        calls of one response and the text before them are one step. Instead of messages, a run
+        may have ``spans`` of OpenTelemetry with messages in ``gen_ai.*`` attributes, as a list
+        or as a whole OTLP file (``resourceSpans``). The run is then that of the agent that
+        calls all others.
+        Each run also has a ``task``, a text or a whole number that identifies its task. Runs of
+        one task are kept together in every split. Optional keys are ``id`` and ``labels``, a
+        dict from the position of a step's (first) message to 1 (not wrong), 0 (wrong) or -1
+        (unknown). Missing steps are unknown.
     edges : {"chain", "data"}
-        "chain": each step builds on the one before it, as an agent that is stopped at
-        its first doubtful step needs. "data", for runs that are over: a step builds on
-        those whose observations hold an argument of its calls, and a step without calls
-        builds on all steps before it.
+        "chain": each step depends on the previous one. Use it for an agent that is stopped at
+        its first doubtful step. "data", for completed runs: a step depends on the steps whose
+        observations contain an argument of its calls, and a step without calls depends on all
+        earlier steps.
     alternatives : bool
-        Whether each run is compared with the other runs of its task, which have to be over
-        and as many as there are in use. Their last steps become the ``alternatives``, and a
-        column says how far a step without calls agrees with them.
+        Whether each run is compared with the other runs of its task, which must be completed,
+        and equal in number to those in use. Their last steps become the ``alternatives``, and
+        an additional column measures how far a step without calls agrees with them.
 
     Returns
     -------
     Bunch
-        As from `skdcf.datasets.build_dataset`. Columns of ``graphs``, each computed from
-        the step and what stands before it: ``position``, ``log_length`` (log of 1 + the
-        characters of the step) and ``n_calls``; with alternatives also
-        ``answer_agreement``: of the shorter of two answers the share of words that the
-        longer has, on average over the other runs, and 1 for a step with calls. The
-        positions of the steps among the messages are in the metadata.
+        As in `skdcf.datasets.build_dataset`. The columns of ``graphs`` depend only on a step
+        and the steps before it: ``position``, ``log_length`` (log of 1 + number of characters)
+        and ``n_calls``. With alternatives also ``answer_agreement``: the share of the words of
+        the shorter of two answers that are also in the longer one, averaged over the other
+        runs, and 1 for a step with calls. The positions of the steps among the messages are in
+        the metadata.
 
     Raises
     ------
     ValueError
-        If a run has no task, or no step; if a message has no known role, or something in it
-        is not read; if an answer comes before its call; if spans are those of several agents,
-        or miss a call; or if a label belongs to no step. With ``edges="data"`` also
-        if a run has more than 2,000 steps, and with ``alternatives=True`` if a task has one
-        run alone.
+        If a run has no task or no step, if a message has an unknown role or cannot be read
+        completely, if an answer precedes its call, if spans are from several agents or lack a
+        call, or if a label does not belong to a step. With ``edges="data"`` also if a run has
+        more than 2,000 steps, and with ``alternatives=True`` if a task has only one run.
 
     Examples
     --------
@@ -94,15 +93,15 @@ def from_runs(
     check_choice("edges", edges, ("chain", "data"))
     if isinstance(runs, Mapping | str):
         raise ValueError(
-            f"runs is a {type(runs).__name__}, but must be a list of runs: pass [run]"
+            f"runs must be a list of runs, got a {type(runs).__name__}. For one run, pass [run]"
         )
     other_runs = answers_of_other_runs(runs) if alternatives else [None] * len(runs)
     records = []
     for number, run in enumerate(runs):
         if not isinstance(run, Mapping):
             raise ValueError(
-                f"run {number} is a {type(run).__name__}, but must be a dict with "
-                "messages and a task"
+                f"run {number} must be a dict with messages and a task, got a "
+                f"{type(run).__name__}"
             )
         name = run.get("id")
         name = f"run/{number}" if name is None else name

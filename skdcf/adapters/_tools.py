@@ -1,4 +1,4 @@
-"""Take over the claims and scores of LM-Polygraph and UQLM."""
+"""Convert the claims and scores of LM-Polygraph and UQLM."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from ._frame import EdgeRule, Labels, Missing
 
 
 def check_parallel(name, values, n_problems):
-    """Raise ValueError unless a list has one entry per problem (or is missing)."""
+    """Raise ValueError unless a list is None or has one entry per problem."""
     if values is None or callable(values):
         return
     if isinstance(values, (str, dict)) or not hasattr(values, "__len__"):
         raise ValueError(
-            f"{name} must be a list with one entry per problem, not {values!r}"
+            f"{name} must be a list with one entry per problem, got {values!r}"
         )
     if len(values) != n_problems:
-        raise ValueError(f"{len(values)} {name} but {n_problems} problems")
+        raise ValueError(f"got {len(values)} {name} for {n_problems} problems")
 
 
 class Given(TypedDict, total=False):
-    """The lists with one entry per problem that adapters take, besides their own."""
+    """The lists with one entry per problem that adapters accept, in addition to their own."""
 
     edges: EdgeRule | Sequence[Any] | None
     problems: Sequence[str | None] | None
@@ -40,10 +40,10 @@ class Given(TypedDict, total=False):
 
 
 def make_problems(texts, columns, given, name, missing="raise", numbers=None) -> Bunch:
-    """Make the result of an adapter from texts per problem and flat columns of scores.
+    """Create the result of an adapter from texts per problem and flat columns of scores.
 
-    ``given`` holds the lists of `Given` and ``labels``; problems are called ``name/0``,
-    ``name/1``, ..., or by other ``numbers``.
+    ``given`` contains the lists of `Given` and ``labels``. The ids of problems are ``name/0``,
+    ``name/1``, ..., or use other ``numbers``.
     """
     names = list(columns or ())
     places = _places(texts)
@@ -70,29 +70,31 @@ def make_problems(texts, columns, given, name, missing="raise", numbers=None) ->
 
 
 def _places(texts):
-    """Name the claim in each row, for messages."""
+    """Return a name for the claim in each row, for messages."""
     rows = enumerate(map(len, texts))
     return [f"problem {i}, claim {v}" for i, n in rows for v in range(n)]
 
 
 def read_score(value, name, place):
-    """A score as a float, NaN where it is missing.
+    """Convert a score to a float, NaN if it is missing.
 
-    ``place`` names the claim that it belongs to.
+    ``place`` names the claim of the score.
     """
     if is_missing(value):
         return math.nan
     if np.ndim(value) == 0 and hasattr(value, "item"):
-        value = value.item()  # as a tensor does
+        value = value.item()  # for example of a tensor
     if not _frame.is_number(value):
-        raise ValueError(f"{place}: {name!r} is {value!r}, but must be a number")
+        raise ValueError(f"{place}: {name!r} must be a number, got {value!r}")
     try:
         return float(value)
     except OverflowError:
         raise ValueError(f"{place}: {name!r} is too large for a float") from None
 
 
-_CLAIMS = 'manager.stats["claims"], which UEManager(..., save_stats=["claims"]) keeps'
+_CLAIMS = (
+    'manager.stats["claims"], which is kept by UEManager(..., save_stats=["claims"])'
+)
 
 
 @spread(Given)
@@ -104,44 +106,42 @@ def from_lm_polygraph(
     missing: Missing = "raise",
     **given: Unpack[Given],
 ) -> Bunch:
-    """Take over the claim-level estimates of LM-Polygraph.
+    """Convert the claim-level estimates of LM-Polygraph.
 
-    There **higher means more uncertain**, and label **1 means false**. Both are turned
-    round: features are minus the estimates, named ``neg_<estimator>``, and label 1 of
-    what is returned means true, as everywhere in this package.
+    In LM-Polygraph **higher means more uncertain**, and label **1 means false**. Both are
+    reversed: features are minus the estimates, named ``neg_<estimator>``, and label 1 of the
+    result means true, as everywhere in this package.
 
     Parameters
     ----------
     claims : list of lists
-        ``manager.stats["claims"]``: per generation its Claim objects, of which the
-        attribute ``claim_text`` is read. The manager keeps them only when asked to, by
+        ``manager.stats["claims"]``: the Claim objects of each generation, whose attribute
+        ``claim_text`` is read. The manager keeps them only with
         ``UEManager(..., save_stats=["claims"])``.
     estimates : dict
-        ``manager.estimations``: name of the estimator, or pair (level, name), to its
-        values, flat over all claims or one list per generation. Entries of another
-        level than "claim" are ignored.
+        ``manager.estimations``: maps the name of an estimator, or a pair (level, name), to its
+        values, flat over all claims or one list per generation. Entries of a level other than
+        "claim" are ignored.
     labels : dict or list, optional
-        ``manager.gen_metrics``, if there is one fact check of claims in it, or the
-        values of that one, flat or one list per generation: 1 false, 0 true, NaN not
-        decided, which becomes -1, unknown. Calibration counts that as false.
+        ``manager.gen_metrics``, if it contains exactly one fact check of claims, or the values
+        of a fact check, flat or one list per generation. The values are 1 (false), 0 (true) or
+        NaN (not decided), which becomes -1 (unknown). Calibration counts unknown as false.
     missing : {"raise", "mean", "median"} or float
-        What to put for features that are NaN or infinite; mean and median are those of
-        the finite values. A number is used as it is, so it is minus the estimate.
+        Replacement for features that are NaN or infinite. Mean and median are those of the
+        finite values. A number replaces the feature, which is minus the estimate.
     edges : callable or list, optional
-        ``edges(claims, problem)`` as in `skdcf.edges`, or one list of pairs per
-        generation. None: they are not known. `skdcf.edges.no_edges` says that there are
-        none.
+        ``edges(claims, problem)`` as in `skdcf.edges`, or one list of pairs per generation.
+        None means that the edges are unknown. `skdcf.edges.no_edges` means that there are none.
     problems : list of str, optional
         The prompts, ``manager.stats["input_texts"]``.
     alternatives : list of lists of str, optional
         Texts of other answers to each question.
     context : list of str or list of str, optional
-        Per generation the passages that it has to be supported by; None where they are
-        not known.
+        The passages that must support each generation; None if they are unknown.
     groups : list of str or int, optional
-        Per generation its question, where a question was answered more than once.
+        The question of each generation, if some questions were answered more than once.
     metadata : list of dict, optional
-        Per generation what else belongs to it.
+        Any other information about each generation.
 
     Returns
     -------
@@ -153,8 +153,8 @@ def from_lm_polygraph(
     Raises
     ------
     ValueError
-        If numbers do not fit, two estimates have one name, there are several fact
-        checks, or something is missing and may not be.
+        If lengths do not match, if two estimates have the same name, if there are several fact
+        checks, or if a required value is missing.
 
     Examples
     --------
@@ -183,20 +183,22 @@ def from_lm_polygraph(
 
 
 def _texts(claims):
-    """Texts of the claims, one list per generation."""
+    """Return the texts of the claims, one list per generation."""
     if not isinstance(claims, (list, tuple)) or not claims:
-        raise ValueError(f"claims is {claims!r}, but must be {_CLAIMS}")
+        raise ValueError(f"claims must be {_CLAIMS}, got {claims!r}")
     for i, row in enumerate(claims):
         right = isinstance(row, (list, tuple))
         if not right or not all(hasattr(claim, "claim_text") for claim in row):
-            raise ValueError(f"problem {i} is no list of claims, as in {_CLAIMS}")
+            raise ValueError(
+                f"claims of problem {i} must be a list of claims, as in {_CLAIMS}"
+            )
     return [[claim.claim_text for claim in row] for row in claims]
 
 
 def _claim_level(values, name):
-    """Pick out of a dict of LM-Polygraph what concerns single claims, by its name there."""
+    """Return the claim-level entries of a dict of LM-Polygraph, keyed by name."""
     if not isinstance(values, Mapping):
-        raise ValueError(f"{name} must be manager.estimations, a dict, not {values!r}")
+        raise ValueError(f"{name} must be manager.estimations, a dict, got {values!r}")
     columns = {}
     for key, column in values.items():
         level, method = ("claim", key) if isinstance(key, str) else key[:2]
@@ -204,22 +206,22 @@ def _claim_level(values, name):
             continue
         if method in columns:
             raise ValueError(
-                f'"{method}" and ("claim", "{method}") are both in {name}: rename one'
+                f'"{method}" and ("claim", "{method}") are both in {name}. Rename one of them'
             )
         columns[method] = column
     if not columns:
-        raise ValueError(f"nothing of level 'claim' among the {name}: {list(values)}")
+        raise ValueError(f"{name} has no entry of level 'claim', only {list(values)}")
     return columns
 
 
 def _labels(labels, texts):
-    """Labels per problem with 1 for true, and -1 where there is no verdict."""
+    """Return the labels per problem: 1 for true, -1 without a verdict."""
     if isinstance(labels, Mapping):
         checks = _claim_level(labels, "labels")
         if len(checks) > 1:
             raise ValueError(
-                f"labels holds several fact checks of claims, {list(checks)}: pass one, "
-                'such as labels=manager.gen_metrics["claim", name]'
+                f"labels contains several fact checks of claims, {list(checks)}. Pass one, such "
+                'as labels=manager.gen_metrics["claim", name]'
             )
         ((_, labels),) = checks.items()
     verdicts = np.array(_scores(labels, texts, "labels"), dtype=float)
@@ -227,25 +229,25 @@ def _labels(labels, texts):
     for place, verdict in zip(_places(texts), verdicts, strict=True):
         if verdict not in (0, 1) and not np.isnan(verdict):
             raise ValueError(
-                f"{place}: the verdict is {verdict}, but LM-Polygraph has 1 (false), 0 "
-                "(true) and NaN (not decided)"
+                f"{place}: the verdict must be 1 (false), 0 (true) or NaN (not decided), as in "
+                f"LM-Polygraph, got {verdict}"
             )
     flat = np.where(judged, 1 - verdicts, -1).astype(np.int64)
     return np.split(flat, np.cumsum([len(row) for row in texts])[:-1])
 
 
 def _scores(values, texts, name):
-    """Floats over all claims, of values that are flat or one list per problem."""
+    """Return floats over all claims, from values that are flat or one list per problem."""
     values = list(check_list(name, values))
     places = _places(texts)
     if values and all(np.ndim(row) == 1 for row in values):
         check_parallel(f"lists of {name}", values, len(texts))
         for i, (n, m) in enumerate(zip(map(len, values), map(len, texts), strict=True)):
             if n != m:
-                raise ValueError(f"problem {i}: {n} values of {name} but {m} claims")
+                raise ValueError(f"problem {i} has {n} values of {name} for {m} claims")
         values = [value for row in values for value in row]
     if len(values) != len(places):
-        raise ValueError(f"{len(values)} values of {name} but {len(places)} claims")
+        raise ValueError(f"got {len(values)} values of {name} for {len(places)} claims")
     return [read_score(v, name, place) for v, place in zip(values, places, strict=True)]
 
 
@@ -258,44 +260,43 @@ def from_uqlm(
     missing: Missing = "raise",
     **given: Unpack[Given],
 ) -> Bunch:
-    """Take over the claim scores of UQLM's long-text scorers.
+    """Convert the claim scores of UQLM's long-text scorers.
 
-    **Higher means more confident**, as in UQLM: scores become features unchanged.
+    **Higher means more confident**, as in UQLM. Scores become features unchanged.
 
     Parameters
     ----------
     result : UQResult, data frame, dict or list of lists of dict
-        What ``LongTextUQ``, ``LongTextQA`` or ``LongTextGraph`` return, its ``to_df()`` (also
-        as a dict or as records), its ``data``, or ``data["claims_data"]``: per response its
-        claims, each with its text under ``claim`` or ``sentence`` and its scores. Graph
-        scorers also list claims of the resampled responses, with ``original_response`` false:
-        these are no part of the answer and are left out. Where ``original_response`` is None,
-        NaN or absent, the claim is part of the answer.
+        The result of ``LongTextUQ``, ``LongTextQA`` or ``LongTextGraph``, its ``to_df()`` (also
+        as a dict or as records), its ``data``, or ``data["claims_data"]``: for each response
+        its claims, each with its text under ``claim`` or ``sentence``, and its scores. Graph
+        scorers also list claims of the resampled responses, with ``original_response`` false.
+        These are not part of the answer and are ignored. If ``original_response`` is None, NaN
+        or absent, the claim is part of the answer.
     scorers : list of str, optional
-        Scores to use. None takes every key that holds a number in some claim, but for
-        the names that `from_frame` does not take for features either, such as
-        ``label``, ``annotation``, ``gold`` or ``claim_idx``.
+        Scores to use. The default is every key with a number in some claim, except the names
+        that `from_frame` does not use as features, such as ``label``, ``annotation``, ``gold``
+        or ``claim_idx``.
     labels : list of arrays, optional
-        Per response one label for each claim *that is part of the answer*: 1 true, 0
+        For each response, one label for each claim *that is part of the answer*: 1 true, 0
         false, -1 unknown.
     missing : {"raise", "mean", "median"} or float
-        What to put for scores that are NaN, None, absent or infinite.
+        Replacement for scores that are NaN, None, absent or infinite.
     edges : callable or list, optional
-        ``edges(claims, problem)`` as in `skdcf.edges`, or one list of pairs per
-        response, numbering the claims of the answer. None: they are not known.
-        `skdcf.edges.no_edges` says that there are none.
+        ``edges(claims, problem)`` as in `skdcf.edges`, or one list of pairs per response, with
+        positions among the claims of the answer. None means that the edges are unknown.
+        `skdcf.edges.no_edges` means that there are none.
     problems : list of str, optional
-        The questions. None takes the prompts of the result, where it holds them.
+        The questions. The default is the prompts in the result, if there are any.
     alternatives : list of lists of str, optional
-        Texts of other answers to each question. None takes the sampled responses of the
-        result, where it holds them.
+        Texts of other answers to each question. The default is the sampled responses in the
+        result, if there are any.
     context : list of str or list of str, optional
-        Per response the passages that it has to be supported by; None where they are not
-        known.
+        The passages that must support each response; None if they are unknown.
     groups : list of str or int, optional
-        Per response its question, where a question was answered more than once.
+        The question of each response, if some questions were answered more than once.
     metadata : list of dict, optional
-        Per response what else belongs to it.
+        Any other information about each response.
 
     Returns
     -------
@@ -306,7 +307,7 @@ def from_uqlm(
     Raises
     ------
     ValueError
-        On a missing score with ``missing="raise"``, or numbers that do not fit.
+        If a score is missing and ``missing="raise"``, or if lengths do not match.
 
     Examples
     --------
@@ -327,9 +328,13 @@ def from_uqlm(
     every = [claim for claims in answers for claim in claims]
     names = _number_keys(every) if scorers is None else list(scorers)
     if not names:
-        raise ValueError("no claim has a score: is this claims_data of UQLM?")
+        raise ValueError(
+            "no claim has a score. Check that result is the output of a long-text scorer of UQLM"
+        )
     if unknown := [key for key in names if not any(key in claim for claim in every)]:
-        raise ValueError(f"no claim has {unknown}; there are {_number_keys(every)}")
+        raise ValueError(
+            f"no claim has the scores {unknown}, only {_number_keys(every)}"
+        )
     texts = [
         [value_of(c, ("claim", "sentence"), "a claim") for c in a] for a in answers
     ]
@@ -343,45 +348,45 @@ def from_uqlm(
 
 
 def _lists(result):
-    """Claims, prompts and samples out of what UQLM returns, or out of a part of it."""
+    """Return claims, prompts and samples from the output of UQLM, or from a part of it."""
     table = getattr(result, "data", result)
-    if hasattr(table, "columns"):  # which UQResult.to_df() gives
+    if hasattr(table, "columns"):  # as returned by UQResult.to_df()
         table = {name: table[name].to_list() for name in table.columns}
     if _is_rows(table):  # the records of that table
         table = {name: [row.get(name) for row in table] for name in table[0]}
     if isinstance(table, Mapping):
-        table = table.get("data", table)  # which UQResult.to_dict() gives
+        table = table.get("data", table)  # as returned by UQResult.to_dict()
         if "claims_data" not in table:
             raise ValueError(
-                f"the result holds no 'claims_data', only {list(table)}: claims are "
-                "scored by LongTextUQ, LongTextQA and LongTextGraph of UQLM"
+                f"the result has no 'claims_data', only {list(table)}. Use LongTextUQ, "
+                "LongTextQA or LongTextGraph of UQLM, which score claims"
             )
         prompts = table.get("prompts", table.get("prompt"))
         lists = table["claims_data"], prompts, table.get("sampled_responses")
-        # The JSON of a table has a dict from the number of the row for each column.
+        # In the JSON of a table, each column is a dict keyed by row number.
         return tuple(list(x.values()) if isinstance(x, Mapping) else x for x in lists)
     if hasattr(result, "__len__") and not isinstance(result, str):
         return list(result), None, None
     raise ValueError(
-        f"result is a {type(result).__name__}, but must be a UQResult of UQLM, or the "
-        "claims_data in one"
+        "result must be a UQResult of UQLM, or its claims_data, got a "
+        f"{type(result).__name__}"
     )
 
 
 def _is_rows(table):
-    """Whether a list holds one object with claims for each response."""
+    """Whether a list contains one object with claims for each response."""
     is_list = isinstance(table, list | tuple) and len(table) > 0
     return is_list and all(isinstance(x, Mapping) and "claims_data" in x for x in table)
 
 
 def check_dicts(claims, where):
-    """The claims of one problem, or ValueError unless each is a dictionary."""
+    """Return the claims of one problem, or raise ValueError unless all are dictionaries."""
     if not isinstance(claims, (list, tuple)):
         kind = type(claims).__name__
-        raise ValueError(f"{where} is a {kind}, but must be a list of claims")
+        raise ValueError(f"{where} must be a list of claims, got a {kind}")
     for v, claim in enumerate(claims):
         if not isinstance(claim, dict):
-            raise ValueError(f"{where}, claim {v} is {claim!r}, but must be a dict")
+            raise ValueError(f"{where}, claim {v} must be a dict, got {claim!r}")
     return claims
 
 
@@ -391,16 +396,16 @@ def _in_answer(claim):
 
 
 def _number_keys(claims):
-    """Keys that hold a score in some claim, in order of appearance."""
+    """Return the keys that have a score in some claim, in order of appearance."""
     keys = dict.fromkeys(k for c in claims for k, v in c.items() if _frame.is_number(v))
     return list(filter(_frame.may_be_feature, keys))
 
 
 def value_of(row, keys, where=None):
-    """The value of the first key that is there; without ``where`` there may be none."""
+    """Return the value of the first existing key; None if there is none and no ``where``."""
     for key in keys:
         if key in row:
             return row[key]
     if where is not None:
-        raise ValueError(f"{where} has none of {list(keys)}, only {list(row)}")
+        raise ValueError(f"{where} has none of the keys {list(keys)}, only {list(row)}")
     return None

@@ -1,4 +1,4 @@
-"""Take over claims that a fact checker or a person judged, with the reasons."""
+"""Convert claims that were judged by a fact checker or a person, with the reasons."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from ..graphs.labels import LABEL_WORDS, word_key
 from . import _frame
 from ._tools import Given, check_dicts, check_parallel, make_problems, value_of
 
-#: Where results hold their answers, answers their claims, and claims their parts. The first
-#: key that is there is read, but of the verdicts all have to agree.
+#: Keys under which results store their answers, answers their claims, and claims their parts.
+#: The first existing key is used, but all verdicts must agree.
 _ANSWERS = ("detailed_information", "decisions")
 _LISTS = ("statements", "claim_level_factuality", "detail", "decisions", "claims")
-_PARALLEL = ("ys", "verdicts", "labels")  # verdicts in a list of their own
+_PARALLEL = ("ys", "verdicts", "labels")  # verdicts in a separate list
 _TEXTS = ("claim", "statement", "atom", "text", "content", "triplet")
 _VERDICTS: tuple[str, ...] = (
     *("verdict", "factuality", "is_supported", "label", "human_label", "annotation"),
     *("gold", "gold_label", "ground_truth", "is_true", "is_correct"),
 )
-#: Words in the names of other keys that hold a verdict, where it is a known word or number,
-#: and of those that say the opposite of a verdict.
+#: Words in the names of other keys that contain a verdict, if their value is a known word or
+#: number, and of keys whose values are the opposite of a verdict.
 _OF_PEOPLE = re.compile(
     r"(^|_)(humans?|gold|manual|experts?|annotations?|annotated|annotators?|reviews?|reviewed|"
     r"reviewers?|raters?|votes?|feedback)(_|$)"
@@ -55,48 +55,48 @@ def from_verdicts(
     on_invalid: Literal["raise", "drop"] = "raise",
     **given: Unpack[Given],
 ) -> Bunch:
-    """Take over claims that a fact checker judged, with its reasons.
+    """Convert claims that were judged by a fact checker, with the reasons.
 
-    A **verdict becomes a label**, as good as the checker, and no feature: what is to be
-    filtered by must be known without it. Reasons go into ``metadata``.
+    A **verdict becomes a label**, which is as reliable as the checker. It does not become a
+    feature, because it is unknown for new answers. Reasons are stored in ``metadata``.
 
     Parameters
     ----------
     results : list, dict or object
-        One entry per answer: the list of its judged claims, or what holds that list.
-        Read are the outputs of RAGAS (faithfulness: ``statements`` with ``statement``,
+        One entry per answer: the list of its judged claims, or an object that contains it.
+        Supported are the outputs of RAGAS (faithfulness: ``statements`` with ``statement``,
         ``reason``, ``verdict``), FacTool (``detailed_information``, or its entries, with
         ``claim_level_factuality``), OpenFactCheck (``detail``), Factcheck-GPT (its log,
         a data frame), FActScore (``decisions``, or its entries, with ``atom`` and
         ``is_supported``), RefChecker (``claims`` with ``ys``), DeepEval (``claims`` with
-        ``verdicts``), and lists of dicts with ``claim`` and ``verdict`` of any origin.
-        Where several keys hold a verdict, such as a model's and a person's, they have to
-        agree. A claim that is listed twice with different verdicts is unsure, 0.
+        ``verdicts``), and lists of dicts with ``claim`` and ``verdict`` from any source.
+        If several keys contain a verdict, such as a model's and a person's, they must agree. A
+        claim that is listed twice with different verdicts is unsure, 0.
     values : dict, optional
-        What further verdicts mean: 1 true, 0 false, -1 unknown. Known are true and 1,
-        false and 0, what is missing, and words such as "supported", "refuted" and "not
-        enough evidence". **The number -1 is not**: it says "refuted" where OpenFactCheck
-        decides by stance, with 0 for "irrelevant", so there pass ``{-1: 0, 0: -1}``.
-        Words for what somebody examined and could not call true, such as "borderline" and
-        "idk" of DeepEval, are 0.
+        The meaning of further verdicts: 1 true, 0 false, -1 unknown. By default true and 1,
+        false and 0, missing values, and words such as "supported", "refuted" and "not enough
+        evidence" are known. **The number -1 is not known**, because in OpenFactCheck it means
+        "refuted" if claims are judged by stance, and 0 means "irrelevant". In this case pass
+        ``{-1: 0, 0: -1}``. Words for claims that were examined and could not be confirmed, such
+        as "borderline" and "idk" of DeepEval, are 0.
     on_invalid : {"raise", "drop"}
-        Stop at the first answer that cannot be read, or leave such answers out and list
-        them in ``dropped``. A checker that failed on an answer leaves None in its place.
+        Whether to raise an error if an answer cannot be read, or drop it and list it in
+        ``dropped``. If a checker failed on an answer, its entry is None.
     edges : callable or list, optional
         ``edges(claims, problem)`` as in `skdcf.edges`, or one list of pairs per answer.
-        None: they are not known.
+        None means that the edges are unknown.
     problems : list of str, optional
-        The questions. None takes those that the results hold.
+        The questions. The default is those in the results.
     alternatives : list of lists of str, optional
         Texts of other answers to each question.
     context : list of str or list of str, optional
-        The passages that each answer has to be supported by. None takes those that the
-        results hold (``retrieved_contexts``, ``contexts``).
+        The passages that must support each answer. The default is those in the results
+        (``retrieved_contexts``, ``contexts``).
     groups : list of str or int, optional
-        The question of each answer, where one was answered more than once.
+        The question of each answer, if some questions were answered more than once.
     metadata : list of dict, optional
-        What else belongs to each answer, such as ``{"label_meaning": "supported"}`` where
-        verdicts say whether passages support a claim.
+        Any other information about each answer, such as ``{"label_meaning": "supported"}`` if
+        the verdicts mean that passages support a claim.
 
     Returns
     -------
@@ -109,8 +109,8 @@ def from_verdicts(
     Raises
     ------
     ValueError
-        On a verdict of unknown meaning, if two verdicts on one claim differ, or if no claims
-        are found.
+        If the meaning of a verdict is unknown, if two verdicts on one claim differ, or if there
+        are no claims.
 
     Examples
     --------
@@ -148,7 +148,7 @@ def from_verdicts(
             dropped.append((i, str(error)))
     if dropped and not read:
         raise ValueError(
-            f"no answer is left: {len(dropped)} were dropped, the first: {dropped[0][1]}"
+            f"all {len(dropped)} answers were dropped. The first reason: {dropped[0][1]}"
         )
 
     results_read = [results[i] for i in names]
@@ -156,7 +156,7 @@ def from_verdicts(
         key: [value_of(r, keys) if isinstance(r, dict) else None for r in results_read]
         for key, keys in (("problems", _QUESTIONS), ("context", _CONTEXTS))
     }
-    # What RefChecker calls a reference are passages.
+    # The references of RefChecker are passages.
     for i, answer in enumerate(results_read):
         if (
             isinstance(answer, dict)
@@ -182,11 +182,11 @@ def from_verdicts(
 
 
 def _judged(result, i, meaning):
-    """Texts, labels and reasons of the claims of one answer."""
+    """Return the texts, labels and reasons of the claims of one answer."""
     if result is None:
         raise ValueError(
-            f"problem {i} is None: the checker failed on it. Check it again, or leave out "
-            'what failed by on_invalid="drop"'
+            f"problem {i} is None, because the checker failed on it. Check it again, or drop "
+            'such answers with on_invalid="drop"'
         )
     rows = _rows(result, i)
     where = f"problem {i}, claim {{}}".format
@@ -199,7 +199,7 @@ def _judged(result, i, meaning):
     if contradicted:
         warn(
             f"problem {i}: the claim {printable(contradicted[0])!r} is listed twice with different "
-            "verdicts, which is read as unsure (0)",
+            "verdicts. It is labelled unsure (0)",
             LabelWarning,
         )
     labels = [
@@ -210,19 +210,19 @@ def _judged(result, i, meaning):
 
 
 def _plain(result):
-    """Models of pydantic as dictionaries, data frames as lists of them."""
+    """Convert pydantic models to dictionaries, and data frames to lists of dictionaries."""
     if hasattr(result, "model_dump"):
         return result.model_dump()
     return result.to_dict("records") if hasattr(result, "columns") else result
 
 
 def _rows(result, i):
-    """The judged claims of one answer."""
+    """Return the judged claims of one answer."""
     if isinstance(result, dict):
         rows = check_list(f"problem {i}", value_of(result, _LISTS, f"problem {i}"))
         if any(key in result for key in _PARALLEL):
             rows = _joined(rows, result, i)
-        # FacTool has None for a claim that it failed to judge, and its text elsewhere.
+        # If FacTool failed to judge a claim, the entry is None and its text is elsewhere.
         texts = check_list(f"problem {i}, claims", result.get("claims") or rows)
         result = [_unjudged(texts, v) if r is None else r for v, r in enumerate(rows)]
     rows = [_plain(row) for row in check_list(f"problem {i}", result)]
@@ -230,11 +230,13 @@ def _rows(result, i):
 
 
 def _joined(claims, result, i):
-    """Claims with their verdicts, which stand at the same places of another list."""
+    """Combine claims with their verdicts, which are in a parallel list."""
     key = next(key for key in _PARALLEL if key in result)
     verdicts = check_list(f"problem {i}, {key}", result[key])
     if len(verdicts) != len(claims):
-        raise ValueError(f"problem {i}: {len(verdicts)} {key} but {len(claims)} claims")
+        raise ValueError(
+            f"problem {i} has {len(verdicts)} {key} for {len(claims)} claims"
+        )
     rows = []
     for claim, verdict in zip(claims, map(_plain, verdicts), strict=True):
         row = claim if isinstance(claim, Mapping) else {"claim": claim}
@@ -246,29 +248,29 @@ def _joined(claims, result, i):
 
 
 def _agreed(verdict):
-    """One word for what RefChecker says about a claim and each of several passages."""
+    """Combine the verdicts of RefChecker on a claim and several passages into one word."""
     if not isinstance(verdict, list | tuple):
         return verdict
     words = {str(word) for word in verdict}
-    # A passage that does not tell leaves it to the others.
+    # A neutral passage does not count if others are decided.
     decided = words - {"Neutral"}
     return decided.pop() if len(decided) == 1 else "unsure" if decided else "Neutral"
 
 
 def _unjudged(texts, v):
-    """The claim that FacTool has no verdict for."""
+    """Return the claim for which FacTool has no verdict."""
     has_verdict = v < len(texts) and isinstance(texts[v], dict)
     return texts[v] | {"verdict": None} if has_verdict else None
 
 
 def _text(row, where):
-    """The text of a claim; the parts of a triplet are joined."""
+    """Return the text of a claim. The parts of a triplet are joined."""
     text = value_of(row, _TEXTS, where)
     return " ".join(map(str, text)) if isinstance(text, list | tuple) else text
 
 
 def _label(row, meaning, where):
-    """What all verdicts on a claim say; ValueError if they differ, or one is not known."""
+    """Return the label of a claim, or raise ValueError if verdicts differ or are unknown."""
     verdicts = {key: row[key] for key in _VERDICTS if key in row}
     if not verdicts:
         value_of(row, _VERDICTS, where)
@@ -276,8 +278,8 @@ def _label(row, meaning, where):
     for key, verdict in verdicts.items():
         if _key(verdict) not in meaning:
             raise ValueError(
-                f"{where}: the verdict is {verdict!r}; say what it means, as in "
-                f"values={{{verdict!r}: 0}}: 1 is true, 0 false, -1 unknown"
+                f"{where}: unknown verdict {verdict!r}. Define its meaning, as in "
+                f"values={{{verdict!r}: 0}}, with 1 for true, 0 for false and -1 for unknown"
             )
         given.append((key, verdict, meaning[_key(verdict)]))
     for key, verdict in row.items():
@@ -288,14 +290,14 @@ def _label(row, meaning, where):
     if len(labels) > 1:
         shown = ", ".join(f"{key}={verdict!r}" for key, verdict, _ in given)
         raise ValueError(
-            f"{where}: the verdicts {shown} differ, and which of them counts is not known: "
-            "leave one key in each claim"
+            f"{where}: the verdicts {shown} differ, and it is unknown which of them counts. "
+            "Keep one of these keys in each claim"
         )
     return labels.pop() if labels else meaning[""]
 
 
 def _beside(key, value, meaning):
-    """Yield the key, the verdict and the label of what another key says about a claim."""
+    """Yield the key, the verdict and the label of any other verdict on a claim."""
     name = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", str(key)).lower()
     name = re.sub(r"[^a-z0-9]", "_", name)
     opposite = _OPPOSITE.search(name)
@@ -310,19 +312,19 @@ def _beside(key, value, meaning):
     elif _key(value) in meaning:
         is_number = _frame.is_number(value) and not isinstance(value, bool)
         if is_number and _NAMES_WHO.search(name):
-            return  # the number of a person, or of a place
+            return  # the number identifies a person or a position
         label = meaning[_key(value)]
         inverted = opposite and label in (0, 1) and _key(value) in _YES_OR_NO
         yield key, value, 1 - label if inverted else label
 
 
 def _same(text):
-    """A claim in a form in which its case and its spaces do not count."""
+    """Normalise case and spaces of a claim, so equal claims compare as equal."""
     return " ".join(str(text).split()).casefold().rstrip(".")
 
 
 def _key(verdict):
-    """Write each verdict in one way, since 1, 1.0 and "1" are the same."""
+    """Normalise a verdict, so 1, 1.0 and "1" are equal."""
     if is_missing(verdict):
         return ""
     return f"{verdict:g}" if _frame.is_number(verdict) else word_key(verdict)

@@ -40,7 +40,7 @@ _OPERATORS = frozenset("+-*/^Crm")
 
 _SPOKEN = dict.fromkeys(("x", "times", "multiplied by"), "*")
 _SPOKEN |= {"plus": "+", "minus": "-", "divided by": "/"}
-# Marks that may follow a number without a blank.
+# Units and other suffixes that may follow a number without a blank.
 _UNITS = list_names(
     "km cm mm m kg g mg lb lbs oz ml l gb mb tb kb mph kmh h hr hrs min mins s sec kw "
     "kwh am pm ft in st nd rd th"

@@ -161,6 +161,7 @@ class PairFeature(ModelColumns):
         value 0 without a call.
     name : str, default="pair_score"
         Name of the column.
+
     Raises
     ------
     ValueError

@@ -231,8 +231,8 @@ class TextFeatures(GraphTransformer):
     ``**``, ``$``, ``\\(``, ``\\)``, ``\\[``, ``\\]``, backticks and ``<<...>>``. At the start
     of a claim, "Step k:", "#" and list marks before a word are removed too. None of these
     changes a column. *Numbers* are numerals, with thousands separators and decimals, and
-    number words ("three", "dozen") if the text has no numeral. The numbers 0, 1, 2 and 100 do
-    not count. Each number of the question also counts divided by 100, so "40%" matches 0.4.
+    spelled-out numbers ("three", "dozen"). The numbers 0, 1, 2 and 100 do not count. Each
+    number of the question also counts divided by 100, so "40%" matches 0.4.
     *Premises* are the question and the direct parents. *Earlier* claims precede v in the
     answer. ``Anc[v]`` contains v and all its ancestors.
 

@@ -47,7 +47,7 @@ class ReasoningGraphDisplay:
     figure_ : matplotlib Figure
         The figure.
     ax_ : matplotlib Axes
-        What was drawn on.
+        The axes with the drawing.
 
     Examples
     --------
@@ -85,11 +85,12 @@ class ReasoningGraphDisplay:
         labels : array-like of 0/1, shape (n_claims,), optional
             1 true, 0 false, -1 unknown.
         ax : matplotlib Axes, optional
-            Where to draw; None is a new figure.
+            Axes for the drawing. By default a new figure is created.
 
         Returns
         -------
         ReasoningGraphDisplay
+            The display.
         """
         for name, values in (("kept", kept), ("labels", labels)):
             if values is not None and np.shape(values) != (graph.n_claims,):
@@ -115,7 +116,7 @@ class ReasoningGraphDisplay:
         alpha: float | None = None,
         ax: Any = None,
     ) -> Self:
-        """Draw what a fitted filter does to a problem, and why.
+        """Draw the decisions of a fitted filter on a problem, with their reasons.
 
         Parameters
         ----------
@@ -124,15 +125,16 @@ class ReasoningGraphDisplay:
         graph : ReasoningGraph
             The problem.
         labels : array-like of 0/1, shape (n_claims,), optional
-            Its labels. They change nothing but what is drawn.
+            Its labels. They do not influence the decisions.
         alpha : float in (0, 1), optional
-            None is the filter's own.
+            The level. None means the filter's alpha.
         ax : matplotlib Axes, optional
-            Where to draw; None is a new figure.
+            Axes for the drawing. By default a new figure is created.
 
         Returns
         -------
         ReasoningGraphDisplay
+            The display.
         """
         from ..inspection import explain
 
@@ -141,12 +143,13 @@ class ReasoningGraphDisplay:
         return cls(explained.graph, kept=explained.kept, **what).plot(ax=ax)
 
     def plot(self, *, ax: Any = None) -> Self:
-        """Draw.
+        """Draw the problem.
 
         Parameters
         ----------
         ax : matplotlib Axes, optional
-            What is written is made as small as it has to be there.
+            Axes for the drawing, which is scaled to their size. By default a new figure is
+            created.
 
         Returns
         -------
@@ -159,7 +162,7 @@ class ReasoningGraphDisplay:
         shown = draw.shown_of(n, self.kept, self.labels)
         lines = _lines(graph, shown, self.reasons or {})
         title = None if self.kept is None else f"{np.sum(self.kept)} of {n} claims kept"
-        # Room for the title is inside, so that nothing is cut off.
+        # There is space for the title inside the axes, so it is not cut off.
         size = _size(layout, lines, title)
         self.ax_, scale = _canvas(ax, size)
         pen = AxesPen(self.ax_, scale)
@@ -176,7 +179,7 @@ TITLE = 22.0
 
 
 def _lines(graph, shown, reasons):
-    """The lines of text for each claim, and how many of them give a reason."""
+    """Return, for each claim, its lines of text and the lines of its reason."""
     if graph.claims is None and not reasons:
         return []
     out = []
@@ -193,7 +196,7 @@ def _row_heights(lines):
 
 
 def _size(layout, lines, title):
-    """Width, height, and space at the top, in points."""
+    """Return width, height, and space at the top, in points."""
     text = GAP + _widest(lines) + 2 * draw.RADIUS + 2 * PAD if lines else 0
     top = 0 if title is None else TITLE
     height = max(layout.height, sum(_row_heights(lines)) + PAD) + LEGEND
@@ -201,7 +204,7 @@ def _size(layout, lines, title):
 
 
 def _widest(lines):
-    """Width of the widest line, in points."""
+    """Return the width of the widest line, in points."""
     font = import_extra("matplotlib.font_manager", "plot").FontProperties(size=FONT)
     to_curves = import_extra("matplotlib.textpath", "plot").text_to_path
     return HINTED * max(
@@ -212,7 +215,7 @@ def _widest(lines):
 
 
 def _canvas(ax, size):
-    """Axes whose units are points of the drawing, and how large those come out."""
+    """Return axes in units of points of the drawing, and their scale."""
     width, height, top = size
     if ax is None:
         plt = import_extra("matplotlib.pyplot", "plot")
@@ -229,7 +232,7 @@ def _canvas(ax, size):
 
 
 class AxesPen:
-    """Draws on axes whose units are points, everything ``scale`` times as large."""
+    """A pen that draws on axes in units of points, scaled by ``scale``."""
 
     def __init__(self, ax, scale):
         from matplotlib import patches
@@ -240,17 +243,17 @@ class AxesPen:
         self.above = 1
 
     def _add(self, patch, fill, outline, width, **more):
-        self.above += 1  # a later mark covers an earlier one
+        self.above += 1  # later marks cover earlier ones
         width *= self.scale
         patch.set(fc=fill, ec=outline, lw=width, zorder=self.above, **more)
         self.ax.add_patch(patch)
 
     def disc(self, place, radius, fill, outline, width):
-        """A circle around a place."""
+        """Draw a circle around a position."""
         self._add(self.patches.Circle(place, radius), fill, outline, width)
 
     def square(self, place, fill, outline, width):
-        """A dashed square around a place."""
+        """Draw a dashed square around a position."""
         side = 2 * draw.RADIUS - 6
         corner = np.subtract(place, side / 2)
         box = "round,pad=2,rounding_size=3"
@@ -258,7 +261,7 @@ class AxesPen:
         self._add(patch, fill, outline, width, ls=(0, (3, 1.4)))
 
     def curve(self, pieces, *paint):
-        """A line of (letter, points), letters as in SVG."""
+        """Draw a line of (letter, points), with letters as in SVG."""
         kind = self.patches.Path
         kinds = {"M": kind.MOVETO, "L": kind.LINETO, "C": kind.CURVE4}
         points = [point for _, piece in pieces for point in piece]
@@ -266,12 +269,12 @@ class AxesPen:
         self._add(self.patches.PathPatch(kind(points, codes)), *paint)
 
     def write(self, place, text, size, colour):
-        """A short text in the middle of a place."""
+        """Write a short text, centred at a position."""
         style = {"ha": "center", "va": "center", "weight": "bold"}
         self.say(place, text, 0.8 * size, colour, **style)
 
     def say(self, place, text, size, colour, **style):
-        """A text that begins at a place."""
+        """Write a text that starts at a position."""
         self.above += 1
         style |= {"fontsize": size * self.scale, "zorder": self.above}
         self.ax.text(*place, text, color=colour, parse_math=False, **style)

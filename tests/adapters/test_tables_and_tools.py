@@ -92,20 +92,20 @@ def test_uqlm_absent_scores_are_missing():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"labels": [[1, 0, 1]]}, "1 lists of labels but 2 problems"),
+        ({"labels": [[1, 0, 1]]}, "1 lists of labels for 2 problems"),
         ({"labels": [[1, 0], [1]]}, "uqlm/0.*2 labels for 3 claims"),
         (
             {"labels": [[1, 0, 2], [1]]},
             r"uqlm/0.*: labels must be .*, but labels\[2\] is 2",
         ),
-        ({"problems": ["?"]}, "1 problems but 2 problems"),
+        ({"problems": ["?"]}, "1 problems for 2 problems"),
         ({"labels": [[1, 0, math.nan], [1]]}, r"and -1 .*, but labels\[2\] is nan"),
-        ({"edges": [[]]}, "1 lists of edges but 2 problems"),
-        ({"edges": "chain"}, "lists of edges must be a list .* not 'chain'"),
+        ({"edges": [[]]}, "1 lists of edges for 2 problems"),
+        ({"edges": "chain"}, "lists of edges must be a list .*'chain'"),
         ({"missing": "zero"}, "missing is 'zero', but must be one of"),
         ({"missing": math.inf}, "missing is inf, but must be a finite number"),
         ({"missing": None}, "missing is None, but must be one of"),
-        ({"scorers": ["entailed"]}, r"no claim has \['entailed'\]; there are \['ent"),
+        ({"scorers": ["entailed"]}, r"no claim has .*'entailed'.*'ent"),
     ],
 )
 def test_uqlm_bad_input(change, message):
@@ -114,13 +114,11 @@ def test_uqlm_bad_input(change, message):
 
 
 def test_uqlm_other_structures():
-    with pytest.raises(ValueError, match=r"none of \['claim', 'sentence'\]"):
+    with pytest.raises(ValueError, match=r"none of .*'claim', 'sentence'"):
         from_uqlm([[{"text": "a", "entailment": 1.0}]])
     with pytest.raises(ValueError, match="no claim has a score"):
         from_uqlm([[{"claim": "a"}]])
-    with pytest.raises(
-        ValueError, match="problem 0, claim 1: 'x' is 'high', but must be a number"
-    ):
+    with pytest.raises(ValueError, match=r"problem 0, claim 1: 'x' .*'high'"):
         from_uqlm([[{"claim": "a", "x": 1.0}, {"claim": "b", "x": "high"}]])
 
 
@@ -162,14 +160,14 @@ def test_uqlm_results_as_they_come():
     [
         ({"data": {"responses": []}}, r"no 'claims_data', only \['responses'\]"),
         (UQResult({"data": {"judge_1": [0.5]}}), "no 'claims_data'.*LongTextUQ"),
-        ("claims.json", "result is a str, but must be a UQResult of UQLM"),
-        (None, "result is a NoneType"),
-        (LONG_TEXT[0], "problem 0 is a dict, but must be a list of claims"),
-        ([["a"]], "problem 0, claim 0 is 'a', but must be a dict"),
+        ("claims.json", "result must be a UQResult of UQLM.*a str"),
+        (None, "result .*NoneType"),
+        (LONG_TEXT[0], "problem 0 must be a list of claims.*dict"),
+        ([["a"]], "problem 0, claim 0 .*'a'"),
         ([[{"claim": "a", "x": 0.5}, {"claim": "b", "x": 10**400}]],
          "problem 0, claim 1: 'x' is too large for a float"),
         ([[{"claim": "a", "x": 0.5}, {"claim": "b", "x": True}]],
-         "problem 0, claim 1: 'x' is True, but must be a number"),
+         "problem 0, claim 1: 'x' .*True"),
     ],
 )  # fmt: skip
 def test_uqlm_results_of_other_kinds(result, message):
@@ -182,7 +180,7 @@ def test_uqlm_samples_are_alternatives():
     assert list(from_uqlm(data).graphs.alternatives) == [("a", "b"), ()]
     mine = from_uqlm(data, alternatives=[None, ["c"]]).graphs
     assert list(mine.alternatives) == [None, ("c",)]
-    with pytest.raises(ValueError, match="1 lists of alternatives but 2 problems"):
+    with pytest.raises(ValueError, match="1 lists of alternatives for 2 problems"):
         from_uqlm(data, alternatives=[["c"]])
 
 
@@ -318,12 +316,12 @@ def test_lm_polygraph_missing_estimates():
 @pytest.mark.parametrize(
     ("estimates", "labels", "message"),
     [
-        ({"Max": [1.0, 2.0]}, None, "2 values of Max but 3 claims"),
-        ({"Max": [[1.0], [], [2.0, 3.0]]}, None, "problem 0: 1 values of Max but 2"),
-        ({("sequence", "P"): [1.0]}, None, "nothing of level 'claim'"),
-        ({"Max": [1.0, 2.0, 3.0]}, [0, 1], "2 values of labels but 3 claims"),
-        ({"Max": [1.0, 2.0, 3.0]}, [0, 1, 5], "problem 2, claim 0: the verdict is 5.0"),
-        ({"Max": [1.0, "x", 3.0]}, None, "problem 0, claim 1: 'Max' is 'x'"),
+        ({"Max": [1.0, 2.0]}, None, "2 values of Max for 3 claims"),
+        ({"Max": [[1.0], [], [2.0, 3.0]]}, None, "problem 0 has 1 values of Max for 2"),
+        ({("sequence", "P"): [1.0]}, None, "no entry of level 'claim'"),
+        ({"Max": [1.0, 2.0, 3.0]}, [0, 1], "2 values of labels for 3 claims"),
+        ({"Max": [1.0, 2.0, 3.0]}, [0, 1, 5], "problem 2, claim 0: the verdict .*5.0"),
+        ({"Max": [1.0, "x", 3.0]}, None, "problem 0, claim 1: 'Max' .*'x'"),
         ({"Max": [1.0, 2.0, -(10**400)]}, None, "problem 2, claim 0: .*too large"),
         ([1.0, 2.0, 3.0], None, "estimates must be manager.estimations, a dict"),
         ({("claim", "X"): [1.0] * 3, "X": [2.0] * 3}, None, '"X" and .* are both'),
@@ -345,7 +343,7 @@ def test_lm_polygraph_fact_checks_as_the_manager_keeps_them():
             CLAIMS, ESTIMATES, labels=metrics | {("claim", "Mine"): labels}
         )
     del metrics["claim", "OpenAIFactCheck"]
-    with pytest.raises(ValueError, match="nothing of level 'claim' among the labels"):
+    with pytest.raises(ValueError, match="labels has no entry of level 'claim'"):
         from_lm_polygraph(CLAIMS, ESTIMATES, labels=metrics)
 
 
@@ -589,12 +587,12 @@ def test_frame_converted_types():
             ["maybe", "0", "1"],
             r"""\"1": labels .*, but labels\[0\] is 'maybe'""",
         ),
-        ("claim", [0, None, 0], "row 1: claim is None"),
-        ("claim", [0, 0.5, 0], "row 1: claim is 0.5"),
-        ("parents", [None, None, 0.5], "row 2: a parent is 0.5"),
-        ("parents", [None, 1.9, None], "row 1: a parent is 1.9"),
-        ("parents", ["", "", "x"], "row 2: a parent is 'x'"),
-        ("parents", [[], [], [0, None]], "row 2: a parent is None"),
+        ("claim", [0, None, 0], "row 1: claim .*None"),
+        ("claim", [0, 0.5, 0], "row 1: claim .*0.5"),
+        ("parents", [None, None, 0.5], "row 2: a parent .*0.5"),
+        ("parents", [None, 1.9, None], "row 1: a parent .*1.9"),
+        ("parents", ["", "", "x"], "row 2: a parent .*'x'"),
+        ("parents", [[], [], [0, None]], "row 2: a parent .*None"),
         ("text", ["a", "b", None], r'"1": claims must .* claims\[1\] is None'),
     ],
 )
@@ -614,7 +612,7 @@ def test_frame_rows_are_blamed_by_their_place(kind, name, values, message):
 
 def test_frame_guessed_edges_need_all_texts(library):
     frame = to_frame(some_unknown(), backend=library.__name__)
-    with pytest.raises(ValueError, match=r'"c": .* texts of claims, but not all'):
+    with pytest.raises(ValueError, match=r'"c": .* texts of all claims'):
         from_frame(frame, edges=chain_edges)
     with pytest.raises(
         ValueError, match=r'"c": the problem has neither claims nor features'
@@ -632,13 +630,13 @@ def test_frame_labels_are_no_features(library):
         assert (data.labels is None) == (label is None)
     asked_for = from_frame(frame, features=["claim_idx"], label="gold").graphs
     assert asked_for.features.tolist() == [[3.0], [4.0]]
-    with pytest.raises(ValueError, match="'gold' holds the labels"):
+    with pytest.raises(ValueError, match="'gold' contains the labels"):
         from_frame(frame, features=["x", "gold"], label="gold")
 
 
 def test_frame_of_a_bootstrap(library):
     batch = GraphBatch.from_graphs(text_graphs())
-    with pytest.raises(ValueError, match="problems 0 and 2 are both called 'p-1'"):
+    with pytest.raises(ValueError, match=r"problems 0 and 2 .*'p-1'"):
         to_frame(batch[[0, 1, 0]], backend=library.__name__)
     numbered = [g.replace(id=None) for g in batch[[0, 1, 0]]]
     back = from_frame(to_frame(numbered, backend=library.__name__)).graphs
@@ -664,15 +662,15 @@ def test_frame_of_numpy_scalars(library):
         (
             {"problem": [1], "x": [1]},
             {"parents": "deps"},
-            "no column 'deps', .*'parents'",
+            "no column 'deps' .*'parents'",
         ),
-        ({"problem": [1], "x": [1]}, {"label": "gold"}, "no column 'gold', .* 'label'"),
-        ({"problem": [1], "x": [1]}, {"features": "x"}, "features is 'x': pass a list"),
-        ({"problem": [1], "x": ["a"]}, {"features": ["x"]}, "'x' holds no numbers"),
-        ({"problem": [1], "x": [1]}, {"edges": "chain"}, "edges is 'chain', but"),
+        ({"problem": [1], "x": [1]}, {"label": "gold"}, "no column 'gold' .*'label'"),
+        ({"problem": [1], "x": [1]}, {"features": "x"}, "features .*'x'"),
+        ({"problem": [1], "x": ["a"]}, {"features": ["x"]}, "'x' is not numeric"),
+        ({"problem": [1], "x": [1]}, {"edges": "chain"}, "edges .*'chain'"),
         ({"problem": [], "x": []}, {}, "the table has no rows"),
         ({"problem": [1], "x": [1]}, {"features": ["y"]}, r"no columns \['y'\]"),
-        ({"problem": [1, 1], "claim": [0, 2], "x": [1, 2]}, {}, "2 stands where 1"),
+        ({"problem": [1, 1], "claim": [0, 2], "x": [1, 2]}, {}, "2 instead of 1"),
         (
             {"problem": [1], "parents": ["1"], "x": [1]},
             {},
@@ -717,9 +715,9 @@ def test_frame_of_other_kinds(kind):
     made = {"dict": columns, "path": "claims.csv", "series": pd.Series([1])}
     frame = made.get(kind, pl.LazyFrame(columns))
     what = (
-        r"pass frame\.collect\(\)"
+        r"Pass frame\.collect\(\)"
         if kind == "lazy"
-        else "a data frame with rows is needed: pandas"
+        else "frame must be a data frame.*pandas"
     )
     with pytest.raises(ValueError, match=what):
         from_frame(frame)
@@ -742,9 +740,9 @@ def test_frames_without_narwhals(monkeypatch):
 def test_frame_clashing_names():
     pytest.importorskip("narwhals")
     graph = ReasoningGraph([[1.0]], [], feature_names=["label"])
-    with pytest.raises(ValueError, match=r"features called \['label'\] clash"):
+    with pytest.raises(ValueError, match=r"features named \['label'\]"):
         to_frame([graph])
-    with pytest.raises(ValueError, match=r"\['gold'\] .* taken for labels"):
+    with pytest.raises(ValueError, match=r"\['gold'\] .* of a label"):
         to_frame([graph.replace(feature_names=["gold"])])
 
 
@@ -843,7 +841,7 @@ def test_verdicts_of_factcheck_gpt_and_openfactcheck():
     log = pd.DataFrame([row | {"factuality": row["factuality"] > 0} for row in rows])
     assert from_verdicts([log]).labels[0].tolist() == [1, 0, 0]
     with pytest.raises(
-        ValueError, match=r"problem 0, claim 1: the verdict is -1; .*\{-1: 0\}"
+        ValueError, match=r"problem 0, claim 1: .*verdict -1.*\{-1: 0\}"
     ):
         from_verdicts([{"detail": rows}])
     stances = {-1: 0, 0: -1}
@@ -871,14 +869,14 @@ def test_words_and_numbers_of_verdicts(verdict, expected):
         (
             [[{"claim": "a", "verdict": "perhaps"}]],
             {},
-            "verdict is 'perhaps'; say what",
+            "verdict 'perhaps'",
         ),
-        ([[{"claim": "a", "verdict": [1]}]], {}, r"verdict is \[1\]; say what"),
+        ([[{"claim": "a", "verdict": [1]}]], {}, r"verdict \[1\]"),
         ([[{"claim": "a"}]], {}, "problem 0, claim 0 has none of .*'verdict'"),
         ([[{"verdict": 1}]], {}, "problem 0, claim 0 has none of .*'claim'"),
-        ([[True]], {}, "problem 0, claim 0 is True, but must be a dict"),
+        ([[True]], {}, "problem 0, claim 0 .*True"),
         ({"score": 0.5}, {}, "problem 0 has none of .*'statements'"),
-        ([[]], {"problems": ["?", "!"]}, "2 problems but 1 problems"),
+        ([[]], {"problems": ["?", "!"]}, "2 problems for 1 problems"),
         (
             [[{"claim": "a", "verdict": 2}]],
             {"values": {2: 7}},

@@ -108,5 +108,5 @@ def test_readers_take_words_by_meaning_or_refuse_them(pair, tmp_path):
     if pair in PAIRS:
         assert from_verdicts(rows).labels[0].tolist() == [1, 0]
     else:
-        with pytest.raises(ValueError, match="say what it means"):
+        with pytest.raises(ValueError, match="Define its meaning"):
             from_verdicts(rows)

@@ -121,12 +121,12 @@ def test_annotators_do_not_disturb_each_other(tmp_path):
 def test_what_is_no_journal_is_refused(tmp_path):
     path = tmp_path / "diary.txt"
     path.write_text("Dear diary,\n")
-    with pytest.raises(ValueError, match=r"diary\.txt, line 1 does not belong there"):
+    with pytest.raises(ValueError, match=r"diary\.txt, line 1 is not a valid entry"):
         LabelStore(GRAPHS, path)
     assert path.read_text() == "Dear diary,\n"
     for own in ('{"claims": ["a"]}', "Dear diary,", '{\n "claims": []\n}'):
         path.write_text(own)  # without an end of line
-        with pytest.raises(ValueError, match="name another journal"):
+        with pytest.raises(ValueError, match="choose another journal"):
             LabelStore(GRAPHS, path)
         assert path.read_text().strip("\n") == own
     with pytest.raises(ValueError, match="problem 0 has no claim texts"):

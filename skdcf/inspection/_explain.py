@@ -1,9 +1,9 @@
-"""Why claims were kept or dropped, and what features do to that.
+"""Explanation of decisions, and importance of features.
 
-Of one answer: numbers, sentences, and HTML; a linear score is also shown feature by
-feature. Of many: features ranked by what they add to scores, and by how much retention
-hangs on them. Shapley values are those of one filter, or are pooled over many trained
-models, as in the paper. Permutation works whatever the scorer is.
+Decisions on a single answer are explained with numbers, sentences and HTML, and for a linear
+scorer feature by feature. For many answers, features are ranked by their contributions to the
+scores, or by the retention that is lost without them. Shapley values are computed for one
+filter, or pooled over many trained models, as in the paper. Permutation works with any scorer.
 """
 
 from __future__ import annotations
@@ -29,45 +29,45 @@ from ..metrics import leave_one_out
 from ..ops.ancestors import pass_on
 from ..scorers import ClassifierScorer, LinearForm
 
-TABLES = 20  # more contributions are not shown as tables
+TABLES = 20  # maximum number of tables of contributions
 FROM_DECISION = ("kept", "confidence", "path_risk", "threshold")
-DIGITS = (4, 6, 9)  # to tell a risk from a threshold
+DIGITS = (4, 6, 9)  # tried in turn, until a risk and a threshold look different
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Explanation(Table):
-    """Account of what a filter did to one answer; prints as sentences, shows as HTML.
+    """Explanation of the decisions on one answer. It prints as sentences, and shows as HTML.
 
-    Arrays are in the order of the claims, and sentences count claims from 1.
+    Arrays are in the order of the claims. Sentences count claims from 1.
 
     Parameters
     ----------
     graph : ReasoningGraph
-        The answer, as the scorer saw it.
+        The answer, with the features of the scorer.
     alpha : float
-        The level that was asked for.
+        The level.
     kept : ndarray of bool, shape (n_claims,)
         Whether the claim is kept.
     confidence : ndarray of shape (n_claims,)
-        What the scorer gave the claim by itself; its risk is minus that.
+        The confidence of the scorer in each single claim; its risk is minus the confidence.
     path_risk : ndarray of shape (n_claims,)
         The largest risk among the claim and its ancestors.
     decided_by : ndarray of int, shape (n_claims,)
         Index of the claim that has this largest risk: the claim itself, or an ancestor.
     threshold : ndarray of shape (n_claims,)
-        A claim is kept where its path risk is below; the same for all claims, unless the
-        guarantee has several thresholds.
+        A claim is kept if its path risk is below its threshold. All claims have the same
+        threshold, unless the guarantee has several.
     smallest_alpha : ndarray of shape (n_claims,)
-        The smallest alpha at which the claim is kept; +inf says that it never is, NaN
-        that it is not known, as with groups that overlap.
+        The smallest alpha at which the claim is kept; +inf if there is none, NaN if it is
+        unknown, for example with overlapping groups.
     n_calibration : int
-        Number of problems that calibrated the filter.
+        Number of calibration problems of the filter.
     labels : ndarray of int, shape (n_claims,), or None
-        1 true, 0 false, -1 unknown, where they were given.
+        1 true, 0 false, -1 unknown, if given.
     form : LinearForm or None
-        Of a linear scorer.
+        The linear form of a linear scorer.
     passes : bool
-        Whether the answer passes; always so unless the guarantee has ``show``.
+        Whether the answer passes; always True unless the guarantee has ``show``.
     """
 
     graph: ReasoningGraph
@@ -85,7 +85,7 @@ class Explanation(Table):
 
     @property
     def reasons(self) -> dict[int, str]:
-        """A sentence for each dropped claim, by its index."""
+        """A sentence for each dropped claim, keyed by index."""
         return {
             v: f"Claim {v + 1} was {self._fate(v)}{self._why(v)}{self._way_out(v)}."
             for v in np.flatnonzero(~self.kept).tolist()
@@ -93,7 +93,7 @@ class Explanation(Table):
 
     @cached_property
     def reworded(self) -> dict[int, int]:
-        """The vaguer wording that is shown for a dropped one, by the index of the latter."""
+        """Index of the vaguer wording that is shown, keyed by index of the dropped wording."""
         shown = {}
         for rows in rows_of_claims(self.graph):
             kept = [v for v in rows if self.kept[v]]
@@ -107,7 +107,7 @@ class Explanation(Table):
 
     @property
     def causes(self) -> dict[int, str]:
-        """Why each dropped claim was dropped, by its index, for readers without numbers."""
+        """The reason for each dropped claim, keyed by index, in words without numbers."""
         causes = {}
         for v in np.flatnonzero(~self.kept).tolist():
             if not self.passes:
@@ -143,39 +143,45 @@ class Explanation(Table):
         if isnan(self.smallest_alpha[v]) or not self.passes:
             return ""
         if isinf(self.smallest_alpha[v]):
-            return ", and no alpha would keep it"
-        # Rounded up, because the alpha that is named has to keep the claim.
+            return ", and it is dropped at every alpha"
+        # Round up, so the claim is kept at the alpha in the sentence.
         level = ceil(self.smallest_alpha[v] * 1e4) / 1e4
-        return f"; it would be kept from alpha = {level:g} on"
+        return f"; it is kept if alpha is at least {level:g}"
 
     @property
     def text(self) -> str:
-        """The kept claims, one a line; ValueError where the texts are not known."""
+        """The kept claims, one per line; raises ValueError if the texts are unknown."""
         return answer_text(self.graph.shown(self.kept))
 
     def contributions(self, v: int) -> Contributions:
-        """Weight times value of each feature of a claim; the total is its confidence.
+        """Return weight times value of each feature of a claim; the sum is its confidence.
 
         Parameters
         ----------
         v : int
-            Index of the claim, from 0 on.
+            Index of the claim, from 0.
 
         Returns
         -------
         Contributions
-            The values as they are used: a linear model of this package clips them.
+            The contributions, with values as the scorer uses them. Linear models of this
+            package clip values.
 
         Raises
         ------
         ValueError
-            If the scorer is not linear, or there is no such claim.
+            If the scorer is not linear, or the claim does not exist.
         """
         if self.form is None:
-            raise ValueError("the scorer is not linear: no weight belongs to a feature")
+            raise ValueError(
+                "the scorer is not linear, so features have no weights. Use a linear scorer, "
+                "or permutation_importance"
+            )
         if not 0 <= v < self.graph.n_claims:
-            raise ValueError(f"claim {v} but only {self.graph.n_claims} claims")
-        assert self.graph.features is not None  # the scorer made this graph's columns
+            raise ValueError(
+                f"claim {v} does not exist: the answer has {self.graph.n_claims} claims"
+            )
+        assert self.graph.features is not None  # ensured by the scorer
         values = self.form.values(self.graph.features[v])
         names = self.graph.feature_names or [f"x{j}" for j in range(len(values))]
         return Contributions(names, values, self.form.weights, self.form.offset)
@@ -199,7 +205,7 @@ class Explanation(Table):
 
     @property
     def counted(self) -> str:
-        """How many claims are kept, and how many of these in a vaguer wording."""
+        """Number of kept claims, and how many of them are shown in a vaguer wording."""
         rows = rows_of_claims(self.graph)
         n_kept = sum(bool(self.kept[list(row)].any()) for row in rows)
         n_reworded = len({*self.reworded.values()})
@@ -213,9 +219,9 @@ class Explanation(Table):
         return "\n".join([self._heading(), *self.reasons.values()])
 
     def body_html(self) -> str:
-        """Return the answer with dropped claims struck out, and all numbers, without a frame.
+        """Return HTML without a frame: the answer with dropped claims struck out, and numbers.
 
-        Tables of long answers are truncated, and say how many claims they leave out.
+        Tables of long answers are truncated, and state the number of omitted claims.
 
         Returns
         -------
@@ -244,18 +250,18 @@ class Explanation(Table):
 def compare(risk, threshold):
     """Return the end of a sentence about a risk that is not below a threshold."""
     if isinf(risk):
-        return "risk is infinite, as it is where a verdict is missing"
-    risk += 0.0  # no minus before a zero
+        return "risk is infinite, for example because a verdict is missing"
+    risk += 0.0  # turn -0.0 into 0.0
     for digits in DIGITS:
         shown_risk = f"{risk:.{digits}g}"
         shown_threshold = f"{threshold:.{digits}g}"
         if shown_risk != shown_threshold:
             return f"risk {shown_risk} is not below the threshold {shown_threshold}"
-    return f"risk {risk:.4g} equals the threshold; only what lies below it is kept"
+    return f"risk {risk:.4g} equals the threshold; only claims below it are kept"
 
 
 def _left_out(n):
-    return f"{n} more claims are left out here" if n > 0 else ""
+    return f"{n} more claims are not shown" if n > 0 else ""
 
 
 def explain(
@@ -296,8 +302,8 @@ def explain(
     >>> explained = explain(cf, graphs[207])
     >>> explained
     1 of 4 claims kept at alpha = 0.1
-    Claim 2 was dropped: its risk -2 is not below the threshold -3; it would be kept from...
-    Claim 3 was dropped: its risk -3 equals the threshold; only what lies below it is kept...
+    Claim 2 was dropped: its risk -2 is not below the threshold -3; it is kept if alpha...
+    Claim 3 was dropped: its risk -3 equals the threshold; only claims below it are kept...
     Claim 4 was dropped because it builds on claim 3, whose risk -3 equals the threshold;...
     >>> explained.contributions(3).total
     3.0
@@ -388,9 +394,8 @@ class Contributions(Table):
         shapes = (self.values, self.weights)
         if any(np.shape(shape) != (n,) for shape in shapes):
             raise ValueError(
-                f"there are {n} feature names, values of shape {np.shape(self.values)} "
-                f"and weights of shape {np.shape(self.weights)}: one of each is needed "
-                "per feature"
+                f"each feature needs one value and one weight, got {n} feature names, values of "
+                f"shape {np.shape(self.values)} and weights of shape {np.shape(self.weights)}"
             )
 
     @property

@@ -1,7 +1,7 @@
-"""The paper's analyses: separation of scores, single features, soft against hard.
+"""Analyses of the paper: separation of scores, single features, and quality of the relaxation.
 
-How far apart the scores of true and of false claims are, what a feature keeps alone, and
-how faithful the relaxation is with which a filter was trained.
+They measure how far apart the scores of true and false claims are, how many claims a single
+feature keeps, and how closely the relaxation used in training agrees with the hard procedure.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from ..ops.hard import last_safe_thresholds, nonconformity_scores, path_risk
 
 TEST_SIZE = 0.15
 GRID = 2001  # points at which densities are compared
-BEYOND = 0.25  # this share of the range on both sides is for the tails of the densities
+BEYOND = 0.25  # margin for the tails of the densities, as a share of the range
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SeparationReport(LevelTable):
-    """Scores of true and of false claims, per filter and alpha; prints as a table.
+    """Scores of true and false claims, for each filter and alpha. It prints as a table.
 
-    Scores are z-scores, pooled over the filters: minus the mean, and divided by the
-    standard deviation, of all scores of all filters at that alpha.
+    Scores are pooled z-scores: the mean and the standard deviation are those of all scores of
+    all filters at that alpha.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ class SeparationReport(LevelTable):
     alpha : ndarray of shape (n_alphas,)
         The levels.
     scores : list of ndarray of shape (n_filters, n_scores)
-        One per alpha.
+        The scores at each alpha.
     true : ndarray of bool, shape (n_scores,)
         Whether the claim of each score is true.
     """
@@ -57,20 +57,21 @@ class SeparationReport(LevelTable):
     def from_scores(
         cls, scores: Mapping[str, ArrayLike], labels: ArrayLike, alpha: float = np.nan
     ) -> SeparationReport:
-        """A report of scores that are at hand.
+        """Create a report from given scores.
 
         Parameters
         ----------
         scores : dict of str to array-like of shape (n_claims,)
-            The scores by the name of the filter.
+            The scores, keyed by name of the filter.
         labels : array-like of shape (n_claims,)
-            1 true, 0 false; other claims are left out.
+            1 true, 0 false; other claims are ignored.
         alpha : float, optional
             The level to print.
 
         Returns
         -------
         SeparationReport
+            A report with a single level.
         """
         labels = np.asarray(labels)
         judged = (labels == 0) | (labels == 1)
@@ -85,17 +86,17 @@ class SeparationReport(LevelTable):
 
     @property
     def cohens_d(self) -> NDArray[Any]:
-        """The separation in pooled deviations within the two, (n_filters, n_alphas)."""
+        """The separation divided by the pooled standard deviation, (n_filters, n_alphas)."""
         return self._measured(cohens_d)
 
     @property
     def overlap(self) -> NDArray[Any]:
-        """Area under both densities, (n_filters, n_alphas): 1 where they are the same."""
+        """Area under both densities, (n_filters, n_alphas); 1 if they are equal."""
         return self._measured(overlap)
 
     @property
     def ratio(self) -> NDArray[Any]:
-        """The separation over that of the reference, (n_filters, n_alphas)."""
+        """The separation divided by that of the reference, (n_filters, n_alphas)."""
         separation = self.separation
         with np.errstate(divide="ignore", invalid="ignore"):
             return separation / separation[0]
@@ -128,41 +129,41 @@ def score_separation(
     groups: ArrayLike | None = None,
     random_state: int | np.random.RandomState | None = None,
 ) -> SeparationReport:
-    """Separation of true from false claims by the scores of filters, out of sample.
+    """Compute how well filters separate true from false claims, out of sample.
 
     Parameters
     ----------
     filters : dict of str to unfitted filter
-        By the name to print. The first is what the others are compared with.
+        The filters, keyed by name. The first is the reference.
     X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
         Problems, as in the filters' `fit`.
     y : sequence of 1-D arrays, one per problem
-        Their labels. Claims whose label is unknown are left out.
+        Their labels. Claims with unknown labels are ignored.
     alphas : sequence of float in (0, 1)
         The levels.
     cv : int, default=20
-        Random splits; in each, 15 % of the problems are scored and the others fit. The
-        scores of all splits are pooled.
+        Number of random splits. In each split, 15 % of the problems are scored, and the filters
+        are fitted to the others. The scores of all splits are pooled.
     groups : array-like of shape (n_problems,), optional
-        Problems of one group never stand on two sides.
+        Problems of the same group are on the same side of each split.
     random_state : int, RandomState or None, default=None
-        Seeds the splits, and the filters that have no seed.
+        Seed of the splits, and of filters without a seed.
 
     Returns
     -------
     SeparationReport
-        Scores of the problems that each split holds out.
+        Scores of the problems held out in each split.
 
     Notes
     -----
-    Separated scores are not what a filter needs: what it keeps is decided by the false
-    claims with the best scores, not by the average one.
+    Well-separated scores do not imply a good filter: what it keeps depends on the false claims
+    with the best scores, not on the average false claim.
 
     References
     ----------
-    Hittesdorf, Salzetta, Cheng (arXiv:2604.20098), appendix on score distributions. It
-    does not say how overlap is measured; here it is the area under both of two Gaussian
-    kernel density estimates.
+    Hittesdorf, Salzetta, Cheng (arXiv:2604.20098), appendix on score distributions. It does
+    not define the overlap; here it is the area under both of two Gaussian kernel density
+    estimates.
 
     Examples
     --------
@@ -179,7 +180,7 @@ def score_separation(
     levels = check_alphas(alphas).tolist()
     rng = check_random_state(random_state)
     if not filters:
-        raise ValueError("filters is empty: at least one is needed")
+        raise ValueError("filters is empty. Pass at least one filter")
     batch, labels = check(next(iter(filters.values())), X, y)
     groups = check_groups(groups, len(batch))
     seed = int(rng.randint(2**31 - 1))
@@ -214,13 +215,13 @@ def score_separation(
 
 
 def _pooled(scores):
-    """z-scores with the mean and the deviation of all of them."""
+    """Return z-scores with the mean and the standard deviation of all scores."""
     deviation = scores.std()
     return (scores - scores.mean()) / (deviation if deviation > 0 else 1.0)
 
 
 def cohens_d(true, false):
-    """Difference of the means in pooled deviations; NaN where nothing varies."""
+    """Compute the difference of means over the pooled deviation; NaN without variation."""
     n = len(true)
     m = len(false)
     if n < 2 or m < 2:
@@ -230,7 +231,7 @@ def cohens_d(true, false):
 
 
 def overlap(true, false):
-    """Area under both of two kernel density estimates; NaN where one cannot be made."""
+    """Compute the area under both of two kernel density estimates; NaN if one is undefined."""
     from scipy.stats import gaussian_kde
 
     if min(len(true), len(false)) < 2 or np.ptp(true) == 0 or np.ptp(false) == 0:
@@ -256,36 +257,36 @@ def single_feature_ablation(
     ties: Literal["exclude", "include", "jitter"] = "jitter",
     **options: Any,
 ) -> ComparisonReport:
-    """Compare filters with filters along the edges that know a single feature.
+    """Compare filters with filters that use a single feature along the edges.
 
-    The share of the claims below, ``beta_mix``, is chosen for each feature, level and
-    split by cross-validation on the training problems. The report prints its mean over
-    the splits, and has each choice in ``chosen``.
+    The weight of the descendants, ``beta_mix``, is selected for each feature, level
+    and split by cross-validation on the training problems. The report prints its mean over
+    the splits, and ``chosen`` contains each selected value.
 
     Parameters
     ----------
     filters : dict of str to unfitted filter
-        Those that use all features, by the name to print. The first is the reference.
+        Filters that use all features, keyed by name. The first is the reference.
     X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
         Problems, as in `skdcf.evaluation.compare_filters`.
     y : sequence of 1-D arrays, one per problem
         Their labels.
     alphas : sequence of float in (0, 1)
-        The levels to compare at.
-    features : sequence of names or column numbers, or dict of names to print to these
-        The features that are tried alone.
+        The levels.
+    features : sequence of names or column numbers, or dict of str to name or number
+        The features to use individually. The keys of a dict are the names in the report.
     beta_mix : sequence of float in [0, 1]
-        The values to try; a single one is used as it is.
+        The values to try. A single value is used without cross-validation.
     ties : {"exclude", "include", "jitter"}, default="jitter"
-        How the filters with a single feature, which often are coarse, treat ties.
+        Treatment of ties in the single-feature filters, which often have many.
     **options
-        Passed on to `skdcf.evaluation.compare_filters`: cv, protocol, groups, n_jobs,
+        Passed to `skdcf.evaluation.compare_filters`: cv, protocol, groups, n_jobs,
         random_state, verbose, resume.
 
     Returns
     -------
     ComparisonReport
-        All filters, those with a single feature last.
+        All filters; those with a single feature come last.
 
     References
     ----------
@@ -311,9 +312,11 @@ def single_feature_ablation(
     shared = [name for name in features if name in filters]
     tried = list(beta_mix)
     if shared:
-        raise ValueError(f"{shared[0]!r} names a filter and a feature: rename one")
+        raise ValueError(
+            f"{shared[0]!r} is the name of a filter and of a feature. Rename one of them"
+        )
     if not tried:
-        raise ValueError("beta_mix is empty: at least one value is needed")
+        raise ValueError("beta_mix is empty. Pass at least one value")
     reports: dict[Any, Any] = {}
     for name, column in features.items():
         reports[name] = SingleFeatureCF(column, beta_mix=tried[0], ties=ties)
@@ -324,7 +327,7 @@ def single_feature_ablation(
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SurrogateReport(Table):
-    """Soft against hard calibration and prediction; prints as the paper's table.
+    """Comparison of soft and hard calibration and prediction. It prints as the paper's table.
 
     Parameters
     ----------
@@ -335,7 +338,7 @@ class SurrogateReport(Table):
     soft_thresholds, hard_thresholds : ndarray of shape (n_alphas,)
         Thresholds from these scores.
     soft_kept, hard_kept : ndarray of bool, shape (n_alphas, n_claims)
-        The claims that are kept: softly with a retention of at least 1/2.
+        The kept claims; for the soft procedure, those with a retention of at least 1/2.
     """
 
     alpha: np.ndarray
@@ -348,7 +351,7 @@ class SurrogateReport(Table):
 
     @property
     def score_pearson(self) -> float:
-        """Pearson correlation of the scores; NaN where one side is constant."""
+        """Pearson correlation of the scores; NaN if one of them is constant."""
         return _compared(self.soft_scores, self.hard_scores)[0]
 
     @property
@@ -358,17 +361,17 @@ class SurrogateReport(Table):
 
     @property
     def threshold_pearson(self) -> float:
-        """Pearson correlation of the thresholds over alphas where both are finite."""
+        """Pearson correlation of the thresholds, over the alphas at which both are finite."""
         return _compared(self.soft_thresholds, self.hard_thresholds)[0]
 
     @property
     def threshold_mae(self) -> float:
-        """Mean absolute difference of the thresholds where both are finite."""
+        """Mean absolute difference of the thresholds, over alphas at which both are finite."""
         return _compared(self.soft_thresholds, self.hard_thresholds)[1]
 
     @property
     def agreement(self) -> NDArray[Any]:
-        """Share of the claims on which both agree, shape (n_alphas,)."""
+        """Share of the claims on which both procedures agree, shape (n_alphas,)."""
         return (self.soft_kept == self.hard_kept).mean(axis=1)
 
     _columns = {
@@ -409,24 +412,24 @@ def surrogate_agreement(
     *,
     relaxation: Any = None,
 ) -> SurrogateReport:
-    """Compare a relaxation with the hard procedure that it stands for.
+    """Compare a relaxation with the hard procedure that it approximates.
 
-    The problems calibrate both, and are then filtered by both. For a grid relaxation the
-    hard score is the last safe threshold of its grid, which is its limit; for a path
-    relaxation it is the nonconformity score itself.
+    The problems are used to calibrate both procedures, and are then filtered with both. The
+    hard score for a grid relaxation is its limit, the last safe threshold of its grid. For a
+    path relaxation it is the nonconformity score itself.
 
     Parameters
     ----------
     filter : fitted filter
         The filter whose scorer gives the risks.
     X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
-        Problems, as in the filter's `fit`; at least one with an error.
+        Problems, as in the filter's `fit`. At least one must have an error.
     y : sequence of 1-D arrays, one per problem
         Their labels.
     alphas : sequence of float in (0, 1)
-        Levels for which there are too few problems are refused.
+        The levels. There must be enough problems for each of them.
     relaxation : PathRelaxation or GridRelaxation, optional
-        None is the filter's own.
+        None means that of the filter.
 
     Returns
     -------
@@ -457,11 +460,13 @@ def surrogate_agreement(
     batch = filter.transform_features(X)
     true = check(filter, X, y)[1] == 1
     if true.all():
-        raise ValueError("no claim is false: there are no scores to compare")
+        raise ValueError(
+            "y has no false claim, so there are no scores to compare. Pass problems with errors"
+        )
     if not conformal_rank(len(batch), levels.min()):
         raise ValueError(
-            f"{len(batch)} problems are too few for alpha = {levels.min():g}: at least "
-            f"alpha = {1 / (len(batch) + 1):.4g} is needed"
+            f"{len(batch)} problems are too few for alpha = {levels.min():g}. Use at least "
+            f"alpha = {1 / (len(batch) + 1):.4g}, or more problems"
         )
     if relaxation is None:
         relaxation = getattr(filter, "relaxation", None) or PathRelaxation()
@@ -489,7 +494,7 @@ def surrogate_agreement(
 
 
 def _compared(soft, hard):
-    """Pearson correlation and mean absolute difference, where both are finite."""
+    """Compute Pearson correlation and mean absolute difference where both are finite."""
     finite = np.isfinite(soft) & np.isfinite(hard)
     soft = soft[finite]
     hard = hard[finite]

@@ -330,7 +330,7 @@ class ShownDisplay(DisplayOfReports):
                     place = {"xytext": (6, -11), "textcoords": "offset points"}
                     ax.annotate(f"{alpha:g}", (x, y), fontsize=8, color="0.35", **place)
         unfiltered = next(iter(by_name(self.report).values())).unfiltered
-        ax.plot(1, unfiltered, "kx", ms=8, mew=2, label="as they are", clip_on=False)
+        ax.plot(1, unfiltered, "kx", ms=8, mew=2, label="unfiltered", clip_on=False)
         ax.set_xlabel(PANELS["shown"][1])
         ax.set_ylabel(PANELS["false among shown"][1])
         ax.set_xlim(0, 1.05)  # leaves space for a marker at 1
@@ -365,7 +365,7 @@ class ChanceDisplay(Display):
     >>> cf = CoherentConformalFilter(random_state=0).fit(graphs[:200], y[:200])
     >>> display = ChanceDisplay.from_estimator(cf, graphs[200:], y[200:])
     >>> display.ax_.get_xlabel()
-    'chance of something false that is stated'
+    'predicted probability of a false claim'
     """
 
     @classmethod
@@ -433,15 +433,15 @@ class ChanceDisplay(Display):
 
     def _draw(self, axes):
         (ax,) = axes
-        ax.plot([0, 1], [0, 1], color="k", lw=0.9, label="right")
+        ax.plot([0, 1], [0, 1], color="k", lw=0.9, label="calibrated")
         for i, (name, report) in enumerate(by_name(self.report).items()):
             style = {"capsize": 2, "ms": 5, "lw": 1.2} | line_style(i)
             style |= {"linestyle": "none"}
             bars = abs(report.observed_interval.T - report.observed)
-            named = printable(str(name)) or "texts that are shown"
+            named = printable(str(name)) or "shown texts"
             ax.errorbar(report.stated, report.observed, yerr=bars, label=named, **style)
         ax.set(xlim=(0, 1), ylim=(0, 1))
-        ax.set_xlabel("chance of something false that is stated")
+        ax.set_xlabel("predicted probability of a false claim")
         ax.set_ylabel(PANELS["false among shown"][1])
         ax.legend(frameon=False, fontsize=8, loc="upper left")
 
@@ -611,7 +611,7 @@ class SoftHardDisplay(Display):
         soft = report.soft_scores
         scores = np.concatenate([hard, soft])
         ends = [scores.min(), scores.max()]
-        ax.plot(ends, ends, color="k", lw=0.9, label="the same")
+        ax.plot(ends, ends, color="k", lw=0.9, label="equal")
         ax.plot(hard, soft, "o", color=TRUE, alpha=0.6, ms=4, mec="none")
         r = report.score_pearson
         difference = report.score_mae
@@ -657,7 +657,7 @@ class ScoreDistributionDisplay(Display):
 
         Parameters
         ----------
-        y : array-like of shape (n_claims,)
+            1 true, 0 false; other claims are ignored.
             1 true, 0 false; other claims are left out.
         scores : dict of str to array-like of shape (n_claims,)
             The scores, keyed by the name of the panel.

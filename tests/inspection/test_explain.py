@@ -67,7 +67,7 @@ def test_causes_by_a_plain_loop(frequency, linear, alpha):
 
 
 def test_the_alpha_that_is_named_keeps_the_claim(frequency):
-    said = re.compile(r"kept from alpha = ([\d.]+) on\.$")
+    said = re.compile(r"kept if alpha is at least ([\d.]+)\.$")
     for graph, found in zip(NEW[:60], explain(frequency, NEW[:60]), strict=True):
         for v, reason in found.reasons.items():
             level = float(said.search(reason)[1])
@@ -117,20 +117,20 @@ def test_sentences():
     found = explain(cf, graph)
     assert str(found).splitlines() == [
         "1 of 3 claims kept at alpha = 0.1",
-        "Claim 2 was dropped: its risk -2 is not below the threshold -18; it would be "
-        "kept from alpha = 0.95 on.",
+        "Claim 2 was dropped: its risk -2 is not below the threshold -18; it is "
+        "kept if alpha is at least 0.95.",
         "Claim 3 was dropped because it builds on claim 2, whose risk -2 is not below "
-        "the threshold -18; it would be kept from alpha = 0.95 on.",
+        "the threshold -18; it is kept if alpha is at least 0.95.",
     ]
     worst = explain(cf, graph.replace(features=[[30.0], [0.0], [40.0]]))
     assert worst.reasons[1].endswith(
-        "its risk 0 is not below the threshold -18, and no alpha would keep it."
+        "its risk 0 is not below the threshold -18, and it is dropped at every alpha."
     )
     with pytest.warns(CalibrationWarning):
         few = explain(cf, graph, alpha=0.01)
     assert few.reasons[0].startswith(
         "Claim 1 was dropped: 19 calibration problems are too few to keep anything at "
-        "alpha = 0.01; it would be kept from alpha = 0.05 on."
+        "alpha = 0.01; it is kept if alpha is at least 0.05."
     )
 
 
@@ -214,7 +214,7 @@ def test_texts_tables_and_html(frequency):
     assert found.to_frame().shape == (n, 7)
     with pytest.raises(ValueError, match="have no texts"):
         explain(frequency, graph).text  # noqa: B018
-    with pytest.raises(ValueError, match="claim 99 but only"):
+    with pytest.raises(ValueError, match="claim 99 does not exist"):
         found.contributions(99)
 
 
@@ -229,7 +229,7 @@ def test_a_risk_that_equals_the_threshold_is_said_to(frequency):
     assert 0.1 < np.mean(equal) < 0.9
     for (risk, t, reason), same in zip(said, equal, strict=True):
         risk += 0.0  # no minus before a zero
-        words = f"risk {risk:g} equals the threshold; only what lies below it is kept"
+        words = f"risk {risk:g} equals the threshold; only claims below it are kept"
         assert (words in reason) == same
         assert same or f"risk {risk:g} is not below the threshold {t:.4g}" in reason
     close = replace(
@@ -271,7 +271,7 @@ def test_long_answers_are_cut_and_say_so():
     html = found._repr_html_()
     assert len(html) < 500_000 and len(found.reasons) == (~found.kept).sum() > 10_000
     assert f"and {n - 400} more" in html
-    assert f"{n - 400} more claims are left out here" in html
+    assert f"{n - 400} more claims are not shown" in html
 
 
 def test_contributions_print_what_counts():

@@ -179,7 +179,7 @@ def test_ablation_is_the_comparison_that_it_says():
     expected = compare_filters(full | alone, X, Y, [0.2], **options)
     assert report.names == ("all", "position", "frequency")
     np.testing.assert_array_equal(report.retention, expected.retention)
-    with pytest.raises(ValueError, match="names a filter and a feature"):
+    with pytest.raises(ValueError, match="is the name of a filter and of a feature"):
         single_feature_ablation({"0": HardCF()}, X, Y, [0.2], [0])
     with pytest.raises(ValueError, match="beta_mix is empty"):
         single_feature_ablation(full, X, Y, [0.2], [0], beta_mix=[])

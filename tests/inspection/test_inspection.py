@@ -95,5 +95,5 @@ def test_refusals(fitted):
         ValueError, match=r"200 problems are too few for alpha = 0\.001"
     ):
         surrogate_agreement(filter, graphs, y, [0.001])
-    with pytest.raises(ValueError, match="no claim is false"):
+    with pytest.raises(ValueError, match="y has no false claim"):
         surrogate_agreement(filter, graphs, [np.ones_like(row) for row in y], [0.1])

@@ -138,7 +138,7 @@ def test_the_report_has_the_chances_and_a_picture_of_them(folder, tmp_path):
         tmp_path / "r.html", load(folder / "stack.skops"), data.graphs, data.labels
     )
     page = path.read_text("utf-8")
-    assert "chance of something false that is stated" in page
+    assert "predicted probability of a false claim" in page
     assert "% chance of something false: " in page
     plain = write_report(
         tmp_path / "p.html", load(folder / "plain.skops"), data.graphs, data.labels

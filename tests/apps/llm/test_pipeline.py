@@ -98,7 +98,7 @@ def test_answers_are_filtered_and_say_what_was_dropped(fitted):
             assert text.rstrip(".") in a.text
     reasons = {reason for a in out for _, reason in a.dropped}
     assert any("because it builds on claim" in r for r in reasons)
-    assert any("it would be kept from alpha" in r for r in reasons)
+    assert any("it is kept if alpha" in r for r in reasons)
 
 
 @pytest.mark.filterwarnings("ignore:written_by")

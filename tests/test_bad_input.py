@@ -53,28 +53,28 @@ def problems():
     [
         ((ONE, [(0, 1), (1, 2), (2, 0)]), "cycle: 0 -> 1 -> 2 -> 0"),
         ((ONE, [(1, 1)]), "claim 1 is its own parent (a self-loop)"),
-        ((ONE, [(0, 3)]), "edge (0, 3) but only 3 claims"),
-        ((ONE, [(-1, 0)]), "edge (-1, 0) but only 3 claims"),
+        ((ONE, [(0, 3)]), "edge (0, 3) is out of range"),
+        ((ONE, [(-1, 0)]), "edge (-1, 0) is out of range"),
         (([[0.0], [np.nan]], []), "claim 1, feature 0 is nan"),
         (([[0.0], [np.inf]], []), "claim 1, feature 0 is inf"),
         (
             ([0.0, 1.0], []),
             "features have shape (2,), but must have (n_claims, n_features)",
         ),
-        (([[0.0], [1.0, 2.0]], []), "not a table of numbers"),
-        (([["a"]], []), "not a table of numbers"),
-        (([["1.5"]], []), "not a table of numbers: they are of type <U3"),
-        (([[1.0 + 2.0j]], []), "not a table of numbers: they are of type complex128"),
-        (([[1.0, 2j, None]], []), "not a table of numbers: one of them is 2j"),
+        (([[0.0], [1.0, 2.0]], []), "a table of numbers"),
+        (([["a"]], []), "a table of numbers"),
+        (([["1.5"]], []), "a table of numbers: they are of type <U3"),
+        (([[1.0 + 2.0j]], []), "a table of numbers: they are of type complex128"),
+        (([[1.0, 2j, None]], []), "a table of numbers: one of them is 2j"),
         ((np.zeros((1, 1), "datetime64[s]"), []), "they are of type datetime64[s]"),
         (([[0.0], [None]], []), "claim 1, feature 0 is nan"),
         (([[0.0], [pd.NA]], []), "claim 1, feature 0 is nan"),
         ((np.ma.array(ONE, mask=[[1], [0], [0]]), []), "features hold masked entries"),
         (([np.ma.array([1.0], mask=[1])], []), "features hold masked entries"),
-        ((ONE, [(0.5, 1)]), "pairs of whole numbers"),
-        ((ONE, [(0, 1, 2)]), "pairs of whole numbers"),
-        ((ONE, [(0, 1), (1, 2, 0)]), "pairs of whole numbers (parent, child), got [("),
-        ((ONE, [0, 1]), "pairs of whole numbers (parent, child), got [0, 1]"),
+        ((ONE, [(0.5, 1)]), "pairs of integers"),
+        ((ONE, [(0, 1, 2)]), "pairs of integers"),
+        ((ONE, [(0, 1), (1, 2, 0)]), "pairs of integers (parent, child), got [("),
+        ((ONE, [0, 1]), "pairs of integers (parent, child), got [0, 1]"),
         ((None, []), "features and claims are both None"),
     ],
 )
@@ -88,21 +88,32 @@ def test_bad_graph(arguments, message):
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"claims": ["a"]}, "1 claim texts but 3 rows of features"),
-        ({"feature_names": ["a", "b"]}, "2 feature names but 1 features"),
-        ({"feature_names": ["a", "a"]}, "more than once: ['a']"),
-        ({"feature_names": {"a"}}, "feature_names is a set: a list is expected"),
-        ({"feature_names": frozenset("a")}, "feature_names is a frozenset: a list"),
-        ({"feature_names": {"a": 1}.keys()}, "feature_names is a dict_keys: a list"),
-        ({"feature_names": {1: "a"}.values()}, "feature_names is a dict_values: a"),
-        ({"feature_names": "a"}, "feature_names is one text: a list is expected"),
-        ({"feature_names": 3}, "feature_names is a int: a list is expected"),
+        ({"claims": ["a"]}, "1 claim texts, but 3 rows of features"),
+        ({"feature_names": ["a", "b"]}, "2 feature names, but 1 features"),
+        ({"feature_names": ["a", "a"]}, "repeated: ['a']"),
+        ({"feature_names": {"a"}}, "feature_names is a set, but must be a list"),
+        (
+            {"feature_names": frozenset("a")},
+            "feature_names is a frozenset, but must be a list",
+        ),
+        (
+            {"feature_names": {"a": 1}.keys()},
+            "feature_names is a dict_keys, but must be a list",
+        ),
+        (
+            {"feature_names": {1: "a"}.values()},
+            "feature_names is a dict_values, but must be a list",
+        ),
+        ({"feature_names": "a"}, "feature_names is one text, but must be a list"),
+        ({"feature_names": 3}, "feature_names is a int, but must be a list"),
     ],
 )
 def test_bad_graph_fields(fields, message):
     with pytest.raises(ValueError, match=re.escape(message)):
         ReasoningGraph(ONE, [], **fields)
-    message = message.replace("1 claim texts but 3 rows of features", "1 claims, but")
+    message = message.replace(
+        "1 claim texts, but 3 rows of features", "claims has 1 entries, but"
+    )
     with pytest.raises(ValueError, match=re.escape(message)):
         GraphBatch.from_arrays(ONE, [0, 3], **fields)
     batch = GraphBatch.from_arrays(ONE, [0, 3])
@@ -119,8 +130,8 @@ def test_bad_graph_fields(fields, message):
             'problem 1 ("q"): the claims depend on each other in a cycle: 0 -> 1 -> 2 -> 0',
         ),
         ([(3, 3)], 'problem 1 ("q"), claim 1 is its own parent'),
-        ([(0, 5)], "edge (0, 5) but only 5 claims, counted"),
-        ([(1, 2)], "edge (1, 2) goes from problem 0 to problem 1"),
+        ([(0, 5)], "edge (0, 5) is out of range"),
+        ([(1, 2)], "edge (1, 2) joins problem 0 and problem 1"),
     ],
 )
 def test_bad_flat_edges(edges, message):
@@ -134,13 +145,13 @@ def test_bad_flat_edges(edges, message):
         ([[0.0], [np.nan]], [0, 1, 2], "problem 1, claim 0, feature 0 is nan"),
         ([[0.0], [None]], [0, 1, 2], "problem 1, claim 0, feature 0 is nan"),
         ([[0.0], [pd.NA]], [0, 1, 2], "problem 1, claim 0, feature 0 is nan"),
-        ([["a"], ["b"]], [0, 1, 2], "features are not a table of numbers"),
-        ([[1j], [0]], [0, 1, 2], "not a table of numbers: they are of type complex"),
+        ([["a"], ["b"]], [0, 1, 2], "features must be a table of numbers"),
+        ([[1j], [0]], [0, 1, 2], "a table of numbers: they are of type complex"),
         (np.ma.masked_equal([[0], [1]], 1), [0, 1, 2], "features hold masked entries"),
-        ([[0.0]], [0, 2], "the offsets end at 2 claims"),
+        ([[0.0]], [0, 2], "n_claims = 2"),
         ([[0.0]], [1, 1], "must start with 0"),
-        ([[0.0]], [0, 2, 1], "never decrease"),
-        ([[0.0]], [0], "at least two whole numbers"),
+        ([[0.0]], [0, 2, 1], "must not decrease"),
+        ([[0.0]], [0], "at least two integers"),
         (None, [0, 1], "both None"),
     ],
 )
@@ -152,16 +163,22 @@ def test_bad_flat_arrays(features, offsets, message):
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"claims": ["a", 3, "c"]}, 'problem 1 ("q"), claim 0 is 3: a str is expected'),
-        ({"claims": ["a", "b", None]}, 'problem 1 ("q"), claim 1 is None: a str'),
+        ({"claims": ["a", 3, "c"]}, 'problem 1 ("q"), claim 0 is 3, but must be a str'),
+        (
+            {"claims": ["a", "b", None]},
+            'problem 1 ("q"), claim 1 is None, but must be a str',
+        ),
         ({"claims": ["a", "b", pd.NA]}, 'problem 1 ("q"), claim 1 is <NA>'),
-        ({"claims": "abc"}, "claims is one text: a list is expected"),
-        ({"claims": {"a", "b", "c"}}, "claims is a set: a list is expected"),
-        ({"claims": ["a"]}, "1 claims, but the offsets say 3"),
-        ({"problems": ["Why?", 3]}, 'problem 1 ("q"): the question is 3: a str or'),
+        ({"claims": "abc"}, "claims is one text, but must be a list"),
+        ({"claims": {"a", "b", "c"}}, "claims is a set, but must be a list"),
+        ({"claims": ["a"]}, "claims has 1 entries, but 3"),
+        (
+            {"problems": ["Why?", 3]},
+            'problem 1 ("q"): the question is 3, but must be a str or',
+        ),
         ({"problems": [np.nan, "?"]}, 'problem 0 ("p"): the question is nan'),
-        ({"problems": "ab"}, "problems is one text: a list is expected"),
-        ({"ids": {"p", "q"}}, "ids is a set: a list is expected"),
+        ({"problems": "ab"}, "problems is one text, but must be a list"),
+        ({"ids": {"p", "q"}}, "ids is a set, but must be a list"),
     ],
 )
 def test_bad_flat_texts(fields, message):
@@ -177,7 +194,7 @@ def test_texts_of_some_problems():
     assert [graph.problem for graph in batch] == ["Why?", None]
     assert GraphBatch.from_arrays(ONE, [0, 3], claims=[None] * 3).claims is None
     with pytest.raises(
-        ValueError, match="problem 0, claim 0 is None: a str is expected"
+        ValueError, match="problem 0, claim 0 is None, but must be a str"
     ):
         GraphBatch.from_arrays(None, [0, 1, 3], claims=[None, "b", "c"])
 
@@ -194,8 +211,8 @@ def test_masks_without_masked_entries_pass():
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"claims": "abc"}, 'problem "a": claims is one text: a list is expected'),
-        ({"claims": ["x", None]}, 'problem "a": claim 1 is None: a str'),
+        ({"claims": "abc"}, 'problem "a": claims is one text, but must be a list'),
+        ({"claims": ["x", None]}, 'problem "a": claim 1 is None, but must be a str'),
         ({"claims": ["x", float("nan")]}, 'problem "a": claim 1 is nan'),
         (
             {"claims": ["x"], "problem": float("nan")},
@@ -211,10 +228,10 @@ def test_texts_that_are_none(fields, message):
 @pytest.mark.parametrize(
     ("X", "message"),
     [
-        ([], "no problems: X is empty"),
+        ([], "X is empty"),
         (
             [{"steps": ["a"]}],
-            "X is a list of dict: a GraphBatch, a list of ReasoningGraph",
+            "X is a list of dict, but must be a GraphBatch, a list of ReasoningGraph",
         ),
         (ReasoningGraph(None, [], claims=["a"]), "X is a single ReasoningGraph"),
     ],
@@ -225,27 +242,31 @@ def test_transformers_say_what_they_want(X, message):
         fitted.transform(X)
 
 
-EXPECTED = "a GraphBatch, a list of ReasoningGraph or a 2-D array of numbers expected"
+EXPECTED = "a GraphBatch, a list of ReasoningGraph or a 2-D array of numbers"
 TEXTS = {"claim": ["a", "b"], "score": ["high", "low"]}
 
 
 @pytest.mark.parametrize(
     ("X", "found", "advice"),
     [
-        ({"steps": ["a"]}, "X is a dict: ", "skdcf.adapters makes graphs"),
-        ([{"steps": ["a"]}], "X is a list of dict: ", "from tables and records"),
-        ("some text", "X is a str: ", "skdcf.adapters"),
-        (["some", "texts"], "X is a list of str: ", "skdcf.adapters"),
-        ([[1.0], [1.0, 2.0]], "X is a list of list: ", "skdcf.adapters"),
-        ([1.0, 2.0], "X is a list of float: ", "skdcf.adapters"),
-        (1.5, "X is a float: ", "skdcf.adapters"),
-        (None, "X is a NoneType: ", "skdcf.adapters"),
-        (np.zeros((2, 2, 2)), "X is a ndarray: ", "skdcf.adapters"),
-        (pd.DataFrame(TEXTS), "X is a DataFrame: ", "adapters.from_frame makes"),
-        (pd.DataFrame(TEXTS).astype("category"), "X is a DataFrame: ", "from_frame"),
-        (pl.DataFrame(TEXTS), "X is a DataFrame: ", "adapters.from_frame makes"),
-        (pl.LazyFrame({"a": [1.0]}), "X is a LazyFrame: ", "call its collect() first"),
-        (scipy.sparse.eye(3).tocsr(), "X is a csr_", "Its toarray() gives an array"),
+        ({"steps": ["a"]}, "X is a dict, but", "skdcf.adapters converts"),
+        ([{"steps": ["a"]}], "X is a list of dict, but", "converts tables and records"),
+        ("some text", "X is a str, but", "skdcf.adapters"),
+        (["some", "texts"], "X is a list of str, but", "skdcf.adapters"),
+        ([[1.0], [1.0, 2.0]], "X is a list of list, but", "skdcf.adapters"),
+        ([1.0, 2.0], "X is a list of float, but", "skdcf.adapters"),
+        (1.5, "X is a float, but", "skdcf.adapters"),
+        (None, "X is a NoneType, but", "skdcf.adapters"),
+        (np.zeros((2, 2, 2)), "X is a ndarray, but", "skdcf.adapters"),
+        (pd.DataFrame(TEXTS), "X is a DataFrame, but", "adapters.from_frame"),
+        (pd.DataFrame(TEXTS).astype("category"), "X is a DataFrame, but", "from_frame"),
+        (pl.DataFrame(TEXTS), "X is a DataFrame, but", "adapters.from_frame"),
+        (
+            pl.LazyFrame({"a": [1.0]}),
+            "X is a LazyFrame, but",
+            "call its collect() first",
+        ),
+        (scipy.sparse.eye(3).tocsr(), "X is a csr_", "toarray()"),
     ],
 )
 def test_what_is_no_problem_is_named(X, found, advice):
@@ -258,10 +279,10 @@ def test_what_is_no_problem_is_named(X, found, advice):
     ("X", "message"),
     [
         (np.ma.masked_equal(np.eye(2), 1), "features hold masked entries"),
-        (np.eye(2) * 1j, "features are not a table of numbers: they are of type compl"),
+        (np.eye(2) * 1j, "features must be a table of numbers: they are of type compl"),
         (pd.DataFrame({"a": [1, None]}), "problem 1, claim 0, feature 0 is nan"),
         (pd.DataFrame({"a": [1, pd.NA]}), "problem 1, claim 0, feature 0 is nan"),
-        (np.empty((0, 2)), "no problems: X is empty"),
+        (np.empty((0, 2)), "X is empty"),
     ],
 )
 def test_bad_tables(X, message):
@@ -290,9 +311,9 @@ def test_the_wrong_label_is_named(bad, form):
         labels = pd.Series(labels)
     with pytest.raises(ValueError, match="problem 20, claim 1: the label is") as info:
         pack_labels(labels, as_batch(graphs))
-    assert "labels are 1 (true), 0 (false) or -1 (unknown)" in str(info.value)
+    assert "1 (true), 0 (false) or -1 (unknown)" in str(info.value)
     unjudged = bad is None or bad is pd.NA or bad != bad
-    assert ("-1 stands for a claim that nobody judged" in str(info.value)) is unjudged
+    assert ("Use -1 for claims that nobody judged" in str(info.value)) is unjudged
 
 
 def test_masked_labels_are_named():
@@ -309,20 +330,23 @@ def test_masked_labels_are_named():
 @pytest.mark.parametrize(
     ("y", "message"),
     [
-        (None, "y is None: one array of labels per problem"),
-        ("110", "y is a str: "),
-        ({0: [1], 1: [1, 0]}, "y is a dict: "),
-        ({1, 0, -1}, "y is a set: "),
-        (3, "y is a int: "),
+        (None, "y is None, but must hold one array of labels per problem"),
+        ("110", "y is a str, but"),
+        ({0: [1], 1: [1, 0]}, "y is a dict, but"),
+        ({1, 0, -1}, "y is a set, but"),
+        (3, "y is a int, but"),
         (iter([[1], [1, 0]]), "y is a list_iterator, which can be read only once"),
-        (pd.DataFrame({"label": [1, 1, 0], "sure": [1, 1, 1]}), "y is a DataFrame: "),
-        (np.array(1), "y is a ndarray: "),
-        ([[1], [0]], "problem 1: 1 labels but 2 claims"),
+        (
+            pd.DataFrame({"label": [1, 1, 0], "sure": [1, 1, 1]}),
+            "y is a DataFrame, but",
+        ),
+        (np.array(1), "y is a ndarray, but"),
+        ([[1], [0]], "problem 1: 1 labels, but 2 claims"),
         ([[1], [0, [1]]], "problem 1, claim 1: the label is [1]"),
         ([np.array([1.0]), np.array(["1", "0"])], "problem 1, claim 0: the label is"),
         ([[1], None], "problem 1 has no labels (they are None)"),
-        ([[1]], "2 problems, but y has 1 entries"),
-        (np.ones(4), "4 labels but 3 claims"),
+        ([[1]], "y has 1 entries for 2 problems"),
+        (np.ones(4), "y has 4 labels, but the problems have 3 claims"),
     ],
 )
 def test_bad_label_sequences(y, message):
@@ -359,7 +383,7 @@ def test_a_series_of_graphs_is_a_sequence(problems):
 
 
 def test_graphs_that_disagree():
-    with pytest.raises(ValueError, match="problem 1: 2 features but 1 in problem 0"):
+    with pytest.raises(ValueError, match="problem 1: 2 features, but problem 0 has 1"):
         GraphBatch.from_graphs(
             [ReasoningGraph(ONE, []), ReasoningGraph(np.zeros((1, 2)), [])]
         )
@@ -370,7 +394,9 @@ def test_graphs_that_disagree():
         GraphBatch.from_graphs(
             [ReasoningGraph(ONE, []), ReasoningGraph(None, [], claims=["a"])]
         )
-    with pytest.raises(ValueError, match="problem 1: it is of type int, and"):
+    with pytest.raises(
+        ValueError, match="problem 1: expected a ReasoningGraph, got int"
+    ):
         GraphBatch.from_graphs([ReasoningGraph(ONE, []), 3])
 
 
@@ -379,7 +405,7 @@ def test_graphs_that_disagree():
     [
         (
             lambda y: [*y[:7], [0, 1], *y[8:]],
-            'problem 7 ("id-7"): 2 labels but 3 claims',
+            'problem 7 ("id-7"): 2 labels, but 3 claims',
         ),
         (
             lambda y: [*y[:7], [0, 1, 2], *y[8:]],
@@ -393,9 +419,12 @@ def test_graphs_that_disagree():
             lambda y: [*y[:7], list("abc"), *y[8:]],
             "1 (true), 0 (false) or -1 (unknown)",
         ),
-        (lambda y: y[:-1], "20 problems, but y has 19 entries"),
+        (lambda y: y[:-1], "y has 19 entries for 20 problems"),
         (lambda y: None, "y is None"),
-        (lambda y: np.zeros(59, int), "59 labels but 60 claims"),
+        (
+            lambda y: np.zeros(59, int),
+            "y has 59 labels, but the problems have 60 claims",
+        ),
     ],
 )
 @pytest.mark.parametrize(
@@ -429,7 +458,7 @@ def test_alpha_outside(problems, alpha):
     ("filter", "message"),
     [
         (HardCF("c"), "no feature 'c'. The features are ['a', 'b']"),
-        (HardCF(2), "there is no feature 2, since there are only 2"),
+        (HardCF(2), "there is no feature 2: there are only 2"),
         (HardCF(1.5), "scorer is 1.5, but must be None, one of ['stack', 'linear'"),
         (HardCF(True), "scorer is True, but must be None"),
         (HardCF(GaussianNB), "scorer is <class"),
@@ -439,10 +468,10 @@ def test_alpha_outside(problems, alpha):
         (SingleFeatureCF("a", over="parents"), "'over' parameter of FrequencyScorer"),
         (SingleFeatureCF(1.5), "feature is 1.5, but must be a name or a column number"),
         (HardCF(calibration_size=20), "at least 1 sample must be left to train on"),
-        (HardCF(lambda b: np.zeros(3)), "returned shape (3,) for 60 claims"),
+        (HardCF(lambda b: np.zeros(3)), "(60,), got shape (3,)"),
         (
             HardCF(lambda b: np.full(b.n_claims, np.nan)),
-            'of problem 0 ("id-0"), claim 0 is nan',
+            'in problem 0 ("id-0"), claim 0 is nan',
         ),
     ],
 )
@@ -467,11 +496,9 @@ def test_features_that_differ_from_fit(problems):
     with pytest.raises(ValueError, match="X has 3 features"):
         by_number.predict(np.zeros((2, 3)))
     lost = [g.replace(feature_names=["c", "b"]) for g in graphs]
-    with pytest.raises(
-        ValueError, match=re.escape("no feature 'a'; it has ['c', 'b']")
-    ):
+    with pytest.raises(ValueError, match=re.escape("no feature 'a'")):
         fitted.predict(lost)
-    with pytest.raises(ValueError, match="none, as the features are not named"):
+    with pytest.raises(ValueError, match="unknown, because they are not named"):
         fitted.fit([g.replace(feature_names=None) for g in graphs], y)
     with pytest.raises(ValueError, match="no features yet"):
         HardCF("a").fit([ReasoningGraph(None, [], claims=["t"])], [[1]])
@@ -522,17 +549,17 @@ def test_too_few_problems_keeps_nothing_and_says_so(problems):
     ("y", "message"),
     [
         ([0, 1, 2] * 7, "3 distinct values"),
-        ([5] * 21, "one class only, 5, which does not say whether that means true"),
-        (["yes", "maybe"] * 10 + ["no"], "'maybe', and whether that means true or"),
-        ([-1] * 21, "one class only, -1, which"),
+        ([5] * 21, "one class only, 5"),
+        (["yes", "maybe"] * 10 + ["no"], "'maybe' has no known meaning"),
+        ([-1] * 21, "one class only, -1"),
         ([-1, 1, 2] * 7, "3 distinct values"),
-        ([0, 1], "2 labels but 21 problems"),
+        ([0, 1], "2 labels, but X has 21 problems"),
         ([0.0, np.nan] * 10 + [1], "label 1 is .*nan"),
         (np.array([0, None] * 10 + [1], object), "label 1 is None"),
-        (np.array([0, "a"] * 10 + [1], object), "the labels are of several kinds: "),
+        (np.array([0, "a"] * 10 + [1], object), "are of several kinds: "),
         (
             np.ma.array([0, 1, 0] * 7, mask=[0, 0, 1] * 7),
-            "label 2 is masked: -1 stands",
+            "label 2 is masked",
         ),
     ],
 )
@@ -578,9 +605,7 @@ def test_labels_of_a_table_are_read_by_meaning(false, true):
 
 def test_texts_without_a_known_meaning_are_refused():
     X, y = np.zeros((60, 1)), np.where(TRUTH, "right", "nonsense")
-    with pytest.raises(
-        ValueError, match=r"'nonsense', .* np.where\(y == 'nonsense', 0"
-    ):
+    with pytest.raises(ValueError, match=r"'nonsense' .* np.where\(y == 'nonsense', 0"):
         check(HardCF(0), X, y)
     y = ["YES", "true ", "Correct", "no", "Wrong", "unknown"] * 10
     assert check(HardCF(0), X, y)[1].tolist() == [1, 1, 1, 0, 0, -1] * 10
@@ -589,7 +614,7 @@ def test_texts_without_a_known_meaning_are_refused():
 def test_values_of_a_table_that_are_new_after_fit():
     X = np.zeros((60, 1))
     fitted = HardCF(0).fit(X, np.where(TRUTH, 2, 1))
-    with pytest.raises(ValueError, match=r"in fit they were \[1, 2\]"):
+    with pytest.raises(ValueError, match=r"seen in fit, \[1, 2\]"):
         fitted.calibrate(X, TRUTH.astype(int))
 
 
@@ -597,7 +622,7 @@ def test_values_of_a_table_that_are_new_after_fit():
 def test_alpha_that_was_meant_the_other_way_round(problems, method):
     """At 0.9 almost everything is kept, and nobody wants that."""
     graphs, y = problems
-    match = "alpha = 0.9 allows a false claim in 90% of the problems.*Was 0.1 meant?"
+    match = "alpha = 0.9 allows a false claim in 90% of the problems.* 0.1\\?"
     if method == "fit":
         with pytest.warns(ParameterWarning, match=match) as caught:
             HardCF(0, alpha=0.9).fit(graphs, y)
@@ -613,7 +638,7 @@ def test_groups(problems):
     graphs, y = problems
     with pytest.raises(ValueError, match=re.escape("groups has shape (3,)")):
         HardCF(GaussianNB()).fit(graphs, y, groups=[1, 2, 3])
-    with pytest.raises(ValueError, match=r"one group.*2 are needed"):
+    with pytest.raises(ValueError, match=r"one group.*2 groups are needed"):
         HardCF(GaussianNB()).fit(graphs, y, groups=np.zeros(20))
 
 
@@ -626,7 +651,7 @@ def test_metrics(problems):
         leave_one_out(HardCF(0, ties="include").fit(graphs, y), graphs, y)
     with pytest.raises(ValueError, match="at least two questions"):
         leave_one_out(fitted, graphs[:1], y[:1])
-    with pytest.raises(ValueError, match="problem 1: 3 labels but 2 entries"):
+    with pytest.raises(ValueError, match="problem 1: 3 labels, but 2 entries"):
         coverage_score([[1], [1, 0, 0]], [[True], [True, True]])
 
 
@@ -655,13 +680,13 @@ def test_found_by_fuzzing(call):
     [
         (
             [[], ["s1"]],
-            "parents[1] holds 's1', but parents are the positions of claims",
+            "parents[1] holds 's1', but parents must be positions of claims",
         ),
         (
             [[], [1]],
-            "claim 1 is its own parent (a self-loop); claims are counted from 0",
+            "claim 1 is its own parent (a self-loop)",
         ),
-        ([[2], []], "edge (2, 0) but only 2 claims, counted from 0"),
+        ([[2], []], "edge (2, 0) is out of range: n_claims is 2"),
     ],
 )
 def test_parents_that_are_no_positions(parents, message):

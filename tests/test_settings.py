@@ -360,7 +360,7 @@ def test_what_is_accepted_makes_a_difference(scorer):
         ),
         (
             SoftTraining(Adam(patience=20, validation_size=None)),
-            "patience is 20, but without validation problems there is nothing to wait",
+            "patience is 20, but has no effect without validation",
         ),
     ],
 )

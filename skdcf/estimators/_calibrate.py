@@ -1,11 +1,12 @@
-"""How a filter is calibrated; `fit` and `calibrate` share this.
+"""Calibration of a filter, shared by `fit` and `calibrate`.
 
-`score` turns confidences into risks, path risks and nonconformity scores, one per problem, and
-lowers them for rounding. `calibrate_with` chooses one answer to each question, sorts their scores,
-and stores them. The threshold at a level is one of these scores.
+`score` turns confidences into risks, path risks and nonconformity scores, one score per problem,
+and lowers the scores to allow for rounding. `calibrate_with` chooses one answer to each question,
+sorts the scores of the chosen answers, and stores them. The threshold at a level is one of these
+scores.
 
-Smallest and largest path risks of each answer are kept too. The smallest decides whether an answer
-passes (``show=``), and the largest whether a whole answer may be released.
+The smallest and largest path risks of each answer are stored too. The smallest decides whether an
+answer passes (``show=``), and the largest whether a whole answer may be released.
 """
 
 from __future__ import annotations
@@ -30,14 +31,14 @@ from ._validation import filter_in, read_labelled, with_names
 
 
 def labelled_part(estimator, X, y, groups):
-    """Read, select, guard and score problems that a fitted filter is to be calibrated with."""
+    """Read, select, check and score the calibration problems of a fitted filter."""
     check_is_fitted(estimator, "scorer_")
     selection = select_to_calibrate(read_labelled(estimator, X, y, groups))
     guards.at_calibrate(estimator, selection)
     view = selection.view.take(selection.candidates)
     view.scored = estimator._scored(view.passed)
     part = score(estimator, view)
-    # If a model judged answers of another call, only the verdicts of people count.
+    # If a language model labelled answers in another call, only people's labels count.
     labels = labels_of_people(view.labels, view.passed)
     if (labels == view.labels).all():
         return part
@@ -48,12 +49,12 @@ def labelled_part(estimator, X, y, groups):
 def score(estimator, view):
     """Score calibration problems.
 
-    Scores are lowered for rounding at the end, so the guards compare the exact numbers.
+    The scores are lowered for rounding at the end, so the guards compare exact numbers.
 
     Parameters
     ----------
     estimator : filter
-        Its columns and its scorer are fitted.
+        A filter whose columns and scorer are fitted.
     view : View
         The problems, with labels, hashes, rows and columns.
 
@@ -64,8 +65,8 @@ def score(estimator, view):
     guarantee = estimator._resolved()
     view.confidence = estimator._confidence(view)
     risk = estimator._risk(view.confidence, view.passed, steady=True)
-    # For `NoFalseClaim` the path risks of problems without a false claim do not matter. Another
-    # guarantee may need them.
+    # `NoFalseClaim` needs path risks only for problems with a false claim. Other guarantees may
+    # need them for all problems.
     if type(guarantee) is NoFalseClaim:
         path = path_risk_of_errors(risk, view.labels, view.scored)
     else:
@@ -74,7 +75,7 @@ def score(estimator, view):
     named = with_names(view, guarantee)
     claims = guarantee.path_risks(path, named)
     precision = guards.at_scores(estimator, view, named, claims)
-    if estimator.ties != "include":  # the published code compares scores as they are
+    if estimator.ties != "include":  # the published code compares unmodified scores
         jumps = replace(jumps, position=precision.lower(jumps.position))
     return CalibrationPart(
         jumps=jumps,
@@ -89,7 +90,7 @@ def score(estimator, view):
 
 
 def jumps_of(guarantee, path_risk, labels, batch):
-    """Where the loss of each problem grows, with one statement for each claim."""
+    """Return the jumps of the loss of each problem, with each statement counted once."""
     labels = count_once(labels, batch)
     if batch.vaguest is None:
         return guarantee.jumps(path_risk, labels, batch.offsets)
@@ -100,11 +101,11 @@ def _extremes(risk, view, precision):
     """Return the smallest and largest path risk of each answer, exact and lowered."""
     offsets = view.passed.offsets
     largest = segment_max(risk, offsets)
-    # A whole answer is released if its largest risk is below those of answers with an error.
+    # A whole answer is released if its largest risk is below that of all answers with an error.
     wrong = np.zeros(len(largest), dtype=bool)
     wrong[view.passed.problem_of[view.labels != 1]] = True
-    # Something is shown of an answer if any claim is kept. The smallest path risk is that of a
-    # claim without parents.
+    # An answer passes if any of its claims is kept. Its smallest path risk belongs to a claim
+    # without parents.
     starts = risk.copy()
     starts[view.scored.edges[:, 1]] = np.inf
     lowest = segment_min(starts, offsets)
@@ -117,14 +118,14 @@ def _extremes(risk, view, precision):
 
 
 def calibrate_with(estimator, part, fewest):
-    """Choose one answer to each question, calibrate with their scores, and store the result."""
+    """Choose one answer to each question, calibrate on their scores, and store the result."""
     part.refuse_copies()
     # A copy, since the caller may change the original.
     guarantee = deepcopy(estimator._resolved())
     level = level_of(estimator, None)
     chosen, left_over = part.choose(guarantee, level, fewest)
-    # A whole answer is released once, whatever groups it is in. So one answer to its question
-    # is chosen among all groups: a question with answers in many groups would count more often.
+    # A whole answer is released once, however many groups it is in. So one answer per question
+    # is chosen across all groups. Otherwise a question in many groups would count more often.
     released = chosen
     if part.groups is not None:
         released, _ = part.choose(guarantee, level, fewest, in_groups=False)
@@ -140,14 +141,14 @@ def calibrate_with(estimator, part, fewest):
     warn_of_level(calibration, level)
     estimator.calibration_ = calibration
     estimator.n_calibration_ = calibration.n
-    # A guarantee with groups has scores of its own for each group.
+    # A guarantee with groups keeps separate scores for each group.
     scores = calibration.scores
     estimator.nonconformity_scores_ = np.sort(part.scores) if scores is None else scores
     estimator._calibrated_as = settings_of(estimator)
 
 
 def calibration_scores(estimator, X, y):
-    """Nonconformity score of each problem, as ``calibrate`` would use it.
+    """Return the nonconformity score of each problem that ``calibrate`` would use.
 
     Parameters
     ----------
@@ -160,9 +161,9 @@ def calibration_scores(estimator, X, y):
     Returns
     -------
     ndarray of shape (n_problems,)
-        The largest threshold that is safe, lowered by more than the rounding of the
-        scorer: the smallest path risk of a claim that is not known to be true, or
-        what ``guarantee`` makes of these. +inf where every threshold is safe.
+        The largest safe threshold of each problem: the smallest path risk of a claim that is
+        not known to be true, or its counterpart for another ``guarantee``. It is lowered by
+        slightly more than the rounding error of the scorer. +inf if every threshold is safe.
     """
     fitted = filter_in(estimator)
     return score(fitted, fitted._look(X, y=y)).scores

@@ -1,4 +1,4 @@
-"""The chance of each text and the first claims of an answer, neither of which is a promise."""
+"""The error probability of each text and the first claims of an answer, without a guarantee."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ._validation import filter_in
 def chances_of(
     fitted: Any, X: Problems, masks: Any, alpha: float | None
 ) -> NDArray[np.float64]:
-    """What `ConformalFilter.error_probability` returns."""
+    """Return the error probabilities of `ConformalFilter.error_probability`."""
     refuse_without_hazards(fitted.scorer_)
     if masks is None:
         margin, view = fitted._decision(X, alpha)
@@ -23,8 +23,8 @@ def chances_of(
     else:
         if alpha is not None:
             raise ValueError(
-                f"alpha is {alpha:g} and masks are passed as well: the masks say what is kept, "
-                "so leave one of the two out"
+                f"alpha is {alpha:g}, but masks are passed as well, and masks already say which "
+                "claims are kept. Leave out one of the two"
             )
         view = fitted._look(X)
         kept = _flat_masks(masks, view.passed)
@@ -35,19 +35,20 @@ def chances_of(
 
 
 def refuse_without_hazards(scorer: Any) -> None:
-    """ValueError unless the scorer states how likely each claim is the first error."""
+    """Raise ValueError if the scorer does not estimate how likely a claim is the first error."""
     if not hasattr(scorer, "error_probability"):
         raise ValueError(
-            f"{scorer!r} orders claims and does not say how likely an error is, so that it "
-            "states no chance of a text. The level of a claim is no such chance either. Fit "
-            'with the scorer "stack" or "neyman-pearson"'
+            f"error_probability needs a scorer that estimates error probabilities, but {scorer!r} "
+            "only ranks claims. The levels of predict_alpha are not error probabilities "
+            'either. Fit with the scorer "stack" or "neyman-pearson"'
         )
 
 
 def first_claims(filter: Any, X: Problems, share: float = 0.0) -> NDArray[Any]:
-    """Masks of the safest claims of each problem, whatever alpha keeps of it.
+    """Return masks of the safest claims of each problem, independent of alpha.
 
-    Nothing is guaranteed for such a text; ``error_probability`` says how likely it is wrong.
+    There is no guarantee for these texts. Use ``error_probability`` to estimate how likely each
+    of them is wrong.
 
     Parameters
     ----------
@@ -55,22 +56,22 @@ def first_claims(filter: Any, X: Problems, share: float = 0.0) -> NDArray[Any]:
     X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
         The problems.
     share : float in [0, 1], default=0.0
-        Share of the claims, rounded up; at least one.
+        Share of the claims to select, rounded up; at least one claim is selected.
 
     Returns
     -------
     ndarray of shape (n_problems,)
-        Shaped as in ``predict``: those with the smallest path risks, each with all that
-        it builds on.
+        Shaped as in ``predict``: the claims with the smallest path risks, each with all of
+        its ancestors.
     """
     if not 0 <= share <= 1:
-        raise ValueError(f"share is {share!r}, but must be from 0 to 1")
+        raise ValueError(f"share must be in [0, 1], got {share!r}")
     claims, view = filter_in(filter)._claims(X)
     batch = view.scored
     risk = claims.path_risk
     order = np.lexsort((np.arange(len(risk)), batch.depth, risk, batch.problem_of))
 
-    # As many as the share says, at least one, and none that may never be kept.
+    # Select the given share of the claims, at least one, but no claim that may never be kept.
     position = np.empty(len(risk), dtype=np.int64)
     position[order] = np.arange(len(risk)) - batch.offsets[:-1][batch.problem_of]
     n_first = np.maximum(np.ceil(share * batch.sizes - 1e-9), 1)
@@ -78,13 +79,13 @@ def first_claims(filter: Any, X: Problems, share: float = 0.0) -> NDArray[Any]:
 
 
 def _flat_masks(masks, batch):
-    """Masks of all claims, or ValueError where they are those of other problems."""
-    # Of a table the masks are booleans, one for the one claim of each row.
+    """Return one mask over all claims, or raise ValueError if masks do not match the problems."""
+    # For a table, each mask is a single boolean, for the one claim of the row.
     rows = [np.atleast_1d(mask) for mask in masks]
     if len(rows) != len(batch):
         raise ValueError(
-            f"there are {len(rows)} masks for {len(batch)} problems: pass one for each, as "
-            "predict returns them for the same problems"
+            f"there are {len(rows)} masks for {len(batch)} problems: pass one mask per problem, "
+            "as returned by predict for the same problems"
         )
     for i, (mask, size) in enumerate(zip(rows, batch.sizes.tolist(), strict=True)):
         if mask.shape != (size,):
@@ -94,21 +95,21 @@ def _flat_masks(masks, batch):
             )
         if size and mask.dtype != bool:
             raise ValueError(
-                f"the mask of {batch.name_of(i)} holds {mask.dtype} values, but must "
-                "hold booleans: whether each claim is kept"
+                f"the mask of {batch.name_of(i)} must be boolean, one value per claim, but its "
+                f"values are {mask.dtype}"
             )
     return np.concatenate(rows).astype(bool)
 
 
 def _refuse_open(kept: NDArray[np.bool_], batch: GraphBatch) -> None:
-    """ValueError where something is kept without a claim that it builds on."""
+    """Raise ValueError if a claim is kept without one of its parents."""
     parent, child = batch.edges.T
     open_ = np.flatnonzero(kept[child] & ~kept[parent])
     if len(open_):
         row = int(child[open_[0]])
         above = int(parent[open_[0]] - batch.offsets[batch.problem_of[row]])
         raise ValueError(
-            f"{batch.locate(row)} is kept without claim {above}, on which it builds. The "
-            "chance is known for sets that hold all that their claims build on: keep both, "
-            "or drop both"
+            f"{batch.locate(row)} is kept without claim {above}, on which it depends. The "
+            "probability is only defined for sets that contain all ancestors of their claims: "
+            "keep both claims, or drop both"
         )

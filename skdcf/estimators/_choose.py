@@ -1,9 +1,10 @@
-"""Several answers to one question: choose one and filter it, or filter all of them as one.
+"""Choose one of several answers to a question and filter it, or filter all of them jointly.
 
-Both are exact in finite samples. A policy shows something at each threshold t. Let its output
-depend on t only through the sets {R < t}, let it look at no label, and let its randomness be part
-of the question. Then its nonconformity score is s = inf {t : what it shows at t contains a false
-claim}, and the usual rank of the calibration scores bounds how often it is wrong.
+Both procedures are exact in finite samples. Consider a policy that returns some text at each
+threshold t. The policy must depend on t only through the sets {R < t}. It must not use labels, and
+its randomness must be a function of the question. Then its nonconformity score is s = inf {t : the
+text at t contains a false claim}, and the usual rank of the calibration scores bounds its error
+rate.
 """
 
 from __future__ import annotations
@@ -29,47 +30,48 @@ from ._validation import View, admit, filter_in
 
 SAFEST_CLAIM = "safest-claim"
 Rule = Literal["safest-claim", "whole"]
-#: Risks that differ by less, relative to 1 + abs(risk), are tied: in another batch the last bits
-#: of the same risk may be others, and then the row would decide.
+#: Risks whose difference is smaller than this, relative to 1 + abs(risk), are tied. The last bits
+#: of a risk can change with the batch, and without this tolerance the row would decide.
 _TIED = 1e-6
 
 
 def choose(
     filter: Any, X: Problems, groups: Groups = None, rule: Rule = "safest-claim"
 ) -> NDArray[np.int64]:
-    """Return the position of one answer per question, the one whose safest claim is safest.
+    """Return the position of one answer per question, the one with the lowest smallest risk.
 
-    Fit a filter, let it choose, judge the chosen answers, and calibrate it with them. Then the
-    guarantee holds for answers that the filter chooses in the same way, among as many answers
-    to each question. `chosen_answers` returns the answers with the mark that is compared.
+    First fit a filter and choose answers with this function. Then label the chosen answers, and
+    calibrate the filter on them. The guarantee then holds for answers that are chosen in the
+    same way from the same number of answers per question. `chosen_answers` returns the chosen
+    answers, with the metadata that filters compare.
 
     Parameters
     ----------
     filter : fitted filter
-        Its scorer gives the path risks. Its threshold plays no part.
+        Its scorer computes the path risks. Its threshold is not used.
     X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_answers, d)
         All answers to each question, as they were sampled.
     groups : array-like of shape (n_answers,), optional
         The question that each answer belongs to, as in ``calibrate`` of the filter.
     rule : {"safest-claim", "whole"}, default="safest-claim"
-        "safest-claim" takes the answer whose smallest path risk is smallest. "whole" takes the
-        one whose largest path risk is smallest, and serves `skdcf.monitoring.release` only.
+        "safest-claim" chooses the answer with the lowest smallest path risk. "whole" chooses
+        the answer with the lowest largest path risk, and is only for `skdcf.monitoring.release`.
 
     Returns
     -------
     ndarray of int, shape (n_questions,)
-        Questions are in the order of their first answers. Ties are decided by a hash of the
-        content. An answer without claims is chosen only if no other answer has claims.
+        Questions are ordered by their first answers. Ties are broken by a hash of the
+        content. An answer without claims is chosen only if all answers have no claims.
 
     Raises
     ------
     ValueError
-        If an answer was chosen before, or was not made like the calibration answers.
+        If an answer was chosen before, or was made differently from the calibration answers.
 
     Warns
     -----
     ParameterWarning
-        If there is only one answer to each of several questions.
+        If there are several questions, and each of them has only one answer.
 
     Examples
     --------
@@ -92,7 +94,7 @@ def choose(
 def chosen_answers(
     filter: Any, X: Problems, groups: Groups = None, rule: Rule = "safest-claim"
 ) -> GraphBatch:
-    """Return the answers that `choose` chooses, each with the mark that filters compare.
+    """Return the answers that `choose` selects, with metadata that say how they were chosen.
 
     Parameters
     ----------
@@ -123,21 +125,21 @@ def chosen_answers(
 
 
 def as_chosen(filter: Any, X: Problems, groups: Groups = None) -> GraphBatch:
-    """Return one answer per question with the mark of `chosen_answers`; nothing is scored.
+    """Return one answer per question, marked as by `chosen_answers`, without scoring any.
 
     Parameters
     ----------
     filter : fitted filter
         As in `choose`.
     X : sequence of ReasoningGraph or GraphBatch
-        As in `choose`; the claims may not be known yet.
+        As in `choose`, but the claims may still be missing.
     groups : array-like of shape (n_answers,), optional
         As in `choose`.
 
     Returns
     -------
     GraphBatch
-        With it provenance is compared before anything is paid for.
+        Used to compare the provenance before any paid call is made.
     """
     batch = as_batch(X)
     question, n_answers = _questions(batch, groups)
@@ -150,7 +152,7 @@ def as_chosen(filter: Any, X: Problems, groups: Groups = None) -> GraphBatch:
 
 
 def _marked(batch, marks):
-    """The problems with a mark in the metadata of each."""
+    """Return the problems, with a mark in the metadata of each."""
     before = [None] * len(batch) if batch.metadata is None else batch.metadata
     return batch.replace_metadata(
         [
@@ -161,7 +163,7 @@ def _marked(batch, marks):
 
 
 def _chosen(filter, X, groups, rule):
-    """All answers, the rows of the chosen ones, and the number of answers to each question."""
+    """Return all answers, the rows of the chosen ones, and the answer count per question."""
     check_choice("rule", rule, (SAFEST_CLAIM, WHOLE))
     cf = filter_in(filter)
     batch, _ = admit(cf, X, reset=False)
@@ -170,8 +172,8 @@ def _chosen(filter, X, groups, rule):
     question, n_answers = _questions(batch, groups)
     if len(n_answers) > 1 and (n_answers == 1).all():
         warn(
-            f"there is one answer to each of the {len(n_answers)} questions, so nothing is "
-            "chosen. Pass all answers to a question, with groups= or the same question text",
+            f"each of the {len(n_answers)} questions has only one answer, so there is nothing to "
+            "choose from. Pass all answers to a question, with groups= or the same question text",
             ParameterWarning,
         )
     best = np.full(len(n_answers), np.inf)
@@ -185,7 +187,7 @@ def _chosen(filter, X, groups, rule):
 
 
 def _risks(cf, batch, rule):
-    """What the rule minimises, for each answer; +inf for an answer without claims."""
+    """Return the risk that the rule minimises for each answer; +inf for one without claims."""
     view = View(batch, cf._scored(batch))
     view.confidence = cf._confidence(view)
     risk = path_risk(cf._risk(view.confidence, batch), view.scored)
@@ -195,7 +197,10 @@ def _risks(cf, batch, rule):
 
 
 def _questions(batch, groups):
-    """The number of the question of each answer, by first answers, and how many it has."""
+    """Return the question number of each answer and the number of answers per question.
+
+    Questions are numbered in the order of their first answers.
+    """
     names = question_groups(batch, groups)
     _, first, question, counts = np.unique(
         names, return_index=True, return_inverse=True, return_counts=True
@@ -206,18 +211,18 @@ def _questions(batch, groups):
 
 
 def _tie_hashes(batch):
-    """Hashes of texts, columns and edges: what tells two tied answers apart but their rows."""
+    """Return hashes of texts, columns and edges, which distinguish all tied answers but copies."""
     with np.errstate(over="ignore"):
         return mix(content_hashes(batch) + hash_numbers(batch))
 
 
 def join_answers(X: Problems, groups: Groups = None, y: Any = None) -> Any:
-    """Return one problem per question, which holds the claims of all answers to it.
+    """Return one problem per question that holds the claims of all answers to it.
 
-    A filter that is calibrated on joined answers keeps nothing false in any of the k answers,
-    with probability at least 1 - alpha. So the guarantee holds for whichever of the k answers
-    is taken, however it is picked, also by a person who has read all of them. Another number
-    of answers than in calibration is refused, since columns may depend on all of them.
+    A filter that is calibrated on joined answers keeps no false claim in any of the k answers,
+    with probability at least 1 - alpha. So the guarantee holds no matter which of the k answers
+    is used and who chooses it, even a person who has read all of them. The number of answers
+    per question must be the same as in calibration, since columns may depend on all answers.
 
     Parameters
     ----------
@@ -226,20 +231,20 @@ def join_answers(X: Problems, groups: Groups = None, y: Any = None) -> Any:
     groups : array-like of shape (n_answers,), optional
         The question that each answer belongs to, as in ``calibrate`` of a filter.
     y : sequence of 1-D arrays, one per answer, optional
-        Labels, to be joined likewise.
+        Labels, which are joined in the same way.
 
     Returns
     -------
-    GraphBatch, or (GraphBatch, list of ndarray) if there are labels
-        Questions are in the order of their first answers, and answers in the order of X. The
-        metadata key ``chosen_by`` holds the number k of answers.
+    GraphBatch, or (GraphBatch, list of ndarray) if ``y`` is passed
+        Questions are ordered by their first answers, and the answers to a question are in the
+        order of X. The metadata key ``chosen_by`` holds the number k of answers.
 
     Raises
     ------
     ValueError
         If answers to one question have different contexts or were made in different ways, or
-        if only some have edges or alternatives. Texts that are alternatives of all the
-        answers are the alternatives of the joined problem.
+        if only some of them have edges or alternatives. An alternative text of all answers is
+        an alternative of the joined problem.
 
     Examples
     --------
@@ -292,23 +297,25 @@ def join_answers(X: Problems, groups: Groups = None, y: Any = None) -> Any:
 
 
 def _refuse_unlike(answers):
-    """ValueError if answers to one question differ in what has to be the same for all."""
+    """Raise ValueError if answers to one question differ where they must agree."""
     name = answers.name_of(0)
     for field in ("context", "alternatives"):
         column = getattr(answers, field)
         if column is not None and len({value is None for value in column}) == 2:
             raise ValueError(
-                f"{name}: some answers to its question have {field} and others have none"
+                f"{name}: some answers to its question have {field} and others do not. Pass "
+                f"{field} for all answers or for none"
             )
     if answers.context is not None and len(set(answers.context)) > 1:
         raise ValueError(
             f"{name}: the answers to its question have different contexts, so they cannot be "
-            "judged as one problem"
+            "joined. Pass the same context for all answers to a question"
         )
     several = answers.sizes > 1
     if len(set(answers.edges_known[several].tolist())) == 2:
         raise ValueError(
-            f"{name}: the edges of some answers to its question are unknown"
+            f"{name}: the edges of some answers to its question are unknown. Pass edges for all "
+            "answers to a question or for none"
         )
     metadata = [None] * len(answers) if answers.metadata is None else answers.metadata
     for key in (*MADE, "sampling"):
@@ -329,7 +336,7 @@ def _shared_alternatives(alternatives):
 
 
 def _joined_metadata(answers):
-    """The metadata of the first answer, in which lists of claims are those of all answers."""
+    """Return the metadata of the first answer, with the claim lists of all answers joined."""
     rows = [None] * len(answers) if answers.metadata is None else answers.metadata
     joined = dict(rows[0] or {})
     for key in (*NEVER_KEPT, UNSURE):

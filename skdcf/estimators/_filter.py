@@ -1,8 +1,8 @@
-"""The filter: one class, whose presets differ in their defaults.
+"""The filter: one class, and presets with other defaults.
 
-How it is fitted stands in ``_fit``, how it is calibrated in ``_calibrate``, and what protects
-the guarantee in `skdcf.guards`. A decision goes through this file from `ConformalFilter._look`
-over `ConformalFilter._claims` to `ConformalFilter._margin`.
+Fitting is in ``_fit``, calibration in ``_calibrate``, and the checks that protect the guarantee in
+`skdcf.guards`. To follow a decision through this file, read `ConformalFilter._look`,
+`ConformalFilter._claims` and `ConformalFilter._margin`, in this order.
 """
 
 from __future__ import annotations
@@ -60,16 +60,16 @@ if TYPE_CHECKING:
     from ..relaxation import Relaxation
 
 Level: TypeAlias = float | None
-#: Filters that differ in one of these have different guarantees, or none. So the number of
-#: true claims that they keep does not say which of them is better.
+#: Parameters that define the guarantee. Filters that differ in one of them cannot be compared by
+#: the number of true claims that they keep.
 PROMISED = ("alpha", "guarantee", "edges", "ties")
-PLAIN = NoFalseClaim()  # what guarantee=None stands for
+PLAIN = NoFalseClaim()  # the meaning of guarantee=None
 OUTPUTS = {"graphs": lambda graph: graph, "text": answer_text}
 
 
 @contextmanager
 def unchanged_on_error(estimator):
-    """Put everything back as it was if what is inside fails."""
+    """Restore all attributes of the estimator if the block fails."""
     state = dict(vars(estimator))
     try:
         yield
@@ -81,7 +81,7 @@ def unchanged_on_error(estimator):
 
 @settings
 class ConformalFilter(Settings):
-    """Score claims, calibrate a threshold, keep the claims whose path risk is below it.
+    """Score claims, calibrate a threshold, and keep claims whose path risk is below it.
 
     `CoherentConformalFilter`, `HardCF` and the presets are this class with other defaults;
     their pages describe the parameters.
@@ -131,16 +131,16 @@ class ConformalFilter(Settings):
 
     def __sklearn_clone__(self) -> Any:
         clone = super().__sklearn_clone__()  # type: ignore[misc]  # of BaseEstimator
-        if "_accepted" in vars(self):  # clones of a search take the reason along
+        if "_accepted" in vars(self):  # clones made by a search keep the reason
             clone._accepted = self._accepted
         return clone
 
     def _wanted_scorer(self, batch):
-        """The scorer to use, which presets make of their own parameters."""
+        """Return the scorer to use. Presets create it from their own parameters."""
         return self.scorer
 
     def _resolved(self):
-        """The guarantee in force: None is that of no false claim, "auto" a chosen share."""
+        """Return the guarantee in force: None is the default, "auto" the share chosen by fit."""
         if self.guarantee is None:
             return PLAIN
         share = getattr(self, "share_", None)
@@ -149,7 +149,7 @@ class ConformalFilter(Settings):
         return self.guarantee
 
     def validate(self) -> None:
-        """Raise ValueError unless all parameters are as declared, and of use."""
+        """Raise ValueError if a parameter is invalid or would have no effect."""
         check_alpha(self.alpha)
         super().validate()
         refuse_without_theory(self)
@@ -163,25 +163,26 @@ class ConformalFilter(Settings):
         groups: Groups = None,
         **others: Never,
     ) -> Self:
-        """Train columns and scorer if they learn, then calibrate on problems held out.
+        """Train the columns and the scorer if they learn, then calibrate on held-out problems.
 
         Parameters
         ----------
         X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
             Rows of an array are problems with one claim each.
         y : sequence of 1-D arrays, one per problem
-            1 for a true claim, 0 for a false one, -1 for one that nobody judged: it
-            counts as false in calibration and is left out of training. For a GraphBatch
-            also one flat array. For an array X a 1-D array of 0 and 1, of booleans, of two
-            other numbers, of which the larger means true, or of words such as "yes" and
-            "no". There -1 and 1 are refused, since -1 may mean false or unknown.
+            1 for a true claim, 0 for a false one, -1 for a claim without a verdict. Unknown
+            claims count as false in calibration and are left out of training. For a
+            GraphBatch y may also be one flat array. For an array X, y is a 1-D array of 0 and
+            1, of booleans, of two other numbers, the larger of which means true, or of words
+            such as "yes" and "no". The pair -1 and 1 is refused, since -1 may mean false or
+            unknown.
         groups : array-like of shape (n_problems,), or False, optional
             The question that each answer belongs to, as in
             `~skdcf.graphs.question_groups`. All answers to a question are on one side of
-            the split, and one of them calibrates. False says that each answer is a
-            question of its own.
+            the split, and one of them is used for calibration. False means that each answer
+            is a separate question.
         **others
-            None are accepted. Weights of problems are part of ``guarantee``.
+            Not accepted. Weights of problems are part of ``guarantee``.
 
         Returns
         -------
@@ -191,16 +192,16 @@ class ConformalFilter(Settings):
         Raises
         ------
         TypeError
-            If there are ``others``.
+            If any ``others`` are passed.
         ValueError
-            On bad problems, labels or parameters, before anything is computed.
+            If the problems, labels or parameters are invalid, before anything is computed.
 
         Warns
         -----
         CalibrationWarning
             If there are too few calibration problems for ``alpha``.
         LabelWarning
-            As in `calibrate`, and if no claim is labelled false.
+            As in `calibrate`, or if no claim is labelled false.
         """
         if others:
             if get_close_matches(next(iter(others)), ["groups"]):
@@ -219,12 +220,13 @@ class ConformalFilter(Settings):
     def calibrate(
         self, X: Problems, y: Labels | None = None, groups: Groups = None
     ) -> Self:
-        """Calibrate again, on problems of the caller's; scorer and columns stay.
+        """Calibrate again on other problems, with the same columns and scorer.
 
-        Of each question one answer calibrates, and of the questions the smallest number
-        with the rank that all of them have at ``alpha``. Which ones, a fixed hash of
-        their content says; the others are in ``unused_indices_``. Where people judged some
-        answers and a model others, people's calibrate alone.
+        At most one answer per question is used, and no more questions than needed to keep
+        the rank that all of them would have at ``alpha``. They are chosen by a fixed hash of
+        their content. The indices of the others are in ``unused_indices_``. If people
+        labelled some answers and a language model labelled others, only those labelled by
+        people are used.
 
         Parameters
         ----------
@@ -238,20 +240,20 @@ class ConformalFilter(Settings):
         Returns
         -------
         self
-            The filter, with another calibration.
+            The filter, with the new calibration.
 
         Raises
         ------
         ValueError
-            If a question trained the filter.
+            If a question was used for training.
 
         Warns
         -----
         CalibrationWarning
             If there are too few calibration problems for ``alpha``.
         LabelWarning
-            If a language model gave more than 5 % of the labels, or if more problems have no judged
-            claim than alpha allows for.
+            If a language model gave more than 5 % of the labels, or if the share of problems
+            without any verdict is larger than alpha allows.
         """
         self.validate()
         with unchanged_on_error(self):
@@ -261,7 +263,7 @@ class ConformalFilter(Settings):
     def calibration_part(
         self, X: Problems, y: Labels, groups: Groups = None
     ) -> CalibrationPart:
-        """Compute what calibration needs of some problems, to be used later or elsewhere.
+        """Compute what calibration needs from some problems, for later use or on a worker.
 
         Parameters
         ----------
@@ -275,10 +277,10 @@ class ConformalFilter(Settings):
         Returns
         -------
         CalibrationPart
-            For `calibrate_parts`. It takes some 50 bytes per problem, and holds a few of
-            the problems, by which scorers are compared.
+            To be passed to `calibrate_parts`. It takes about 50 bytes per problem, and holds a
+            few of the problems, which are used to compare scorers.
         """
-        fitted = copy(self)  # a copy, since the provenance is noted on it
+        fitted = copy(self)  # a copy, because the provenance is stored on it
         batch = check(self, X)
         part = labelled_part(fitted, batch, y, groups)
         probes = probes_of(batch, self._path_risks_alone)
@@ -287,24 +289,24 @@ class ConformalFilter(Settings):
         )
 
     def calibrate_parts(self, parts: Iterable[CalibrationPart]) -> Self:
-        """Calibrate again, on problems that were scored in parts.
+        """Calibrate again from parts that were scored separately.
 
         Parameters
         ----------
         parts : iterable of CalibrationPart
-            From `calibration_part` of this filter or of a copy, with the scorer that it
-            has now.
+            Results of `calibration_part` of this filter or of a copy, with the current
+            scorer.
 
         Returns
         -------
         self
-            The filter, with another calibration.
+            The filter, with the new calibration.
 
         Raises
         ------
         ValueError
-            If there is no part, or the parts were made for another guarantee, with other
-            settings, or by a scorer that gives other confidences.
+            If there are no parts, or if they were made for another guarantee, with other
+            settings, or by a scorer with different confidences.
 
         Warns
         -----
@@ -325,11 +327,11 @@ class ConformalFilter(Settings):
             return self
 
     def _classes(self):
-        """The values of labels of a table for false and true; booleans after graphs."""
+        """Return the label values of false and true claims; booleans after fitting on graphs."""
         return getattr(self, "classes_", np.array([False, True]))
 
     def _look(self, X, *, y=None):
-        """The problems to decide about, checked, with their columns."""
+        """Check the problems to decide about, and return them with their columns."""
         check_is_fitted(self, "nonconformity_scores_")
         batch, is_table = admit(self, X, reset=False)
         labels = None
@@ -337,13 +339,13 @@ class ConformalFilter(Settings):
             labels, _ = flat_labels(y, batch, is_table, self._classes())
         guards.at_use(self, batch, labelled=y is not None)
         if y is not None:
-            # What is looked at several times carries its columns.
+            # Labelled problems may be scored repeatedly, so store their columns with them.
             batch = carry_columns(self.features, batch)
         scored = self._scored(batch)
         return View(passed=batch, scored=scored, is_table=is_table, labels=labels)
 
     def _scored(self, batch):
-        """The problems as the scorer sees them."""
+        """Return the problems as the scorer sees them."""
         batch = apply_columns(self.features_, batch)
         return batch.without_edges() if self.edges == "none" else batch
 
@@ -353,11 +355,11 @@ class ConformalFilter(Settings):
         return _online.confidence_so_far(self, view.passed, view.scored)
 
     def _confidence_alone(self, batch):
-        """Confidences of problems as passed, whose columns are computed for them alone."""
+        """Return confidences of passed problems, with columns computed for them alone."""
         return self._confidence(View(batch, self._scored(batch)))
 
     def _path_risks_alone(self, batch):
-        """Path risks, weights and groups of problems as passed."""
+        """Return path risks, weights and groups of passed problems."""
         return self._path_risks(View(batch, self._scored(batch)))
 
     def _path_risks(self, view):
@@ -371,7 +373,7 @@ class ConformalFilter(Settings):
         if not (steady or batch.features is None or self.ties == "include"):
             risk = raised(risk, batch.features)
         if self.ties == "jitter":
-            # Online, no claim that comes later may enter.
+            # Online, later claims must not affect the jitter.
             jitter = _online.jittered_so_far if self.online else jittered
             risk = jitter(risk, batch, self._seed, steady)
         if batch.metadata is None:
@@ -379,7 +381,7 @@ class ConformalFilter(Settings):
         return without_some_claims(risk, batch)
 
     def transform_features(self, X: Problems) -> GraphBatch:
-        """The problems as the scorer sees them: with the columns of ``features``.
+        """Return the problems as the scorer sees them, with the columns of ``features``.
 
         Parameters
         ----------
@@ -389,12 +391,12 @@ class ConformalFilter(Settings):
         Returns
         -------
         GraphBatch
-            Without edges where ``edges="none"``.
+            Without edges if ``edges="none"``.
         """
         return self._look(X).scored
 
     def confidence(self, X: Problems) -> NDArray[Any]:
-        """The scorer's confidence in each claim, higher meaning more trustworthy.
+        """Return the scorer's confidence in each claim; higher means more trustworthy.
 
         Parameters
         ----------
@@ -404,17 +406,17 @@ class ConformalFilter(Settings):
         Returns
         -------
         ndarray of shape (n_claims,)
-            The claims of all problems, one after the other.
+            The claims of all problems, concatenated.
         """
         return self._confidence(self._look(X))
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
-        """Names of the columns that the scorer sees, along which ``coef_`` runs.
+        """Return the names of the columns that the scorer sees, in the order of ``coef_``.
 
         Parameters
         ----------
         input_features : ignored
-            There for scikit-learn.
+            Present for compatibility with scikit-learn.
 
         Returns
         -------
@@ -436,20 +438,20 @@ class ConformalFilter(Settings):
         X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
             The problems.
         alpha : float in (0, 1), or sequence of float, optional
-            None is the filter's own. Kept sets are nested in alpha.
+            None is the level of the filter. Sets of kept claims are nested in alpha.
 
         Returns
         -------
         ndarray of shape (n_problems,), or (n_levels, n_problems) for several levels
-            Objects: a boolean mask per problem, True for the claims that are kept. For an
-            array X values of y: ``classes_[1]`` for a claim that is kept, and ``classes_[0]``
-            for one that is not.
+            An object array with a boolean mask per problem, True for the claims that are
+            kept. For an array X, the classes: ``classes_[1]`` for a claim that is kept, and
+            ``classes_[0]`` for a dropped one.
 
         Warns
         -----
         GuaranteeWarning
-            If several answers to one question are among the problems: the guarantee is about
-            one of them.
+            If X holds several answers to one question, because the guarantee is about one
+            answer per question.
         """
         risks, view = self._claims(X)
         warn_of_several_answers(view.passed)
@@ -465,7 +467,7 @@ class ConformalFilter(Settings):
         return np.stack(rows) if is_sequence else rows[0]
 
     def predict_alpha(self, X: Problems) -> NDArray[Any]:
-        """The smallest alpha at which each claim is kept.
+        """Return the smallest alpha at which each claim is kept.
 
         Parameters
         ----------
@@ -475,9 +477,9 @@ class ConformalFilter(Settings):
         Returns
         -------
         ndarray of shape (n_problems,)
-            Objects: an array per problem, with a level for each claim. For an array X the
-            levels themselves. ``predict(X, alpha=a)`` is ``predict_alpha(X) <= a``; 1 says
-            that the claim is never kept.
+            An object array with one array of levels per problem, one level per claim. For an
+            array X the levels themselves. ``predict(X, alpha=a)`` equals
+            ``predict_alpha(X) <= a``. A level of 1 means that the claim is never kept.
         """
         claims, view = self._claims(X)
         return view.shaped(self.calibration_.levels(claims, self.ties == "include"))
@@ -485,32 +487,32 @@ class ConformalFilter(Settings):
     def error_probability(
         self, X: Problems, masks: Any = None, *, alpha: Level = None
     ) -> NDArray[np.float64]:
-        """The chance that a text holds something false, for each text: an estimate, no promise.
+        """Estimate the probability that each text contains a false claim.
 
-        The promise is about all answers together, and this is about one of them. It comes
-        from the hazards of the scorer, and how far it can be trusted, an evaluation says
-        (`skdcf.evaluation.evaluate_error_probability`).
+        This is an estimate for a single text. The guarantee is about all answers together.
+        The estimate is computed from the hazards of the scorer. Check its calibration with
+        `skdcf.evaluation.evaluate_error_probability`.
 
         Parameters
         ----------
         X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
             The problems.
         masks : sequence of boolean masks, optional
-            What is kept of each problem, with all that it builds on. None is what
-            `predict` keeps.
+            The claims kept of each problem, with all of their ancestors. None means the
+            claims that `predict` keeps.
         alpha : float in (0, 1), optional
-            Level of `predict`, without ``masks``; None is the filter's own.
+            Level of `predict`, if ``masks`` is None; None is the level of the filter.
 
         Returns
         -------
         ndarray of shape (n_problems,)
-            NaN where nothing is kept, since there is no text.
+            NaN if nothing is kept, since there is no text.
 
         Raises
         ------
         ValueError
-            If the scorer has no hazards, or masks do not fit the problems or keep a claim
-            without one that it builds on.
+            If the scorer has no hazards, or if the masks do not match the problems or keep a
+            claim without all of its ancestors.
 
         Examples
         --------
@@ -526,7 +528,7 @@ class ConformalFilter(Settings):
         return _chance.chances_of(self, X, masks, alpha)
 
     def path_risk(self, X: Problems) -> NDArray[Any]:
-        """The largest risk among each claim and its ancestors.
+        """Return the largest risk among each claim and its ancestors.
 
         Parameters
         ----------
@@ -536,25 +538,25 @@ class ConformalFilter(Settings):
         Returns
         -------
         ndarray of shape (n_problems,)
-            Shaped as in `predict_alpha`. With ``edges="none"``, the claim's own risk.
+            Shaped as in `predict_alpha`. With ``edges="none"``, the risk of the claim alone.
         """
         claims, view = self._claims(X)
         return view.shaped(claims.path_risk)
 
     def decision_function(self, X: Problems, alpha: Level = None) -> NDArray[Any]:
-        """Threshold minus path risk: positive exactly where `predict` keeps.
+        """Return threshold minus path risk, which is positive for the claims `predict` keeps.
 
         Parameters
         ----------
         X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
             The problems.
         alpha : float in (0, 1), optional
-            None is the filter's own.
+            None is the level of the filter.
 
         Returns
         -------
         ndarray of shape (n_problems,)
-            Shaped as in `predict_alpha`; -inf everywhere where nothing may be kept.
+            Shaped as in `predict_alpha`; -inf for claims that cannot be kept at any threshold.
         """
         margin, view = self._decision(X, alpha)
         return view.shaped(margin)
@@ -566,26 +568,26 @@ class ConformalFilter(Settings):
         *,
         output: Literal["graphs", "text"] = "graphs",
     ) -> list[Any]:
-        """The problems with their kept claims only, each in its most specific kept wording.
+        """Return the problems with only their kept claims, in their most specific kept wording.
 
         Parameters
         ----------
         X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
             The problems.
         alpha : float in (0, 1), optional
-            None is the filter's own.
+            None is the level of the filter.
         output : {"graphs", "text"}, default="graphs"
-            "text" is the kept claims of each problem, one a line.
+            "text" is the kept claims of each problem, one per line.
 
         Returns
         -------
         list of ReasoningGraph, or list of str
-            One for each problem, empty where nothing is kept.
+            One for each problem, empty if nothing is kept.
 
         Raises
         ------
         ValueError
-            If text is wanted of claims that have none.
+            If ``output="text"`` and the claims have no texts.
         """
         check_choice("output", output, OUTPUTS)
         margin, view = self._decision(X, alpha)
@@ -601,12 +603,12 @@ class ConformalFilter(Settings):
         sample_weight: ArrayLike | None = None,
         alpha: Level = None,
     ) -> float:
-        """Retention: mean number of true claims kept per problem.
+        """Return the retention: the mean number of true claims kept per problem.
 
-        It compares filters with the same guarantee. Of two levels the larger one, of two
-        guarantees the weaker one, ``ties="include"`` and ``edges="none"`` keep more, and
-        score more, because they guarantee less. A search over these settings chooses the
-        weakest guarantee. `skdcf.evaluation.CalibratedSearch` refuses it; a search of
+        Use it only to compare filters with the same guarantee. A larger level, a weaker
+        guarantee, ``ties="include"`` and ``edges="none"`` keep more and score higher, because
+        they guarantee less. So a search over these settings would select the weakest
+        guarantee. `skdcf.evaluation.CalibratedSearch` refuses it, but a search of
         scikit-learn does not check it.
 
         Parameters
@@ -614,12 +616,12 @@ class ConformalFilter(Settings):
         X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
             The problems.
         y : sequence of 1-D arrays, one per problem
-            Their labels, as in `fit`. Claims whose label is unknown do not count, nor do
-            those that are marked as claiming nothing.
+            Their labels, as in `fit`. Claims with an unknown label are not counted, nor are
+            claims marked as not stating a fact.
         sample_weight : array-like of shape (n_problems,), optional
             Weights of the problems in the mean, at least 0 and not all 0.
         alpha : float in (0, 1), optional
-            None is the filter's own.
+            None is the level of the filter.
 
         Returns
         -------
@@ -635,12 +637,12 @@ class ConformalFilter(Settings):
         return float(np.average(kept, weights=check_weights(sample_weight, len(kept))))
 
     def _decision(self, X, alpha, y=None):
-        """Threshold minus path risk, and the problems."""
+        """Return threshold minus path risk, and the problems."""
         claims, view, level = self._at_level(X, alpha, y)
         return self._margin(claims, view, level), view
 
     def _at_level(self, X, alpha, y=None):
-        """Return what the calibration looks at, the problems, and the level in force."""
+        """Return the path risks, the problems, and the level in force."""
         claims, view = self._claims(X, y)
         level = level_of(self, alpha)
         warn_of_level(self.calibration_, level)
@@ -654,12 +656,12 @@ class ConformalFilter(Settings):
             threshold = threshold[view.passed.problem_of]
         with np.errstate(invalid="ignore"):
             margin = threshold - claims.path_risk
-        # They are never kept, whatever the threshold.
+        # These claims are never kept, whatever the threshold.
         margin[np.isposinf(claims.path_risk)] = -np.inf
         return margin
 
     def _claims(self, X, y=None):
-        """Return what the calibration looks at, and the problems."""
+        """Return the path risks and the problems."""
         view = self._look(X, y=y)
         return self._path_risks(view), view
 
@@ -676,47 +678,47 @@ class ConformalFilter(Settings):
         Parameters
         ----------
         claims : iterable of dict
-            A claim has a ``text``, ``parents`` (positions of earlier claims) and
-            ``features``, those of them that the filter reads.
+            Each claim has a ``text``, ``parents`` (positions of earlier claims), and the
+            ``features`` that the filter uses.
         alpha : float in (0, 1), optional
-            None is the filter's own.
+            None is the level of the filter.
         stop : bool
-            End after the first claim that is not kept, as an agent has to that carries
-            its steps out. Every claim has to build on the one before it.
+            Stop after the first claim that is not kept, for an agent that executes its
+            steps. Each claim must then depend on the previous one.
         **about
-            What is known of the answer beforehand: ``problem``, ``context``,
-            ``alternatives``, ``feature_names``, ``id`` and ``metadata``, as of a
+            Data of the answer that are known beforehand: ``problem``, ``context``,
+            ``alternatives``, ``feature_names``, ``id`` and ``metadata``, as for
             `~skdcf.ReasoningGraph`.
 
         Returns
         -------
         iterator of bool
-            For each claim whether it is kept: what `predict` says of the whole answer.
+            Whether each claim is kept, the same as `predict` decides for the whole answer.
 
         Raises
         ------
         ValueError
-            If the filter was not fitted with ``online=True``, a claim comes before one
-            that it builds on, or with ``stop=True`` a claim does not build on the last.
+            If the filter was not fitted with ``online=True``, if a claim comes before one of
+            its parents, or if ``stop=True`` and a claim does not depend on the previous one.
         """
         return _online.decide_online(self, claims, alpha, stop=stop, **about)
 
     # -------------------------------------------------------------------------- levels
 
     def describe(self, alpha: float | None = None) -> str:
-        """Say what is promised, whose labels say what is false, and what a reader meets.
+        """Return the guarantee in words, the source of the labels, and the rate among readers.
 
         Parameters
         ----------
         alpha : float in (0, 1), optional
-            None is the filter's own.
+            None is the level of the filter.
 
         Returns
         -------
         str
-            The promise, as it is printed. Who reads the texts that are shown meets more
-            than alpha of them with a false claim, since an answer of which nothing is kept
-            counts as a success; the second sentence says how many.
+            The guarantee as printed. An answer without any kept claim counts as a success,
+            so more than alpha of the texts that are shown may contain a false claim. The
+            second sentence states this rate.
 
         Examples
         --------
@@ -737,30 +739,30 @@ class ConformalFilter(Settings):
 
     @property
     def threshold_(self) -> float:
-        """The threshold at ``alpha``; NaN where problems have thresholds of their own."""
+        """The threshold at ``alpha``; NaN if each problem has a separate threshold."""
         calibration = self.calibration_
         refuse_changed(self)
         return calibration.threshold(level_of(self, None))
 
     def threshold(self, alpha: Level = None) -> float:
-        """The conformal threshold: claims with a smaller path risk are kept.
+        """Return the conformal threshold; claims with a smaller path risk are kept.
 
         Parameters
         ----------
         alpha : float in (0, 1), optional
-            None is the filter's own.
+            None is the level of the filter.
 
         Returns
         -------
         float
-            The floor(alpha (n + 1))-th smallest nonconformity score; -inf (nothing is
-            kept) if that rank is 0, +inf (everything is kept) if so many calibration
-            problems are free of errors. Another ``guarantee`` has a rank of its own.
+            The floor(alpha (n + 1))-th smallest nonconformity score. -inf (nothing is kept)
+            if that rank is 0, and +inf (everything is kept) if so many calibration problems
+            are free of errors. The rank is that of the default ``guarantee``.
 
         Raises
         ------
         ValueError
-            If ``guarantee`` gives problems thresholds of their own.
+            If ``guarantee`` computes a separate threshold for each problem.
 
         Warns
         -----
@@ -776,7 +778,8 @@ class ConformalFilter(Settings):
         threshold = self.calibration_.threshold(level)
         if np.isnan(threshold):
             raise ValueError(
-                f"with guarantee={self.guarantee!r} problems have thresholds of their own"
+                f"there is no common threshold, because guarantee={self.guarantee!r} computes "
+                "one for each problem. Use decision_function or predict"
             )
         return threshold
 
@@ -796,7 +799,7 @@ class ConformalFilter(Settings):
         return len(self.loss_curve_)
 
     def _of_scorer(self, name):
-        """Return an attribute of the scorer; AttributeError names the filter."""
+        """Return an attribute of the scorer, or raise AttributeError in the filter's name."""
         check_is_fitted(self, "scorer_")
         value = getattr(self.scorer_, name, None)
         if value is not None:

@@ -1,19 +1,20 @@
-"""How a filter is fitted.
+"""Fitting of a filter, in seven steps.
 
 1. Read: `read_labelled` packs the problems and flattens the labels.
 2. Select the problems that count, and among them those that may be used for calibration.
-3. Compute the columns, unless they learn from labels, and make the unfitted scorer. A scorer that
-   needs no training changes the split, so it must be known before the split.
+3. Compute the columns, unless they learn from labels, and create the unfitted scorer. The split
+   depends on whether the scorer needs training, so the scorer must be known first.
 4. Split by question: draw the calibration questions. All other problems are used for training.
-5. Guard: compare provenance, and refuse whatever would lose the guarantee. Nothing is trained yet.
-6. Fit the columns that learn, and the scorer, on training problems only. If the guarantee has
+5. Guard: compare the provenance, and refuse anything that would violate the guarantee. Nothing has
+   been trained at this point.
+6. Fit the columns that learn and the scorer on training problems only. If the guarantee has
    ``show="auto"``, choose the share of answers that may pass, also on training problems.
 7. Calibrate on the calibration problems.
 
-Steps 1 to 3 are `prepare`, 4 and 5 are `divide`. If neither columns nor scorer learn, nothing is
-trained, and all problems that may be used for calibration are used for it.
+`prepare` takes steps 1 to 3, and `divide` steps 4 and 5. If neither the columns nor the scorer
+learn, nothing is trained, and all eligible problems are used for calibration.
 
-Several levels are fitted together in `_levels`, which takes the same steps.
+`_levels` fits several levels together, in the same steps.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ from ._validation import View, read_labelled
 
 
 def fit(estimator, X, y, groups) -> None:
-    """Train on some problems and calibrate on others, or calibrate on all if nothing learns."""
+    """Train on some problems and calibrate on the others, or calibrate on all without training."""
     selection, scorer = prepare(estimator, X, y, groups)
     n_held = count_held_out(estimator, selection, scorer)
     split = divide(estimator, selection, scorer, n_held)
@@ -60,21 +61,22 @@ class Split:
     Attributes
     ----------
     training : View
-        The training problems. If nothing learns, these are problems without labels, because
-        ``fit`` of a scorer is called in any case.
+        The training problems. If nothing is learnt, these are problems without labels, because
+        ``fit`` of the scorer is always called.
     calibration : View
         The calibration problems.
     questions : ndarray of int, shape (n_training,), or None
         The question of each training problem; None if every question has one answer.
     scorer : unfitted Scorer
     learns : bool
-        Whether anything is learnt from labels: the scorer, the columns, or the share that passes.
+        Whether labels are used to fit the scorer or the columns, or to choose the share of
+        answers that passes.
     n_calibration : int
         Number of questions among the calibration problems.
     fewest : bool
-        Whether to calibrate with the smallest number of questions that has the same rank.
-        Questions that were held out from training are all used, unless the share of answers
-        that may pass is chosen.
+        Whether to calibrate on the smallest number of questions with the same rank. Questions
+        that were held out from training are all used, unless the share of answers that may
+        pass is chosen.
     rng : RandomState
         Source of all randomness after the split.
     """
@@ -90,9 +92,10 @@ class Split:
 
 
 def prepare(estimator, X, y, groups) -> tuple[Selection, Scorer | None]:
-    """Read and select the problems, and make their columns and the unfitted scorer.
+    """Read and select the problems, compute their columns, and create the unfitted scorer.
 
-    If the columns learn, they must wait for the split, and so must the scorer, which is None.
+    If the columns learn from labels, they are computed after the split. The scorer is then
+    created after the split too, and None is returned for it.
     """
     estimator.validate()
     view = read_labelled(estimator, X, y, groups, reset=True)
@@ -108,7 +111,7 @@ def prepare(estimator, X, y, groups) -> tuple[Selection, Scorer | None]:
 
 
 def make_columns(estimator, view, training) -> Scorer:
-    """Learn the columns from training problems, compute them for all, and make the scorer."""
+    """Fit the columns on training problems, compute them for all problems, create the scorer."""
     estimator.features_ = fit_columns(
         estimator.features, training.passed, training.labels
     )
@@ -123,17 +126,18 @@ def make_columns(estimator, view, training) -> Scorer:
 
 
 def count_held_out(estimator, selection, scorer):
-    """Return how many questions to hold out from training; None if all candidates calibrate."""
+    """Return the number of questions to hold out from training; None if all are calibrated on."""
     size = estimator.calibration_size
     learns = scorer is None or scorer_requires_fit(scorer)
     if selection.all_calibrate:
         if size is not None:
             raise ValueError(
-                f"calibration_size is {size!r}, but people judged {len(selection.candidates)} "
-                "of these answers and a model others: all of people's are used for "
-                "calibration, and the model's for training. Leave calibration_size out. "
-                "CalibratedSearch and compare_filters hold out answers themselves: pass them "
-                "the answers that people judged, or those that the model judged"
+                f"calibration_size is {size!r}, but people labelled {len(selection.candidates)} "
+                "of these answers and a model labelled others. All answers labelled by people "
+                "are used for calibration, and the others for training. Leave out "
+                "calibration_size. CalibratedSearch and compare_filters hold out answers "
+                "themselves: pass them only the answers labelled by people, or only those "
+                "labelled by the model"
             )
         return None
     if size is None and not learns and not is_chosen(estimator):
@@ -141,8 +145,8 @@ def count_held_out(estimator, selection, scorer):
     n = selection.n_questions
     if n == 1 and len(selection.candidates) > 1:
         raise ValueError(
-            "all problems are in one group of groups, so none can be held out: at least "
-            "2 are needed, or groups=None if each problem answers its own question"
+            "all problems are in one group of groups, so none can be held out. At least 2 groups "
+            "are needed. Use groups=None if each problem answers a different question"
         )
     if size is None and not learns:
         size = count_apart(n)
@@ -150,8 +154,8 @@ def count_held_out(estimator, selection, scorer):
         guarantee = estimator._resolved()
         level = level_in_force(estimator)
         size = guarantee.calibration_count(n, level)
-        # With fewer than ``needed`` questions nothing is kept. So hold out as many, if reviewed
-        # answers are left to train on. This decision depends on counts alone.
+        # With fewer than ``needed`` questions nothing is kept. So hold out that many if reviewed
+        # answers are left for training. This decision depends on counts only.
         needed = guarantee.problems_needed(level)
         if size < needed <= n and selection.others_train:
             size = needed
@@ -172,8 +176,8 @@ def divide(estimator, selection, scorer, n_held) -> Split:
     learns = scorer is None or scorer_requires_fit(scorer) or chooses
     unlabelled = None
     if not learns:
-        # Without labels, `fit` of the scorer may see the calibration problems, unless the
-        # caller asked for problems that are held out.
+        # Without labels, `fit` of the scorer may use the calibration problems, unless the
+        # caller asked for held-out problems.
         warn_of_unused(selection)
         everything = view if n_held is None else view.take(training_rows)
         unlabelled = everything.unlabelled()
@@ -182,7 +186,7 @@ def divide(estimator, selection, scorer, n_held) -> Split:
         raise ValueError(
             "0 problems are left for training, but at least 1 is needed: all questions are "
             "used for calibration. Add answers to other questions, or choose a scorer that "
-            "needs no training, such as a column or PublicPrior()"
+            "does not need training, for example a feature column or PublicPrior()"
         )
     guards.at_fit(estimator, selection, training_rows, calibration_rows)
     if scorer is None:
@@ -205,12 +209,13 @@ def divide(estimator, selection, scorer, n_held) -> Split:
 
 
 def task_of(estimator, split) -> FitTask:
-    """Return what a scorer needs to know to be fitted on the training problems."""
+    """Return what a scorer needs in order to be fitted on the training problems."""
     level = level_in_force(estimator)
-    # An expected number of false claims may be 1 or more, but scorers train for a probability.
+    # A guarantee on the expected number of false claims can have a level of 1 or more, but
+    # scorers are trained for a probability.
     alpha = level if level < 1 else estimator.alpha
     return FitTask(
-        # Smaller levels would overflow in training.
+        # Smaller values would overflow in training.
         alpha=max(alpha, 1e-9),
         groups=split.questions,
         rng=split.rng,
@@ -222,7 +227,7 @@ def task_of(estimator, split) -> FitTask:
 
 
 def take_scorer(estimator, scorer, split):
-    """Keep the fitted scorer, its level, and hashes of what it was trained on."""
+    """Store the fitted scorer, the level it was fitted for, and hashes of its training problems."""
     estimator.scorer_ = scorer
     trained = split.training.hashes if split.learns else Hashes.unknown(0)
     estimator._trained = trained.kept()

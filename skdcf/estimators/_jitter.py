@@ -1,8 +1,8 @@
-"""Ties broken by noise that is a hash of the problem.
+"""Tie breaking by noise that is a hash of the problem.
 
-Noise drawn afresh would give the same answer another result in another batch. Jitter is a
-hash of the problem instead, so risks stay a fixed function of it: exchangeability, and
-with it the guarantee, is untouched. Exact copies of a problem still tie.
+If the noise were drawn at random, the result for an answer would change from batch to batch.
+Jitter is a hash of the problem instead, so risks remain a fixed function of the problem. The
+problems stay exchangeable, and the guarantee holds. Exact copies of a problem remain tied.
 """
 
 from __future__ import annotations
@@ -14,19 +14,21 @@ from ..guards.rounding import single_columns
 from ..ops.hard import segment_sum
 
 _ODD = np.uint64(0x9E3779B97F4A7C15)
-SCALE = 1e-8  # size of the noise, far above what rounding lowers thresholds by
-BITS = 10  # bits of a feature in the hash, counted from the largest one of the problem
+SCALE = (
+    1e-8  # size of the noise, far larger than the rounding allowance of the thresholds
+)
+BITS = 10  # bits per feature that enter the hash, relative to the problem's largest feature
 
 
 def jittered(risk, batch, seed, steady=False):
-    """Risk plus noise in [0, 1e-8 (1 + abs(risk))), shape (n_claims,).
+    """Return the risks plus noise in [0, 1e-8 (1 + abs(risk))), shape (n_claims,).
 
-    The noise is a hash of the claim's features and text, its position, and all of its
-    problem. Risks are taken to be of order one: noise may reorder those that are less
-    than some 1e-8 apart.
+    The noise is a hash of the claim's features, text and position and of the whole problem.
+    Risks are assumed to be of order one. The noise may reorder risks that differ by less than
+    about 1e-8.
 
-    With ``steady``, as for problems that calibrate, there is no noise in a problem of which
-    a copy might get another hash, since a feature lies where rounding would decide.
+    With ``steady``, as for calibration problems, no noise is added to a problem with a feature
+    on a rounding border, because a copy of this problem could get another hash.
     """
     with np.errstate(over="ignore"):
         rows = _hash_rows(batch, np.uint64(seed))
@@ -47,7 +49,7 @@ def _hash_rows(batch, seed):
         for column in units.T:
             rows = mix(rows + np.ascontiguousarray(column).view(np.uint64))
     if batch.claims is not None:
-        # A problem without texts must get the same hash next to problems that have some.
+        # A problem without texts must get the same hash in a batch where others have texts.
         with_text = np.flatnonzero([text is not None for text in batch.claims])
         texts = map(hash_text, batch.claims[with_text])
         codes = np.fromiter(texts, dtype=np.uint64, count=len(with_text))
@@ -56,12 +58,12 @@ def _hash_rows(batch, seed):
 
 
 def _leading_bits(batch):
-    """Features as whole numbers, such that errors of rounding do not reach the hash.
+    """Return the features as whole numbers, so rounding errors do not change the hash.
 
-    The unit is 2**-BITS of the power of two that is nearest to the largest feature of the
-    problem. Round values, such as 1 or 0.5, thus lie far from where rounding goes the
-    other way, and so does the unit itself. Returns these numbers, and those that were
-    rounded: of the features, and of the power of each problem.
+    The unit is 2**-BITS times the power of two nearest to the largest feature of the problem.
+    Round values such as 1 or 0.5 are then far from a rounding border, and so is the choice of
+    the power. Also returns the exact values before rounding, of the features and of the
+    exponent of each problem.
     """
     largest = np.abs(batch.features).max(axis=1, initial=0.0)
     top = np.zeros(len(batch))
@@ -75,7 +77,7 @@ def _leading_bits(batch):
 
 
 def _on_border(batch):
-    """Problems of which a feature lies where rounding would decide about the hash."""
+    """Return which problems have a feature or an exponent on a rounding border."""
     _, exact, power = _leading_bits(batch)
     width = 2.0**BITS * np.where(single_columns(batch.features), 1e-5, 1e-9)
     near = np.abs(exact - np.floor(exact) - 0.5) < width

@@ -1,4 +1,4 @@
-"""Several levels, fitted together for speed: they share what does not depend on the level."""
+"""Fit and calibrate a filter for several levels at once, sharing the common work."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from ._validation import filter_in
 
 
 def at_level(estimator: Any, alpha: float, copier: Any = clone) -> Any:
-    """A clone, or what ``copier`` makes, for another alpha."""
+    """Return a copy of a filter for another alpha, made by ``copier``."""
     copied = copier(estimator)
     copied.alpha = alpha
     if copied.guarantee is not None:
@@ -38,13 +38,13 @@ def fit_levels(
 ) -> list[Any]:
     """Fit copies of a filter for several levels.
 
-    Levels that hold out the same number of questions share the split, and as much of the
-    training as does not depend on alpha.
+    Levels that hold out the same number of questions share the split, and the part of the
+    training that does not depend on alpha.
 
     Parameters
     ----------
     estimator : filter
-        It stays as it is.
+        It is not changed.
     X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
         The problems.
     y : sequence of 1-D arrays, one per problem
@@ -69,26 +69,26 @@ def fit_levels(
     for each in estimators:
         sharing.setdefault(count_held_out(each, selection, scorer), []).append(each)
     for n_held, members in sharing.items():
-        # The first one is checked for all, and the lowest level is the strictest.
+        # Only the first one is checked, and the lowest level has the strictest checks.
         members.sort(key=level_in_force)
         _fit_together(members, selection, scorer, n_held)
     return estimators
 
 
 def _fit_together(estimators, selection, scorer, n_held):
-    """Fit filters that share the split."""
+    """Fit filters that share a split."""
     first = estimators[0]
     split = divide(first, selection, scorer, n_held)
     share(first, estimators)
-    # A scorer that uses no alpha is fitted once, by the first task. With one that does, each
-    # level draws the random numbers that it would draw alone.
+    # A scorer that does not use alpha is fitted once, with the first task. Otherwise each level
+    # draws the same random numbers as if it were fitted alone.
     tasks = [task_of(each, split) for each in estimators]
     if split.scorer.uses_alpha:
         tasks = [replace(task, rng=deepcopy(task.rng)) for task in tasks]
     training: Any = split.training
     fitted = split.scorer.fit_levels(training.scored, training.labels, tasks)
 
-    # Levels that share a scorer are scored once: their guarantees differ in the level alone.
+    # Levels that share a scorer are scored once: their guarantees differ only in the level.
     parts: dict[int, Any] = {}
     for each, task, scorer_of_level in zip(estimators, tasks, fitted, strict=True):
         take_scorer(each, scorer_of_level, split)
@@ -100,7 +100,7 @@ def _fit_together(estimators, selection, scorer, n_held):
 
 
 def share(first, estimators):
-    """Give what the first filter has learnt so far to the others."""
+    """Copy what the first filter has learnt so far to the others."""
     settings = first.get_params(deep=False)
     learnt = {name: v for name, v in vars(first).items() if name not in settings}
     for each in estimators:
@@ -108,7 +108,7 @@ def share(first, estimators):
 
 
 def flat_masks(filter: Any, X: Problems, alphas: Iterable[float | None]) -> Any:
-    """Decide which claims are kept at several levels, from one look at the problems.
+    """Decide which claims are kept at several levels, scoring the problems once.
 
     Parameters
     ----------
@@ -116,12 +116,12 @@ def flat_masks(filter: Any, X: Problems, alphas: Iterable[float | None]) -> Any:
     X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
         The problems.
     alphas : sequence of float or None
-        The levels; None is the filter's own.
+        The levels; None is the level of the filter.
 
     Returns
     -------
     ndarray of bool, shape (n_alphas, n_claims)
-        A row is what ``predict(X, alpha)`` returns, in one piece.
+        Each row is the result of ``predict(X, alpha)``, concatenated over the problems.
     """
     fitted = filter_in(filter)
     risks, view = fitted._claims(X)
@@ -130,7 +130,7 @@ def flat_masks(filter: Any, X: Problems, alphas: Iterable[float | None]) -> Any:
 
 
 def copy_at(fitted, alpha):
-    """A copy for another level, which waits for its calibration."""
+    """Return a copy of a fitted filter for another level, to be calibrated."""
     copied = at_level(fitted, alpha, copy)
     copied._alpha_of_fit = alpha if fitted.scorer_.uses_alpha else None
     return copied
@@ -141,29 +141,29 @@ def calibrated_masks(
 ) -> tuple[Any, Any, list[int]]:
     """Calibrate a filter for several levels, and decide at each which claims are kept.
 
-    Both from one look at the problems: what a level does not change is computed once.
+    The problems are scored once, and results that do not depend on the level are shared.
 
     Parameters
     ----------
     filter : fitted filter
-        It stays as it is.
+        It is not changed.
     labelled : tuple
-        Problems, labels and groups to calibrate with, as in ``calibrate``.
+        Calibration problems, labels and groups, as in ``calibrate``.
     X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
-        Problems to decide about.
+        The problems to filter.
     alphas : list of float in (0, 1)
         The levels.
 
     Returns
     -------
     masks : ndarray of bool, shape (n_alphas, n_claims)
-        A row is what the filter of that level predicts after ``calibrate``, in one piece.
+        Each row holds the predictions at one level after ``calibrate``, concatenated.
     passing : ndarray of bool, shape (n_alphas, n_problems)
-        Which problems pass at each level; all of them unless the guarantee has ``show``.
+        Which problems pass at each level; all of them if the guarantee has no ``show``.
     n_calibration : list of int
-        How many problems calibrate at each level.
+        Number of calibration problems at each level.
     """
-    first = copy_at(filter, min(alphas))  # it takes note of the provenance
+    first = copy_at(filter, min(alphas))  # the provenance is stored on this copy
     part = labelled_part(first, *labelled)
     estimators = [copy_at(first, alpha) for alpha in alphas]
     for each in estimators:

@@ -1,6 +1,6 @@
-"""Decisions about claims: of whole answers, and of answers that are being written.
+"""Decisions about the claims of complete answers, and of answers that are being written.
 
-While an answer is written, the risk of a claim is computed from the claims up to it.
+While an answer is written, the risk of a claim is computed from the claims up to and including it.
 """
 
 from __future__ import annotations
@@ -34,22 +34,22 @@ from ..scorers import (
 from ._jitter import jittered
 from ._validation import confidence_of, filter_in, with_names
 
-#: Claims of prefixes that are laid out at a time: an answer of 10,000 has 50 million.
+#: Number of claims in a block of prefixes. An answer of 10,000 claims has prefixes with 50 million.
 BLOCK = 2**19
 
 
 def refuse_late_parents(batch: GraphBatch) -> None:
-    """ValueError if a claim comes before one that it builds on."""
+    """Raise ValueError if a claim comes before one of its parents."""
     late = np.flatnonzero(batch.edges[:, 0] > batch.edges[:, 1])
     if len(late):
         raise ValueError(
             f"{batch.locate(int(batch.edges[late[0], 1]))} comes before a claim that it "
-            "builds on: in an online filter parents have to stand first"
+            "depends on. An online filter needs parents before their children"
         )
 
 
 def blocks_of_prefixes(batch: GraphBatch) -> Iterator[tuple[slice, GraphBatch]]:
-    """One problem per claim: the claims of its problem up to it, which is the last.
+    """Yield one problem per claim, which holds the claims of its answer up to this claim.
 
     Parameters
     ----------
@@ -59,14 +59,14 @@ def blocks_of_prefixes(batch: GraphBatch) -> Iterator[tuple[slice, GraphBatch]]:
     Yields
     ------
     claims : slice
-        Which claims of the batch these are.
+        Range of claims in the batch.
     prefixes : GraphBatch
-        A problem for each of them, together of about `BLOCK` claims.
+        One problem for each of these claims, with about `BLOCK` claims in total.
 
     Raises
     ------
     ValueError
-        If a claim comes before one that it builds on.
+        If a claim comes before one of its parents.
     """
     refuse_late_parents(batch)
     sizes = np.arange(1, batch.n_claims + 1) - batch.offsets[batch.problem_of]
@@ -91,7 +91,7 @@ def _prefixes(batch, chosen):
     shift = np.repeat(offsets[:-1] - batch.offsets[problem], n_edges)
     edges = batch.edges[ranges(first, n_edges)] + shift[:, None]
     metadata = None
-    if batch.metadata is not None:  # claims never kept are handled in whole problems
+    if batch.metadata is not None:  # claims that are never kept are handled per problem
         answers = [_without_positions(entry) for entry in batch.metadata]
         metadata = [answers[i] for i in problem]
     columns = {n: getattr(batch, n) for n in ("problems", "alternatives", "context")}
@@ -112,10 +112,11 @@ def _without_positions(metadata):
 
 
 def scores_claims_alone(fitted: Any) -> bool:
-    """Whether no other claim of the answer enters the score of a claim.
+    """Return whether the score of a claim is independent of all other claims.
 
-    Then there are no prefixes to look at. A column of the caller's says nothing of when it
-    was made; columns that the filter computes, and scorers of others, may look around.
+    If so, prefixes need not be scored. The caller's columns are assumed to be computed before
+    the next claim is written. Columns that the filter computes, and scorers not listed here,
+    may depend on other claims.
     """
     scorer = fitted.scorer_
     if fitted.features is not None:
@@ -130,16 +131,16 @@ def scores_claims_alone(fitted: Any) -> bool:
 def confidence_so_far(
     fitted: Any, passed: GraphBatch, scored: GraphBatch
 ) -> NDArray[Any]:
-    """The confidence in each claim, of the claims of its problem up to it.
+    """Return the confidence in each claim, computed from the claims up to and including it.
 
     Parameters
     ----------
     fitted : fitted filter
-        With ``online=True``.
+        A filter with ``online=True``.
     passed : GraphBatch
         The problems as the caller passed them.
     scored : GraphBatch
-        The same as the scorer sees them.
+        The same problems as the scorer sees them.
 
     Returns
     -------
@@ -149,7 +150,7 @@ def confidence_so_far(
     Raises
     ------
     ValueError
-        If a claim comes before one that it builds on.
+        If a claim comes before one of its parents.
     """
     if scores_claims_alone(fitted):
         refuse_late_parents(passed)
@@ -164,7 +165,7 @@ def confidence_so_far(
 def jittered_so_far(
     risk: NDArray[Any], batch: GraphBatch, seed: int, steady: bool
 ) -> NDArray[np.float64]:
-    """As `jittered`, with noise that is a hash of the claims up to each claim."""
+    """Return `jittered` risks whose noise is a hash of the claims up to and including each."""
     out = np.empty(batch.n_claims)
     for claims, prefixes in blocks_of_prefixes(batch):
         last = prefixes.offsets[1:] - 1
@@ -175,28 +176,29 @@ def jittered_so_far(
 
 
 def decide_online(fitted, claims, alpha, *, stop=False, **about):
-    """Say for each claim whether it is kept, before the next one is read.
+    """Decide whether each claim is kept, before the next one is read.
 
-    With `stop` nothing is read after the first claim that is not kept. What is wrong with
-    the filter is said before the first claim is read.
+    With `stop`, nothing is read after the first claim that is not kept. Errors in the settings
+    of the filter are raised before the first claim is read.
     """
     if not fitted.online:
         ahead = list_looking_ahead(fitted.features) or repr(fitted.scorer)
         raise ValueError(
             Message(
-                f"the risks of this filter may look at later claims (such as {ahead}): ",
+                "stream needs a filter whose risks depend only on earlier claims, but the risks "
+                f"of this filter may depend on later ones (because of {ahead}): ",
                 Advice(
                     "fit_online",
                     "fit it with online=True to decide while an answer is written",
                 ),
             )
         )
-    # Any later claim of a chain has the dropped one among its ancestors.
+    # In a chain, every later claim has the dropped one as an ancestor.
     if stop and fitted.edges not in ("given", chain_edges):
         raise ValueError(
-            f"stop=True needs edges that make a chain, but this filter has edges="
-            f'{fitted.edges!r}: fit it with edges="given" or skdcf.edges.chain_edges, or '
-            "leave stop=False"
+            f"stop=True needs edges that form a chain, but this filter has edges="
+            f'{fitted.edges!r}. Fit it with edges="given" or skdcf.edges.chain_edges, or '
+            "use stop=False"
         )
     return _decisions(fitted, claims, alpha, stop=stop, about=about)
 
@@ -208,12 +210,13 @@ def _decisions(fitted, claims, alpha, *, stop, about):
         wrong = [u for u in parents if not (isinstance(u, int) and 0 <= u < v)]
         if wrong:
             raise ValueError(
-                f"claim {v} builds on claim {wrong[0]!r}, which does not come before it"
+                f"claim {v} has parent {wrong[0]!r}, but parents must be positions of earlier "
+                "claims"
             )
         if stop and v > 0 and fitted.edges == "given" and v - 1 not in parents:
             raise ValueError(
-                f"stop=True needs edges that make a chain, but claim {v} does not build "
-                f"on claim {v - 1}: add it to parents, or leave stop=False"
+                f"stop=True needs edges that form a chain, but claim {v} does not depend "
+                f"on claim {v - 1}. Add {v - 1} to its parents, or use stop=False"
             )
         if answer is None:
             answer = _Answer(fitted, alpha, about)
@@ -226,18 +229,18 @@ def _decisions(fitted, claims, alpha, *, stop, about):
 class _Answer:
     """An answer that is being written: the claims so far, and the path risk of each.
 
-    A new claim is scored once, with what the columns need: all claims before it, or none
-    of them where each claim is scored alone. The largest risk among its ancestors is known
-    from its parents.
+    A new claim is scored once, together with all earlier claims, or without them if each claim
+    is scored alone. The largest risk among its ancestors follows from the path risks of its
+    parents.
 
     Parameters
     ----------
     filter : fitted filter
-        With ``online=True``.
+        A filter with ``online=True``.
     alpha : float or None
-        The level that was asked for.
+        The level passed by the caller.
     about : dict
-        What is known of the answer beforehand.
+        Data of the answer that are known beforehand.
     """
 
     def __init__(self, fitted, alpha, about):
@@ -246,7 +249,7 @@ class _Answer:
         self.about = about | {"metadata": _without_positions(metadata)}
         self.filter = fitted
         self.alpha = alpha
-        # The newest claim is the last of its prefix, so that nothing comes after it.
+        # The newest claim is the last of its prefix, so there are no later claims.
         self.whole = copy(fitted)
         self.whole.online = False
         self.whole._calibrated_as = settings_of(self.whole)
@@ -260,7 +263,7 @@ class _Answer:
         self.path_risk = []
 
     def keeps(self, claim, parents):
-        """Whether a new claim is kept, which is remembered with its risk."""
+        """Return whether a new claim is kept, and store the claim and its path risk."""
         v = len(self.rows)
         self.rows.append(claim)
         edges_known = "parents" in claim or v == 0
@@ -274,7 +277,7 @@ class _Answer:
             edges = self.edges
             risks_before = self.path_risk
         graph = _graph_of(rows, edges if edges_known else None, self.about)
-        if v == 0:  # since settings, level and number of problems are checked once
+        if v == 0:  # settings, level and number of problems are checked once
             self.level = self.filter._at_level([graph], self.alpha)[2]
             risks_before = []
 
@@ -302,10 +305,10 @@ def _graph_of(rows, edges, about):
 def largest_risks(
     fitted: Any, X: Problems, groups: Groups = None
 ) -> tuple[NDArray[np.float64], Hashes]:
-    """The largest risk of each answer as at calibration, and the hashes that tell it again.
+    """Return the largest risk of each answer as in calibration, and the hashes of the answers.
 
-    In use risks are raised where columns were computed in float32, and those that
-    calibrated are not: who compares both needs the same on both sides.
+    In use, the risks are raised if columns were computed in float32. In calibration they are
+    not. To compare answers with calibration answers, use the risks of this function for both.
 
     Parameters
     ----------
@@ -330,7 +333,7 @@ def largest_risks(
 
 
 class Decision(NamedTuple):
-    """All that decides which claims are kept; every array has one entry per claim.
+    """Everything that determines which claims are kept; arrays have one entry per claim.
 
     Attributes
     ----------
@@ -339,15 +342,15 @@ class Decision(NamedTuple):
     kept : ndarray of bool
         Whether the claim is kept.
     confidence : ndarray
-        The scorer's confidence in the claim by itself.
+        The scorer's confidence in the claim alone.
     path_risk : ndarray
         The largest risk among the claim and its ancestors.
     threshold : ndarray
-        The claim is kept where its path risk is below.
+        The claim is kept if its path risk is below this value.
     smallest_alpha : ndarray
-        The smallest alpha at which the claim is kept; NaN where it has none of its own.
+        The smallest alpha at which the claim is kept; NaN if it is not defined.
     form : LinearForm or None
-        The confidence as a weighted sum of columns, where it is one.
+        The confidence as a weighted sum of columns; None if it is not such a sum.
     """
 
     batch: GraphBatch
@@ -364,16 +367,16 @@ def decide(
     X: Problems,
     alpha: float | None = None,
 ) -> Decision:
-    """Score problems once, and say all that decides which of their claims are kept.
+    """Score problems once, and return everything that determines which claims are kept.
 
     Parameters
     ----------
     filter : fitted filter
-        The filter that decides.
+        The filter to use.
     X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
         Problems to filter.
     alpha : float in (0, 1), optional
-        None is the filter's own.
+        None is the level of the filter.
 
     Returns
     -------
@@ -389,7 +392,7 @@ def decide(
     threshold = np.broadcast_to(threshold, margin.shape)
     try:
         levels = calibration.levels(risks, fitted.ties == "include")
-    except ValueError:  # groups that overlap give a claim no level of its own
+    except ValueError:  # with overlapping groups, a claim has no single smallest level
         levels = np.full(len(margin), np.nan)
     return Decision(
         batch=view.scored,

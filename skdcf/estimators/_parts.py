@@ -1,4 +1,4 @@
-"""Parts of a calibration: what is kept of problems that were scored for it."""
+"""Parts of a calibration: the scores and hashes that are stored of calibration problems."""
 
 from __future__ import annotations
 
@@ -21,55 +21,57 @@ from ..guards.settings import described, described_guarantee
 from ..ops.conformal import Jumps
 from ._validation import check
 
-#: Names of what is compared, in the order of ``made_as``.
+#: Names of the settings that are compared, in the order of ``made_as``.
 MADE_AS = ("edges", "online", "ties", "guarantee", "scorer", "random_state")
 LEVELS = ("delta", "bound", "unseen", "show")  # settings that scores do not depend on
-MANY = 10_000  # problems; from here on all calibrate where each stands alone
-N_PROBES = 8  # problems of a part, by whose path risks scorers are compared
+MANY = (
+    10_000  # from this many problems on, all are used if each has a separate question
+)
+N_PROBES = 8  # problems of a part whose path risks are used to compare scorers
 
 
 @dataclass(frozen=True)
 class CalibrationPart:
-    """All that is left of problems once they have been scored for calibration.
+    """Scores and hashes of problems that were scored for calibration.
 
-    Made by ``calibration_part`` of a filter, for ``calibrate_parts`` of the same one.
+    Created by ``calibration_part`` of a filter, and passed to ``calibrate_parts`` of the same
+    filter.
 
     Parameters
     ----------
     jumps : Jumps
-        Where what the guarantee counts grows with the threshold; one jump at the
-        nonconformity score of each problem if that is all there is to it.
+        Positions and sizes of the jumps of the loss as the threshold grows. For the default
+        guarantee, one jump per problem, at its nonconformity score.
     answers : ndarray of shape (n_problems,)
-        Largest path risk of the problem, lowered likewise, +inf where all claims are true.
+        Largest path risk of each problem, lowered for rounding; +inf if all claims are true.
     weights : ndarray of shape (n_problems,), optional
-        Where the guarantee has weights.
+        Weights of the problems, if the guarantee has weights.
     groups : list of length n_problems, optional
-        Where it is made for groups.
+        Groups of the problems, if the guarantee has groups.
     hashes : Hashes, optional
-        Hashes of the questions and of the content of the problems.
+        Hashes of the questions and of the contents of the problems.
     made_as : tuple, optional
-        Settings of the filter that scored them; None where nobody knows.
+        Settings of the filter that scored the problems; None if they are unknown.
     origin : dict, optional
-        How the problems were made.
+        Provenance of the problems.
     probes : tuple, optional
-        Some of the problems with their path risks, by which scorers, edges and groups are
-        compared.
+        Some of the problems with their path risks, used to compare scorers, edges and groups.
     largest : ndarray of shape (n_problems,), optional
-        Largest path risk of each problem, whatever its labels.
+        Largest path risk of each problem, independent of its labels.
     judges : ndarray of int8, shape (n_problems,), optional
-        Who judged each problem. None says that nobody knows.
+        Kind of judge of each problem; None if unknown.
     has_texts : ndarray of bool, shape (n_problems,), optional
         Whether the problem has claims with texts.
     of_people : tuple of (Jumps, ndarray), optional
-        Jumps and answers by the verdicts of people alone, if these are others.
+        Jumps and answers from the labels of people only, if these differ.
     rows : ndarray of int, shape (n_problems,), optional
-        Positions of the problems among those that the caller passed; pairs of the number of
-        the part and of that position where parts were joined.
+        Positions of the problems in the caller's data. In joined parts, pairs of the number
+        of the part and the position.
 
     Attributes
     ----------
     scores : ndarray of shape (n_problems,)
-        Nonconformity scores, +inf where every threshold is safe.
+        Nonconformity scores; +inf if every threshold is safe.
 
     Examples
     --------
@@ -106,7 +108,7 @@ class CalibrationPart:
 
     @cached_property
     def _orders(self):
-        """Of answers and of questions; all levels share them that calibrate with this part."""
+        """Orders of answers and of questions, shared by all levels calibrated on this part."""
         return self.hashes.orders()
 
     def __len__(self) -> int:
@@ -114,7 +116,7 @@ class CalibrationPart:
         return self.jumps.n
 
     def __getitem__(self, rows: slice | NDArray[Any]) -> CalibrationPart:
-        """The part for some of the problems."""
+        """Return the part for some of the problems."""
         rows = np.arange(len(self))[rows]
         groups = self.groups and [self.groups[i] for i in rows]
         names = (
@@ -132,12 +134,12 @@ class CalibrationPart:
 
     @property
     def judged_by(self) -> set[str]:
-        """Kinds of judges of all that has ever counted together with these problems."""
+        """Kinds of judges of these problems and of all labels that counted before them."""
         kinds = set() if self.judges is None else set(kinds_of(self.judges))
         return kinds | set((self.origin or {}).get("judged_by", ()))
 
     def judged_after(self, kinds: Iterable[str]) -> CalibrationPart:
-        """Say who judged what counted before these problems.
+        """Record the kinds of judges of labels that counted before these problems.
 
         Parameters
         ----------
@@ -155,16 +157,16 @@ class CalibrationPart:
         return replace(self, origin=(self.origin or {}) | {"judged_by": every})
 
     def of_people_alone(self) -> CalibrationPart:
-        """Leave out what a model judged, if a person has ever judged some of the others.
+        """Leave out answers that a model judged, if a person judged any of the labels so far.
 
-        Together they had a miscoverage of .20 at alpha .1. Once a verdict of a person has
-        counted, those of a model never count again.
+        Mixed labels had a miscoverage of .20 at alpha .1. Once the labels of a person have
+        counted, labels of a model are not used again.
 
         Returns
         -------
         CalibrationPart
-            The answers that people judged, with the verdicts of people; the part itself if
-            there is one kind of judges.
+            The answers that people judged, with the labels of people; the part itself if all
+            judges are of one kind.
         """
         if not self.judged_by >= {"model", "person"}:
             return self
@@ -177,17 +179,17 @@ class CalibrationPart:
         return replace(part, of_people=None)[np.flatnonzero(person_judged(judges))]
 
     def refuse_copies(self) -> None:
-        """Raise ValueError for equal texts of which nothing says whether they are one answer."""
+        """Raise ValueError if it is unclear whether problems with equal texts are copies."""
         if self.has_texts is not None:
             refuse_copies(self.hashes, self.has_texts)
 
     def below_copies(self) -> CalibrationPart:
-        """The part, with those scores lowered that several problems share.
+        """Lower the scores that several problems share.
 
         Returns
         -------
         CalibrationPart
-            The part with lower scores, and lower smallest path risks to cut at.
+            The part with lower scores, and with lower values in ``lowest_lowered``.
         """
         jumps = replace(self.jumps, position=below_copies(self.jumps.position))
         lowest = self.lowest_lowered
@@ -195,12 +197,12 @@ class CalibrationPart:
         return replace(self, jumps=jumps, lowest_lowered=lowest)
 
     def path_risks(self) -> PathRisks:
-        """Weights and groups, as a guarantee takes them.
+        """Return weights and groups in the form that a guarantee expects.
 
         Returns
         -------
         PathRisks
-            Their weights and groups, without claims.
+            The weights and groups, without claims.
         """
         no_claims = np.zeros(len(self) + 1, dtype=np.int64)
         return PathRisks(
@@ -221,30 +223,30 @@ class CalibrationPart:
         in_groups: Any = True,
         ranks: NDArray[np.integer] | None = None,
     ) -> Any:
-        """Choose the problems that calibrate; the others are left over.
+        """Choose the problems to calibrate on.
 
-        Of each question one answer calibrates, in each group that the guarantee is made
-        for, or of all problems where not ``in_groups``. With ``fewest``, no more questions
-        calibrate than it takes for the rank of all of them.
+        One answer to each question is chosen, per group of the guarantee, or among all
+        problems if ``in_groups`` is False. With ``fewest``, only as many questions are chosen
+        as are needed for the rank of all questions.
 
         Parameters
         ----------
         guarantee : Guarantee
-            What is promised.
+            The guarantee to calibrate for.
         level : float
-            The level that is asked for.
+            The level of the guarantee.
         fewest : bool
-            Whether to leave over the questions that do not raise the rank.
+            Whether to leave out the questions that do not increase the rank.
         in_groups : bool, default=True
-            Whether one answer is chosen in each group.
+            Whether one answer per question is chosen in each group.
         ranks : ndarray of shape (n_problems,), optional
-            Of the answers to a question the one of lowest rank is chosen; by default
-            their hashes are such ranks.
+            The answer with the lowest rank is chosen among those to a question; by default,
+            ranks are derived from hashes of the answers.
 
         Returns
         -------
         chosen, left_over : ndarray of int
-            Numbers of problems, sorted.
+            Indices of problems, sorted.
         """
         groups = (self.groups or ()) if in_groups else ()
         overlap = any(isinstance(group, frozenset) for group in groups)
@@ -254,7 +256,7 @@ class CalibrationPart:
             numbers: dict[Any, Any] = {}
             group_of[:] = [numbers.setdefault(group, len(numbers)) for group in groups]
         elif each_alone and (len(self) >= MANY or not fewest):
-            rows = np.arange(len(self))  # so that no order is needed
+            rows = np.arange(len(self))  # avoids computing an order
             return rows, rows[:0]
 
         order, order_of_questions = self._orders
@@ -263,7 +265,7 @@ class CalibrationPart:
         if overlap or not fewest:
             return rows, rows[:0]
 
-        # Of so many all calibrate: rounding of the rank costs at most 1 / (n + 1) of alpha.
+        # With MANY questions, use all of them: the rank is rounded by at most 1 / (n + 1).
         chosen = np.zeros(len(self), bool)
         for group in range(group_of.max(initial=0) + 1):
             members = rows[group_of[rows] == group]
@@ -276,14 +278,15 @@ class CalibrationPart:
 
     @classmethod
     def join(cls, parts: Iterable[CalibrationPart]) -> CalibrationPart:
-        """Several parts as one, in their order.
+        """Join several parts into one, in the given order.
 
-        If people judged some of their answers and a model others, those of people stay.
+        If people judged some of the answers and a model judged others, only those judged by
+        people are used.
 
         Parameters
         ----------
         parts : iterable of CalibrationPart
-            At least one.
+            At least one part.
 
         Returns
         -------
@@ -292,11 +295,14 @@ class CalibrationPart:
         Raises
         ------
         ValueError
-            If there is none, or they were made with different settings.
+            If there are no parts, or they were made with different settings.
         """
         parts = list(parts)
         if not parts:
-            raise ValueError("there are no calibration problems: no part was given")
+            raise ValueError(
+                "parts is empty, so there are no calibration problems: pass at least one part, "
+                "made by calibration_part"
+            )
         first = parts[0]
         for part in parts:
             _refuse_other_settings(part.made_as, first.made_as)
@@ -331,19 +337,19 @@ class CalibrationPart:
 
 
 def _numbered(number, part):
-    """Pairs of the number of a part and the row of each of its problems."""
+    """Return pairs of the number of the part and the row of each of its problems."""
     of_one_call = part.rows is not None and part.rows.ndim == 1
     rows = part.rows if of_one_call else np.arange(len(part))
     return np.stack([np.full(len(part), number), rows], axis=1)
 
 
 def _joined(columns):
-    """Join the columns of all parts, or give None where a part has none."""
+    """Join the columns of all parts; None if any part has no such column."""
     return None if any(c is None for c in columns) else np.concatenate(columns)
 
 
 def choose_one_each(questions, order, group_of):
-    """Choose one problem of each question in each group, the first in the order of a hash.
+    """Choose one problem of each question in each group, the first in a given order.
 
     Parameters
     ----------
@@ -353,7 +359,7 @@ def choose_one_each(questions, order, group_of):
     -------
     ndarray of int, sorted
     """
-    # Negative numbers that fall: each stands alone.
+    # Decreasing negative numbers: every problem has a separate question.
     if (questions[:1] < 0).all() and (questions[1:] < questions[:-1]).all():
         return np.arange(len(questions))
     by = np.lexsort((order, questions, group_of))
@@ -363,23 +369,23 @@ def choose_one_each(questions, order, group_of):
 
 
 def probes_of(batch, path_risks_alone):
-    """Take some problems of a part, with their path risks, weights and groups."""
+    """Return some problems of a part, with their path risks, weights and groups."""
     n = len(batch)
     rows = np.unique(np.linspace(0, n - 1, min(n, N_PROBES)).astype(int))
     return ((batch[rows], path_risks_alone(batch[rows])),)
 
 
 def refuse_part(part, fitted):
-    """ValueError where a part was scored otherwise than the filter would now.
+    """Raise ValueError if the filter would now score a part differently.
 
-    Settings are compared as text. What functions and scorers do is compared by what they
-    say now of the problems that the part has kept.
+    Settings are compared as text. Functions and scorers are compared by their results on the
+    problems that are stored in the part.
     """
     if part.made_as is None:
         return
     _refuse_other_settings(part.made_as, part_settings(fitted))
     for batch, risks_before in part.probes:
-        # If edges is a rule, this computes the edges again.
+        # If ``edges`` is a function, this computes the edges again.
         checked = check(fitted, batch)
         risks_now = fitted._path_risks_alone(checked)
         same_edges = np.array_equal(checked.edges, batch.edges)
@@ -387,20 +393,20 @@ def refuse_part(part, fitted):
             risks_now.path_risk, risks_before.path_risk
         ):
             raise ValueError(
-                "a part was made with another scorer, whose confidences differ, or with "
-                "other edges: score it again, by calibration_part"
+                "a part was made with another scorer or with other edges, so its path risks "
+                "differ from those of this filter. Score it again with calibration_part"
             )
         if risks_now.groups != risks_before.groups or not nearly_equal(
             risks_now.weights, risks_before.weights
         ):
             raise ValueError(
-                "a part was made with functions for by or weight that give other groups or "
-                "weights: score it again, by calibration_part"
+                "a part was made with another by or weight, so its groups or weights differ "
+                "from those of this filter. Score it again with calibration_part"
             )
 
 
 def part_settings(fitted):
-    """The settings that have to be as they were when a part was scored."""
+    """Return the settings that must not change after a part was scored."""
     guarantee = fitted._resolved()
     return (
         described(fitted.edges),
@@ -417,13 +423,13 @@ def _refuse_other_settings(made_as, expected):
         return
     if made_as is None or expected is None or len(made_as) != len(expected):
         raise ValueError(
-            "a part has settings that are not known: score it again, by calibration_part"
+            "a part has unknown settings: score it again with calibration_part"
         )
     for name, setting_before, setting_now in zip(
         MADE_AS, made_as, expected, strict=True
     ):
         if setting_before != setting_now:
             raise ValueError(
-                f"a part has {name} = {setting_before}, and is to calibrate with "
-                f"{setting_now}: score it again, by calibration_part"
+                f"a part was made with {name} = {setting_before}, but this filter has "
+                f"{setting_now}: score it again with calibration_part"
             )

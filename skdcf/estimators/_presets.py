@@ -1,4 +1,4 @@
-"""The filters that users take: one class with several defaults."""
+"""The public filters: one class with several sets of defaults."""
 
 from __future__ import annotations
 
@@ -14,99 +14,99 @@ from ._filter import ConformalFilter
 
 @settings
 class CoherentConformalFilter(ConformalFilter):
-    """Coherent factuality with a scorer that learns to keep true claims.
+    """Coherent factuality with a scorer that is trained to keep true claims.
 
-    The scorer is trained for what happens to its scores afterwards: coherence over the
-    graph, calibration at ``alpha``, filtering. Calibration and prediction then are those
-    of `HardCF`, on problems that training has not seen, and with the same guarantee.
+    The scorer is trained for the steps that follow: coherence over the graph, calibration at
+    ``alpha``, and filtering. Calibration and prediction are the same as for `HardCF`, with the
+    same guarantee. The calibration problems are not used for training.
 
     Parameters
     ----------
     scorer : "stack", "linear", "neyman-pearson", model or any scorer, default="stack"
-        "linear" is the method of the paper: a linear model, trained through a soft version
-        of the procedure to keep as many true claims as possible. Other differentiable
-        models, such as `~skdcf.scorers.MLPModel`, are trained in the same way.
-        "neyman-pearson" estimates how likely an error begins at each claim, and orders
-        claims by what keeping them costs in risk (`~skdcf.scorers.NeymanPearsonScorer`).
-        "stack" adds the scores of "neyman-pearson" and of a logistic regression, with weights
-        that are trained in the same way as those of "linear"
-        (`~skdcf.scorers.StackingScorer`). All that `HardCF` takes may be passed here as well.
+        "linear" is the method of the paper: a linear model that is trained to keep as many
+        true claims as possible, through a soft version of the procedure. Other
+        differentiable models, such as `~skdcf.scorers.MLPModel`, are trained in the same way.
+        "neyman-pearson" estimates the probability that an error begins at each claim, and
+        ranks claims by the risk that keeping them adds
+        (`~skdcf.scorers.NeymanPearsonScorer`). "stack" combines the scores of
+        "neyman-pearson" and of a logistic regression, with weights that are trained in the
+        same way as for "linear" (`~skdcf.scorers.StackingScorer`). All scorers that `HardCF`
+        accepts can be passed here too.
     features : transformer or Pipeline, optional
-        Columns for the scorer, made by the filter: a transformer of `skdcf.features`, one
-        of scikit-learn, or a Pipeline of them. What learns is fitted to training problems
-        only; it is applied wherever problems come in. None is the problems' own columns.
+        Computes columns for the scorer: a transformer of `skdcf.features`, one of
+        scikit-learn, or a Pipeline of them. It is fitted on training problems only, and
+        applied to all problems that the filter gets. None uses the columns of the problems.
     alpha : float, default=0.1
-        Share of problems, in (0, 1), that may keep a false claim; also the level that
-        is trained for, unless ``guarantee`` has a bound.
+        Share of problems, in (0, 1), that may keep a false claim. The scorer is trained for
+        this level too, unless ``guarantee`` has a bound.
     relaxation : PathRelaxation, GridRelaxation or None, default=None
-        How the procedure is softened; None is ``PathRelaxation()``. Refused where the
-        scorer is not trained through it.
+        The soft version of the procedure; None is ``PathRelaxation()``. Only for scorers that
+        are trained through it.
     training : SoftTraining or None, default=None
-        How the model is trained; None is ``SoftTraining()``, whose own None the scorer
-        resolves. Refused where
-        ``relaxation`` is.
-    edges : "given", "none" or a rule of `skdcf.edges`, default="given"
-        What a claim builds on. "given" takes the edges of the problems. "none" drops them
-        after the columns are computed, so that claims are independent. A rule, such as
-        `~skdcf.edges.chain_edges`, is applied wherever problems come in.
+        Settings of the training; None is ``SoftTraining()``. Settings of it that are None
+        depend on the scorer. Only for scorers that use ``relaxation``.
+    edges : "given", "none" or a function of `skdcf.edges`, default="given"
+        The dependencies between claims. "given" uses the edges of the problems. "none" drops
+        them after the columns are computed, so claims are independent. A function, such as
+        `~skdcf.edges.chain_edges`, computes the edges of all problems that the filter gets.
     calibration_size : float, int or None, default=None
         Share or number of the problems held out of training for calibration. None
-        holds out about two fifths, such that ``alpha (n + 1)`` is a whole number and no
-        problem is wasted; with a scorer that does not learn, all problems calibrate.
+        holds out about two fifths, such that ``alpha (n + 1)`` is a whole number, so no
+        problem is wasted. If nothing is learnt, all problems are used for calibration.
     ties : {"exclude", "include", "jitter"}, default="exclude"
         As in `HardCF`.
     guarantee : Guarantee, optional
         As in `HardCF`.
     online : bool, default=False
-        Whether the risk of a claim is computed from the claims up to it, so that `stream`
-        can decide while an answer is written.
+        Whether the risk of a claim is computed from the claims up to and including it, so
+        `stream` can decide while an answer is written.
     random_state : int, RandomState or None, default=None
-        Seeds splits and initial parameters; training is reproducible to the bit.
+        Seed of the split and the initial parameters. Training is reproducible to the bit.
     n_jobs : int, optional
-        Jobs at a time, as in scikit-learn: folds of "stack", and the levels of
-        `~skdcf.evaluation.fit_levels`. Decisions are the same to the bit for every value.
+        Number of parallel jobs, as in scikit-learn: for the folds of "stack" and the levels of
+        `~skdcf.evaluation.fit_levels`. Results are the same to the bit for every value.
     verbose : int, default=0
-        Whether to show progress bars of folds, levels and training iterations.
+        Whether to show progress bars for folds, levels and training iterations.
 
     Attributes
     ----------
     coef_ : ndarray of shape (n_features,)
         Weights of a linear model, per unit of the features as passed. Features more
-        than 3 deviations from their mean count as if they were 3. Not for "stack".
+        than 3 deviations from their mean are clipped to 3. Not available for "stack".
     loss_curve_ : list of float
-        Training objective per iteration; of the last step with "stack".
+        Training objective per iteration; of the last step for "stack".
     n_iter_ : int
         Number of iterations.
     nonconformity_scores_ : ndarray of shape (n_calibration,)
-        Sorted; +inf for a problem without a false claim.
+        Nonconformity scores, sorted; +inf for a problem without a false claim.
     whole_answer_scores_ : ndarray of shape (n_calibration,)
         Largest path risk of each problem with a false claim, sorted; +inf for the others.
     max_path_risks_ : ndarray of shape (n_calibration,) or None
         Largest path risk of each problem, sorted.
     threshold_ : float
-        Conformal threshold at ``alpha``; NaN where ``guarantee`` gives problems
-        thresholds of their own.
+        Conformal threshold at ``alpha``; NaN if ``guarantee`` computes a separate threshold
+        for each problem.
     calibration_ : Calibration
-        What the guarantee made of the calibration problems.
+        The result of calibrating the guarantee.
     n_calibration_ : int
         Number of calibration problems.
     scorer_ : Scorer
-        The trained scorer; that of "stack" has the weights in ``selection_``.
+        The trained scorer; the weights of "stack" are in its ``selection_``.
     n_features_in_ : int
         Number of features per claim.
     feature_names_in_ : ndarray of str
-        Where the features are named.
+        Names of the features, if they are named.
     classes_ : ndarray of shape (2,)
-        After a fit to a table: the values of y that mean false and true, in this order.
+        After fitting on a table: the values of y that mean false and true, in this order.
     features_ : transformer or None
-        What ``features=`` became when it was fitted.
+        The fitted ``features``.
     share_ : float or None
         Share of the answers that may pass, if `fit` chose it (``show="auto"``).
     unused_indices_ : ndarray of int
-        Positions, among the problems as passed, of those that were free to calibrate and
-        were not needed. After `calibrate_parts` a row (part, position in its call) for each.
+        Positions in X of the problems that were available for calibration but not needed.
+        After `calibrate_parts`, one row per problem: the part and the position in its call.
     provenance_ : dict
-        How the calibration problems were made, and what their labels mean.
+        How the calibration problems were made, and the meaning of their labels.
 
     References
     ----------
@@ -133,15 +133,15 @@ class CoherentConformalFilter(ConformalFilter):
     def from_paper(
         cls, dataset: Literal["math", "felm"], alpha: float, **changes: Any
     ) -> CoherentConformalFilter:
-        """The published procedure with its tabled settings.
+        """Return the published procedure with the settings of the paper's table.
 
-        Grid relaxation, Adam, random start, no shrinkage.
+        It uses the grid relaxation, Adam, a random start and no shrinkage.
 
         Parameters
         ----------
         dataset : {"math", "felm"}
         alpha : float
-            Of the table's row.
+            Level of the row in the table.
         **changes
             Further constructor arguments.
 
@@ -167,49 +167,49 @@ class CoherentConformalFilter(ConformalFilter):
 class HardCF(ConformalFilter):
     """Coherent factuality: keep claims whose path risk is below a conformal threshold.
 
-    With probability at least ``1 - alpha`` over problems, no kept claim is false, and
-    no claim is kept without all claims that it builds on.
+    With probability at least ``1 - alpha`` over problems, no kept claim is false. A claim is
+    kept only if all claims that it depends on are kept.
 
     Parameters
     ----------
     scorer : str, int, Scorer, classifier, model, callable or None, default=None
-        Where the confidence of a claim comes from: a feature's name or column number,
-        a scorer of `skdcf.scorers` or its name, any scikit-learn classifier or pipeline
-        (trained on claims), a differentiable model (trained through calibration), or a
-        function of a GraphBatch that looks at each problem by itself. None is
-        `~skdcf.scorers.FrequencyScorer` where a feature is called "frequency-score", else logistic
-        regression on claims. A fitted one is fitted afresh.
+        Source of the confidence in a claim: the name or column number of a feature, a scorer
+        of `skdcf.scorers` or its name, a scikit-learn classifier or pipeline (trained on
+        claims), a differentiable model (trained through calibration), or a function of a
+        GraphBatch that scores each problem separately. None is
+        `~skdcf.scorers.FrequencyScorer` if there is a feature "frequency-score", and
+        otherwise logistic regression on claims. A fitted scorer is fitted again.
     features : transformer or Pipeline, optional
-        Columns for the scorer, made by the filter: a transformer of `skdcf.features`, one
-        of scikit-learn, or a Pipeline of them. What learns is fitted to training problems
-        only; it is applied wherever problems come in. None is the problems' own columns.
+        Computes columns for the scorer: a transformer of `skdcf.features`, one of
+        scikit-learn, or a Pipeline of them. It is fitted on training problems only, and
+        applied to all problems that the filter gets. None uses the columns of the problems.
     alpha : float, default=0.1
         Share of problems, in (0, 1), that may keep a false claim.
     relaxation, training : optional
-        How a differentiable model is trained, as in `CoherentConformalFilter`. Refused
-        where the scorer is not trained through calibration.
-    edges : "given", "none" or a rule of `skdcf.edges`, default="given"
-        What a claim builds on. "given" takes the edges of the problems. "none" drops them
-        after the columns are computed, so that claims are independent. A rule, such as
-        `~skdcf.edges.chain_edges`, is applied wherever problems come in.
+        Training of a differentiable model, as in `CoherentConformalFilter`. Only for scorers
+        that are trained through calibration.
+    edges : "given", "none" or a function of `skdcf.edges`, default="given"
+        The dependencies between claims. "given" uses the edges of the problems. "none" drops
+        them after the columns are computed, so claims are independent. A function, such as
+        `~skdcf.edges.chain_edges`, computes the edges of all problems that the filter gets.
     calibration_size : float or int, optional
         Share or number of the problems held out of training for calibration. None
-        holds out about two fifths, such that ``alpha (n + 1)`` is a whole number and no
-        problem is wasted; with a scorer that does not learn, all problems calibrate.
+        holds out about two fifths, such that ``alpha (n + 1)`` is a whole number, so no
+        problem is wasted. If nothing is learnt, all problems are used for calibration.
     ties : {"exclude", "include", "jitter"}, default="exclude"
-        What to do with a claim whose path risk equals the threshold. "exclude" keeps
-        the guarantee. "include" reproduces the code of the method's authors and
-        loses the guarantee where scores are tied. "jitter" breaks ties by a
-        seeded hash of the problem, which keeps the guarantee and more claims.
+        Treatment of a claim whose path risk equals the threshold. "exclude" drops it and keeps
+        the guarantee. "include" keeps it, as the code of the method's authors does, and loses
+        the guarantee if scores are tied. "jitter" breaks ties by a seeded hash of the
+        problem, which keeps the guarantee and more claims.
     guarantee : Guarantee, optional
-        What is promised, and for whom; a value of `skdcf.guarantees`, such as
+        The guarantee and the groups it holds for: an object of `skdcf.guarantees`, such as
         ``NoFalseClaim(delta=0.05)`` or ``NoFalseClaim(by="model")``. None is
         ``NoFalseClaim()``.
     online : bool, default=False
-        Whether the risk of a claim is computed from the claims up to it, so that `stream`
-        can decide while an answer is written.
+        Whether the risk of a claim is computed from the claims up to and including it, so
+        `stream` can decide while an answer is written.
     random_state : int, RandomState or None, default=None
-        Seeds the split and the jitter.
+        Seed of the split and the jitter.
     n_jobs : int, optional
         As in `CoherentConformalFilter`.
     verbose : int, default=0
@@ -218,16 +218,16 @@ class HardCF(ConformalFilter):
     Attributes
     ----------
     nonconformity_scores_ : ndarray of shape (n_calibration,)
-        Sorted; +inf for a problem without a false claim.
+        Nonconformity scores, sorted; +inf for a problem without a false claim.
     whole_answer_scores_ : ndarray of shape (n_calibration,)
         Largest path risk of each problem with a false claim, sorted; +inf for the others.
     max_path_risks_ : ndarray of shape (n_calibration,) or None
         Largest path risk of each problem, sorted.
     threshold_ : float
-        Conformal threshold at ``alpha``; NaN where ``guarantee`` gives problems
-        thresholds of their own.
+        Conformal threshold at ``alpha``; NaN if ``guarantee`` computes a separate threshold
+        for each problem.
     calibration_ : Calibration
-        What the guarantee made of the calibration problems.
+        The result of calibrating the guarantee.
     n_calibration_ : int
         Number of calibration problems.
     scorer_ : object
@@ -235,26 +235,26 @@ class HardCF(ConformalFilter):
     n_features_in_ : int
         Number of features per claim.
     feature_names_in_ : ndarray of str
-        Where the features are named.
+        Names of the features, if they are named.
     classes_ : ndarray of shape (2,)
-        After a fit to a table: the values of y that mean false and true, in this order.
+        After fitting on a table: the values of y that mean false and true, in this order.
     features_ : transformer or None
-        What ``features=`` became when it was fitted.
+        The fitted ``features``.
     share_ : float or None
         Share of the answers that may pass, if `fit` chose it (``show="auto"``).
     unused_indices_ : ndarray of int
-        Positions, among the problems as passed, of those that were free to calibrate and
-        were not needed. After `calibrate_parts` a row (part, position in its call) for each.
+        Positions in X of the problems that were available for calibration but not needed.
+        After `calibrate_parts`, one row per problem: the part and the position in its call.
     provenance_ : dict
-        How the calibration problems were made, and what their labels mean.
+        How the calibration problems were made, and the meaning of their labels.
 
     Notes
     -----
-    A step before the filter that learns from labels has seen those of the calibration
-    problems: coverage was 0.741 with LinearDiscriminantAnalysis and 0.859 with SelectKBest
-    where 0.9 was promised. Pass it as ``features=``. To search, use
+    If a step before the filter learns from labels, it has seen the labels of the calibration
+    problems. Coverage was 0.741 with LinearDiscriminantAnalysis and 0.859 with SelectKBest,
+    instead of 0.9. Pass such a step as ``features=``. To search for settings, use
     `skdcf.evaluation.CalibratedSearch`. It refuses a search over ``alpha``, ``ties``, ``edges``
-    or ``guarantee``, since of two guarantees the weaker one keeps more.
+    or ``guarantee``, since the weaker of two guarantees keeps more.
 
     References
     ----------
@@ -285,7 +285,7 @@ class _Preset(HardCF):
 
 @settings
 class IndependentFactuality(_Preset):
-    """Conformal factuality without a graph: every claim stands for itself.
+    """Conformal factuality without a graph: claims are filtered independently.
 
     Parameters
     ----------
@@ -302,7 +302,7 @@ class IndependentFactuality(_Preset):
     guarantee : Guarantee, optional
         As in `HardCF`.
     random_state : int, RandomState or None, default=None
-        Seeds the split and the jitter.
+        Seed of the split and the jitter.
     n_jobs : int, optional
         As in `CoherentConformalFilter`.
     verbose : int, default=0
@@ -336,19 +336,19 @@ class IndependentFactuality(_Preset):
 
 @settings
 class SingleFeatureCF(_Preset):
-    """Coherent factuality on one feature, mixed with that of the claims below.
+    """Coherent factuality on one feature, optionally mixed with its median over descendants.
 
     Parameters
     ----------
     feature : str or int, default=None
-        Name or column number. None is "frequency-score" where there is such a
-        feature, else the first column.
+        Name or column number. None is "frequency-score" if there is such a feature, and
+        otherwise the first column.
     features : transformer or Pipeline, optional
         As in `HardCF`.
     alpha : float, default=0.1
         Share of problems, in (0, 1), that may keep a false claim.
-    edges : "given", "none" or a rule of `skdcf.edges`, default="given"
-        What a claim builds on, as in `HardCF`.
+    edges : "given", "none" or a function of `skdcf.edges`, default="given"
+        The dependencies between claims, as in `HardCF`.
     calibration_size : float or int, optional
         As in `HardCF`.
     ties : {"exclude", "include", "jitter"}, default="exclude"
@@ -358,7 +358,7 @@ class SingleFeatureCF(_Preset):
     online : bool, default=False
         Whether decisions are made while an answer is written, as in `HardCF`.
     random_state : int, RandomState or None, default=None
-        Seeds the split and the jitter.
+        Seed of the split and the jitter.
     n_jobs : int, optional
         As in `CoherentConformalFilter`.
     verbose : int, default=0
@@ -404,7 +404,7 @@ class SingleFeatureCF(_Preset):
 class BoostedIndependentFactuality(CoherentConformalFilter):
     """Conformal factuality with a trained score and without a graph.
 
-    `CoherentConformalFilter` with ``edges="none"`` in training and afterwards.
+    This is `CoherentConformalFilter` with ``edges="none"``, in training and in use.
 
     Parameters
     ----------
@@ -473,8 +473,8 @@ class XGBoostCF(_Preset):
         As in `HardCF`.
     alpha : float, default=0.1
         Share of problems, in (0, 1), that may keep a false claim.
-    edges : "given", "none" or a rule of `skdcf.edges`, default="given"
-        What a claim builds on, as in `HardCF`.
+    edges : "given", "none" or a function of `skdcf.edges`, default="given"
+        The dependencies between claims, as in `HardCF`.
     calibration_size : float or int, optional
         As in `HardCF`.
     ties : {"exclude", "include", "jitter"}, default="exclude"
@@ -484,7 +484,7 @@ class XGBoostCF(_Preset):
     online : bool, default=False
         Whether decisions are made while an answer is written, as in `HardCF`.
     random_state : int, RandomState or None, default=None
-        Seeds the split and the jitter.
+        Seed of the split and the jitter.
     n_jobs : int, optional
         As in `CoherentConformalFilter`.
     verbose : int, default=0
@@ -496,7 +496,7 @@ class XGBoostCF(_Preset):
     learning_rate : float, default=0.1
         Shrinkage of each tree.
     target : {"coherent", "own"}, default="coherent"
-        What the trees learn; see `~skdcf.scorers.ClassifierScorer`.
+        The target of the trees; see `~skdcf.scorers.ClassifierScorer`.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""A fitted filter as other modules see it."""
+"""The interface of a fitted filter that other modules use."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from ..guarantees import Calibration
 
 
 class Filter(Protocol):
-    """All that other modules ask of a fitted filter, such as `skdcf.HardCF`.
+    """Methods and attributes of a fitted filter, such as `skdcf.HardCF`, that others may use.
 
-    Its scorer is asked through `transform_features`, `confidence` and `error_probability`,
-    but for what only some scorers know.
+    To use the scorer, call `transform_features`, `confidence` and `error_probability`. Access
+    ``scorer_`` only for attributes that not all scorers have.
     """
 
     scorer_: Any

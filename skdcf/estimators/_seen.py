@@ -1,4 +1,4 @@
-"""Which problems trained or calibrated a filter."""
+"""Find problems that were used to fit or calibrate a filter."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ from ._validation import check, filter_in
 def seen(
     filter: Any, X: Problems, groups: Groups = None
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Tell which problems trained a filter, and which calibrated it.
+    """Find problems that were used to fit or calibrate a filter.
 
-    Problems are compared by hashes of their question and of their content.
+    A problem counts as seen if its question or its content matches, by hash, one of the
+    problems used before.
 
     Parameters
     ----------
@@ -32,7 +33,7 @@ def seen(
     Returns
     -------
     trained, calibrated : ndarray of bool, shape (n_problems,)
-        True for the problems that were among those of the fit, and of the calibration.
+        Whether each problem was used for training, and for calibration.
     """
     fitted = filter_in(filter)
     check_is_fitted(fitted)
@@ -47,7 +48,7 @@ def seen(
 
 
 def count_as_trained(estimator, X, groups=None):
-    """Remember problems that chose the settings of a filter as if they had trained it.
+    """Record problems that were used to choose the settings of a filter as training problems.
 
     Parameters
     ----------
@@ -63,7 +64,7 @@ def count_as_trained(estimator, X, groups=None):
         for kind in ("question", "content", "name", "passage")
     }
 
-    # A text names one question where it does so both times.
+    # A text identifies a question if it does so in both sets of hashes.
     text = np.union1d(trained["text"], kept["text"])
     names_one = np.ones(len(text), dtype=bool)
     is_named = np.zeros(len(text), dtype=bool)

@@ -2,8 +2,8 @@
 
 The calibration problems must be a random sample. If people judged some answers and a model
 judged others, only those that people judged are used for calibration. Answers of a review or an
-audit never are, because a filter chose the claims that were judged. One rule decides about
-training: all problems whose question is not used for calibration may train.
+audit are not used either, because a filter chose the claims that were judged. All problems whose
+question is not used for calibration may be used for training.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ..guards.judges import kinds_of, labels_of_people, person_judged
 from ..training.splitting import hold_out, number_groups
 from ._validation import View
 
-# What ``metadata["sampling"]`` says if a filter chose what was judged.
+# Values of ``metadata["sampling"]`` for answers whose judged claims were chosen by a filter.
 NOT_BLIND = ("review", "audit")
 
 
@@ -73,14 +73,14 @@ class Selection:
     def judged_twice(self) -> NDArray[np.bool_] | None:
         """Mask of the problems that are not candidates; None if all are.
 
-        A model, a review or an audit judged them, perhaps a second time.
+        Their labels come from a model, a review or an audit, perhaps in addition to a person.
         """
         apart = np.ones(len(self.question), dtype=bool)
         apart[self.candidates] = False
         return apart if apart.any() else None
 
     def split(self, n_held, rng):
-        """Return the positions of the training and of the calibration problems.
+        """Return the positions of the training problems and of the calibration problems.
 
         Parameters
         ----------
@@ -123,7 +123,7 @@ def select(view):
     Returns
     -------
     Selection
-        In its view, a model's verdicts on answers that people judged are unknown labels.
+        In its view, labels from a model are unknown for answers that people judged.
     """
     rows, reviewed = rows_that_count(view.passed, view.labels, to_train=True)
     view = view.take(rows)
@@ -143,7 +143,7 @@ def select_to_calibrate(view):
 
 
 def warn_of_unused(selection):
-    """Warn of answers that are used neither for calibration nor for training."""
+    """Warn about answers that are used neither for calibration nor for training."""
     n = len(selection.question) - len(selection.candidates)
     if selection.all_calibrate:
         warn_of_models(len(selection.candidates), n)
@@ -156,10 +156,10 @@ def warn_of_unused(selection):
 
 
 def warn_of_models(n_people, n_left_out):
-    """Warn that a model's verdicts are left out if nothing learns from them."""
+    """Warn that labels from a model are ignored because nothing is trained on them."""
     warn(
         f"People judged {n_people} of these answers, and only these are used for "
-        "calibration. Nothing is trained on a model's verdicts here, so the other "
+        "calibration. Nothing is trained on labels from a model here, so the other "
         f"{n_left_out} answers are ignored.",
         LabelWarning,
     )
@@ -168,10 +168,10 @@ def warn_of_models(n_people, n_left_out):
 def rows_that_count(batch, labels, *, to_train=False):
     """Return the rows of the problems that count, and which of these were reviewed.
 
-    All problems count, unless the judged ones were drawn at random: then only these do, because
-    unjudged answers would count as false. An empty answer counts if the random order of judging
-    reached it. If all empty answers counted next to few judged ones, errors would look rare.
-    With ``to_train``, answers of a review count as well.
+    All problems count, unless the judged ones were drawn at random. In that case only the
+    judged ones count, because unjudged answers would be treated as false. An empty answer
+    counts if the random order of judging reached it. Otherwise errors would look rare, with
+    many empty answers and few judged ones. With ``to_train``, answers of a review count as well.
     """
     sizes = batch.sizes
     rows = np.arange(len(sizes))
@@ -182,10 +182,11 @@ def rows_that_count(batch, labels, *, to_train=False):
     reviewed = np.isin(drawn, NOT_BLIND)
     if reviewed.any() and (reviewed.all() or not to_train):
         raise ValueError(
-            f"{int(reviewed.sum())} problems, {batch.name_of(int(np.argmax(reviewed)))} "
-            "first, have the verdicts of a review or an audit, in which a filter chose the "
-            "claims that were judged. The calibration answers must be drawn at random: leave "
-            "these out, or pass them to fit together with answers that were drawn at random"
+            f"{int(reviewed.sum())} problems, the first of which is "
+            f"{batch.name_of(int(np.argmax(reviewed)))}, were labelled in a review or an audit, "
+            "in which a filter chose the claims to judge. The calibration answers must be drawn "
+            "at random. Leave these problems out, or pass them to fit together with answers "
+            "that were drawn at random"
         )
     judged = judged_problems(batch, labels) & ~reviewed
     has_claims = (sizes > 0) & ~reviewed
@@ -197,10 +198,10 @@ def rows_that_count(batch, labels, *, to_train=False):
 
 
 def judged_problems(batch, labels):
-    """Tell which problems have a judged claim.
+    """Return which problems have a judged claim.
 
-    "Unsure" counts as judged if the metadata say that a person looked at the claim. If hard
-    claims were left out, the error rate would look too low.
+    A claim marked "unsure" counts as judged if the metadata say that a person looked at it. If
+    difficult claims were left out, the error rate would look too low.
     """
     judged = np.bincount(batch.problem_of[labels >= 0], minlength=len(batch)) > 0
     if batch.metadata is None:

@@ -1,8 +1,8 @@
 """The share of answers that may pass, chosen on training problems (``show="auto"``).
 
-How many questions are held out is fixed by counts before anything is trained, and the share
-depends on training problems alone. So the calibration problems stay exchangeable with new
-ones, although the share was chosen on the problems that trained the scorer.
+The number of held-out questions is computed from counts before anything is trained, and the share
+depends only on training problems. So the calibration problems remain exchangeable with new ones,
+although the share is chosen on the problems that the scorer was trained on.
 """
 
 from __future__ import annotations
@@ -24,26 +24,26 @@ from ..scorers.resolve import (
     scorer_requires_fit,
 )
 
-N_FOLDS = 3  # of the out-of-fold risks that the share is chosen from
-LARGEST = 0.9  # the largest share that has to be within reach, for "auto" to be of use
+N_FOLDS = 3  # for the out-of-fold risks from which the share is chosen
+LARGEST = 0.9  # "auto" is refused if the counts do not allow a share this large
 
 
 def is_chosen(estimator) -> bool:
-    """Tell whether a filter chooses the share of answers that may pass."""
+    """Return whether a filter chooses the share of answers that may pass."""
     return estimator.guarantee is not None and estimator.guarantee.show == "auto"
 
 
 def count_apart(n_questions: int) -> int:
-    """Return how many questions to hold out if nothing learns: all but a fifth."""
+    """Return the number of questions to hold out if nothing is learnt: all but a fifth."""
     return n_questions - -(-n_questions // 5)
 
 
 def refuse_too_few(estimator, n_training, n_calibration) -> None:
-    """Raise ShareError if, by the counts alone, no share up to .9 can be chosen.
+    """Raise ShareError if there are too few answers to choose any share up to .9.
 
-    A share must be good in the training problems, of which at least ``1 / alpha - 1`` have to
-    pass, and must reach rank 1 with the calibration problems. With ``calibration_size=1`` the
-    caller calibrates afterwards, as searches do.
+    A share is chosen only if it works on the training problems, of which at least
+    ``1 / alpha - 1`` must pass. It must also reach rank 1 with the calibration problems. With
+    ``calibration_size=1`` the caller calibrates afterwards, as searches do.
     """
     level = level_in_force(estimator)
     if estimator.calibration_size == 1 or level >= 1:
@@ -55,7 +55,7 @@ def refuse_too_few(estimator, n_training, n_calibration) -> None:
     )
     if n_training < needed[0] or n_calibration < needed[1]:
         raise ShareError(
-            f'show is "auto", but of these answers {n_training} are used for training and '
+            f'show is "auto", but only {n_training} of these answers are used for training and '
             f"{n_calibration} for calibration. To choose a share at alpha = {level:g}, at "
             f"least {needed[0]} and {needed[1]} are needed",
             "Label more answers, choose a larger alpha, or set show=1",
@@ -63,16 +63,16 @@ def refuse_too_few(estimator, n_training, n_calibration) -> None:
 
 
 def set_share(estimator, split, task) -> None:
-    """Choose the share on the training problems.
+    """Choose the share on the training problems, and store it in ``share_``.
 
-    ``share_`` is the share, and ``share_table_`` has what it was chosen from: a row per share,
-    with the share, the training answers that pass, and how many of these are wrong.
+    Its basis is stored in ``share_table_``, with one row per share: the share, the number of
+    training answers that pass, and the number of these with an error.
     """
     train = split.training
     confidence = estimator.scorer_.confidence(train.scored)
     if scorer_requires_fit(split.scorer):
         fold_of = folds(len(train.scored), task.groups, N_FOLDS, deepcopy(task.rng))
-        if fold_of.any():  # all 0 if the training problems answer one question
+        if fold_of.any():  # all 0 if all training problems answer the same question
             folded = Folded(train.scored, fold_of)
             [confidence] = out_of_fold_confidence(
                 split.scorer, folded, train.labels, [task]

@@ -1,4 +1,4 @@
-"""What is kept of a batch of answers so that the texts that are shown can be trusted."""
+"""Masks for a batch of answers that bound the error rate among the texts that are shown."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from ._parts import choose_one_each
 
 
 def passing_answers(fitted: Any, X: Problems) -> NDArray[np.bool_]:
-    """Tell which answers pass; nothing is kept of the others.
+    """Return which answers pass; no claims are kept of the others.
 
     Parameters
     ----------
     fitted : fitted filter
-        Its guarantee has ``show``.
+        A filter whose guarantee has ``show``.
     X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
         The answers.
 
@@ -42,7 +42,7 @@ def passing_answers(fitted: Any, X: Problems) -> NDArray[np.bool_]:
 def shown_masks(
     fitted: Any, X: Problems, alpha: float, groups: Groups, one_per_question: bool
 ) -> NDArray[Any]:
-    """The masks of `skdcf.monitoring.release_claims`."""
+    """Return the masks of `skdcf.monitoring.release_claims`."""
     _refuse_unproven(fitted)
     claims, view = fitted._claims(X)
     batch = view.passed
@@ -55,7 +55,7 @@ def shown_masks(
     names = [None] * len(batch)
     calibrations = {None: fitted.calibration_}
     if isinstance(fitted.calibration_, PerGroup):
-        # This refuses groups that calibration has not seen.
+        # This raises an error for groups without calibration answers.
         fitted.calibration_.thresholds(claims, alpha)
         names = [as_one(group) for group in claims.groups]
         calibrations = dict(
@@ -70,7 +70,7 @@ def shown_masks(
     rows = rows[fitted.calibration_.passes(claims)[rows]]
     thresholds = np.full(len(batch), -np.inf)
     for number, calibration in enumerate(calibrations.values()):
-        # If some answers do not pass, the others are the batch.
+        # If only some answers may pass, these make up the batch.
         calibration = getattr(calibration, "among", calibration)
         members = rows[group_of[rows] == number]
         rank = shown_rank(calibration.scores, lowest[members], alpha)
@@ -80,32 +80,32 @@ def shown_masks(
             _warn_of_few(calibration.n, len(members), alpha)
 
     kept = claims.path_risk < thresholds[segment_ids(batch.offsets)]
-    kept &= ~np.isposinf(claims.path_risk)  # of these none is ever kept
+    kept &= ~np.isposinf(claims.path_risk)  # these claims are never kept
     return view.shaped(kept)
 
 
 def _refuse_unproven(fitted):
-    """Raise ValueError for filters for which the guarantee about shown texts is not proven."""
+    """Raise ValueError if the guarantee about shown texts is not proven for the filter."""
     guarantee = fitted.calibration_.guarantee
     if fitted.ties == "include":
         raise ValueError(
-            "this filter keeps a claim whose path risk equals the threshold "
-            '(ties="include"), which has no guarantee: calibrate one with ties="exclude"'
+            'this filter has ties="include", which keeps claims whose path risk equals the '
+            'threshold and has no guarantee. Calibrate a filter with ties="exclude"'
         )
     if type(guarantee) is not NoFalseClaim:
         raise ValueError(
-            f"the guarantee about shown texts is proven for NoFalseClaim only, but this filter "
-            f"has {guarantee!r}: calibrate one with NoFalseClaim"
+            "the guarantee about shown texts is proven only for NoFalseClaim, but this filter "
+            f"has {guarantee!r}: calibrate a filter with NoFalseClaim"
         )
     if guarantee.weight is not None or guarantee.delta is not None:
         raise ValueError(
-            "no guarantee about shown texts is known with weight or delta, but this "
+            "no guarantee about shown texts is known for weight or delta, but this "
             f"filter has {guarantee!r}: leave both at None and calibrate again"
         )
     if isinstance(fitted.calibration_, Overlapping):
         raise ValueError(
-            f"by={guarantee.by!r} gives groups that overlap, for which no guarantee about "
-            "shown texts is known: put each problem into one group"
+            f"by={guarantee.by!r} gives overlapping groups, for which no guarantee about "
+            "shown texts is known: assign each problem to one group"
         )
 
 
@@ -115,13 +115,13 @@ def _refuse_calibrated(batch, hashes, calibrated):
     if same_question.any():
         raise ValueError(
             f"{batch.name_of(int(np.argmax(same_question)))} and "
-            f"{int(same_question.sum()) - 1} other problems are answers to calibration "
-            "questions of the filter. The guarantee is about new questions: leave them out"
+            f"{int(same_question.sum()) - 1} other problems answer calibration questions of "
+            "the filter. The guarantee is about new questions: leave these problems out"
         )
 
 
 def _one_answer_each(batch, hashes, group_of, one_per_question):
-    """The problems that make up the batch: one answer to each question in each group."""
+    """Return the rows of the batch that count: one answer to each question in each group."""
     order, _ = hashes.orders()
     rows = choose_one_each(hashes.question, order, group_of)
     if len(rows) == len(batch) or one_per_question:
@@ -132,22 +132,22 @@ def _one_answer_each(batch, hashes, group_of, one_per_question):
     raise ValueError(
         Message(
             f"{batch.name_of(int(second))} is one of {n_answers} answers to the same "
-            "question, and answers to one question are wrong together: pass one answer to "
+            "question. Errors of such answers are not independent. Pass one answer to "
             "each question, or ",
             Advice("one_per_question", "one_per_question=True"),
-            ", which shows the first of each in an order that no label knows",
+            " to show one answer per question, chosen without using labels",
         )
     )
 
 
 def _warn_of_few(n, m, alpha):
-    """Warn where nothing is shown, and the calibration is too small for a fifth of a batch."""
+    """Warn if nothing is shown because the calibration is too small even for a fifth of a batch."""
     needed = problems_needed(alpha / 5)
     if n >= needed:
         return
     warn(
-        f"nothing is shown of {m} answers at alpha = {alpha:g}: {n} answers calibrate, and "
-        f"where a fifth of a batch is to be shown, {needed} have to. Fit or calibrate with "
-        f"alpha = {alpha / 5:g}, which lets so many calibrate, and pass alpha here",
+        f"nothing is shown of {m} answers at alpha = {alpha:g}. The filter was calibrated on "
+        f"{n} answers, but to show a fifth of a batch, {needed} are needed. Fit or calibrate "
+        f"with alpha = {alpha / 5:g}, which uses more answers, and pass alpha here",
         CalibrationWarning,
     )

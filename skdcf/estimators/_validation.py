@@ -1,4 +1,4 @@
-"""Validation: what callers pass becomes checked, packed problems and flat labels."""
+"""Validation of the caller's input, which becomes packed problems and flat labels."""
 
 from __future__ import annotations
 
@@ -28,31 +28,31 @@ from ..graphs.wordings import claims_as_worded
 from ..guards.judges import judges_of
 from ..guards.presence import without_unknown_edges
 
-#: Ways to treat a claim whose path risk equals the threshold: drop it, keep it as
-#: published code does, which loses the guarantee where scores are tied, or break ties by
-#: a seeded hash of the problem.
+#: Treatment of a claim whose path risk equals the threshold. "exclude" drops it. "include" keeps
+#: it, as published code does, which loses the guarantee if scores are tied. "jitter" breaks ties
+#: by a seeded hash of the problem.
 TIES = ("exclude", "include", "jitter")
 
 
 @dataclass
 class View:
-    """The problems that a method was called with.
+    """The problems that were passed to a method of a filter.
 
     Attributes
     ----------
     passed : GraphBatch
-        As the caller passed them, with the edges of a rule.
+        As the caller passed them, with edges if ``edges`` is a function.
     scored : GraphBatch
-        As the scorer sees them: with the columns of ``features``.
+        As the scorer sees them, with the columns of ``features``.
     is_table : bool
         Whether the caller passed a table with one claim per row.
     labels, confidence : ndarray of shape (n_claims,) or None
     hashes : Hashes or None
-        They identify the problems and their questions; only of labelled problems.
+        Hashes of the problems and their questions; only for labelled problems.
     judges : ndarray of int8, shape (n_problems,), or None
-        Who judged each problem; only of labelled problems.
+        Kind of judge of each problem; only for labelled problems.
     rows : ndarray of int, shape (n_problems,), or None
-        Positions among the problems that the caller passed.
+        Positions of the problems in the caller's data.
     """
 
     passed: GraphBatch
@@ -65,11 +65,11 @@ class View:
     rows: np.ndarray | None = None
 
     def shaped(self, values):
-        """Values per claim as the caller expects them."""
+        """Return values per claim in the shape that the caller expects."""
         return values if self.is_table else self.passed.split(values)
 
     def take(self, rows):
-        """Some of the problems, in their order."""
+        """Return some of the problems, in the given order."""
         if len(rows) == len(self.passed):
             return self
         passed = self.passed[rows]
@@ -87,19 +87,20 @@ class View:
         )
 
     def unlabelled(self):
-        """The problems for what learns nothing: no label is known."""
+        """Return the problems with all labels unknown, for steps that do not use labels."""
         return replace(self, labels=np.full_like(self.labels, -1))
 
 
 def read_labelled(estimator, X, y, groups, *, reset=False):
-    """Read labelled problems, with the hashes of their questions; columns are not computed.
+    """Read labelled problems and hash their questions, without computing columns.
 
-    Sets (``reset``) or compares what a filter knows of its input.
+    With ``reset``, set the attributes that describe the input; otherwise compare the input
+    with them.
     """
     if y is None:
         raise ValueError(
             f"{type(estimator).__name__} requires y to be passed, but the target y is None: "
-            "it is calibrated on problems whose claims are labelled"
+            "filters are calibrated on problems whose claims are labelled"
         )
     batch, is_table = admit(estimator, X, reset=reset)
     batch = carry_columns(estimator.features, batch)
@@ -122,23 +123,23 @@ def read_labelled(estimator, X, y, groups, *, reset=False):
 
 
 def admit(estimator, X, *, reset):
-    """X as a GraphBatch, with the edges that the filter uses, and whether it was a table.
+    """Return X as a GraphBatch with the edges that the filter uses, and whether X is a table.
 
-    Sets (``reset``) or compares the number and the names of the features.
+    With ``reset``, set the number and names of features; otherwise compare X with them.
     """
     batch = pack_graphs(X)
     is_table = batch is None
     if is_table:
         batch = _pack_table(estimator, X, reset)
     elif not len(batch):
-        raise ValueError("no problems: X is empty, at least one is needed")
+        raise ValueError("X is empty, but at least one problem is needed")
     elif reset:
         estimator.n_features_in_ = batch.n_features or 0
         vars(estimator).pop("feature_names_in_", None)
         if batch.feature_names is not None:
             estimator.feature_names_in_ = np.array(batch.feature_names, dtype=object)
     elif estimator.n_features_in_ and not batch.n_claims and batch.features is None:
-        # Answers without claims name no columns. A part of a file may hold no others.
+        # Answers without claims have no feature names, and may be alone in a part of a file.
         batch = batch.replace_features(
             np.zeros((0, estimator.n_features_in_)),
             getattr(estimator, "feature_names_in_", None),
@@ -155,9 +156,9 @@ def admit(estimator, X, *, reset):
 def _pack_table(estimator, X, reset):
     if (row := other_row(X)) is not None:
         raise ValueError(
-            f"X holds a {type(row).__name__} where a problem is expected: "
-            "ReasoningGraph.from_dict makes a graph of a dict, and ReasoningGraph(None, "
-            "claims=[...]) one of texts"
+            f"X holds a {type(row).__name__}, but must hold problems. Use "
+            "ReasoningGraph.from_dict to convert a dict, and ReasoningGraph(None, "
+            "claims=[...]) for texts"
         )
     try:
         table = validate_data(estimator, X, reset=reset, dtype=np.float64)
@@ -168,24 +169,24 @@ def _pack_table(estimator, X, reset):
         for value in passed.flat:
             if not (is_number(value) or is_missing(value)):
                 shown = printable(repr(value))[:80]
-                raise ValueError(f"X holds {shown} where a number is expected")
+                raise ValueError(f"X must hold numbers, got {shown}")
     names = getattr(estimator, "feature_names_in_", None)
     offsets = np.arange(len(table) + 1)
     return GraphBatch.from_arrays(table, offsets, (), feature_names=names)
 
 
 def _ruled(batch, rule):
-    """The problems with the edges that a rule gives them."""
+    """Return the problems with edges computed by a function."""
     edges = []
-    # A rule sees each claim in its most specific wording.
+    # The function gets each claim in its most specific wording.
     plain = batch if batch.wordings is None else claims_as_worded(batch, 0)[0]
     for i in np.flatnonzero(plain.sizes > 1).tolist():
         start, stop = plain.offsets[i : i + 2].tolist()
         texts = None if plain.claims is None else plain.claims[start:stop].tolist()
         if texts is None or texts[0] is None:
             raise ValueError(
-                f"{batch.name_of(i)} has no texts, in which edges={rule!r} could find "
-                'its edges: pass claims with their texts, or edges="given"'
+                f"{batch.name_of(i)} has no texts, but edges={rule!r} computes edges from "
+                'texts: pass claims with their texts, or use edges="given"'
             )
         question = None if batch.problems is None else batch.problems[i]
         edges += [
@@ -195,10 +196,10 @@ def _ruled(batch, rule):
 
 
 def _reads_all(estimator):
-    """Whether something besides the scorer looks at columns by their position.
+    """Return whether anything besides the scorer reads columns by their position.
 
-    Jitter is a hash of all columns: with others, a copy would get other noise. A function
-    that says the group or the weight may look at any.
+    Jitter is a hash of all columns. With other columns, a copy would get other noise. A
+    function that computes groups or weights may read any column.
     """
     if estimator.features is not None or estimator.ties == "jitter":
         return True
@@ -210,12 +211,15 @@ def _compare_features(estimator, batch):
     names = batch.feature_names
     names_in_fit = getattr(estimator, "feature_names_in_", None)
 
-    # Where the scorer reads columns by name and nothing else reads any, names are enough.
+    # If the scorer reads columns by name, and nothing else reads columns, compare only the names.
     columns_read = estimator.scorer_.columns_read()
     if columns_read is not None and names is not None and not _reads_all(estimator):
         missing = [name for name in columns_read if name not in names]
         if missing:
-            raise ValueError(f"X has no feature {missing[0]!r}; it has {list(names)}")
+            raise ValueError(
+                f"X has no feature {missing[0]!r}, which the scorer needs. Its features are "
+                f"{list(names)}"
+            )
         return
 
     n_features = batch.n_features or 0
@@ -227,7 +231,8 @@ def _compare_features(estimator, batch):
     if (names is None) != (names_in_fit is None):
         where = "X but not in fit" if names_in_fit is None else "fit but not in X"
         warn(
-            f"the features are named in {where}, so that their order cannot be checked",
+            f"the features are named in {where}, so their order cannot be checked. Name the "
+            "features in both",
             GuaranteeWarning,
         )
     elif names and names_in_fit is not None and tuple(names_in_fit) != names:
@@ -245,24 +250,26 @@ def _compare_features(estimator, batch):
 
 
 def flat_labels(y, batch, is_table, classes=None):
-    """Labels as a flat array, and the values of a column for false and true, or None.
+    """Return labels as a flat array, and for a table the values that mean false and true.
 
-    ``classes`` are those of fit, where there was a fit.
+    ``classes`` are the classes seen in fit; None in a fit.
     """
     if not is_table or _is_per_problem(y):
         return pack_labels(y, batch), None
     refuse_iterator("y", y)
     if np.ma.is_masked(y):
         row = int(np.argmax(np.ma.getmaskarray(y)))
-        raise ValueError(f"label {row} is masked: -1 stands for what nobody judged")
+        raise ValueError(f"label {row} is masked: use -1 for claims without a verdict")
     y = column_or_1d(y, warn=True)
     if len(y) != len(batch):
-        raise ValueError(f"{len(y)} labels but {len(batch)} problems")
+        raise ValueError(
+            f"y has {len(y)} labels, but X has {len(batch)} problems: pass one label per row"
+        )
     return read_column(y, classes)
 
 
 def _is_per_problem(y):
-    """Whether y holds one array per problem instead of one value."""
+    """Return whether y holds one array per problem instead of one value per problem."""
     first = y[0] if isinstance(y, (list, tuple)) and len(y) else None
     if isinstance(y, np.ndarray) and y.dtype == object and y.ndim == 1 and len(y):
         first = y[0]
@@ -270,7 +277,7 @@ def _is_per_problem(y):
 
 
 def with_names(view, guarantee):
-    """The problems as passed, with the columns of the scorer that a guarantee names."""
+    """Return the passed problems, with computed columns that the guarantee refers to by name."""
     passed = view.passed
     if view.scored is passed:
         return passed
@@ -293,31 +300,31 @@ def with_names(view, guarantee):
 
 
 def confidence_of(scorer, batch):
-    """Confidences as a float array of shape (n_claims,), or ValueError."""
+    """Return confidences as a float array of shape (n_claims,), or raise ValueError."""
     returned = scorer.confidence(batch)
     try:
         confidence = np.asarray(returned, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise ValueError(
-            f"the scorer returned a {type(returned).__name__} that is no list of "
-            f"{batch.n_claims} numbers: one number per claim is needed, all problems one "
-            "after another"
+            f"the scorer must return {batch.n_claims} numbers, one per claim, concatenated over "
+            f"the problems, but returned a {type(returned).__name__}"
         ) from error
     if confidence.shape != (batch.n_claims,):
         raise ValueError(
-            f"the scorer returned shape {confidence.shape} for {batch.n_claims} claims"
+            f"the scorer must return an array of shape ({batch.n_claims},), got shape "
+            f"{confidence.shape}"
         )
     if not np.isfinite(confidence).all():
         row = int(np.argmin(np.isfinite(confidence)))
         raise ValueError(
-            f"the scorer's confidence of {batch.locate(row)} is {confidence[row]}: "
+            f"the scorer's confidence in {batch.locate(row)} is {confidence[row]}, but "
             "confidences must be finite"
         )
     return confidence
 
 
 def filter_in(model: Any) -> Any:
-    """The filter that a search has chosen, or searches with; else the model itself."""
+    """Return the filter that a search has chosen or will fit, or the model itself."""
     best = getattr(model, "best_estimator_", None)
     if best is not None:
         return best
@@ -326,7 +333,7 @@ def filter_in(model: Any) -> Any:
 
 
 def check(estimator: Any, X: Problems, y: Any = None) -> Any:
-    """Check problems and labels, as all methods of a filter do first.
+    """Check problems and labels, as every method of a filter does first.
 
     Parameters
     ----------
@@ -340,15 +347,15 @@ def check(estimator: Any, X: Problems, y: Any = None) -> Any:
     Returns
     -------
     batch : GraphBatch
-        The problems, packed; every method takes them in place of X. They and their
-        slices carry the columns of ``features``, where nothing in these learns.
+        The packed problems, which every method accepts in place of X. They and their slices
+        store the columns of ``features`` unless these learn from labels.
     labels : ndarray of int, shape (n_claims,)
-        Only if y is given: 1 true, 0 false, -1 unknown, in place of y.
+        Only if y is passed: 1 true, 0 false, -1 unknown. Can be passed in place of y.
 
     Raises
     ------
     ValueError
-        On bad problems or labels.
+        If the problems or labels are invalid.
     """
     estimator = filter_in(estimator)
     fitted = hasattr(estimator, "scorer_")

@@ -1,6 +1,6 @@
-"""Reasoning graphs, alone and packed.
+"""Reasoning graphs, single and packed.
 
-What other modules need besides stands in the modules ``labels`` and ``problems``.
+The modules ``labels`` and ``problems`` hold further functions that other packages use.
 """
 
 from ._batch import GraphBatch as GraphBatch

@@ -1,7 +1,7 @@
-"""Many problems laid side by side: the only form that the inside works on.
+"""Packed problems, the only representation that the rest of the package computes with.
 
-The fields are the attributes of `GraphBatch`.
-There are two entry points, ``from_graphs`` and ``from_arrays``; ``batch[i]`` is a graph again.
+The fields are the attributes of `GraphBatch`. Batches are created by ``from_graphs`` and
+``from_arrays``, and ``batch[i]`` converts a problem back to a graph.
 """
 
 from __future__ import annotations
@@ -21,37 +21,37 @@ from ._graph import ReasoningGraph
 from .ragged import offsets_of, ranges, read_only, reduce_segments
 from .wordings import claim_of_row, expand_edges
 
-# There is one of these per problem, and a graph calls it likewise but for the plural.
+# Fields with one value per problem. The field of a graph has the singular name.
 _ROWS = {"problems": "problem", "alternatives": "alternatives", "context": "context"}
 _ROWS |= {"ids": "id", "metadata": "metadata", "wordings": "wordings"}
 
 
 class GraphBatch(Structure, Sequence[ReasoningGraph]):
-    """A packed sequence of `ReasoningGraph`, flat inside.
+    """A packed sequence of `ReasoningGraph`, stored in flat arrays.
 
-    Made by `pack` or `from_arrays`; ``batch[i]`` is a `ReasoningGraph`, and
-    ``batch[slice]``, ``batch[index array]`` and ``batch[boolean mask]`` are batches,
-    made without touching single problems: scikit-learn's splitters slice a batch whole.
+    Create a batch with `from_graphs` or `from_arrays`. ``batch[i]`` is a `ReasoningGraph`.
+    ``batch[slice]``, ``batch[index array]`` and ``batch[boolean mask]`` are batches, created
+    without a loop over problems, so scikit-learn's splitters can index a batch efficiently.
 
     Attributes
     ----------
     features : ndarray of shape (n_claims, n_features) or None
-        One row per claim, problem after problem.
+        One row per claim, concatenated over the problems.
     offsets : ndarray of shape (n_graphs + 1,)
-        Claims of problem i are rows ``offsets[i]:offsets[i + 1]``.
+        The claims of problem i are rows ``offsets[i]:offsets[i + 1]``.
     edges : ndarray of shape (n_edges, 2)
         (parent, child) as row numbers of ``features``, sorted by (child, parent).
     edge_offsets : ndarray of shape (n_graphs + 1,)
-        Edges of problem i are rows ``edge_offsets[i]:edge_offsets[i + 1]``.
+        The edges of problem i are rows ``edge_offsets[i]:edge_offsets[i + 1]``.
     edges_known : ndarray of bool, shape (n_graphs,)
-        Whether the edges of each problem are known; where they are not, it has none here.
+        Whether the edges of each problem are known; a problem with unknown edges has none here.
     claims, problems, ids : object ndarray or None
-        Texts per claim; questions and names per problem.
+        Texts of the claims; questions and names of the problems.
     alternatives, context, metadata : object ndarray or None
-        Per problem a tuple of other answers' texts, a tuple of the texts that the answer
-        has to be supported by, and a dict; or None.
+        For each problem a tuple of the texts of other answers, a tuple of the texts that must
+        support the answer, and a dict; each may be None.
     wordings : object ndarray or None
-        Per problem a tuple with the wordings of each claim, or None. Each wording is a row.
+        For each problem a tuple with the wordings of each claim, or None. Each wording is a row.
     feature_names : tuple of str or None
 
     Examples
@@ -76,7 +76,7 @@ class GraphBatch(Structure, Sequence[ReasoningGraph]):
     wordings: NDArray[np.object_] | None
     feature_names: tuple[str, ...] | None
 
-    #: Columns that a filter has computed of these problems, by what has made them.
+    #: Columns that filters have computed for these problems, keyed by the transformer.
     tables = None
 
     def __init__(self) -> None:
@@ -97,7 +97,7 @@ class GraphBatch(Structure, Sequence[ReasoningGraph]):
         Parameters
         ----------
         graphs : sequence of ReasoningGraph
-            With the same feature columns; a GraphBatch is returned as it is.
+            Graphs with the same feature columns. A GraphBatch is returned unchanged.
 
         Returns
         -------
@@ -107,7 +107,7 @@ class GraphBatch(Structure, Sequence[ReasoningGraph]):
         Raises
         ------
         ValueError
-            If the sequence is empty or its graphs disagree about their features.
+            If the sequence is empty, or if the graphs have different feature columns.
         """
         if isinstance(graphs, GraphBatch):
             return graphs
@@ -134,24 +134,24 @@ class GraphBatch(Structure, Sequence[ReasoningGraph]):
         Parameters
         ----------
         features : array-like of shape (n_claims, n_features) or None
-            Used without a copy where it is a float64 array.
+            A float64 array is used without a copy.
         offsets : array-like of int, shape (n_graphs + 1,)
             Starts with 0, does not decrease, ends with n_claims.
         edges : array-like of int, shape (n_edges, 2), optional
-            (parent, child) as row numbers of ``features``; both in one problem. None says
-            that no problem's edges are known, an empty list that no problem has any.
+            (parent, child) as row numbers of ``features``; both in one problem. None means
+            that the edges of all problems are unknown. An empty list means that there are none.
         edges_known : array-like of bool, shape (n_graphs,), optional
-            For each problem whether its edges are known, where some are and some are not.
+            Whether the edges of each problem are known, if this differs between problems.
         claims : sequence of str or None, length n_claims, optional
-            None where the text is not known, for all claims of a problem together.
+            Texts of the claims. All texts of a problem are known, or all are None.
         problems : sequence of str or None, length n_graphs, optional
-            The question of each problem, or None where it is not known.
+            The question of each problem; None if it is unknown.
         alternatives, context : sequence, length n_graphs, optional
-            A sequence of str for each problem, or None where it is not known.
+            A sequence of str for each problem; None if it is unknown.
         feature_names : sequence of str, optional
-            One name per column; those of a pandas, polars or pyarrow table by default.
+            One name per column; by default those of a pandas, polars or pyarrow table.
         ids, metadata : sequence, length n_graphs, optional
-            A name for each problem, for messages and files.
+            A name for each problem, for messages and files, and a dict of further data.
 
         Returns
         -------
@@ -161,13 +161,13 @@ class GraphBatch(Structure, Sequence[ReasoningGraph]):
         Raises
         ------
         ValueError
-            Under the conditions of `ReasoningGraph`, naming problem and claim.
+            For the reasons listed in `ReasoningGraph`. The message names problem and claim.
         """
         bounds = _inputs.check_offsets(offsets)
         names = Names(_inputs.check_column(ids, len(bounds) - 1, "ids"), bounds)
         texts = _inputs.check_flat_claims(claims, names, needed=features is None)
         if features is None and texts is None:
-            raise ValueError("features and claims are both None: give one")
+            raise ValueError("features and claims are both None, but one is needed")
         table = _inputs.check_features(features, int(bounds[-1]), names)
         return cls._trusted(
             features=table,
@@ -186,19 +186,19 @@ class GraphBatch(Structure, Sequence[ReasoningGraph]):
     def replace_features(
         self, features: ArrayLike | None, feature_names: Iterable[str] | None = None
     ) -> GraphBatch:
-        """The same problems with other features; the structure is shared.
+        """Return the same problems with other features; the structure is shared.
 
         Parameters
         ----------
         features : array-like of shape (n_claims, n_features) or None
-            The new table, or None for none.
+            The new table; None removes the features.
         feature_names : sequence of str, optional
-            One name per column; those of a pandas, polars or pyarrow table by default.
+            One name per column; by default those of a pandas, polars or pyarrow table.
 
         Returns
         -------
         GraphBatch
-            Edges and texts are those of this batch.
+            The edges and texts are those of this batch.
         """
         table = _inputs.check_features(features, self.n_claims, self)
         names = _inputs.check_names(feature_names, features, table)
@@ -206,44 +206,44 @@ class GraphBatch(Structure, Sequence[ReasoningGraph]):
         return self._trusted(**self.__dict__ | new)
 
     def __getstate__(self) -> dict[str, Any]:
-        """The state for pickles, without computed columns, which are computed again."""
+        """Return the state to pickle, without computed columns, which can be computed again."""
         return self.__dict__ | {"tables": None}
 
     def carry_table(
         self, key: bytes, features: NDArray[Any], feature_names: tuple[str, ...] | None
     ) -> GraphBatch:
-        """The same problems, which carry other columns as well, and so do slices of them.
+        """Return the same problems with further columns, which slices of the batch keep.
 
         Parameters
         ----------
         key : bytes
-            What has made the columns.
+            Identifies the transformer that computed the columns.
         features : ndarray of shape (n_claims, n_columns)
-            The columns that are carried.
+            The columns to store.
         feature_names : tuple of str or None
             One name per column.
 
         Returns
         -------
         GraphBatch
-            Its own features are those of this batch.
+            The ``features`` are those of this batch.
         """
         tables = (self.tables or {}) | {key: (features, feature_names)}
         return self._trusted(**self.__dict__ | {"tables": tables})
 
     def replace_edges(self, edges: ArrayLike) -> GraphBatch:
-        """The same problems with other edges, which are known.
+        """Return the same problems with other edges, which are known.
 
         Parameters
         ----------
         edges : array-like of int, shape (n_edges, 2)
-            As in `from_arrays`. If problems have wordings, the positions count claims, not
+            As in `from_arrays`. If problems have wordings, positions count claims and not
             wordings.
 
         Returns
         -------
         GraphBatch
-            Features and texts are those of this batch.
+            The features and texts are those of this batch.
 
         Raises
         ------
@@ -253,7 +253,7 @@ class GraphBatch(Structure, Sequence[ReasoningGraph]):
         if self.counts is not None:
             pairs = np.reshape(np.asarray(edges, dtype=np.int64), (-1, 2))
             edges = expand_edges(pairs, self.counts)
-        # Results worked out from the edges stay behind: only declared fields go on.
+        # Values computed from the edges are dropped: only declared fields are copied.
         declared = Structure.__annotations__ | GraphBatch.__annotations__
         fields = {name: self.__dict__[name] for name in declared}
         new = _edge_fields(edges, np.ones(len(self), dtype=bool), self)
@@ -262,7 +262,7 @@ class GraphBatch(Structure, Sequence[ReasoningGraph]):
     def replace_metadata(
         self, metadata: Iterable[Mapping[str, Any] | None] | None
     ) -> GraphBatch:
-        """The same problems with other metadata; all else is shared.
+        """Return the same problems with other metadata; everything else is shared.
 
         Parameters
         ----------
@@ -272,23 +272,23 @@ class GraphBatch(Structure, Sequence[ReasoningGraph]):
         Returns
         -------
         GraphBatch
-            Features, edges and texts are those of this batch.
+            The features, edges and texts are those of this batch.
         """
         fields = _inputs.check_fields("metadata", metadata, self)
         return self._trusted(**self.__dict__ | {"metadata": fields, "tables": None})
 
     def without_edges(self, *, known: bool = True) -> GraphBatch:
-        """The same problems, in which no claim builds on another, except on vaguer wordings.
+        """Return the same problems without edges, except those between wordings of a claim.
 
         Parameters
         ----------
         known : bool, default=True
-            Whether this is known, or the edges are unknown.
+            Whether the claims are known to be independent, or the edges are unknown.
 
         Returns
         -------
         GraphBatch
-            Features and texts are shared.
+            The features and texts are shared.
         """
         bare = self.replace_edges(())
         if known:
@@ -298,7 +298,7 @@ class GraphBatch(Structure, Sequence[ReasoningGraph]):
 
     @cached_property
     def counts(self) -> NDArray[np.int64] | None:
-        """Number of wordings of each claim, or None if no problem has wordings."""
+        """Number of wordings of each claim; None if no problem has wordings."""
         if self.wordings is None:
             return None
         counts: list[int] = []
@@ -308,7 +308,7 @@ class GraphBatch(Structure, Sequence[ReasoningGraph]):
 
     @property
     def edges_between(self) -> NDArray[np.int64]:
-        """Edges that do not join wordings of one claim, as row numbers."""
+        """Edges between different claims, as row numbers."""
         if self.counts is None:
             return self.edges
         claim = claim_of_row(self.counts)[self.edges]
@@ -316,14 +316,14 @@ class GraphBatch(Structure, Sequence[ReasoningGraph]):
 
     @property
     def has_several(self) -> NDArray[np.bool_]:
-        """Whether each problem has more than one claim, whatever the number of wordings."""
+        """Whether each problem has more than one claim; wordings of a claim count once."""
         if self.vaguest is None:
             return self.sizes > 1
         return reduce_segments(np.add, self.vaguest.astype(int), self.offsets, 0) > 1
 
     @cached_property
     def vaguest(self) -> NDArray[np.bool_] | None:
-        """Whether each row is the vaguest wording of its claim, or None without wordings."""
+        """Whether each row is the vaguest wording of its claim; None without wordings."""
         if self.counts is None:
             return None
         vaguest = np.zeros(self.n_claims, dtype=bool)
@@ -344,7 +344,7 @@ class GraphBatch(Structure, Sequence[ReasoningGraph]):
 
     def __getitem__(self, key):
         if isinstance(key, tuple) and len(key) == 2 and key[1] is Ellipsis:
-            key = key[0]  # scikit-learn indexes whatever has a shape in this way
+            key = key[0]  # scikit-learn indexes all objects with a shape in this way
         if isinstance(key, Integral) and not isinstance(key, (bool, np.bool_)):
             return self._unpack(range(len(self))[key])
         return self._trusted(**_take(self, _positions(self, key)))
@@ -352,11 +352,11 @@ class GraphBatch(Structure, Sequence[ReasoningGraph]):
     def __array__(self, dtype: Any = None, copy: Any = None) -> NDArray[Any]:
         if dtype is None or np.dtype(dtype) != object:
             raise TypeError(
-                "a GraphBatch is not a table of numbers. A FeatureUnion joins tables: in "
-                "make_pipeline(GraphFeatures(), TextFeatures()) each step adds its columns. "
-                "What learns from columns belongs inside of the filter, which applies it to the "
-                "claims: HardCF(features=StandardScaler()) or HardCF(BaggingClassifier()). What "
-                "shuffles columns is skdcf.inspection.permutation_importance. list(batch) is a "
+                "a GraphBatch is not a table of numbers. Instead of a FeatureUnion, use "
+                "make_pipeline(GraphFeatures(), TextFeatures()), in which each step adds columns. "
+                "Pass estimators that learn from columns to the filter, which applies them to "
+                "claims: HardCF(features=StandardScaler()) or HardCF(BaggingClassifier()). To "
+                "shuffle columns, use skdcf.inspection.permutation_importance. list(batch) is a "
                 "list of graphs"
             )
         return np.fromiter(self, dtype=object, count=len(self))
@@ -365,11 +365,11 @@ class GraphBatch(Structure, Sequence[ReasoningGraph]):
         return (self._unpack(i) for i in range(len(self)))
 
     def _unpack(self, i):
-        """Problem ``i`` as a graph of its own; features are a view of the batch's."""
+        """Return problem ``i`` as a graph whose features are a view of the batch's."""
         a, b = self.offsets[i : i + 2].tolist()
         c, d = self.edge_offsets[i : i + 2].tolist()
         texts = None if self.claims is None else tuple(self.claims[a:b])
-        if texts and texts[0] is None:  # as are the others of this problem
+        if texts and texts[0] is None:  # then all texts of the problem are None
             texts = None
         columns = {single: getattr(self, name) for name, single in _ROWS.items()}
         rows = {name: None if c is None else c[i] for name, c in columns.items()}
@@ -387,7 +387,7 @@ class GraphBatch(Structure, Sequence[ReasoningGraph]):
 
 
 def _edge_fields(edges, known, names):
-    """The edges as a `GraphBatch` keeps them, with the depths where these are at hand."""
+    """Return the edge fields of a `GraphBatch`, with the depth if it was computed."""
     pairs, depth = _inputs.check_edges(edges, names.offsets, names)
     fields = {"edges": pairs} | ({} if depth is None else {"depth": depth})
     fields["edge_offsets"] = read_only(np.searchsorted(pairs[:, 1], names.offsets))
@@ -396,10 +396,10 @@ def _edge_fields(edges, known, names):
 
 
 def _pack(graphs):
-    """Fields of a `GraphBatch`, from a list of graphs."""
+    """Return the fields of a `GraphBatch` from a list of graphs."""
     if not graphs:
-        raise ValueError("no problems: X is empty, at least one is needed")
-    # An answer without claims has no row that would say which columns it has.
+        raise ValueError("X is empty, but at least one problem is needed")
+    # An answer without claims does not show which columns it has.
     first = next((g for g in graphs if getattr(g, "n_claims", 0)), graphs[0])
     graphs = [_with_columns(graph, first) for graph in graphs]
     for i, graph in enumerate(graphs):
@@ -432,7 +432,7 @@ def _pack(graphs):
 
 
 def _with_columns(graph, first):
-    """The graph, with the columns of the first one if it has no claim and no columns."""
+    """Return the graph, with the columns of the first one if it has no claims and no columns."""
     is_empty = isinstance(graph, ReasoningGraph) and not graph.n_claims
     if not is_empty or graph.features is not None:
         return graph
@@ -443,15 +443,15 @@ def _with_columns(graph, first):
 
 
 def _find_difference(graph, first):
-    """Why a graph cannot be packed with the first one, or None where it can."""
+    """Return why a graph cannot be packed with the first one; None if it can."""
     if not isinstance(graph, ReasoningGraph):
-        return f"it is of type {type(graph).__name__}, and not a ReasoningGraph{_advise(graph)}"
+        return f"expected a ReasoningGraph, got {type(graph).__name__}{_advise(graph)}"
     table = graph.features
     due = first.features
     if (table is None) != (due is None):
-        return "some problems have features and some have none"
+        return "some problems have features and others do not"
     if table is not None and table.shape[1] != due.shape[1]:
-        return f"{table.shape[1]} features but {due.shape[1]} in problem 0"
+        return f"{table.shape[1]} features, but problem 0 has {due.shape[1]}"
     names = graph.feature_names
     due = first.feature_names
     if names is not due and names != due:
@@ -460,18 +460,20 @@ def _find_difference(graph, first):
 
 
 def _advise(found):
-    """Advise, for a message, how to make a graph of a dictionary or a text; else say nothing."""
+    """Return how to convert a dictionary or a text to a graph; empty for other types."""
     if isinstance(found, Mapping):
-        return ": ReasoningGraph.from_dict makes one of a dictionary"
+        return ". Use ReasoningGraph.from_dict to convert a dictionary"
     if isinstance(found, str):
-        return ": ReasoningGraph.from_dict(json.loads(line)) makes one of a JSON line"
+        return (
+            ". Use ReasoningGraph.from_dict(json.loads(line)) to convert a line of JSON"
+        )
     return ""
 
 
 def _take(batch, rows):
-    """Fields of the `GraphBatch` of some problems of another, in the order of rows.
+    """Return the fields of a `GraphBatch` with some problems of another, in the order of rows.
 
-    Edges are row numbers, so those of each problem move as far as its claims do.
+    Edges are row numbers, so the edges of each problem are shifted together with its claims.
     """
     offsets = offsets_of(batch.sizes[rows])
     claims = ranges(batch.offsets[:-1][rows], batch.sizes[rows])
@@ -493,22 +495,22 @@ def _take(batch, rows):
         fields[name] = None if column is None else column[rows]
     tables = (batch.tables or {}).items()
     fields["tables"] = {k: (read_only(t[claims]), names) for k, (t, names) in tables}
-    # These are worked out already, and the same in any batch.
+    # The depth is independent of the batch, so keep it if it was computed.
     if "depth" in batch.__dict__:
         fields["depth"] = batch.depth[claims]
     return fields
 
 
 def _positions(batch, key):
-    """Positions of the problems that a slice, a mask or an array of numbers means."""
+    """Return the positions of the problems selected by a slice, a mask or an array of numbers."""
     if not isinstance(key, slice):
         key = np.asarray(key)
         if key.size == 0 and key.dtype != bool:
-            # Of an empty list numpy makes an array of floats.
+            # numpy converts an empty list to an array of floats.
             key = key.astype(np.int64)
         if key.dtype.kind not in "iub" or key.ndim != 1:
             raise IndexError(
-                "index a GraphBatch by a number, a slice, a 1-D array of whole "
-                f"numbers or a mask, not by {key.dtype} of shape {key.shape}"
+                "the index of a GraphBatch must be an integer, a slice, a 1-D array of "
+                f"integers or a mask, got {key.dtype} of shape {key.shape}"
             )
     return np.arange(len(batch))[key]

@@ -1,20 +1,20 @@
-"""Properties of a batch that follow from offsets and edges, computed when asked for.
+"""Properties of a batch that follow from offsets and edges, computed on first use.
 
-A value is passed on from parents to children, so that all rests on an order in which parents
-stand first. Each property below follows from those above it:
+Values are passed on from parents to children, so all computations need an order in which parents
+come before their children. Each property below depends on those above it:
 
 =================  ==================================================================
-sizes, problem_of  the problem of each claim
-depth              the longest path to a claim from one without parents
-rank               any number that grows along edges, which is all that an order needs
+sizes, problem_of  number of claims of each problem, and the problem of each claim
+depth              the longest path to a claim from a claim without parents
+rank               any number that increases along edges, which defines an order
 layers             edges by the rank of their child, for lists of ancestors
 sweep              the same for sums and maxima over ancestors, which need no lists
-short_sweep        fewer edges, where an ancestor may be counted once or twice
+short_sweep        fewer edges, if an ancestor may be counted once or twice
 small_closure      ancestors of each claim in problems of at most 64 claims
-closure            and in large ones, by rows of bits
+closure            the same for all problems, with rows of bits for large ones
 =================  ==================================================================
 
-Times in the comments are for 20,000 problems with 148,699 claims in all, on one core.
+Times in the comments are for 20,000 problems with 148,699 claims in total, on one core.
 """
 
 from __future__ import annotations
@@ -40,23 +40,24 @@ from .ragged import (
     starts_run,
 )
 
-# Claims of a problem. Above, rows of bits are faster than lists of ancestors, and below,
-# the lists of all problems at once.
+# Claims of a problem. Above this size, rows of bits are faster than lists of ancestors. Below it,
+# lists for all problems at once are faster.
 SMALL = 64
-LISTED = 250  # and up to so many claims the lists, if the problem has few edges
+LISTED = 250  # largest size for which lists are used if the problem has few edges
 MOST_PAIRS = 50_000_000  # pairs of claim and ancestor in one problem, which take 0.4 GB
-DENSE = 8  # edges per claim; above, few are needed where an ancestor may count twice
+# Edges per claim above which most edges can be skipped if ancestors may count twice.
+DENSE = 8
 
 
 class Names:
-    """How messages name the problems and the claims of a batch."""
+    """Names of the problems and claims of a batch, for messages."""
 
     def __init__(self, ids: Any, offsets: Any) -> None:
         self.ids = ids
         self.offsets = offsets
 
     def name_of(self, i: int) -> str:
-        """How messages name a problem.
+        """Return the name of a problem for messages.
 
         Parameters
         ----------
@@ -66,13 +67,13 @@ class Names:
         Returns
         -------
         str
-            Such as ``problem 3 ("q7")``.
+            For example ``problem 3 ("q7")``.
         """
         named = self.ids is not None and self.ids[i] is not None
         return f"problem {i}" + (f' ("{printable(self.ids[i])}")' if named else "")
 
     def locate(self, row: int) -> str:
-        """How messages name a claim.
+        """Return the name of a claim for messages.
 
         Parameters
         ----------
@@ -82,13 +83,13 @@ class Names:
         Returns
         -------
         str
-            Such as ``problem 3 ("q7"), claim 2``.
+            For example ``problem 3 ("q7"), claim 2``.
         """
         i = int(np.searchsorted(self.offsets, row, side="right")) - 1
         return f"{self.name_of(i)}, claim {row - self.offsets[i]}"
 
     def at(self, i: int | None = None) -> str:
-        """How a message begins that is about one problem, or about all of them.
+        """Return the start of a message about one problem, or about all of them.
 
         Parameters
         ----------
@@ -98,23 +99,23 @@ class Names:
         Returns
         -------
         str
-            The name with a colon behind it; empty where ``i`` is None.
+            The name followed by a colon; empty if ``i`` is None.
         """
         return "" if i is None else f"{self.name_of(i)}: "
 
 
 class OneName(Names):
-    """How messages name a graph on its own, and its claims."""
+    """Names of a single graph and its claims, for messages."""
 
     def __init__(self, id):
         self.name = "" if id is None else f'problem "{printable(id)}"'
 
     def at(self, i=None):
-        """The name of the problem, where it has one."""
+        """Return the start of a message; empty if the problem has no name."""
         return self.name and f"{self.name}: "
 
     def locate(self, row):
-        """The name of a claim."""
+        """Return the name of a claim."""
         return f"{self.at()}claim {row}"
 
 
@@ -131,7 +132,7 @@ class Structure(Names):
 
     @property
     def shape(self) -> tuple[int]:
-        """(n_graphs,), so that scikit-learn slices a batch whole."""
+        """(n_graphs,), which lets scikit-learn index a batch as a whole."""
         return (len(self),)
 
     @property
@@ -141,16 +142,16 @@ class Structure(Names):
 
     @property
     def n_features(self) -> int | None:
-        """Number of feature columns; None while only text is known."""
+        """Number of feature columns; None if there are only texts."""
         return None if self.features is None else self.features.shape[1]
 
     def split(self, values: NDArray[Any]) -> NDArray[np.object_]:
-        """One view of flat values per problem.
+        """Return views of flat values, one per problem.
 
         Parameters
         ----------
         values : ndarray of shape (n_claims, ...)
-            One row per claim, problem after problem.
+            One row per claim, concatenated over the problems.
 
         Returns
         -------
@@ -168,51 +169,52 @@ class Structure(Names):
 
     @cached_property
     def problem_of(self) -> NDArray[np.int64]:
-        """Number of the problem that each claim belongs to, shape (n_claims,)."""
+        """Index of the problem that each claim belongs to, shape (n_claims,)."""
         return ragged.segment_ids(self.offsets)
 
     @cached_property
     def depth(self) -> NDArray[np.int32]:
-        """Longest path from a source to each claim, shape (n_claims,)."""
+        """Longest path to each claim from a claim without parents, shape (n_claims,)."""
         return find_depth(self.edges, self.n_claims)
 
     @cached_property
     def rank(self) -> NDArray[Any]:
-        """A number per claim that grows along every edge and is small.
+        """A small number per claim that increases along every edge.
 
-        Where parents stand first, the place in the problem will do for the depth. In a
-        large problem it may have many more values: a star has two depths.
+        If parents come first in all problems, the position in the problem is used instead of
+        the depth. In a large problem the position can have many more values than the depth: a
+        star has only two depths.
         """
-        # The depth takes 7.3 ms, the place in the problem .7 ms.
+        # The depth takes 7.3 ms, the position in the problem .7 ms.
         if len(self.large) or (self.edges[:, 0] > self.edges[:, 1]).any():
             return self.depth
         return np.arange(self.n_claims) - self.offsets[:-1][self.problem_of]
 
     @cached_property
     def layers(self) -> list[Layer]:
-        """Edges in an order that visits parents first, all of a layer together."""
+        """Edges in layers, in an order that visits parents first."""
         return find_layers(self.edges, self.rank)
 
     @cached_property
     def sweep(self) -> Sweep:
-        """The same order for passing values on, with narrow layers edge by edge.
+        """The same order for passing values on, with narrow layers stored edge by edge.
 
-        ``edges.pass_on(ufunc, values)``, one after the other, joins to the value of each
-        claim those of its ancestors; see `skdcf.ops.ancestors.pass_on`.
+        Calling ``edges.pass_on(ufunc, values)`` for each element in turn combines the value
+        of each claim with those of its ancestors; see `skdcf.ops.ancestors.pass_on`.
         """
-        # Passing values on takes 1.6 ms, where a list of all ancestors would take 29 ms.
+        # Passing values on takes 1.6 ms; a list of all ancestors would take 29 ms.
         return find_sweep(self.edges, self.rank[self.edges[:, 1]], self.offsets)
 
     @cached_property
     def short_sweep(self) -> Sweep:
-        """As `sweep`, where it does no harm that an ancestor counts twice, or once.
+        """As `sweep`, for operations in which an ancestor may count once or twice.
 
-        In large problems with many edges, those to an ancestor of another parent are
-        passed over: of a complete graph hardly more than a chain is left. To find them
-        costs more than passing values on once, so that this pays where it is done often.
+        In large problems with many edges, edges from a claim that is also an ancestor of another
+        parent are skipped. A complete graph is reduced to little more than a chain. Finding
+        these edges costs more than a single pass, so this is only worthwhile for many passes.
         """
-        # Of a complete graph of 600 claims, values are passed on in .13 ms and not in .87,
-        # after the 19 ms that this takes.
+        # For a complete graph of 600 claims, a pass takes .13 ms instead of .87 ms, after 19 ms
+        # for this function.
         n_edges = np.diff(self.edge_offsets)
         dense = np.flatnonzero((self.sizes > SMALL) & (n_edges > DENSE * self.sizes))
         if not len(dense):
@@ -224,19 +226,19 @@ class Structure(Names):
         return find_sweep(edges, self.rank[edges[:, 1]], self.offsets)
 
     def sweep_of(self, problems: NDArray[np.int64]) -> Sweep:
-        """As `sweep`, inside some problems only.
+        """Return the `sweep` inside some problems only.
 
         Parameters
         ----------
         problems : ndarray of int
-            Their positions.
+            Positions of the problems.
 
         Returns
         -------
         list
-            Their edges, parents first.
+            Edges of these problems, parents first.
         """
-        # Of every twentieth problem this takes .9 ms, and the sweep of all 3.7 ms.
+        # For every twentieth problem this takes .9 ms; the sweep of all problems takes 3.7 ms.
         n_edges = np.diff(self.edge_offsets)[problems]
         inside = ranges(self.edge_offsets[problems], n_edges)
         edges = np.take(self.edges, inside, axis=0)
@@ -248,11 +250,11 @@ class Structure(Names):
 
     @cached_property
     def closure(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Each claim with all its ancestors, as (indptr, indices).
+        """The ancestors of each claim and the claim itself, as (indptr, indices).
 
-        Those of the claim in row v are the rows ``indices[indptr[v]:indptr[v + 1]]``,
-        sorted, and v is one of them. A sum or a maximum over ancestors needs no such
-        list: see `skdcf.ops.ancestors`.
+        The ancestors of the claim in row v are the rows ``indices[indptr[v]:indptr[v + 1]]``,
+        sorted and including v. Sums and maxima over ancestors do not need this list: see
+        `skdcf.ops.ancestors`.
 
         Raises
         ------
@@ -263,7 +265,7 @@ class Structure(Names):
         if not len(self.unlisted):
             return starts, listed
 
-        # The others are listed one by one, and their lists set between those.
+        # The others are listed one by one and inserted between these.
         pairs = {int(i): self._list_pairs(int(i)) for i in self.unlisted}
         length = np.diff(starts)
         for i, (owner, _) in pairs.items():
@@ -280,19 +282,19 @@ class Structure(Names):
 
     @cached_property
     def small_closure(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """As `closure`, but claims of large problems stand there by themselves."""
+        """As `closure`, but in large problems each claim has only itself."""
         return self._close_without(self.large)
 
     @cached_property
     def listed_closure(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """As `closure`, but claims of problems that are ``unlisted`` stand there by themselves."""
+        """As `closure`, but in ``unlisted`` problems each claim has only itself."""
         if len(self.unlisted) == len(self.large):
             return self.small_closure
         return self._close_without(self.unlisted)
 
     def _close_without(self, problems):
-        """As `closure`, but the claims of some problems stand there by themselves."""
-        # All small problems at once take 29 ms; one after the other would take seconds.
+        """Return the closure in which the claims of some problems have only themselves."""
+        # All small problems at once take 29 ms; one by one they would take seconds.
         if not len(problems):
             return find_closure(self.layers, self.n_claims)
         inside = ~np.isin(self.problem_of, problems)[self.edges[:, 1]]
@@ -301,15 +303,15 @@ class Structure(Names):
 
     @cached_property
     def large(self) -> NDArray[np.int64]:
-        """Numbers of the problems with more than 64 claims."""
+        """Indices of the problems with more than 64 claims."""
         return np.flatnonzero(self.sizes > SMALL)
 
     @cached_property
     def unlisted(self) -> NDArray[np.int64]:
-        """Numbers of the large problems whose ancestors are not listed at once.
+        """Indices of the large problems whose ancestors are not all listed at once.
 
-        These are forests, where no list is needed, and problems with more than 250 claims or
-        with many edges.
+        These are forests, which need no list, and problems with more than 250 claims or with
+        many edges.
         """
         has_few_edges = np.diff(self.edge_offsets) <= DENSE * self.sizes
         is_listed = (self.sizes <= LISTED) & has_few_edges & ~self.is_forest
@@ -317,14 +319,14 @@ class Structure(Names):
 
     @cached_property
     def is_forest(self) -> NDArray[np.bool_]:
-        """Whether each claim of a problem has one parent at most, shape (n_graphs,)."""
-        # This takes 1 ms, and spares such problems the search for other paths.
+        """Whether each claim of a problem has at most one parent, shape (n_graphs,)."""
+        # This takes 1 ms, and avoids the search for other paths in such problems.
         has_second_parent = self.edges[1:, 1] == self.edges[:-1, 1]
         problem = self.problem_of[self.edges[1:, 1][has_second_parent]]
         return np.bincount(problem, minlength=len(self.sizes)) == 0
 
     def lineage(self, i: int) -> Lineage:
-        """The edges of one problem, for rows of bits.
+        """Return the edges of one problem, for rows of bits.
 
         Parameters
         ----------
@@ -334,7 +336,7 @@ class Structure(Names):
         Returns
         -------
         Lineage
-            It is kept, so that asking again costs nothing.
+            Cached, so further calls cost nothing.
         """
         lineages = vars(self).setdefault("_lineages", {})
         if i not in lineages:
@@ -346,7 +348,7 @@ class Structure(Names):
         return lineages[i]
 
     def _ancestors_of(self, i):
-        """Claims and their ancestors, if they are listed, in numbers of the problem's own."""
+        """Return pairs of claims and ancestors, as positions in the problem; None if not listed."""
         a, b = self.offsets[i : i + 2]
         if b - a <= SMALL or i in self.unlisted:
             return None
@@ -355,30 +357,30 @@ class Structure(Names):
         return claims, indices[indptr[a] : indptr[b]] - a
 
     def _list_pairs(self, i):
-        """Claims and their ancestors, in numbers of the problem's own."""
+        """Return pairs of claims and their ancestors, as positions in the problem."""
         lineage = self.lineage(i)
         rows = slice(*self.offsets[i : i + 2])
-        # Pairs along the longest paths; in a forest, these are all.
+        # Number of pairs along the longest paths, which in a forest are all pairs.
         least = lineage.n_claims + int(self.depth[rows].sum(dtype=np.int64))
         if least <= MOST_PAIRS and not self.is_forest[i]:
             least = lineage.sums(np.ones(lineage.n_claims, dtype=np.int64)).sum()
         if least > MOST_PAIRS:
             raise ValueError(
-                f"{self.name_of(i)} is too large for a list of all ancestors: "
-                f"its {lineage.n_claims:,} claims have {least:,} pairs of claim and "
-                f"ancestor or more, and {MOST_PAIRS:,} is the most. The list is needed by "
+                f"{self.name_of(i)} is too large to list all ancestors: its "
+                f"{lineage.n_claims:,} claims have at least {least:,} pairs of claim and "
+                f"ancestor, but at most {MOST_PAIRS:,} are allowed. The list is needed by "
                 "GridRelaxation, PathRelaxation with a max_temperature, FrequencyScorer "
-                "over descendants, nx_betweenness and nx_closeness: choose "
+                "over descendants, nx_betweenness and nx_closeness. Choose "
                 'PathRelaxation(), over="children" or other metrics instead'
             )
         return lineage.pairs()
 
 
 def sort_edges(edges, n_claims):
-    """Distinct edges sorted by (child, parent).
+    """Return the distinct edges, sorted by (child, parent).
 
-    Each edge is sorted as one whole number, the child in its upper bits: that is faster
-    than a sort by two columns, and equal edges stand side by side.
+    Each edge is encoded as one integer with the child in the upper bits. Sorting integers is
+    faster than sorting by two columns, and equal edges become neighbours.
     """
     shift = int(n_claims).bit_length()
     key = (edges[:, 1] << shift) | edges[:, 0]
@@ -390,9 +392,9 @@ def sort_edges(edges, n_claims):
 
 
 def find_depth(edges, n_claims):
-    """Longest path from a source to each claim, -1 on and behind a cycle.
+    """Return the longest path to each claim from a claim without parents; -1 on or after a cycle.
 
-    Kahn's algorithm, one layer at a time for all graphs: O(claims + edges).
+    This is Kahn's algorithm, one layer at a time for all graphs: O(claims + edges).
     """
     parent = edges[:, 0]
     child = edges[:, 1]
@@ -421,8 +423,8 @@ def find_depth(edges, n_claims):
         reached = children[ranges(first[ready], count[ready])]
         np.subtract.at(missing, reached, 1)
         reached = reached[missing[reached] == 0]
-        # A claim that two parents of this layer reach stands here twice. The last to
-        # write its position stays, so that each is kept once and nothing is sorted.
+        # A claim reached from two parents of this layer occurs twice. The last write wins,
+        # which keeps each claim once without sorting.
         position = np.arange(reached.size)
         mark[reached] = position
         ready = reached[mark[reached] == position]
@@ -431,7 +433,7 @@ def find_depth(edges, n_claims):
 
 
 def _walk(layer, ready, depth, missing, children, first, count):
-    """The same, claim by claim, as long as few are ready and they have few children."""
+    """Do the same claim by claim, while few claims are ready and they have few children."""
     ready = ready.tolist()
     while ready and len(ready) < ragged.NARROW:
         reached = []
@@ -451,13 +453,13 @@ def _walk(layer, ready, depth, missing, children, first, count):
 
 
 def find_cycle(edges, depth):
-    """Claims of one cycle in order of dependence, where ``depth`` has a -1.
+    """Return the claims of one cycle in order of dependence; ``depth`` must contain a -1.
 
-    Each claim on or behind a cycle has a parent that is too. From parent to parent, the
-    walk therefore comes back to where it was before: O(claims + edges).
+    Each claim on or after a cycle has a parent of the same kind. A walk from parent to parent
+    must therefore return to a claim it has visited before: O(claims + edges).
     """
     stuck = depth < 0
-    # The first of several parents counts, which is the last here.
+    # Of several parents use the first, which is the last one in the reversed order.
     parent_of = dict(edges[stuck[edges].all(axis=1)][::-1, ::-1].tolist())
     place: dict[int, int] = {}
     v = min(parent_of)
@@ -470,25 +472,24 @@ def find_cycle(edges, depth):
 
 
 def find_ancestors(edges, n_claims, v):
-    """Sorted proper ancestors of one claim, without a look at those of the others."""
+    """Return the sorted proper ancestors of one claim, without computing those of others."""
     upwards = coo_array((np.ones(len(edges)), edges.T[::-1]), shape=(n_claims,) * 2)
     reached = breadth_first_order(upwards.tocsr(), v, return_predecessors=False)
     return np.sort(reached[1:]).astype(np.int64)
 
 
 def find_closure(layers, n_claims):
-    """Each claim with all its ancestors, as (indptr, indices).
+    """Return the ancestors of each claim and the claim itself, as (indptr, indices).
 
     Row v is ``indices[indptr[v]:indptr[v + 1]]``, sorted, and contains v.
     The cost is the number of pairs times the number of direct parents.
 
-    A child's row is the union of its parents' rows, and the rows of a whole layer are
-    united at once: a pair (owner, member) becomes the single number owner * n_claims +
-    member, so that one sort of numbers brings each owner's members together, in order,
-    with the same member of several parents side by side, where only its first is kept.
-    Rows are written one behind the other to ``pool``, layer by layer, and are put in
-    the order of the claims at the end. A few claims, as of one answer, are sooner done as
-    rows of a square.
+    The row of a child is the union of the rows of its parents, and a whole layer is merged at
+    once. A pair (owner, member) is encoded as the single number owner * n_claims + member.
+    Sorting these numbers groups the members of each owner, in order. A member inherited from
+    several parents then has equal neighbours, of which only the first is kept. Rows are
+    appended to ``pool`` layer by layer, and reordered by claim at the end. For few claims, as
+    in a single answer, a square boolean matrix is faster.
     """
     if n_claims <= SMALL:
         square = np.eye(n_claims, dtype=bool)
@@ -498,7 +499,7 @@ def find_closure(layers, n_claims):
     start = np.arange(n_claims)
     length = np.ones(n_claims, dtype=np.int64)
     pool = np.arange(n_claims)
-    used = n_claims  # at first, each claim has itself alone
+    used = n_claims  # initially, each row contains only its claim
     for parents, children, starts in layers:
         degree = np.append(starts[1:], len(parents)) - starts
         inherited = pool[ranges(start[parents], length[parents])]

@@ -1,7 +1,7 @@
-"""One problem: claims, what they build on, and what is known about each.
+"""One problem: its claims, their dependencies, and data about each claim.
 
-A problem is also made from, and turned into, the forms of other tools: lists of parents,
-adjacency matrices and networkx.
+Graphs can be converted from and to the formats of other tools: lists of parents, adjacency
+matrices and networkx.
 """
 
 from __future__ import annotations
@@ -24,28 +24,28 @@ from .wordings import check_wordings, claim_of_row, edges_between, expand_edges
 
 _LISTS = ("claims", "alternatives", "context", "feature_names", "wordings")
 _FIELDS = ("features", "edges", *_LISTS, "problem", "id", "metadata")
-_OF_GRAPH = _FIELDS[3:]  # these belong to the graph as a whole
+_OF_GRAPH = _FIELDS[3:]  # fields of the graph as a whole
 
 
-#: Said of the JSON that networkx.node_link_data gives.
+#: Advice for the JSON format of networkx.node_link_data.
 _NODE_LINK = (
-    ". This is node-link data: ReasoningGraph.from_networkx(networkx.node_link_graph(data)) "
-    "reads it"
+    ". This is node-link data: read it with "
+    "ReasoningGraph.from_networkx(networkx.node_link_graph(data))"
 )
 
 
 class ReasoningGraph:
-    """The claims of one answer with their dependency graph.
+    """The claims of one answer and their dependency graph.
 
     Parameters
     ----------
     features : array-like of shape (n_claims, n_features) or None
-        One row of finite numbers per claim; None while only text is known.
+        One row of finite numbers per claim; None if there are only texts.
     edges : iterable of (parent, child), optional
-        ``child`` builds on ``parent``; positions among the claims, counted from 0.
-        Claims may come in any order; duplicate edges are merged, and all are kept sorted
-        by (child, parent). An empty list says that no claim builds on another; None says
-        that nobody knows. A filter treats the two as different.
+        ``child`` depends on ``parent``; both are positions among the claims, starting at 0.
+        Claims may be in any order. Duplicate edges are merged, and edges are sorted by
+        (child, parent). An empty list means that all claims are independent. None means that
+        the dependencies are unknown. A filter treats the two cases differently.
     claims : sequence of str, optional
         Text of each claim.
     problem : str, optional
@@ -53,40 +53,41 @@ class ReasoningGraph:
     alternatives : sequence of str, optional
         Texts of other answers to the same question, possibly none.
     context : sequence of str, optional
-        Texts that the answer has to be supported by, such as a passage; None where they
-        are not known, and an empty list where there are none.
+        Texts that must support the answer, such as a passage. None if they are unknown, and
+        an empty list if there are none.
     feature_names : sequence of str, optional
-        Name of each feature column; those of a pandas, polars or pyarrow table by default.
+        Name of each feature column; by default those of a pandas, polars or pyarrow table.
     id : str or int, optional
         A name for messages and files.
     metadata : dict, optional
-        Where the problem is from: its model, its subject. Equality does not look at it.
-        The key ``group`` names the question (see `skdcf.graphs.question_groups`), and
-        ``no_verdict`` and ``flagged_claims`` list claims by position that no filter keeps:
-        those whose verdict is missing, and those that may not say what the answer says.
+        Further data, such as the model or the subject. It is ignored by ``==``. The key
+        ``group`` names the question (see `skdcf.graphs.question_groups`). ``no_verdict`` and
+        ``flagged_claims`` list positions of claims that filters never keep: claims whose
+        verdict is missing, and claims that may misstate the answer.
     wordings : sequence of sequences of str, optional
-        For each claim all its wordings, the most specific one first; None for a claim that
-        has only one. Each wording is then a claim of this graph that builds on the next,
-        vaguer one: ``claims``, ``n_claims``, labels and masks have a place for each, in the
-        order in which they are written. ``claims`` may be left out, or holds the most specific
-        wordings. ``edges`` are those between claims, and ``features`` have a row for each claim
-        or for each wording. A text shows the most specific wording that is kept.
+        For each claim all its wordings, the most specific one first; None for a claim with
+        only one. Each wording then becomes a claim of this graph that depends on the next,
+        vaguer one. So ``claims``, ``n_claims``, labels and masks count every wording, in the
+        given order. ``claims`` may be left out, or must hold the most specific wordings.
+        ``edges`` join claims, and ``features`` have a row for each claim or for each
+        wording. Filtered texts show the most specific wording that is kept.
 
     Attributes
     ----------
     edges : ndarray of int, shape (n_edges, 2)
-        Empty where the edges are not known.
+        Empty if the edges are unknown.
     edges_known : bool
         Whether the edges are known.
     n_claims : int
-        Number of claims; 0 is allowed (an answer of which nothing was kept).
+        Number of claims; 0 is allowed (an answer without kept claims).
 
     Raises
     ------
     ValueError
-        On a cycle (naming one), a self-loop, an edge out of range, a missing, masked,
-        infinite or complex feature, a claim, alternative or context that is no text, a set
-        (which has no order), or claims, features and names whose numbers differ.
+        If there is a cycle (the message names one), a self-loop, an edge out of range, a
+        missing, masked, infinite or complex feature, or a claim, alternative or context that
+        is not a string. Also if a set is passed (it has no order), or if the numbers of
+        claims, rows of features and names differ.
 
     Examples
     --------
@@ -130,7 +131,9 @@ class ReasoningGraph:
         names = OneName(id)
         where = names.at()
         if features is None and claims is None and wordings is None:
-            raise ValueError(f"{where}features and claims are both None: give one")
+            raise ValueError(
+                f"{where}features and claims are both None, but one is needed"
+            )
         table = _inputs.check_features(features, None, names, copy=True)
         texts = _inputs.check_texts(claims, "claims", where)
         if wordings is not None:
@@ -147,7 +150,7 @@ class ReasoningGraph:
         n_claims = len(texts if table is None else table)
         if texts is not None and len(texts) != n_claims:
             raise ValueError(
-                f"{where}{len(texts)} claim texts but {n_claims} rows of features"
+                f"{where}{len(texts)} claim texts, but {n_claims} rows of features"
             )
         rows = {"problem": problem, "alternatives": alternatives, "context": context}
         rows["metadata"] = metadata
@@ -172,21 +175,21 @@ class ReasoningGraph:
 
     @classmethod
     def _trusted(cls, **values):
-        """Build from values that are known to be right."""
+        """Create a graph from values that were checked before."""
         graph = object.__new__(cls)
         graph._set(**values)
         return graph
 
     def __setattr__(self, name: str, *value: object) -> NoReturn:
         raise AttributeError(
-            f"ReasoningGraph is immutable: use .replace({name}=...) for a changed copy"
+            f"ReasoningGraph is immutable: use .replace({name}=...) to get a changed copy"
         )
 
     def __delattr__(self, name: str) -> NoReturn:
         self.__setattr__(name)
 
     def __setstate__(self, state: Any) -> None:
-        for name in ("features", "edges"):  # pickling forgets that arrays are read-only
+        for name in ("features", "edges"):  # unpickled arrays are writeable
             if state[1][name] is not None:
                 state[1][name] = read_only(state[1][name])
         self._set(**state[1])
@@ -204,7 +207,7 @@ class ReasoningGraph:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, ReasoningGraph):
             return NotImplemented
-        # A graph without claims has no texts.
+        # A graph without claims has no texts, whether claims is empty or None.
         aside = {"metadata": None, "claims": None}
         ours = self.to_dict() | aside
         theirs = other.to_dict() | aside
@@ -215,30 +218,30 @@ class ReasoningGraph:
         return hash((self.n_claims, self.edges.tobytes(), texts, self.problem))
 
     def replace(self, **changes: Any) -> ReasoningGraph:
-        """A copy with some constructor arguments changed.
+        """Return a copy with some constructor arguments changed.
 
         Parameters
         ----------
         **changes
-            Any of the constructor's arguments.
+            Constructor arguments.
 
         Returns
         -------
         ReasoningGraph
-            All else is that of this graph.
+            All other values are those of this graph.
         """
         values = {name: getattr(self, name) for name in _FIELDS}
         values["edges"] = self._edges_between() if self.edges_known else None
         if self.wordings is not None:
-            values["claims"] = None  # they follow from the wordings
+            values["claims"] = None  # derived from the wordings
             if changes.get("claims") is not None:
                 values["wordings"] = None
         if _inputs.column_names(changes.get("features")) is not None:
-            del values["feature_names"]  # the new table brings its own
+            del values["feature_names"]  # the new table has names
         return ReasoningGraph(**values | changes)
 
     def ancestors(self, v: int) -> NDArray[np.int64]:
-        """All claims that claim ``v`` builds on, directly or not.
+        """Return all claims that claim ``v`` depends on, directly or indirectly.
 
         Parameters
         ----------
@@ -247,28 +250,31 @@ class ReasoningGraph:
 
         Returns
         -------
-        ndarray of int, sorted; v itself is not in it.
-            Their positions.
+        ndarray of int
+            Their positions, sorted, without v.
         """
         if not 0 <= v < self.n_claims:
-            raise ValueError(f"claim {v} but only {self.n_claims} claims")
+            raise ValueError(
+                f"v is {v}, but must be a position from 0 to {self.n_claims - 1}, one of "
+                f"{self.n_claims} claims"
+            )
         return find_ancestors(self.edges, self.n_claims, v)
 
     def subgraph(self, mask: ArrayLike) -> ReasoningGraph:
-        """The graph of the claims where ``mask`` is true, in the same order.
+        """Return the graph of the claims selected by ``mask``, in the same order.
 
-        What the metadata say of single claims, as in ``no_verdict`` and ``label_sources``, follows
-        the claims that stay.
+        Metadata about single claims, such as ``no_verdict`` and ``label_sources``, are
+        restricted to the selected claims.
 
         Parameters
         ----------
         mask : array-like of bool, shape (n_claims,)
-            True for the claims that stay.
+            True for the claims to keep.
 
         Returns
         -------
         ReasoningGraph
-            Edges that lead to or from another claim are left out.
+            Edges from or to other claims are dropped.
         """
         mask = np.asarray(mask)
         if mask.dtype != bool or mask.shape != (self.n_claims,):
@@ -291,18 +297,18 @@ class ReasoningGraph:
         return self._trusted(**values)
 
     def shown(self, mask: ArrayLike | None = None) -> ReasoningGraph:
-        """The graph that a reader sees: each claim in the most specific wording that is kept.
+        """Return the graph that readers see, with the most specific kept wording of each claim.
 
         Parameters
         ----------
         mask : array-like of bool, shape (n_claims,), optional
-            True for the claims that are kept. None keeps all.
+            True for the kept claims. None keeps all.
 
         Returns
         -------
         ReasoningGraph
-            Without wordings; the edges are those between the claims that stay. For a graph
-            without wordings it is that of `subgraph`.
+            The graph has no wordings, and its edges join the remaining claims. For a graph
+            without wordings, the result is that of `subgraph`.
         """
         mask = np.ones(self.n_claims, bool) if mask is None else np.asarray(mask)
         if self.wordings is None:
@@ -311,7 +317,7 @@ class ReasoningGraph:
         counts = np.array([len(row) for row in self.wordings], dtype=np.int64)
         claim = claim_of_row(counts)[mask]
         first = np.append(True, claim[1:] > claim[:-1])[: len(claim)]
-        # A claim that is kept has the claims that it builds on, in all their wordings.
+        # If a claim is kept, all wordings of the claims that it depends on are kept as well.
         place = np.full(len(counts), -1)
         place[claim[first]] = np.arange(first.sum())
         pairs = place[edges_between(self.edges, counts)]
@@ -324,20 +330,20 @@ class ReasoningGraph:
         return plain
 
     def _edges_between(self):
-        """The edges between claims, whatever their wordings."""
+        """Return the edges between claims, ignoring wordings."""
         if self.wordings is None:
             return self.edges
         counts = np.array([len(row) for row in self.wordings], dtype=np.int64)
         return edges_between(self.edges, counts)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain Python values, as JSON wants them; ``from_dict`` reads them back.
+        """Return the graph as plain Python values for JSON; ``from_dict`` is the inverse.
 
         Returns
         -------
         dict
-            With ``features``, ``edges`` (None where they are not known) and those of the
-            other fields that are set.
+            ``features``, ``edges`` (None if they are unknown), and all other fields that
+            are set.
         """
         out = {
             "features": None if self.features is None else self.features.tolist(),
@@ -356,12 +362,12 @@ class ReasoningGraph:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> ReasoningGraph:
-        """Inverse of `to_dict`.
+        """Create a graph from a dict; the inverse of `to_dict`.
 
         Parameters
         ----------
         data : dict
-            What `to_dict` gave, or a line of JSON that was read.
+            The result of `to_dict`, or a parsed line of JSON.
 
         Returns
         -------
@@ -374,7 +380,7 @@ class ReasoningGraph:
         width = data.pop("n_features", 0)
         if unknown := set(data) - {*_FIELDS}:
             raise ValueError(
-                f"unknown keys {sorted(map(str, unknown))}; known are {list(_FIELDS)}"
+                f"unknown keys {sorted(map(str, unknown))}: use only {list(_FIELDS)}"
                 + (_NODE_LINK if "nodes" in unknown else "")
             )
         features = data.pop("features", None)
@@ -387,20 +393,19 @@ class ReasoningGraph:
         return cls(features, **data)
 
     def to_networkx(self) -> Any:
-        """A ``networkx.DiGraph`` with edges parent -> child.
+        """Return a ``networkx.DiGraph`` with edges parent -> child.
 
         Returns
         -------
         networkx.DiGraph
-            Nodes are the claim numbers, one for each wording; their attributes are
-            ``claim`` and ``features``
-            where these are known; the graph's are the other fields that are set, and
-            ``edges_known=False`` where the edges are not known.
+            Nodes are the claim numbers, one per wording, with the attributes ``claim`` and
+            ``features`` if they are set. Graph attributes are the other fields that are
+            set, and ``edges_known=False`` if the edges are unknown.
         """
         import networkx as nx
 
         fields = {name: getattr(self, name) for name in _OF_GRAPH}
-        del fields["wordings"]  # each is a node
+        del fields["wordings"]  # each wording is a node
         out = nx.DiGraph(**{k: v for k, v in fields.items() if v is not None})
         if not self.edges_known:
             out.graph["edges_known"] = False
@@ -415,15 +420,15 @@ class ReasoningGraph:
 
     @classmethod
     def from_networkx(cls, graph: Any, **fields: Any) -> ReasoningGraph:
-        """Make a graph from a directed networkx graph with edges parent -> child.
+        """Create a graph from a directed networkx graph with edges parent -> child.
 
         Parameters
         ----------
         graph : networkx.DiGraph
-            Nodes may have any names; their order is the order of the claims. Node
-            attributes ``claim`` and ``features`` are read where every node has them.
+            Nodes may have any names; their order is the order of the claims. The node
+            attributes ``claim`` and ``features`` are used if all nodes have them.
         **fields
-            Constructor arguments; they replace what the graph holds.
+            Constructor arguments, which override the attributes of the graph.
 
         Returns
         -------
@@ -431,7 +436,10 @@ class ReasoningGraph:
             The graph, checked as by the constructor.
         """
         if not graph.is_directed():
-            raise ValueError("the graph is undirected: which claim builds on which?")
+            raise ValueError(
+                "graph is undirected, so the direction of its edges is unknown: pass a "
+                "networkx.DiGraph with edges parent -> child"
+            )
         position = {node: i for i, node in enumerate(graph.nodes)}
         values = {name: graph.graph.get(name) for name in _OF_GRAPH}
         for field, name in (("claims", "claim"), ("features", "features")):
@@ -454,12 +462,12 @@ class ReasoningGraph:
         features: ArrayLike | None = None,
         **fields: Any,
     ) -> ReasoningGraph:
-        """Make a graph from the list of direct parents of each claim.
+        """Create a graph from the list of direct parents of each claim.
 
         Parameters
         ----------
         parents : sequence of sequences of int
-            ``parents[v]`` are the positions, counted from 0, of the claims that v builds on
+            ``parents[v]`` are the positions, starting at 0, of the claims that v depends on
             directly.
         features : array-like of shape (n_claims, n_features), optional
             One row of numbers per claim.
@@ -473,14 +481,16 @@ class ReasoningGraph:
         """
         n_claims = _count_claims(features, fields)
         if n_claims not in (None, len(check_list("parents", parents))):
-            raise ValueError(f"{len(parents)} lists of parents but {n_claims} claims")
+            raise ValueError(
+                f"parents has {len(parents)} lists, but there are {n_claims} claims"
+            )
         edges = []
         for v, row in enumerate(parents):
             row = list(check_list(f"parents[{v}]", row, sized=False))
             if wrong := [u for u in row if not isinstance(u, Integral)]:
                 raise ValueError(
-                    f"parents[{v}] holds {wrong[0]!r}, but parents are the positions of "
-                    "claims, whole numbers counted from 0"
+                    f"parents[{v}] holds {wrong[0]!r}, but parents must be positions of "
+                    "claims, integers starting at 0"
                 )
             edges += [(u, v) for u in row]
         return cls(features, edges, **fields)
@@ -494,17 +504,17 @@ class ReasoningGraph:
         orientation: Literal["child_row", "parent_row"] = "child_row",
         **fields: Any,
     ) -> ReasoningGraph:
-        """Make a graph from a square 0/1 matrix.
+        """Create a graph from a square 0/1 matrix.
 
         Parameters
         ----------
         matrix : array-like of shape (n_claims, n_claims)
-            A 1 stands for an edge; ``orientation`` says from where to where.
+            A 1 marks an edge; ``orientation`` defines its direction.
         features : array-like of shape (n_claims, n_features), optional
             One row of numbers per claim.
         orientation : {"child_row", "parent_row"}
-            With "child_row", ``matrix[v][u] == 1`` says that v builds on u; with
-            "parent_row" it says that u builds on v.
+            With "child_row", ``matrix[v][u] == 1`` means that v depends on u; with
+            "parent_row" it means that u depends on v.
         **fields
             Further constructor arguments.
 
@@ -520,17 +530,18 @@ class ReasoningGraph:
             matrix = matrix.reshape(0, 0)
         if matrix.shape != (n_claims, n_claims):
             raise ValueError(
-                f"the matrix has shape {matrix.shape}, but there are {n_claims} claims"
+                f"matrix has shape {matrix.shape}, but must be square with one row for each "
+                f"of the {n_claims} claims"
             )
         if not np.isin(matrix, (0, 1)).all():
-            raise ValueError("the matrix holds values other than 0 and 1")
+            raise ValueError("matrix must hold only 0 and 1, but has other values")
         pairs = np.argwhere(matrix)
         edges = pairs[:, ::-1] if orientation == "child_row" else pairs
         return cls(features, edges, **fields)
 
 
 def _count_claims(features, fields):
-    """The number of claims by the features, or without them by the texts, or None."""
+    """Return the number of claims, from the features or else the texts; None if unknown."""
     claims = fields.get("claims")
     if fields.get("wordings") is not None:
         return len(check_list("wordings", fields["wordings"]))

@@ -1,6 +1,6 @@
-"""Checks that find what is wrong with a problem before anything is computed from it.
+"""Checks that find errors in a problem before anything is computed from it.
 
-The first part says how messages name problems and claims, and show what users wrote.
+Problems and claims are named in messages by `skdcf.graphs._derived.Names`.
 """
 
 from __future__ import annotations
@@ -14,20 +14,20 @@ from ._derived import find_cycle, find_depth, sort_edges
 from .ragged import read_only, segment_ids
 from .sources import NEVER_KEPT, is_list_of_claims
 
-# Iterable, but one text is no list of texts, and the others promise no order.
+# These are iterable, but a text is not a list of texts, and the others have no reliable order.
 NO_LISTS = (str, bytes, Set, Mapping, ValuesView)
 
 
 def check_features(features, n_claims, names, copy=False):
-    """Features as a read-only float table, or ValueError; None where there are none.
+    """Return features as a read-only float table, or raise ValueError; None if there are none.
 
-    ``n_claims`` is None where only the features themselves say it.
+    ``n_claims`` is the expected number of rows; None if only the features define it.
     """
     if features is None:
         return None
     table = _float_table(features, names.at(), copy)
     if table.ndim != 2 or n_claims not in (None, len(table)):
-        due = "" if n_claims is None else f", and the offsets end at {n_claims} claims"
+        due = "" if n_claims is None else f", with n_claims = {n_claims}"
         raise ValueError(
             f"{names.at()}features have shape {table.shape}, but must have "
             f"(n_claims, n_features){due}"
@@ -36,13 +36,13 @@ def check_features(features, n_claims, names, copy=False):
         row, column = np.argwhere(~np.isfinite(table))[0]
         raise ValueError(
             f"{names.locate(row)}, feature {column} is {table[row, column]}: "
-            "features must be finite; impute or drop them first"
+            "features must be finite. Impute or drop these values first"
         )
     return read_only(table)
 
 
 def has_masked(values):
-    """Whether entries are masked, in an array or in one of a list of arrays."""
+    """Return whether an array, or an array in a list of arrays, has masked entries."""
     if isinstance(values, (list, tuple)):
         return any(isinstance(x, np.ma.MaskedArray) and has_masked(x) for x in values)
     return isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values)
@@ -51,7 +51,7 @@ def has_masked(values):
 def _float_table(features, where, copy):
     if has_masked(features):
         raise ValueError(
-            f"{where}features hold masked entries, which stand for no number: impute "
+            f"{where}features hold masked entries, which have no value: impute "
             "them first, or drop the columns"
         )
     if (row := other_row(features)) is not None:
@@ -65,17 +65,17 @@ def _float_table(features, where, copy):
             table = np.array([*map(_as_float, table.flat)], float).reshape(table.shape)
     except (TypeError, ValueError, OverflowError) as error:
         raise ValueError(
-            f"{where}features are not a table of numbers: {printable(error)}"
+            f"{where}features must be a table of numbers: {printable(error)}"
         ) from None
     if table.dtype.kind not in "biuf":
         raise ValueError(
-            f"{where}features are not a table of numbers: they are of type {table.dtype}"
+            f"{where}features must be a table of numbers: they are of type {table.dtype}"
         )
     return table.astype(np.float64, copy=False)
 
 
 def _as_float(value):
-    """An object as a float, NaN where it stands for nothing."""
+    """Return an object as a float; NaN if it is a missing value."""
     if is_missing(value):
         return np.nan
     if not is_number(value):
@@ -86,10 +86,10 @@ def _as_float(value):
 def column_names(features, where=""):
     """Return the column names of a pandas, polars or pyarrow table, or None without names.
 
-    As in scikit-learn, columns that are all named by something else than a str, such as
-    their numbers, have no names.
+    As in scikit-learn, columns count as unnamed if no name is a str, for example if the names
+    are column numbers.
     """
-    # The `columns` of pyarrow are values.
+    # In pyarrow, `columns` are the values.
     names = getattr(features, "column_names", getattr(features, "columns", None))
     if names is None:
         return None
@@ -99,17 +99,17 @@ def column_names(features, where=""):
         return None
     if not_texts:
         raise ValueError(
-            f"{where}the column {show(not_texts[0])} of the features has a name that is not a "
-            "str, and others have a str: name them all alike"
+            f"{where}the feature column {show(not_texts[0])} has a name that is not a "
+            "str, but other names are: use only str"
         )
     return names
 
 
 def check_names(feature_names, features, table, where=""):
-    """Feature names as a tuple, one distinct name per column, or ValueError.
+    """Return feature names as a tuple, one distinct name per column, or raise ValueError.
 
-    They are ``feature_names``, or else the column names of the ``features`` that were
-    passed and have become ``table``.
+    These are ``feature_names``, or otherwise the column names of ``features``, which were
+    converted to ``table``.
     """
     names = column_names(features, where)
     if feature_names is not None:
@@ -124,23 +124,27 @@ def check_names(feature_names, features, table, where=""):
         return None
     if len(set(names)) < len(names):
         twice = sorted({n for n in names if names.count(n) > 1})
-        raise ValueError(f"{where}feature names occur more than once: {twice}")
+        raise ValueError(
+            f"{where}feature names must be distinct, but these are repeated: {twice}"
+        )
     if table is not None and (width := table.shape[1]) != len(names):
-        raise ValueError(f"{where}{len(names)} feature names but {width} features")
+        raise ValueError(
+            f"{where}{len(names)} feature names, but {width} features: pass one name per column"
+        )
     return tuple(names)
 
 
 def in_order(values, name, where=""):
-    """Several values as a list, or ValueError if their order cannot be relied on."""
+    """Return values as a list, or raise ValueError if their order is not defined."""
     if isinstance(values, NO_LISTS) or not isinstance(values, Iterable):
         is_text = isinstance(values, (str, bytes))
         kind = "one text" if is_text else f"a {type(values).__name__}"
-        raise ValueError(f"{where}{name} is {kind}: a list is expected, with an order")
+        raise ValueError(f"{where}{name} is {kind}, but must be a list")
     return list(values)
 
 
 def check_texts(texts, name, where):
-    """Claims or alternatives as a tuple of str; ValueError where one is no text."""
+    """Return claims or alternatives as a tuple of str, or raise ValueError."""
     if texts is None:
         return None
     texts = tuple(in_order(texts, name, where))
@@ -148,37 +152,37 @@ def check_texts(texts, name, where):
         if not isinstance(text, str):
             singular = name.removesuffix("s")
             raise ValueError(
-                f"{where}{singular} {k} is {show(text)}: a str is expected"
+                f"{where}{singular} {k} is {show(text)}, but must be a str"
             )
     return texts
 
 
 def check_field(name, value, n_claims, where):
-    """Question, metadata or texts of one problem in the form in which they are kept."""
+    """Return the question, metadata or texts of one problem as they are stored."""
     if value is None:
         return None
     if name in ("problem", "problems"):
         if not isinstance(value, str):
             raise ValueError(
-                f"{where}the question is {show(value)}: a str or None is expected"
+                f"{where}the question is {show(value)}, but must be a str or None"
             )
         return value
     if name != "metadata":
         return check_texts(value, name, where)
     if not isinstance(value, Mapping):
-        raise ValueError(f"{where}metadata is {show(value)}: a dict is expected")
+        raise ValueError(f"{where}metadata is {show(value)}, but must be a dict")
     for key in NEVER_KEPT:
         listed = value.get(key, [])
         if not is_list_of_claims(listed, n_claims):
             raise ValueError(
-                f"{where}metadata {key!r} is {show(listed)}: a list of positions of "
-                f"its {n_claims} claims expected, counted from 0"
+                f"{where}metadata {key!r} is {show(listed)}, but must be a list of positions "
+                f"of its {n_claims} claims, starting at 0"
             )
     return dict(value)
 
 
 def check_fields(name, values, names):
-    """A field of all problems of a batch as an object array, or None, or ValueError."""
+    """Return a field of all problems of a batch as an object array or None, or raise ValueError."""
     values = check_column(values, len(names.offsets) - 1, name)
     sizes = np.diff(names.offsets).tolist()
     for i, value in enumerate(() if values is None else values):
@@ -188,10 +192,10 @@ def check_fields(name, values, names):
 
 
 def check_flat_claims(claims, names, needed):
-    """The claims of a batch as an object array, or None where no text is known.
+    """Return the claims of a batch as an object array; None if no texts are known.
 
-    A problem has a text for each of its claims, or None for each: its texts are not
-    known. Where they are ``needed``, as there are no features, all must be known.
+    Either all claims of a problem have texts, or all are None. If texts are ``needed``
+    because there are no features, all claims must have texts.
     """
     offsets = names.offsets
     claims = check_column(claims, int(offsets[-1]), "claims")
@@ -206,27 +210,29 @@ def check_flat_claims(claims, names, needed):
     if wrong.size:
         value = claims[wrong[0]]
         raise ValueError(
-            f"{names.locate(wrong[0])} is {show(value)}: a str is expected"
+            f"{names.locate(wrong[0])} is {show(value)}, but must be a str"
         )
     return claims if has_texts.any() else None
 
 
 def check_column(values, length, name):
-    """A new object array of the given length, or None, or ValueError."""
+    """Return a new object array of the given length or None, or raise ValueError."""
     if values is None:
         return None
     values = in_order(values, name)
     if len(values) != length:
-        raise ValueError(f"{len(values)} {name}, but the offsets say {length}")
+        raise ValueError(
+            f"{name} has {len(values)} entries, but {length} are needed according to offsets"
+        )
     return np.fromiter(values, dtype=object, count=length)
 
 
 def check_edges(edges, offsets, names):
-    """Edges, sorted and distinct, and the depths of the claims where they are needed.
+    """Return edges, sorted and distinct, and the depths of the claims if they were computed.
 
-    None stands for no edges. ValueError unless each joins two claims of one problem, and
-    no claim depends on itself. Where all parents stand before their children there can
-    be no cycle, and the depths are None.
+    None means no edges. Raises ValueError unless each edge joins two claims of one problem,
+    and no claim depends on itself. If all parents come before their children, there cannot
+    be a cycle, so the depths are not computed and None is returned for them.
     """
     pairs = _edge_array(() if edges is None else edges, names)
     n_claims = offsets[-1]
@@ -235,19 +241,23 @@ def check_edges(edges, offsets, names):
     if pairs.min() < 0 or pairs.max() >= n_claims:
         u, v = pairs[((pairs < 0) | (pairs >= n_claims)).any(axis=1)][0]
         raise ValueError(
-            f"{names.at()}edge ({u}, {v}) but only {n_claims} claims, counted from 0"
+            f"{names.at()}edge ({u}, {v}) is out of range: n_claims is {n_claims}, and "
+            "positions start at 0"
         )
     if len(offsets) > 2:
         home = segment_ids(offsets)[pairs]
         if (home[:, 0] != home[:, 1]).any():
             row = np.argmax(home[:, 0] != home[:, 1])
             (u, v), (i, j) = pairs[row], home[row]
-            raise ValueError(f"edge ({u}, {v}) goes from problem {i} to problem {j}")
+            raise ValueError(
+                f"edge ({u}, {v}) joins problem {i} and problem {j}, but both claims must be "
+                "in one problem"
+            )
     late = (pairs[:, 0] >= pairs[:, 1]).any()
     if late and (pairs[:, 0] == pairs[:, 1]).any():
         v = pairs[pairs[:, 0] == pairs[:, 1]][0, 0]
         raise ValueError(
-            f"{names.locate(v)} is its own parent (a self-loop); claims are counted from 0"
+            f"{names.locate(v)} is its own parent (a self-loop). Note that positions start at 0"
         )
     pairs = np.ascontiguousarray(sort_edges(pairs, n_claims))
     depth = None
@@ -262,26 +272,29 @@ def check_edges(edges, offsets, names):
 
 
 def _edge_array(edges, names):
-    """Edges as an int64 array of shape (n_edges, 2) of its own, or ValueError."""
+    """Return edges as a new int64 array of shape (n_edges, 2), or raise ValueError."""
     try:
         packed = isinstance(edges, np.ndarray)
         pairs = edges if packed else np.array([tuple(e) for e in edges])
-    except (TypeError, ValueError):  # an entry is no pair, or of another length
+    except (TypeError, ValueError):  # an entry is not a pair, or the lengths differ
         pairs = np.zeros(1)
     if pairs.size == 0:
         return np.empty((0, 2), dtype=np.int64)
     if pairs.ndim == 2 and pairs.shape[1] == 2 and pairs.dtype.kind in "iu":
-        return pairs.astype(np.int64)  # a copy, since what was passed may change later
+        return pairs.astype(
+            np.int64
+        )  # a copy, since the caller may change the original
     raise ValueError(
-        f"{names.at()}edges must be pairs of whole numbers (parent, child), got "
+        f"{names.at()}edges must be pairs of integers (parent, child), got "
         f"{show(edges)}"
     )
 
 
 def check_edges_known(known, edges, pairs, names):
-    """Whether the edges of each problem are known, or ValueError.
+    """Return whether the edges of each problem are known, or raise ValueError.
 
-    ``edges`` are None or as the user gave them, which by itself says it for all.
+    ``edges`` are as passed. If ``known`` is None, edges that are passed count as known for all
+    problems, and None as unknown.
     """
     n_graphs = len(names.offsets) - 1
     if known is None:
@@ -296,42 +309,42 @@ def check_edges_known(known, edges, pairs, names):
     if not known[home].all():
         i = home[np.argmin(known[home])]
         raise ValueError(
-            f"{names.at(i)}edges are given, but edges_known says that they are not known"
+            f"{names.at(i)}edges are passed, but edges_known is False for this problem"
         )
     return read_only(known)
 
 
 def check_offsets(offsets):
-    """Offsets as int64, or ValueError."""
+    """Return offsets as int64, or raise ValueError."""
     offsets = np.asarray(offsets)
     if offsets.ndim != 1 or len(offsets) < 2 or offsets.dtype.kind not in "iu":
         raise ValueError(
-            "offsets must be at least two whole numbers, got "
+            "offsets must be a 1-D array of at least two integers, got "
             f"{offsets.dtype} of shape {offsets.shape}"
         )
     offsets = offsets.astype(np.int64)
     if offsets[0] != 0 or (np.diff(offsets) < 0).any():
-        raise ValueError("offsets must start with 0 and never decrease")
+        raise ValueError("offsets must start with 0 and must not decrease")
     return offsets
 
 
-LONGEST = 80  # characters of a value that a message shows
-MOST = 10  # claims of a cycle that a message names
+LONGEST = 80  # characters of a value shown in a message
+MOST = 10  # claims of a cycle named in a message
 
 
 def show(value):
-    """A value on one line, cut where it is long."""
+    """Return a value on one line, shortened if it is long."""
     text = printable(repr(value))
     return text if len(text) <= LONGEST else text[: LONGEST - 3] + "..."
 
 
 def show_count(graph):
-    """The number of edges of a graph or batch for its repr, where any are known."""
+    """Return the number of edges of a graph or batch for its repr, or "unknown"."""
     return len(graph.edges) if np.any(graph.edges_known) else "unknown"
 
 
 def cycle_message(cycle):
-    """A sentence on claims that depend on each other, in the order of dependence."""
+    """Return a message about claims that depend on each other, in order of dependence."""
     named = [str(v) for v in cycle]
     if len(named) > MOST:
         named[MOST - 1 :] = [f"... ({len(cycle):,} claims)"]

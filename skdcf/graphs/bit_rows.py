@@ -1,8 +1,8 @@
-"""Ancestors of the claims of one large problem as rows of bits.
+"""Ancestors of the claims of one large problem, stored as rows of bits.
 
-A list of all pairs of claim and ancestor takes up to n^2 / 2 numbers, and to unite the
-parents' lists takes n^3 steps where claims have many parents. Rows of bits take one bit
-a pair, for a block of 8,192 ancestors at a time: n^2 / 8 steps, 1 KB a claim.
+A list of all pairs of claim and ancestor holds up to n^2 / 2 numbers, and merging the lists of
+the parents takes n^3 steps if claims have many parents. Rows of bits take one bit per pair. For
+blocks of 8,192 ancestors, this is n^2 / 8 steps, and 1 KB per claim.
 
 Claims are numbered such that parents come first (their *ranks*).
 """
@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-BLOCK = 8192  # ancestors in a block, a multiple of 8
-_ROWS = 1024  # claims worked on together when bits are read
+BLOCK = 8192  # ancestors per block, a multiple of 8
+_ROWS = 1024  # claims processed together when bits are read
 
 
 class Lineage:
@@ -23,17 +23,17 @@ class Lineage:
     Parameters
     ----------
     edges : ndarray of shape (n_edges, 2)
-        (parent, child), as numbers from 0.
+        (parent, child), as positions starting at 0.
     rank : ndarray of shape (n_claims,)
-        A permutation that grows along every edge.
+        A permutation that increases along every edge.
     pairs : tuple of ndarray, optional
-        Each claim with its ancestors, (claim, member), if they have been listed.
+        Each claim with its ancestors, (claim, member), if they were listed before.
 
     Attributes
     ----------
     ends : tuple of ndarray
-        Parents and children of the edges, in ranks, sorted by child. One attribute, so
-        that threads see both or neither.
+        Parents and children of the edges, in ranks, sorted by child. Both are in a single
+        attribute, so concurrent threads never see a mixture of old and new values.
     """
 
     def __init__(
@@ -46,34 +46,34 @@ class Lineage:
         self.ends: tuple[NDArray[Any], NDArray[Any]] = _sort(
             parent, child, self.n_claims
         )
-        # The edges as they were given: how sums are added up must not change later.
+        # Counted from the original edges: the order of summation must not change later.
         self._n_parents = np.bincount(self.ends[1], minlength=self.n_claims)
 
     def reversed(self) -> Any:
-        """The same claims with all edges reversed."""
+        """Return the same claims with all edges reversed."""
         number = np.argsort(self.rank)
         edges = number[np.stack(self.ends[::-1], axis=1)]
         return Lineage(edges, self.n_claims - 1 - self.rank)
 
     def needed(self) -> NDArray[Any]:
-        """Edges without those to an ancestor of another parent, in numbers.
+        """Return the edges, as positions, without those from an ancestor of another parent.
 
-        Edges from claims without a parent all stay.
+        All edges from claims without parents are kept.
         """
         for _ in self.blocks():
             pass
         return np.argsort(self.rank)[np.stack(self.ends, axis=1)]
 
     def blocks(self) -> Any:
-        """(start, rows) for one block of ancestors after the other, from the last.
+        """Yield (start, rows) for each block of ancestors, starting with the last block.
 
-        ``rows[v - start]`` are the bits of the claim of rank v: bit k stands for the
-        one of rank start + k, v is one of its own, and ranks below ``start`` have none.
+        ``rows[v - start]`` holds the bits of the claim of rank v. Bit k represents the claim of
+        rank start + k. Each claim has the bit of itself, and ranks below ``start`` have no row.
 
-        A parent that is an ancestor of another parent adds nothing. Parents are tried
-        from the last, and one whose bit is there already is passed over for good, in
-        this block and in all before it: a complete graph costs a look at each edge. At
-        the end only the edges that were of use are left.
+        A parent that is also an ancestor of another parent adds nothing. Parents are tried
+        from the last to the first. A parent whose bit is already set is skipped, in this block
+        and in all following ones. So each edge of a complete graph is only looked at once. In
+        the end, only the necessary edges are left.
         """
         if self._pairs is not None:
             yield 0, self._listed_rows()
@@ -88,7 +88,7 @@ class Lineage:
             sources = np.arange(start, stop)
             _set_bits(rows, sources - start, sources - start)
             inside = (start <= parent) & (parent < stop)
-            direct = inside & root[parent]  # these have only their own bits
+            direct = inside & root[parent]  # these parents have only their own bits
             roots.append(np.stack([parent[direct], child[direct]]))
             _set_bits(rows, child[direct] - start, parent[direct] - start)
             rest = np.flatnonzero(inside & ~direct)
@@ -100,17 +100,17 @@ class Lineage:
         self.ends = _sort(parent, child, n)
 
     def _listed_rows(self):
-        """Set the bits of pairs that are known, in one block."""
+        """Return one block of rows with the bits of the known pairs."""
         claim, member = (self.rank[ends] for ends in self._pairs)
         rows = np.zeros((self.n_claims, (self.n_claims + 7) // 8), dtype=np.uint8)
         _set_bits(rows, claim, member)
         return rows
 
     def sums(self, values: NDArray[Any]) -> Any:
-        """Sum of ``values`` over each claim and its ancestors, shape (n_claims,).
+        """Return the sum of ``values`` over each claim and its ancestors, shape (n_claims,).
 
-        The sums of all sets of eight neighbours are made beforehand, so that a byte of a
-        row is one look into a table.
+        The sums of all subsets of eight neighbours are computed first, so each byte of a
+        row needs a single table lookup.
         """
         ordered = np.empty(self.n_claims, dtype=values.dtype)
         ordered[self.rank] = values
@@ -127,7 +127,7 @@ class Lineage:
         return _add_below(total, parent, child, self._n_parents)[self.rank]
 
     def pairs(self) -> Any:
-        """Each claim with its ancestors, in numbers: two arrays, (claim, member)."""
+        """Return each claim with its ancestors, as positions: two arrays, (claim, member)."""
         number = np.empty(self.n_claims, dtype=np.int64)
         number[self.rank] = np.arange(self.n_claims)
         keys = [np.empty(0, dtype=np.int64)]
@@ -143,7 +143,7 @@ class Lineage:
 
 
 def _sort(parent, child, n_claims):
-    """Edges in the order of their children, and of the parents of each."""
+    """Return edges sorted by child, then by parent."""
     key = child * np.int64(n_claims) + parent
     if (key[1:] < key[:-1]).any():
         key.sort()
@@ -152,10 +152,10 @@ def _sort(parent, child, n_claims):
 
 
 def _unite(rows, start, parent, child, kept):
-    """Join the parents' rows to their children's; ``kept`` are the parents of use.
+    """Merge the rows of parents into those of their children; ``kept`` are necessary parents.
 
-    ``parent`` and ``child`` are the edges from this block, sorted by child; ``kept``
-    has the parents behind it of which another block found that they are needed.
+    ``parent`` and ``child`` are the edges from this block, sorted by child. ``kept`` holds
+    parents from later blocks that were found to be necessary.
     """
     children, first = np.unique(child, return_index=True)
     bounds = pairwise(np.append(first, len(child)).tolist())
@@ -172,7 +172,7 @@ def _unite(rows, start, parent, child, kept):
 
 
 def _take_needed(row, rows, inside):
-    """Join the rows of the parents that are not there yet; return which these were."""
+    """Merge the rows of parents that are not ancestors yet; return these parents."""
     needed = []
     while len(inside):
         u = int(inside[-1])
@@ -185,7 +185,7 @@ def _take_needed(row, rows, inside):
 
 
 def _add_below(total, parent, child, n_parents):
-    """Sums of the claims with one parent, from that of the parent."""
+    """Add the sum of the parent to each claim with exactly one parent."""
     single = n_parents[child] == 1
     sums = total.tolist()
     for u, v in zip(parent[single].tolist(), child[single].tolist(), strict=True):
@@ -199,7 +199,7 @@ def _set_bits(rows, row, bit):
 
 
 def _tabulate(values, n_bytes):
-    """The sums of all sets of eight neighbours, 256 for each byte."""
+    """Return the sums of all subsets of eight neighbours, 256 for each byte."""
     padded = np.zeros(8 * n_bytes, dtype=values.dtype)
     padded[: len(values)] = values
     table = np.zeros((n_bytes, 256), dtype=values.dtype)

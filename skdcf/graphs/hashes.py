@@ -1,16 +1,16 @@
-"""Hashes by which a question, a problem or a text is known by its content.
+"""Hashes that identify a question, a problem or a text by its content.
 
-Every hash of the package that tells whether two things are the same stands here. Most are kept
-somewhere: in filters, in the public prior, in label files, in metadata. So none may change its
-values, and none may depend on the session, as Python's own ``hash`` does.
+All hashes of the package that are used for comparison are defined here. Most are stored: in
+filters, in the public prior, in label files, in metadata. So their values must not change, and
+must not depend on the session, as those of Python's ``hash`` do.
 
 ==========================  ===================================================================
-`hash_question`             SHA-256, since the hashes of questions ship with the public prior,
-                            where nobody should find a text that collides with one
-`text_code`                 the same of a cleaned text alone: groups in the metadata of data sets
-`hash_text`                 BLAKE2, three times as fast, for each text of millions of claims
-`mix`                       numbers: eight operations on whole arrays
-`problem_digest`            letters, for label files that people may look into
+`hash_question`             SHA-256, because the question hashes ship with the public prior, and
+                            it must be infeasible to construct a text with the same hash
+`text_code`                 SHA-256 of a normalised text, for groups in the metadata of data sets
+`hash_text`                 BLAKE2, which is three times as fast, for the texts of claims
+`mix`                       a hash of numbers: eight operations on whole arrays
+`problem_digest`            hexadecimal digits, for label files that people may read
 ==========================  ===================================================================
 """
 
@@ -29,34 +29,34 @@ from scipy.sparse.csgraph import connected_components
 
 from ._batch import GraphBatch
 
-BLOCK = 10_000  # problems that are hashed together
+BLOCK = 10_000  # problems hashed together
 
 
 def mix(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Finaliser of splitmix64 (Steele, Lea and Flood 2014)."""
+    """Apply the finaliser of splitmix64 (Steele, Lea and Flood 2014)."""
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return x ^ (x >> np.uint64(31))
 
 
 def hash_text(text: str) -> int:
-    """The first 64 bits of the BLAKE2 hash of a text."""
+    """Return the first 64 bits of the BLAKE2 hash of a text."""
     content = text.encode(errors="replace")
     return int.from_bytes(hashlib.blake2b(content, digest_size=8).digest())
 
 
 def hash_question(kind: str, value: Any) -> int:
-    """The first 63 bits of the SHA-256 of a value; ``kind`` says what it is the value of."""
+    """Return the first 63 bits of the SHA-256 of a value and of its ``kind``."""
     if isinstance(value, float) and value.is_integer():
-        value = int(value)  # as data frames read whole numbers if others are missing
+        value = int(value)  # data frames with missing values hold integers as floats
     if isinstance(value, int) and not isinstance(value, bool):
-        value = str(value)  # so that 7 in a table is "7" in a file
+        value = str(value)  # 7 in a table and "7" in a file are the same
     content = repr((kind, value)).encode("utf-8", "surrogatepass")
     return _first_63_bits(content)
 
 
 def text_code(text: str) -> int:
-    """A number for a text without regard to white space and case, the same in every data set."""
+    """Return a hash of a text, ignoring white space and case; the same in every data set."""
     cleaned = " ".join(text.split()).casefold().encode("utf-8", "surrogatepass")
     return _first_63_bits(cleaned)
 
@@ -66,7 +66,7 @@ def _first_63_bits(content):
 
 
 def question_hashes(batch: GraphBatch) -> NDArray[np.int64]:
-    """A number for each problem's question without regard to white space and case.
+    """Return a hash of the question of each problem, ignoring white space and case.
 
     Parameters
     ----------
@@ -76,14 +76,14 @@ def question_hashes(batch: GraphBatch) -> NDArray[np.int64]:
     Returns
     -------
     ndarray of int64, shape (n_problems,)
-        The same for the same text in every process. Without a question it is a number for
-        the contexts, and -1 without both.
+        Equal for equal texts, in every process. A problem without a question gets a hash of
+        its context, and -1 without both.
     """
     hashes = np.full(len(batch), -1)
     for column, kind in ((batch.context, "context"), (batch.problems, "question")):
         hash_of: dict[
             Any, Any
-        ] = {}  # each distinct text once, since passages often serve many problems
+        ] = {}  # hash each distinct text once, since many problems may share a passage
         for i, text in enumerate(() if column is None else column):
             if not text:
                 continue
@@ -99,7 +99,7 @@ def question_hashes(batch: GraphBatch) -> NDArray[np.int64]:
 
 
 def content_hashes(batch: GraphBatch) -> NDArray[np.uint64]:
-    """A hash of each problem: of its texts, else of its columns and edges."""
+    """Return a hash of each problem: of its texts, or else of its columns and edges."""
     n = len(batch)
     hashes = np.zeros(n, dtype=np.uint64)
     by_text = np.zeros(n, dtype=bool)
@@ -118,9 +118,10 @@ def content_hashes(batch: GraphBatch) -> NDArray[np.uint64]:
 
 
 def hash_numbers(batch):
-    """A hash of the columns and edges of each problem, to the last bit.
+    """Return an exact hash of the columns and edges of each problem.
 
-    In blocks that fit into the cache of a processor, which halves the time of a million.
+    Problems are processed in blocks that fit into the processor cache, which halves the time
+    for a million problems.
     """
     hashes = batch.sizes.astype(np.uint64)
     odd = mix(np.arange(1, 1 + (batch.n_features or 0), dtype=np.uint64)) | np.uint64(1)
@@ -133,13 +134,13 @@ def hash_numbers(batch):
 
 
 def _add_numbers(hashes, batch, problems, mixed, odd):
-    """Add the hashes of claims and edges of some problems to those of the problems."""
+    """Add the hashes of claims and edges of some problems to the hashes of the problems."""
     first, last = batch.offsets[[problems.start, problems.stop]]
     home = batch.problem_of[first:last]
     position = np.arange(first, last) - batch.offsets[home]
     rows = mixed[position]
     for column, factor in enumerate(odd):
-        # Adding 0.0 makes 0.0 of -0.0.
+        # Adding 0.0 turns -0.0 into 0.0.
         bits = (batch.features[first:last, column] + 0.0).view(np.uint64)
         rows += (bits ^ (bits >> np.uint64(29))) * factor
     np.add.at(hashes, home, mix(rows))
@@ -151,27 +152,26 @@ def _add_numbers(hashes, batch, problems, mixed, odd):
 
 
 def problem_digest(graph: Any) -> str:
-    """Letters that stand for what is judged, so that judgements follow it through files."""
+    """Return a hexadecimal digest of a problem, which identifies it in label files."""
     content = json.dumps([graph.id, graph.problem, graph.claims])
     return hashlib.sha256(content.encode()).hexdigest()[:16]
 
 
 def most_answers(n: int) -> float:
-    """How many of n answers may share a text that is a question and no instruction."""
+    """Return how many of n answers may share a text before it counts as an instruction."""
     return max(20, 0.05 * n)
 
 
 def join_questions(names: Any, texts: Any, alone: Any) -> NDArray[Any]:
-    """Questions of answers that share a name or a text, directly or through others.
+    """Return the questions of answers that share a name or text, directly or through others.
 
-    Each is called by its smallest name, or by its smallest text where it has no name.
-
+    Each question is identified by its smallest name, or by its smallest text if it has no name.
     Parameters
     ----------
     names, texts : ndarray of int64, shape (n,)
-        Hashes, negative where there is none.
+        Hashes; negative if unknown.
     alone : ndarray of int64, shape (n,)
-        What an answer with neither is called.
+        Identifiers of answers with neither name nor text.
 
     Returns
     -------
@@ -193,27 +193,26 @@ def join_questions(names: Any, texts: Any, alone: Any) -> NDArray[Any]:
 
 @dataclass(frozen=True)
 class Hashes:
-    """Hashes by which problems are known again.
+    """Hashes that identify problems.
 
-    A question may come in by a name at one entry point and by its text at another, so both
-    are kept.
-
+    A question may be identified by a name in one call and by its text in another, so both are
+    stored.
     Attributes
     ----------
     question : ndarray of int64, shape (n_problems,)
-        From `~skdcf.graphs.question_groups`; negative for answers that stand alone.
+        From `~skdcf.graphs.question_groups`; negative for answers to unknown questions.
     content : ndarray of uint64, shape (n_problems,)
-        Of question and claims; of columns and edges where there are no texts.
+        Hashes of question and claims; of columns and edges if there are no texts.
     asked : ndarray of bool, shape (n_problems,)
         Whether the problem has the text of a question.
     name : ndarray of int64, shape (n_problems,)
-        Of the name that the question was given; -1 where it was given none.
+        Hashes of the names of the questions; -1 without a name.
     text : ndarray of int64, shape (n_problems,)
-        Of the text of the question, without one of the context; -1 without both.
+        Hashes of the texts of the questions, or else of the contexts; -1 without both.
     passage : ndarray of uint64, shape (n_problems,)
-        Of question and context together.
+        Hashes of question and context together.
     alone : ndarray of bool, shape (n_problems,)
-        Whether the caller said that each answer is a question of its own.
+        Whether the caller declared each answer to be a separate question.
     """
 
     question: NDArray[np.int64]
@@ -233,7 +232,7 @@ class Hashes:
         text: NDArray[Any],
         alone: bool,
     ) -> Hashes:
-        """The hashes of problems of which questions, names and texts are known."""
+        """Return the hashes of problems with given questions, names and texts."""
         asked = np.zeros(len(question), dtype=bool)
         if batch.problems is not None:
             asked = np.array([bool(t and t.strip()) for t in batch.problems])
@@ -249,7 +248,7 @@ class Hashes:
 
     @classmethod
     def unknown(cls, n: int) -> Hashes:
-        """The hashes of n problems of which nothing is known."""
+        """Return the hashes of n problems without any known data."""
         none = np.full(n, -1)
         return cls(
             question=-1 - np.arange(n),
@@ -263,7 +262,7 @@ class Hashes:
 
     @classmethod
     def join(cls, parts: list[Hashes]) -> Hashes:
-        """The hashes of several parts, whose questions are joined as one call joins them."""
+        """Join the hashes of several parts, with the questions that a single call would find."""
         joined = cls(
             **{
                 field.name: np.concatenate(
@@ -276,7 +275,7 @@ class Hashes:
             return joined
         n = len(joined.question)
         own_numbers = -1 - np.arange(n)
-        # Where every part says so, each answer is a question of its own.
+        # If all parts declare it, each answer is a separate question.
         text = np.full(n, -1) if joined.alone.all() else joined.text
         if (joined.name >= 0).all():
             question = joined.name
@@ -288,23 +287,23 @@ class Hashes:
         return Hashes(**{f.name: getattr(self, f.name)[rows] for f in fields(self)})
 
     def orders(self) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
-        """Hashes by which answers are chosen, and by which questions are.
+        """Return hashes that decide which answers are chosen, and which questions.
 
-        Copies get hashes of their own: an answer that a model gives in nine of ten samples
-        is chosen for nine of ten questions. The hash of a question does not know its
-        answers: of several hashes the smallest is smaller, so that questions with many
-        answers would come first.
+        Copies of an answer get different hashes. So an answer that a model gives in nine of
+        ten samples is chosen for nine of ten questions. The hash of a question does not depend
+        on the hashes of its answers. Otherwise it could be the smallest of these, and
+        questions with many answers would come first.
 
-        Both are salted with the six smallest hashes of questions. A hash that is always the
-        same chooses the same of few contents again and again: of a pool of 60 questions that
-        is split many times, some calibrate nearly always. Labels and the order of rows
-        have no say, so that nobody can look for a better draw.
+        Both hashes are salted with the six smallest hashes of questions. Without a salt, the
+        same contents would be chosen each time: if a pool of 60 questions is split many
+        times, some would be used for calibration nearly always. Labels and the order of rows
+        have no influence, so a more favourable draw cannot be searched for.
         """
         with np.errstate(over="ignore"):
             named = np.maximum(self.question, -1).view(np.uint64)
             answer = mix(mix(named) + self.content)
 
-            # Number the copies of an answer, and give each after the first another hash.
+            # Number the copies of an answer, and change the hash of each copy after the first.
             by = np.lexsort((answer, self.question.clip(-1)))
             place = np.arange(len(by))
             new = np.append(True, answer[by][1:] != answer[by][:-1])[: len(by)]
@@ -319,10 +318,10 @@ class Hashes:
             return mix(answer + salt), mix(question + salt)
 
     def kept(self) -> dict[str, NDArray[Any]]:
-        """The hashes to keep, sorted and each once, so that the problems are known again.
+        """Return the hashes to store, sorted and distinct, from which problems are recognised.
 
-        Of a text it is also kept whether it names one question: whether all its answers have
-        at most one name between them, and are not so many that it may be an instruction.
+        For each text, it is also stored whether the text identifies one question. It does if
+        its answers have at most one name, and are too few for the text to be an instruction.
         """
         text, names_one, is_named = self._texts()
         return {
@@ -337,7 +336,7 @@ class Hashes:
         }
 
     def _texts(self):
-        """Each distinct text: its hash, whether it names one question, whether it has a name."""
+        """Return the hash of each distinct text, whether it identifies a question, and is named."""
         has_text = self.text >= 0
         if not has_text.any():
             return self.text[:0], has_text[:0], has_text[:0]
@@ -353,20 +352,20 @@ class Hashes:
         return text, few & (n_names <= 1), n_names > 0
 
     def among(self, kept: dict[str, NDArray[Any]]) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Tell which problems are among those that were kept, and for which it is doubtful.
+        """Return which problems are among the stored ones, and for which this is doubtful.
 
         Parameters
         ----------
         kept : dict
-            From `kept`, of the problems at another entry point.
+            Result of `kept` for the problems of another call.
 
         Returns
         -------
         same_question : ndarray of bool, shape (n_problems,)
-            The name is the same, or the text, if it names one question at both entry points.
-            Where both gave it a name, the names differ, and the context has to be the same.
+            Whether the name is the same, or the text, if it identifies one question in both
+            calls. If both calls have names but these differ, the context must be equal too.
         doubtful : ndarray of bool, shape (n_problems,)
-            The text is the same, and the caller said that the question is another one.
+            Whether the text is the same although the caller declared another question.
         """
         same_name = (self.name >= 0) & np.isin(self.name, kept["name"])
         if not len(kept["text"]) or not (self.text >= 0).any():
@@ -388,7 +387,7 @@ class Hashes:
 
 
 def _hash_passages(batch, text):
-    """A hash of the question, or of the context without one, and of the context."""
+    """Return a hash of the question, or else of the context, combined with the context."""
     passage = mix(text.view(np.uint64))
     if batch.context is None:
         return passage
@@ -402,7 +401,7 @@ def _hash_passages(batch, text):
 
 
 def _sum_of_smallest(hashes):
-    """The sum of the six smallest distinct hashes."""
+    """Return the sum of the six smallest distinct hashes."""
     total = np.uint64(0)
     for _ in range(6):
         if not len(hashes):
@@ -414,7 +413,7 @@ def _sum_of_smallest(hashes):
 
 
 def _sort_distinct(values):
-    """The distinct values, sorted; `numpy.unique` takes several times as long."""
+    """Return the distinct values, sorted, several times as fast as `numpy.unique`."""
     if not len(values):
         return values
     values = np.sort(values)

@@ -1,4 +1,4 @@
-"""Labels of any kind as flat numbers: 1 true, 0 false, -1 unknown."""
+"""Conversion of labels of any kind to numbers: 1 true, 0 false, -1 unknown."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence, Sized
@@ -14,16 +14,16 @@ from ._graph import ReasoningGraph
 from ._inputs import NO_LISTS, has_masked, show
 from .wordings import close_labels
 
-_NUMBERS = "biuf"  # numpy's letters for booleans, integers and floats
+_NUMBERS = "biuf"  # numpy dtype kinds: bool, int, uint, float
 LABELS = (0, 1)  # the labels of false and true
-#: Words that people and programs use for labels. Of no other word is the meaning guessed.
+#: Words that people and programs use for labels. The meaning of other words is never guessed.
 WORDS = {
     1: "1 1.0 true t yes y correct right ok valid accurate supported support supports "
     "entailed entails entailment factual grounded",
     0: "0 0.0 false f no n incorrect wrong invalid inaccurate unsupported refuted refute "
     "refutes contradicted contradicts contradiction hallucinated hallucination non-factual "
     "nonfactual ungrounded "
-    # Somebody looked, and could not call it true.
+    # A person looked at the claim, but could not confirm it.
     "unsure uncertain unclear neutral borderline idk unverifiable mixed inconclusive "
     "conflicting contradictory",
     -1: "none unknown irrelevant",
@@ -32,9 +32,9 @@ LABEL_WORDS = {word: label for label, words in WORDS.items() for word in words.s
 LABEL_WORDS |= {"": -1, "not enough evidence": 0, "not enough info": 0}
 LABEL_WORDS |= {"partially supported": 0, "partially true": 0, "not verifiable": 0}
 LABEL_WORDS |= {"not supported": 0, "not factual": 0, "not grounded": 0}
-LABEL_WORDS["no claim"] = 1  # nothing of it can be false
-#: Words for false and true that are used together. A column that holds only one of them is
-#: predicted with the other one; any other word goes with those of the first line.
+LABEL_WORDS["no claim"] = 1  # it cannot be false
+#: Pairs of words for false and true. If a column holds only one word of a pair, the other one is
+#: its second class. Words without a pair use the pair of the first line.
 PAIRS = [
     pair.split(" / ")
     for pair in """false / true
@@ -70,32 +70,32 @@ Labels: TypeAlias = Sequence[ArrayLike] | ArrayLike
 def pack_labels(
     y: Any, batch: GraphBatch | Sequence[ReasoningGraph]
 ) -> NDArray[np.int8]:
-    """Labels of a batch as a flat array.
+    """Return the labels of a batch as a flat array.
 
     Parameters
     ----------
     y : sequence of 1-D arrays, one per problem, or one flat array
-        Of 1 (true), 0 (false) and -1 (unknown: nobody judged the claim), or of words such
+        Labels are 1 (true), 0 (false) and -1 (unknown: nobody judged the claim), or words such
         as "true" and "false".
     batch : GraphBatch, or sequence of ReasoningGraph
-        The problems that are labelled.
+        The labelled problems.
 
     Returns
     -------
     ndarray of int8, shape (n_claims,)
-        1 true, 0 false, -1 unknown. A wording counts as false if a vaguer one of the same
+        1 true, 0 false, -1 unknown. A wording counts as false if a vaguer wording of the same
         claim is false.
 
     Raises
     ------
     ValueError
-        If numbers of labels and claims differ, or a label is something else; the
-        message names the first.
+        If the numbers of labels and claims differ, or if a label has another value. The
+        message names the first one.
 
     Warns
     -----
     LabelWarning
-        If a wording is labelled true, and a vaguer one of the same claim false.
+        If a wording is labelled true, and a vaguer wording of the same claim is labelled false.
 
     Examples
     --------
@@ -116,14 +116,14 @@ def pack_labels(
 
 
 def read_labels(values: Any, place: Callable[[int], str]) -> NDArray[np.int8]:
-    """A flat list of labels as an array; every module reads labels by this function.
+    """Convert a flat list of labels to an array; used wherever labels are read.
 
     Parameters
     ----------
     values : sequence
-        Of 1 or True (true), 0 or False (false) and -1 (unknown).
+        Labels: 1 or True (true), 0 or False (false) and -1 (unknown).
     place : callable
-        ``place(row)`` names the claim of a label, for messages.
+        ``place(row)`` returns the name of the claim of a label, for messages.
 
     Returns
     -------
@@ -133,7 +133,7 @@ def read_labels(values: Any, place: Callable[[int], str]) -> NDArray[np.int8]:
     Raises
     ------
     ValueError
-        If a label is something else; the message names the first.
+        If a label has another value; the message names the first one.
     """
     flat = values if _is_plain(values) else _column(values)
     if flat.dtype == object:
@@ -146,36 +146,36 @@ def read_labels(values: Any, place: Callable[[int], str]) -> NDArray[np.int8]:
         value = flat[row].item() if isinstance(flat[row], np.generic) else flat[row]
         missing = is_missing(value) or value is np.ma.masked
         raise ValueError(
-            f"{place(row)}: the label is {show(value)}; labels are 1 (true), 0 (false) "
+            f"{place(row)}: the label is {show(value)}, but labels must be 1 (true), 0 (false) "
             "or -1 (unknown)"
-            + ("; -1 stands for a claim that nobody judged" if missing else "")
+            + (". Use -1 for claims that nobody judged" if missing else "")
         )
     return flat.astype(np.int8)
 
 
 def labels_from_first_error(n_claims: int, first_error: int | None) -> NDArray[Any]:
-    """Labels of an answer of which only the first false claim is known.
+    """Return the labels of an answer if only its first false claim is known.
 
-    In a chain this is all that calibration needs: every later claim descends from the
-    first error, so that the nonconformity score does not depend on later labels.
+    In a chain this is all that calibration needs. Every later claim is a descendant of the
+    first error, so the nonconformity score does not depend on later labels.
 
     Parameters
     ----------
     n_claims : int
         Number of claims of the answer.
     first_error : int or None
-        Position of the first false claim, counted from 0; -1 or None where no claim is
+        Position of the first false claim, starting at 0; -1 or None if no claim is
         false.
 
     Returns
     -------
     ndarray of int64, shape (n_claims,)
-        1 before the first error, 0 there, and -1 (unknown) after it.
+        1 before the first error, 0 at the error, and -1 (unknown) after it.
 
     Raises
     ------
     ValueError
-        If there is no claim at that position.
+        If there is no claim at this position.
 
     Examples
     --------
@@ -190,19 +190,19 @@ def labels_from_first_error(n_claims: int, first_error: int | None) -> NDArray[A
     if not (is_number and -1 <= first_error < n_claims):
         raise ValueError(
             f"first_error is {first_error!r}, but must be the position of one of "
-            f"{n_claims} claims, counted from 0, or -1 for none"
+            f"{n_claims} claims, starting at 0, or -1 if there is no error"
         )
     first = n_claims if first_error == -1 else int(first_error)
     return np.sign(first - np.arange(n_claims, dtype=np.int64))
 
 
 def word_key(word: Any) -> str:
-    """A word for a label as `LABEL_WORDS` has it: lower case, with single spaces.
+    """Normalise a label word for `LABEL_WORDS`: lower case, with single spaces.
 
     Parameters
     ----------
     word : str
-        Underscores count as spaces.
+        The word. Underscores count as spaces.
 
     Returns
     -------
@@ -214,14 +214,14 @@ def word_key(word: Any) -> str:
 def read_words(
     words: Iterable[str], place: Callable[[int], str] | None = None
 ) -> NDArray[np.int8]:
-    """Labels that are words, such as "supported" and "hallucinated", by their meaning.
+    """Convert words, such as "supported" and "hallucinated", to labels by their meaning.
 
     Parameters
     ----------
     words : iterable of str
-        In upper or lower case.
+        The words, in upper or lower case.
     place : callable, optional
-        ``place(row)`` names the claim of a label, for messages.
+        ``place(row)`` returns the name of the claim of a label, for messages.
 
     Returns
     -------
@@ -231,8 +231,8 @@ def read_words(
     Raises
     ------
     ValueError
-        If the meaning of a word is not known: no word is guessed by its place in the
-        alphabet.
+        If the meaning of a word is not known. Meanings are never guessed from the
+        alphabetical order.
 
     Examples
     --------
@@ -244,8 +244,8 @@ def read_words(
     if unknown := [key for key in dict.fromkeys(keys) if key not in LABEL_WORDS]:
         where = "" if place is None else f"{place(keys.index(unknown[0]))}: "
         raise ValueError(
-            f"{where}the labels hold {show(unknown[0])}, and whether that means true or false is "
-            "not known. Pass 1 (true), 0 (false) and -1 (unknown), for example "
+            f"{where}the label {show(unknown[0])} has no known meaning: it may be true or false. "
+            "Pass 1 (true), 0 (false) and -1 (unknown), for example "
             f"np.where(y == {unknown[0]!r}, 0, 1) if it means false"
         )
     return np.array([LABEL_WORDS[key] for key in keys], dtype=np.int8)
@@ -254,29 +254,29 @@ def read_words(
 def read_column(
     y: NDArray[Any], classes: NDArray[Any] | None = None
 ) -> tuple[NDArray[np.int8], NDArray[Any]]:
-    """Return the labels of a column of two values, and the values for false and true.
+    """Convert a column of two values to labels, and find the values for false and true.
 
     Parameters
     ----------
     y : ndarray of shape (n_problems,)
-        0 and 1 (and -1 for unknown), booleans, two other numbers of which the larger
+        0 and 1 (and -1 for unknown), booleans, two other numbers, the larger of which
         means true, or words as in `read_words`.
     classes : ndarray of shape (2,), optional
-        The values for false and true in another column, such as that of ``fit``.
+        The values for false and true if they are known, for example from ``fit``.
 
     Returns
     -------
     labels : ndarray of int8, shape (n_problems,)
         1 true, 0 false, -1 unknown.
     classes : ndarray of shape (2,)
-        The values for false and true, with the dtype of y. If only one of two known values
-        occurs, the other one is added. If several words have the same meaning, this is the
-        most frequent one.
+        The values for false and true, with the dtype of y. If y holds only one value of a
+        known pair, the other one is added. If several words have the same meaning, the most
+        frequent one is used.
 
     Raises
     ------
     ValueError
-        If a label is missing, or what the values mean is not known.
+        If a label is missing, or if the meaning of the values is not known.
 
     Examples
     --------
@@ -290,16 +290,16 @@ def read_column(
     for row, value in enumerate(listed):
         if is_missing(value) or value in (np.inf, -np.inf):
             raise ValueError(
-                f"label {row} is {value}: every problem needs one, and -1 stands for a "
-                "claim that nobody judged"
+                f"label {row} is {value}, but every problem needs a label: use -1 if nobody "
+                "judged it"
             )
     if listed and all(map(_is_word, listed)):
         labels = read_words(map(_as_text, listed))
         return labels, _word_classes(y, labels) if classes is None else classes
     if not all(isinstance(value, (Real, np.bool_)) for value in listed):
         raise ValueError(
-            f"the labels are of several kinds: {list(dict.fromkeys(map(show, listed)))[:5]}, "
-            "and neither all numbers nor all words"
+            "the labels must be all numbers or all words, but are of several kinds: "
+            f"{list(dict.fromkeys(map(show, listed)))[:5]}"
         )
     values = np.unique(y).tolist()
     if classes is None:
@@ -308,15 +308,15 @@ def read_column(
     meaning = LABELS if words else tuple(classes.tolist())
     if not {*meaning, *([-1] if meaning == LABELS else ())}.issuperset(values):
         raise ValueError(
-            f"the labels are {values[:5]}; two values are expected, false and true, and "
-            f"in fit they were {list(meaning)}"
+            f"the labels are {values[:5]}, but must be the two values for false and true "
+            f"seen in fit, {list(meaning)}"
         )
     unknown = (y == -1) if meaning == LABELS else np.zeros(len(y), dtype=bool)
     return np.where(unknown, -1, y == meaning[1]).astype(np.int8), classes
 
 
 def _meaning_of(found):
-    """Tell which of the distinct values means false, and which true."""
+    """Return the values for false and true among the distinct values."""
     if isinstance(found[0], bool):
         return (False, True)
     if found in ([0], [1], [0, 1], [-1, 0], [-1, 0, 1]):
@@ -324,19 +324,19 @@ def _meaning_of(found):
     if found == [-1, 1]:
         raise ValueError(
             "the labels are -1 and 1. In a table -1 may mean false, as in classifiers, or "
-            "unknown, as in semi-supervised learning and in graphs here. If -1 means false, "
-            "pass y == 1. If it means that nobody judged the row, pass graphs with one "
+            "unknown, as in semi-supervised learning and in reasoning graphs. If -1 means "
+            "false, pass y == 1. If it means that nobody judged the row, pass graphs with one "
             "claim each and one array of labels per graph"
         )
     if len(found) == 1:
         raise ValueError(
-            f"y holds one class only, {found[0]!r}, which does not say whether that means "
-            "true or false. Pass booleans, or 0 for false and 1 for true"
+            f"y holds one class only, {found[0]!r}, which may mean true or false. Pass "
+            "booleans, or 0 for false and 1 for true"
         )
     if len(found) != 2:
         raise ValueError(
-            f"y has {len(found)} distinct values {found[:5]}; two are expected, of which "
-            "the larger means true (and next to 0 and 1, -1 for unknown)"
+            f"y has {len(found)} distinct values {found[:5]}, but must have two, the larger "
+            "of which means true (or 0 and 1, with -1 for unknown)"
         )
     return tuple(found)
 
@@ -353,13 +353,13 @@ def _word_classes(y, labels):
 
 
 def _usual_word(words):
-    """Return the most frequent word, or None if there are none."""
+    """Return the most frequent word; None if there are none."""
     counts = Counter(words)
     return max(counts, key=lambda word: (counts[word], str(word)), default=None)
 
 
 def _opposite(word):
-    """Return the word that is used together with a word for true or false."""
+    """Return the other word of a pair of words for true and false."""
     text = _as_text(word)
     key = word_key(text)
     meaning = LABEL_WORDS[key]
@@ -383,18 +383,20 @@ def _as_text(word):
 
 
 def _flat_labels(y, batch):
-    """Labels of all claims, unchecked, in one array of numbers or objects."""
+    """Return the labels of all claims, unchecked, in one array of numbers or objects."""
     _check_sequence(y)
     if _is_plain(y):
         if len(y) != batch.n_claims:
-            raise ValueError(f"{len(y)} labels but {batch.n_claims} claims")
+            raise ValueError(
+                f"y has {len(y)} labels, but the problems have {batch.n_claims} claims"
+            )
         return y
     if len(y) == batch.n_claims and all(np.ndim(value) == 0 for value in y):
         return _column(y)
     if len(y) != len(batch):
         raise ValueError(
-            f"y must hold one array of labels per problem: {len(batch)} problems, "
-            f"but y has {len(y)} entries"
+            f"y must hold one array of labels per problem, but y has {len(y)} entries for "
+            f"{len(batch)} problems"
         )
     rows = list(y)
     flat = _join_arrays(rows)
@@ -407,17 +409,18 @@ def _flat_labels(y, batch):
         n = lengths[wrong[0]]
         if is_missing(y[i]):
             raise ValueError(
-                f"{batch.name_of(i)} has no labels (they are {y[i]}): to fit and calibrate, "
-                "pass the problems that were judged"
+                f"{batch.name_of(i)} has no labels (they are {y[i]}): pass only labelled "
+                "problems to fit and calibrate"
             )
-        raise ValueError(f"{batch.name_of(i)}: {n} labels but {batch.sizes[i]} claims")
+        raise ValueError(f"{batch.name_of(i)}: {n} labels, but {batch.sizes[i]} claims")
     return np.concatenate(rows) if flat is None else flat
 
 
 def _join_arrays(rows):
-    """All rows as one plain array, or None where some row is something else.
+    """Join all rows to one plain array; None if a row is of another type.
 
-    One call for a million rows: one for each would take most of the time of a fit.
+    One call for a million rows is used because single calls would take most of the time of a
+    fit.
     """
     if set(map(type, rows)) != {np.ndarray}:
         return None
@@ -435,24 +438,24 @@ def _check_sequence(y):
     if not is_sequence or isinstance(y, NO_LISTS):
         kind = "None" if y is None else f"a {type(y).__name__}"
         raise ValueError(
-            f"y is {kind}: one array of labels per problem, in their order, expected"
+            f"y is {kind}, but must hold one array of labels per problem, in the same order"
         )
 
 
 def _is_plain(y):
-    """Whether ``y`` is a flat array of numbers, of which none can be masked."""
+    """Return whether ``y`` is a flat array of numbers without a mask."""
     return type(y) is np.ndarray and y.ndim == 1 and y.dtype.kind in _NUMBERS
 
 
 def _column(values):
-    """Labels as a flat array of numbers, or of the objects that they are."""
+    """Return labels as a flat array of numbers, or else of objects."""
     if not has_masked(values):
         try:
             column = np.ravel(np.asarray(values))
             if column.dtype.kind in _NUMBERS:
                 return column
             return np.ravel(np.array(values, dtype=object))
-        except ValueError:  # where a list stands in the place of a label
+        except ValueError:  # one of the labels is a list
             pass
     entries = list(np.ravel(values) if isinstance(values, np.ndarray) else values)
     return np.fromiter(entries, dtype=object, count=len(entries))

@@ -1,4 +1,4 @@
-"""Labels of problems, one array per problem."""
+"""A list of labels, one array per problem."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import numpy as np
 
 
 class LabelList(list[Any]):
-    """Labels as data sets have them: a list, which scikit-learn divides as one."""
+    """Labels in a list that scikit-learn can index with arrays of positions."""
 
     @property
     def shape(self) -> tuple[int]:
-        """Number of problems: by its shape scikit-learn sees what takes many positions."""
+        """(n_problems,), by which scikit-learn recognises objects that accept index arrays."""
         return (len(self),)
 
     def __getitem__(self, key: Any) -> Any:

@@ -1,4 +1,4 @@
-"""From what users pass to problems: a batch of X, questions, groups and weights."""
+"""Conversion of the caller's input to problems: a batch of X, questions, groups and weights."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from ._inputs import show
 from .hashes import Hashes, hash_question, join_questions, most_answers, question_hashes
 from .sources import sentences_without_claim
 
-#: The question of each problem; False says that each is a question of its own.
+#: The question of each problem; False means that each problem is a separate question.
 Groups: TypeAlias = ArrayLike | Literal[False] | None
-#: Problems: graphs (also of networkx), packed graphs, or a table in which each row is a
-#: problem of one claim.
+#: Problems: graphs (also networkx graphs), packed graphs, or a table in which each row is a
+#: problem with one claim.
 Problems: TypeAlias = GraphBatch | Sequence[ReasoningGraph] | ArrayLike
 
 
 def as_batch(X: Any) -> GraphBatch:
-    """A sequence of graphs, a GraphBatch or a 2-D array as a GraphBatch.
+    """Convert a sequence of graphs or a 2-D array to a GraphBatch.
 
     Parameters
     ----------
@@ -36,13 +36,13 @@ def as_batch(X: Any) -> GraphBatch:
     Returns
     -------
     GraphBatch
-        The problems, packed; a GraphBatch is returned as it is.
+        The packed problems. A GraphBatch is returned unchanged.
 
     Raises
     ------
     ValueError
-        If X is something else, which the message says how to make graphs from; if it
-        is empty, or its graphs disagree about their features.
+        If X has another type, or is empty, or if its graphs have different feature columns.
+        The message says how to convert X.
 
     Examples
     --------
@@ -52,21 +52,21 @@ def as_batch(X: Any) -> GraphBatch:
     """
     packed = pack_graphs(X)
     if packed is not None:
-        return packed  # also a batch without problems, whose columns are known
+        return packed  # even an empty batch, since its columns are known
     if not _is_table(X):
         many = isinstance(X, (list, tuple))
         kind = f"a list of {type(X[0]).__name__}" if many else f"a {type(X).__name__}"
         raise ValueError(
-            f"X is {kind}: a GraphBatch, a list of ReasoningGraph or a 2-D array of "
-            f"numbers expected. {_advise(X)}"
+            f"X is {kind}, but must be a GraphBatch, a list of ReasoningGraph or a 2-D array of "
+            f"numbers. {_advise(X)}"
         )
     if not len(X):
-        raise ValueError("no problems: X is empty, at least one is needed")
+        raise ValueError("X is empty, but at least one problem is needed")
     return GraphBatch.from_arrays(X, np.arange(len(X) + 1), ())
 
 
 def _is_table(X):
-    """Whether X has two dimensions and no text; its numbers are looked at later."""
+    """Return whether X has two dimensions and no text; numbers are checked later."""
     try:
         table = np.asanyarray(X)
     except (TypeError, ValueError):
@@ -77,32 +77,35 @@ def _is_table(X):
 
 
 def _advise(X):
-    """Advise what to do with something else than problems."""
+    """Return advice on how to convert an object to problems."""
     lazy = hasattr(X, "collect")
-    first = "This table is read lazily: call its collect() first. " if lazy else ""
+    first = "This table is lazy: call its collect() first. " if lazy else ""
     if lazy or hasattr(X, "columns"):
-        return f"{first}skdcf.adapters.from_frame makes graphs from one row per claim"
+        return f"{first}Use skdcf.adapters.from_frame if it has one row per claim"
     if hasattr(X, "toarray"):
-        return "Its toarray() gives an array"
-    return "skdcf.adapters makes graphs from tables and records"
+        return "Use its toarray() method to get an array"
+    return "skdcf.adapters converts tables and records to graphs"
 
 
 def pack_graphs(X: Any) -> Any:
-    """X as a batch if it holds reasoning graphs or networkx graphs; None if it may be a table.
+    """Return X as a batch if it holds graphs; None if it may be a table.
 
-    ValueError if X is an empty list, an iterator or a single graph.
+    Graphs of networkx are converted. Raises ValueError if X is an empty list, an iterator or a
+    single graph.
     """
     if isinstance(X, GraphBatch):
         return X
     if isinstance(X, ReasoningGraph) or _is_networkx(X):
-        raise ValueError(f"X is a single {type(X).__name__}: pass a list, [graph]")
+        raise ValueError(
+            f"X is a single {type(X).__name__}, but must be a list of graphs: pass [graph]"
+        )
     refuse_iterator("X", X)
     if getattr(X, "ndim", None) == 1:  # X is an array, or a Series of pandas or polars
         X = list(X)
     if not isinstance(X, (list, tuple)):
         return None
     if not len(X):
-        raise ValueError("no problems: X is empty, at least one is needed")
+        raise ValueError("X is empty, but at least one problem is needed")
     if any(map(_is_networkx, X)):
         X = [_from_networkx(graph, i) for i, graph in enumerate(X)]
     holds_graphs = any(isinstance(item, ReasoningGraph) for item in X)
@@ -110,7 +113,7 @@ def pack_graphs(X: Any) -> Any:
 
 
 def _is_networkx(item):
-    """Whether an object is a graph of networkx, which is not imported to tell."""
+    """Return whether an object is a networkx graph, without importing networkx."""
     networkx = sys.modules.get("networkx")
     return networkx is not None and isinstance(item, networkx.Graph)
 
@@ -125,10 +128,10 @@ def _from_networkx(graph, i):
 
 
 def answer_text(graph: ReasoningGraph) -> str:
-    """Return the claims of an answer, one a line; empty if it has none.
+    """Return the claims of an answer, one per line; empty if it has none.
 
-    Sentences without a claim that `skdcf split` found stand where they stood. An answer that has
-    no claim is empty all the same.
+    Sentences without a claim that `skdcf split` found are inserted at their original places. An
+    answer without claims is empty even if it has such sentences.
 
     Parameters
     ----------
@@ -138,12 +141,12 @@ def answer_text(graph: ReasoningGraph) -> str:
     Returns
     -------
     str
-        The texts, joined by line ends.
+        The texts, joined by newlines.
 
     Raises
     ------
     ValueError
-        If the texts of the claims are not known.
+        If the claims have no texts.
     """
     if graph.claims is None and graph.n_claims:
         named = "" if graph.id is None else f" ({graph.id})"
@@ -161,43 +164,44 @@ def answer_text(graph: ReasoningGraph) -> str:
     return "\n".join(lines)
 
 
-#: The key of the metadata that names the question of an answer: a text or a whole number.
+#: The metadata key that names the question of an answer, as a text or an integer.
 GROUP = "group"
 
 
 def question_groups(
     batch: GraphBatch | Sequence[ReasoningGraph], groups: Groups = None
 ) -> NDArray[np.int64]:
-    """The question that each answer belongs to.
+    """Return the question that each answer belongs to.
 
-    Answers to one question are not independent of each other, so that only one of them
-    can calibrate, and all of them belong on the same side of a split. They are known by,
-    in this order: ``groups``; the metadata key ``group``; the text of the question, white
-    space and case aside; equal contexts, where there is no question. An answer with none
-    of these stands alone. Where some problems have the key and others lack it, answers
-    that share the key or the text belong together, directly or through others.
+    Answers to one question are not independent of each other. So only one of them can be used
+    for calibration, and all of them must be on the same side of a split. Questions are
+    identified by the first of these that is available: ``groups``, the metadata key
+    ``group``, the text of the question (ignoring white space and case), and the context, if
+    there is no question. An answer with none of these is a separate question. If only some
+    problems have the key, answers belong together if they share the key or the text, directly
+    or through others.
 
     Parameters
     ----------
     batch : GraphBatch, or sequence of ReasoningGraph
         The problems.
     groups : array-like of shape (n_problems,), or False, optional
-        A text or number per problem, instead of what the problems say. False says that
-        each answer is a question of its own.
+        A text or number per problem, which overrides the data in the problems. False means
+        that each answer is a separate question.
 
     Returns
     -------
     ndarray of int64, shape (n_problems,)
-        Equal where the question is. Numbers from 0 on are hashes, the same in every
-        batch and session; negative numbers are answers that stand alone, and mean nothing
-        in another batch.
+        Equal for answers to one question. Numbers from 0 on are hashes, which are the same in
+        every batch and session. Negative numbers mark answers to unknown questions, and have
+        no meaning in another batch.
 
     Raises
     ------
     ValueError
-        If ``groups`` does not fit the problems, a key is neither a text nor a whole
-        number, or more than 20 problems, and more than one in 20, share a question or
-        context and lack the key: it may be an instruction, or one popular question.
+        If ``groups`` does not match the problems, or a key is neither a text nor an integer.
+        Also if more than 20 problems, and more than one in 20, share a question or context
+        and have no key: it may be an instruction, or one popular question.
 
     Examples
     --------
@@ -221,7 +225,7 @@ def question_groups(
 
 
 def hashes_of(batch: GraphBatch, groups: Groups = None) -> Hashes:
-    """Hashes by which problems are known again.
+    """Return hashes that identify problems and their questions.
 
     Parameters
     ----------
@@ -248,7 +252,7 @@ def hashes_of(batch: GraphBatch, groups: Groups = None) -> Hashes:
 
 
 def _tell_questions(batch, names, texts):
-    """The question of each answer by its name, its text, or both where names are missing."""
+    """Return the question of each answer by its name, its text, or both if names are missing."""
     if (names >= 0).all():
         return names
     own_numbers = -1 - np.arange(len(names))
@@ -261,9 +265,9 @@ def _tell_questions(batch, names, texts):
 
 
 def question_names(batch: GraphBatch, groups: Groups = None) -> NDArray[np.int64]:
-    """A number for the name that was given to each problem's question; -1 where none was.
+    """Return a hash of the name given to each problem's question; -1 without a name.
 
-    7, 7.0 and "7" are one name, since files and tables write it in each of these ways.
+    7, 7.0 and "7" are the same name, because files and tables use all of these forms.
 
     Parameters
     ----------
@@ -275,7 +279,7 @@ def question_names(batch: GraphBatch, groups: Groups = None) -> NDArray[np.int64
     Returns
     -------
     ndarray of int64, shape (n_problems,)
-        The same for the same name in every process.
+        Equal for equal names, in every process.
     """
     if groups is not None and groups is not False:
         first = check_groups(groups, len(batch))
@@ -291,14 +295,14 @@ def question_names(batch: GraphBatch, groups: Groups = None) -> NDArray[np.int64
         if isinstance(key, (bool, np.bool_)) or not isinstance(key, (str, Integral)):
             raise ValueError(
                 f"{batch.name_of(i)}: the metadata key {GROUP!r} is {show(key)}, but must "
-                "be a text or a whole number"
+                "be a text or an integer"
             )
         names[i] = hash_question("group", key)
     return names
 
 
 def _check_shared(texts, keys, batch):
-    """Raise ValueError where a question is shared by so many that it may be no question."""
+    """Raise ValueError if so many problems share a question that it may be an instruction."""
     distinct, first, count = np.unique(texts, return_index=True, return_counts=True)
     most = most_answers(len(texts))
     for text, i, n in zip(distinct, first, count, strict=True):
@@ -309,47 +313,47 @@ def _check_shared(texts, keys, batch):
             raise ValueError(
                 Message(
                     f"{n} of {len(texts)} problems have the same question or context, that "
-                    f"of {batch.name_of(i)}: {show(shared_text)}. Is it an instruction, so "
-                    "each of these answers is about something else, or one question that "
-                    f"was answered {n} times? ",
+                    f"of {batch.name_of(i)}: {show(shared_text)}. This may be an instruction "
+                    "with a different task for each answer, or one question that was "
+                    f"answered {n} times. ",
                     Advice(
                         "name_questions",
-                        "Pass groups= (one entry per problem, equal if the question is), or "
-                        "the metadata key 'group', or groups=False if each answer is to a "
-                        "question of its own",
+                        "Pass groups= (one entry per problem, equal for answers to one "
+                        "question), or the metadata key 'group', or groups=False if each "
+                        "answer belongs to a separate question",
                     ),
                 )
             )
 
 
 SEVERAL = (list, set, frozenset)
-EXTREME = 1e100  # the largest weight, and one over the smallest
+EXTREME = 1e100  # the largest weight; the smallest positive one is its inverse
 
 
 def read_groups(by: Any, batch: GraphBatch) -> Any:
-    """The groups of each problem.
+    """Return the groups of each problem.
 
     Parameters
     ----------
     by : str, callable, or list of these
-        The key of the metadata, the name of a feature that is the same for all claims of
-        a problem, or a function of the batch. The function gives one value per problem,
-        or a 2-D array of booleans with one column per group. With a list, a problem
-        belongs to the groups of each entry, as pairs (name of the entry, group).
+        A metadata key, the name of a feature that is the same for all claims of a problem,
+        or a function of the batch. The function returns one value per problem, or a 2-D
+        boolean array with one column per group. With a list, a problem belongs to the groups
+        of each entry, as pairs (name of the entry, group).
     batch : GraphBatch
         The problems.
 
     Returns
     -------
     values : list of length n_graphs
-        The group of each problem; the frozenset of its groups where they may overlap.
+        The group of each problem, or the frozenset of its groups if groups may overlap.
     overlap : bool
         Whether a problem may belong to several groups.
 
     Raises
     ------
     ValueError
-        Naming the problem whose group is not known.
+        If the group of a problem is not known; the message names the problem.
     """
     if isinstance(by, (list, tuple)):
         groups_of = [frozenset()] * len(batch)
@@ -363,7 +367,10 @@ def read_groups(by: Any, batch: GraphBatch) -> Any:
     else:
         values = [v.item() if isinstance(v, np.generic) else v for v in values]
     if (n := len(values)) != len(batch):
-        raise ValueError(f"by={by!r} gave {n} groups for {len(batch)} problems")
+        raise ValueError(
+            f"by={by!r} must return one group per problem, but returned {n} groups for "
+            f"{len(batch)} problems"
+        )
     overlap = any(isinstance(value, SEVERAL) for value in values)
     if overlap:
         values = [frozenset(v if isinstance(v, SEVERAL) else [v]) for v in values]
@@ -378,10 +385,10 @@ def _find_column(by, batch):
     is_feature = by in (batch.feature_names or ())
     if (by in names_known) == is_feature:
         raise ValueError(
-            f"by={by!r} is the name of a feature and a key of the metadata: rename one"
+            f"by={by!r} is both a feature name and a metadata key: rename one of them"
             if is_feature
-            else f"no metadata and no feature of the problems is called {by!r}, as by= "
-            f"asks; the metadata have {sorted(map(str, names_known))}"
+            else f"by={by!r} is neither a feature name nor a metadata key of the problems. "
+            f"The metadata keys are {sorted(map(str, names_known))}"
         )
     if is_feature:
         return _constant(batch, by)
@@ -389,31 +396,31 @@ def _find_column(by, batch):
 
 
 def _constant(batch, name):
-    """The values of a feature that is the same for all claims of a problem."""
+    """Return the values of a feature that is the same for all claims of a problem."""
     column = batch.features[:, batch.feature_names.index(name)]
     empty = np.flatnonzero(batch.sizes == 0)
     if len(empty):
         raise ValueError(
-            f"{batch.name_of(int(empty[0]))} has no claims, and so no feature {name!r}: "
-            "its group is not known"
+            f"{batch.name_of(int(empty[0]))} has no claims, so it has no feature {name!r}, "
+            "and its group is not known"
         )
     first = column[batch.offsets[:-1]]
     differs = np.flatnonzero(column != first[batch.problem_of])
     if len(differs):
         raise ValueError(
             f"{batch.locate(int(differs[0]))}: the feature {name!r} differs from that of "
-            "the first claim, but a group is one of whole problems"
+            "the first claim, but must be the same for all claims of a problem to define a group"
         )
     return first.tolist()
 
 
 def _booleans(table, by):
-    """A table of booleans, or of numbers that are 0 or 1; else ValueError."""
+    """Return a table of booleans, or of numbers that are 0 or 1, as booleans."""
     table = np.asarray(table)
     if not np.isin(table, (0, 1)).all():
         raise ValueError(
-            f"by={by!r} gave a table with other values than True and False: it needs one "
-            "column per group, and says which problems are in it"
+            f"by={by!r} must return a boolean table with one column per group, but returned "
+            "values other than True and False"
         )
     return table.astype(bool)
 
@@ -423,49 +430,49 @@ def _check_known(values, by, batch):
         members = value if isinstance(value, frozenset) else (value,)
         if not isinstance(value, Hashable) or any(is_missing(v) for v in members):
             raise ValueError(
-                f"{batch.name_of(i)}: its group by={by!r} is {value!r}. Give every "
-                "problem one (a text or a number), or a list of them"
+                f"{batch.name_of(i)}: its group by={by!r} is {value!r}, but every problem "
+                "needs a group (a text or a number), or a list of groups"
             )
 
 
 def _names(several):
-    """Name each entry of a list; those called alike are numbered."""
+    """Return a name for each entry of a list; equal names are numbered."""
     names = [_name(by) for by in several]
     alike = {name for name in names if names.count(name) > 1}
     return [f"{name} {k}" if name in alike else name for k, name in enumerate(names)]
 
 
 def _name(by):
-    """Name an entry, alike in a copy and in another session."""
+    """Return a name for an entry that is the same for a copy and in another session."""
     text = by if isinstance(by, str) else getattr(by, "__name__", repr(by))
     return without_places(text)
 
 
 def as_set(group: Any) -> Any:
-    """The groups of a problem as a set, also where its batch had none that overlap."""
+    """Return the groups of a problem as a set, even if no groups in its batch overlap."""
     return group if isinstance(group, frozenset) else frozenset([group])
 
 
 def as_one(group: Any) -> Any:
-    """The one group of a problem, also where others of its batch had several."""
+    """Return the single group of a problem, even if groups in its batch overlap."""
     groups = as_set(group)
     return next(iter(groups)) if len(groups) == 1 else groups
 
 
 def read_weights(weight: Any, batch: GraphBatch) -> NDArray[Any]:
-    """Read the weight that ``weight`` gives to each problem, or raise ValueError."""
+    """Return the weight of each problem, or raise ValueError."""
     values = np.asarray(weight(batch), dtype=np.float64)
     if values.shape != (len(batch),):
         raise ValueError(
-            f"weight={weight!r} gave shape {values.shape} for {len(batch)} problems: one "
-            "number per problem is needed"
+            f"weight={weight!r} must return one number per problem, but returned shape "
+            f"{values.shape} for {len(batch)} problems"
         )
-    # Sums of numbers beyond these would overflow, and products lose their last bits.
+    # Sums of larger weights could overflow, and products of smaller ones lose precision.
     usual = (values == 0) | ((values >= 1 / EXTREME) & (values <= EXTREME))
     if not usual.all():
         i = int(np.argmin(usual))
         raise ValueError(
-            f"{batch.name_of(i)}: its weight is {values[i]}, but a likelihood ratio is "
-            f"finite and at least 0 (here: 0, or between {1 / EXTREME:g} and {EXTREME:g})"
+            f"{batch.name_of(i)}: its weight is {values[i]}, but weights are likelihood ratios "
+            f"and must be 0 or between {1 / EXTREME:g} and {EXTREME:g}"
         )
     return values

@@ -1,12 +1,12 @@
-"""Ragged arrays, and how values are passed on along edges: what all other modules rest on.
+"""Ragged arrays, and the passing of values along edges.
 
-``offsets`` has one entry more than there are segments; segment ``i`` is
+``offsets`` has one entry more than there are segments. Segment ``i`` is
 ``values[offsets[i]:offsets[i + 1]]`` and may be empty.
 
-Values are passed on parents first, by layers or edge by edge. The layers of a batch of
-small problems are few and wide, and one call of numpy serves a whole one. Those of a long
-chain are many and narrow: there a call costs more than the edges of the layer do one by
-one. A chain without a second parent is one call again.
+Values are passed from parents to children, by layers or edge by edge. A batch of small problems
+has few, wide layers, and numpy processes a whole layer in one call. A long chain has many narrow
+layers, for which a call takes longer than processing its edges one by one. A chain without
+second parents needs a single call again.
 """
 
 from collections.abc import Callable, Sequence
@@ -19,19 +19,19 @@ from numpy.typing import NDArray
 
 
 def offsets_of(lengths: Sequence[int] | NDArray[Any]) -> NDArray[Any]:
-    """Offsets, shape (n + 1,), of segments with the given lengths, shape (n,)."""
+    """Return the offsets, shape (n + 1,), of segments with the given lengths, shape (n,)."""
     offsets = np.zeros(len(lengths) + 1, dtype=np.int64)
     np.cumsum(lengths, out=offsets[1:])
     return offsets
 
 
 def segment_ids(offsets: NDArray[np.int64]) -> NDArray[Any]:
-    """The number of the segment that each value belongs to."""
+    """Return the index of the segment that each value belongs to."""
     return np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
 
 
 def ranges(starts: NDArray[Any], lengths: NDArray[Any]) -> NDArray[Any]:
-    """``concatenate([arange(s, s + l) for s, l in zip(starts, lengths)])``."""
+    """Return ``concatenate([arange(s, s + l) for s, l in zip(starts, lengths)])``."""
     lengths = np.asarray(lengths, dtype=np.int64)
     ends = np.cumsum(lengths)
     total = int(ends[-1]) if len(ends) else 0
@@ -39,7 +39,7 @@ def ranges(starts: NDArray[Any], lengths: NDArray[Any]) -> NDArray[Any]:
 
 
 def starts_run(values: NDArray[Any]) -> NDArray[np.bool_]:
-    """Whether each value differs from the one before it; the first one does."""
+    """Return whether each value differs from the one before it; True for the first one."""
     starts = np.ones(len(values), dtype=bool)
     np.not_equal(values[1:], values[:-1], out=starts[1:])
     return starts
@@ -48,9 +48,9 @@ def starts_run(values: NDArray[Any]) -> NDArray[np.bool_]:
 def reduce_segments(
     ufunc: np.ufunc, values: NDArray[Any], offsets: NDArray[np.int64], empty: Any
 ) -> NDArray[Any]:
-    """``ufunc`` over each segment, shape (n,), and ``empty`` where there is nothing.
+    """Apply ``ufunc`` to each segment, shape (n,), with ``empty`` for empty segments.
 
-    What comes out for a segment depends on its own values alone, to the last bit.
+    The result for a segment depends only on its values, to the last bit.
     """
     filled = offsets[:-1] < offsets[1:]
     dtype = np.result_type(values, empty)
@@ -63,37 +63,39 @@ def reduce_segments(
 
 
 def read_only(array: NDArray[Any]) -> Any:
-    """A view of ``array`` that cannot be written to."""
+    """Return a view of ``array`` that cannot be written to."""
     view = array.view()
     view.flags.writeable = False
     return view
 
 
 def flatten(y: Any, kept: Any) -> Any:
-    """Labels and masks of all claims, and the offsets of the problems, or ValueError."""
+    """Return labels and masks of all claims and the offsets of problems, or raise ValueError."""
     if len(y) != len(kept):
-        raise ValueError(f"y has {len(y)} problems but kept has {len(kept)}")
+        raise ValueError(
+            f"y and kept must have the same length, but y has {len(y)} problems and kept "
+            f"has {len(kept)}"
+        )
     if not len(y):
-        raise ValueError("no problems: y is empty")
+        raise ValueError("y is empty, but at least one problem is needed")
     (labels, sizes), (masks, n) = _joined(y), _joined(kept)
     wrong = np.flatnonzero(sizes != n)
     if wrong.size:
         i = wrong[0]
-        raise ValueError(f"problem {i}: {sizes[i]} labels but {n[i]} entries in kept")
+        raise ValueError(f"problem {i}: {sizes[i]} labels, but {n[i]} entries in kept")
     for name, values, allowed in (("y", labels, (0, 1, -1)), ("kept", masks, (0, 1))):
         numbers = values.dtype.kind in "biuf"
         if not numbers or not np.isin(values, allowed).all():
-            raise ValueError(f"{name} holds values other than {allowed}")
+            raise ValueError(f"{name} must hold only {allowed}, but has other values")
     return labels, masks.astype(bool), offsets_of(sizes)
 
 
 def _joined(rows):
-    """The values of all rows, and how many there are of each."""
+    """Return the values of all rows, and the length of each row."""
     flat = isinstance(rows, np.ndarray) and rows.ndim == 1 and rows.dtype != object
     if any(np.ma.is_masked(row) for row in ([rows] if flat else rows)):
         raise ValueError(
-            "y or kept has values that are hidden by a mask of numpy: fill them in, labels "
-            "that nobody knows with -1"
+            "y or kept has masked values: fill them in, and use -1 for unknown labels"
         )
     if flat:
         return rows, np.ones(len(rows), dtype=np.int64)
@@ -101,10 +103,10 @@ def _joined(rows):
     return np.concatenate(rows), np.array([len(row) for row in rows])
 
 
-NARROW = 16  # edges; fewer are faster one by one than by calls of numpy
-_LONG = 64  # edges of a chain that is worth calls of its own
+NARROW = 16  # edges; fewer are processed faster one by one than by numpy
+_LONG = 64  # edges of a chain that is worth separate calls
 
-# For each function of numpy on arrays, the function of Python on two numbers.
+# The scalar function for each ufunc.
 _OF_TWO: dict[np.ufunc, Callable[[Any, Any], Any]] = {
     np.maximum: max,
     np.minimum: min,
@@ -114,7 +116,7 @@ _OF_TWO: dict[np.ufunc, Callable[[Any, Any], Any]] = {
 
 
 class Layer(NamedTuple):
-    """Edges that can be passed at once; children are distinct.
+    """Edges that can be processed at once; children are distinct.
 
     The parents of ``children[i]`` are ``parents[starts[i]:starts[i + 1]]``.
     """
@@ -124,20 +126,20 @@ class Layer(NamedTuple):
     starts: np.ndarray
 
     def pass_on(self, ufunc: np.ufunc, values: NDArray[Any]) -> None:
-        """Join the parents' values to those of their children, in place."""
+        """Combine the values of parents with those of their children, in place."""
         inherited = ufunc.reduceat(values[self.parents], self.starts)
         values[self.children] = ufunc(values[self.children], inherited)
 
 
 class Walk(NamedTuple):
-    """Edges to be passed one after the other; ends are positions in ``claims``."""
+    """Edges to be processed one after the other; ends are positions in ``claims``."""
 
     claims: np.ndarray
     parents: list[int]
     children: list[int]
 
     def pass_on(self, ufunc: np.ufunc, values: NDArray[Any]) -> None:
-        """Join the parents' values to those of their children, in place."""
+        """Combine the values of parents with those of their children, in place."""
         join = _OF_TWO[ufunc]
         claim_values = values[self.claims].tolist()
         for parent, child in zip(self.parents, self.children, strict=True):
@@ -146,21 +148,21 @@ class Walk(NamedTuple):
 
 
 class Chain(NamedTuple):
-    """Edges of which each begins where the last one ends, through ``claims``."""
+    """Edges that each start where the previous one ends, through ``claims``."""
 
     claims: np.ndarray
 
     def pass_on(self, ufunc: np.ufunc, values: NDArray[Any]) -> None:
-        """Join the value of each claim to that of the next, in place."""
+        """Combine the value of each claim with that of the next, in place."""
         values[self.claims] = ufunc.accumulate(values[self.claims])
 
 
-#: Edges in an order in which values are passed on.
+#: Edges in an order in which values can be passed on.
 Sweep = Sequence[Layer | Walk | Chain]
 
 
 def pass_all(sweep: Sweep, ufunc: np.ufunc, values: NDArray[Any]) -> NDArray[Any]:
-    """Join the values of ancestors to those of all claims, in a copy."""
+    """Return a copy of the values, each combined with the values of all ancestors."""
     out = np.array(values)
     for edges in sweep:
         edges.pass_on(ufunc, out)
@@ -168,20 +170,20 @@ def pass_all(sweep: Sweep, ufunc: np.ufunc, values: NDArray[Any]) -> NDArray[Any
 
 
 def sort_small(numbers: Any) -> Any:
-    """The stable order of small whole numbers, and where each of 0, 1, 2, ... begins."""
+    """Return the stable order of small integers, and the start of each of 0, 1, 2, ..."""
     if (most := numbers.max(initial=0)) < 2**15:  # numpy sorts these in linear time
         numbers = numbers.astype(np.uint8 if most < 2**8 else np.int16)
     return np.argsort(numbers, kind="stable"), offsets_of(np.bincount(numbers))
 
 
 def sort_by_rank(edges: NDArray[Any], rank: NDArray[Any]) -> Any:
-    """Parents and children in the order of the children's ranks, and where each begins."""
+    """Return parents and children sorted by the rank of the child, and the start of each rank."""
     order, bounds = sort_small(rank)
     return *np.take(edges, order, axis=0).T, bounds
 
 
 def find_layers(edges: NDArray[Any], rank: NDArray[Any]) -> Any:
-    """Edges by rank of their child, one `Layer` each; ``rank`` grows along every edge."""
+    """Return one `Layer` per rank of the child; ``rank`` increases along every edge."""
     if not len(edges):
         return []
     parent, child, bounds = sort_by_rank(edges, rank[edges[:, 1]])
@@ -192,10 +194,10 @@ def find_layers(edges: NDArray[Any], rank: NDArray[Any]) -> Any:
 def find_sweep(
     edges: NDArray[Any], rank: NDArray[Any], offsets: NDArray[np.int64]
 ) -> Any:
-    """Layers, walks and chains that visit all edges, parents first.
+    """Return layers, walks and chains that visit all edges, parents first.
 
-    ``rank`` is that of the child of each edge, and grows along every path. Neighbouring
-    narrow layers are taken together. ``offsets`` are those of the problems' claims.
+    ``rank`` is the rank of the child of each edge, and increases along every path. Adjacent
+    narrow layers are merged. ``offsets`` are the offsets of the problems.
     """
     if not len(edges):
         return []
@@ -213,7 +215,7 @@ def find_sweep(
 
 
 def _cut_narrow(parents, children, offsets):
-    """Long chains, and walks along what is between them; one problem after the other."""
+    """Return long chains and the walks between them, one problem after the other."""
     if not len(parents):
         return []
     problem = np.searchsorted(offsets, children, side="right")
@@ -231,7 +233,7 @@ def _cut_narrow(parents, children, offsets):
 
 
 def make_layer(parents: Any, children: Any) -> Any:
-    """The layer of edges that are sorted by child."""
+    """Return the layer of edges that are sorted by child."""
     new = np.flatnonzero(starts_run(children))
     return Layer(parents, children[new], new)
 

@@ -1,4 +1,4 @@
-"""Who said that a claim is true, kept in the metadata of a problem, one entry a claim."""
+"""Sources of labels, and other data about single claims, in the metadata of a problem."""
 
 from collections.abc import Iterator, Mapping
 from itertools import compress
@@ -7,41 +7,41 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-#: The key of the metadata. Its value is a list with an entry for each claim: None, or a
-#: dictionary with ``kind``, ``by``, ``when`` and ``version``.
+#: The metadata key for sources of labels. Its value is a list with an entry for each claim: None,
+#: or a dictionary with ``kind``, ``by``, ``when`` and ``version``.
 SOURCES = "label_sources"
-#: A person, a language model, or a rule that made labels from something else.
+#: A person, a language model, or a rule that derives labels from other data.
 KINDS = ("human", "model", "derived")
-#: Keys of the metadata that list claims, counted from 0: those whose verdict is missing, and
-#: those that may not say what the answer says.
+#: Metadata keys with lists of claims, as positions starting at 0: claims whose verdict is missing,
+#: and claims that may misstate the answer.
 NO_VERDICT = "no_verdict"
 FLAGGED = "flagged_claims"
-#: Filters keep no claim that is listed under one of these, and nothing that builds on it.
+#: Filters keep no claim that is listed under one of these keys, and none of its descendants.
 NEVER_KEPT = (NO_VERDICT, FLAGGED)
-#: The claims that somebody looked at and could not call true or false. Their label is 0.
+#: Claims that a person looked at but could not call true or false. Their label is 0.
 UNSURE = "unsure_claims"
-#: The claims of which somebody said that they claim nothing. Their label is 1.
+#: Claims that a person marked as not stating a fact. Their label is 1.
 NO_CLAIM = "makes_no_claim"
 #: Sentences of the answer that are not claims, each with the number of claims before it.
 WITHOUT_CLAIM = "sentences_without_claim"
-#: Words that stand for a label in files, by the key that marks the claim in the metadata.
+#: Words used as labels in files, with the metadata key that marks the claim.
 MARKED_WORDS = {"unsure": UNSURE, "no claim": NO_CLAIM}
 
 
 def cut_metadata(metadata: Any, mask: NDArray[Any]) -> Any:
-    """The metadata for the claims where ``mask`` is true.
+    """Return the metadata for the claims where ``mask`` is true.
 
     Parameters
     ----------
     metadata : dict or None
-        Of the whole problem.
+        Metadata of the whole problem.
     mask : ndarray of bool, shape (n_claims,)
-        True for the claims that stay.
+        True for the claims to keep.
 
     Returns
     -------
     dict or None
-        A copy where something changed.
+        A copy if anything changed.
     """
     if not metadata:
         return metadata
@@ -63,36 +63,36 @@ def cut_metadata(metadata: Any, mask: NDArray[Any]) -> Any:
 
 
 def never_kept(metadata: Mapping[str, Any] | None) -> list[int]:
-    """The claims of a problem that no filter keeps, whatever their scores are.
+    """Return the claims of a problem that filters never keep, whatever their scores.
 
     Parameters
     ----------
     metadata : dict or None
-        Of the problem.
+        Metadata of the problem.
 
     Returns
     -------
     list of int
-        Their positions.
+        Positions of the claims.
     """
     rows = metadata or {}
     return sorted({v for key in NEVER_KEPT for v in rows.get(key) or ()})
 
 
 def is_list_of_claims(value: Any, n_claims: int) -> bool:
-    """Whether something is a list of positions of claims.
+    """Return whether a value is a list of positions of claims.
 
     Parameters
     ----------
     value : object
-        What stands in the metadata.
+        A value from the metadata.
     n_claims : int
         Number of claims of the problem.
 
     Returns
     -------
     bool
-        True for a list of whole numbers from 0 to ``n_claims - 1``.
+        True for a list of integers from 0 to ``n_claims - 1``.
     """
     return isinstance(value, (list, tuple)) and all(
         type(v) is int and 0 <= v < n_claims for v in value
@@ -102,12 +102,12 @@ def is_list_of_claims(value: Any, n_claims: int) -> bool:
 def marked_claims(
     metadata: Mapping[str, Any] | None, key: str, n_claims: int
 ) -> list[int]:
-    """List the claims that are marked under a key, such as `UNSURE` or `NO_CLAIM`.
+    """Return the claims that are marked under a key, such as `UNSURE` or `NO_CLAIM`.
 
     Parameters
     ----------
     metadata : dict or None
-        Of the problem.
+        Metadata of the problem.
     key : str
         The key of the mark.
     n_claims : int
@@ -116,7 +116,7 @@ def marked_claims(
     Returns
     -------
     list of int
-        Their positions; none where the metadata say something else under that key.
+        Positions of the claims; empty if the value under this key has another form.
     """
     listed: Any = (metadata or {}).get(key)
     return list(listed) if is_list_of_claims(listed, n_claims) else []
@@ -125,20 +125,20 @@ def marked_claims(
 def sentences_without_claim(
     metadata: Mapping[str, Any] | None, n_claims: int
 ) -> list[tuple[int, str]]:
-    """List the sentences of an answer that are not claims.
+    """Return the sentences of an answer that are not claims.
 
     Parameters
     ----------
     metadata : dict or None
-        Of the problem.
+        Metadata of the problem.
     n_claims : int
         Number of claims of the problem.
 
     Returns
     -------
     list of (int, str)
-        The number of claims before each sentence, and its text. Empty if the metadata say
-        something else under that key.
+        The number of claims before each sentence, and its text. Empty if the value under
+        this key has another form.
     """
     listed: Any = (metadata or {}).get(WITHOUT_CLAIM)
     if not isinstance(listed, (list, tuple)):
@@ -155,7 +155,7 @@ def sentences_without_claim(
 
 
 def makes_claim(batch: Any) -> NDArray[np.bool_]:
-    """Tell which claims of a batch claim something, as far as somebody said so.
+    """Return which claims of a batch state a fact, as far as this is marked.
 
     Parameters
     ----------
@@ -177,20 +177,20 @@ def makes_claim(batch: Any) -> NDArray[np.bool_]:
 
 
 def read_sources(metadata: Mapping[str, Any] | None, n_claims: int) -> list[Any]:
-    """The source of each label of one problem, None where it is not known.
+    """Return the source of each label of one problem; None if it is unknown.
 
     Parameters
     ----------
     metadata : dict or None
-        Of the problem.
+        Metadata of the problem.
     n_claims : int
         Number of claims of the problem.
 
     Returns
     -------
     list of (dict or None)
-        What does not fit the claims, such as those of a graph that was filtered since,
-        is not known.
+        All None if the list does not match the claims, for example after the graph was
+        filtered by other software.
     """
     rows = (metadata or {}).get(SOURCES)
     if not isinstance(rows, list) or len(rows) != n_claims:
@@ -202,7 +202,7 @@ def read_sources(metadata: Mapping[str, Any] | None, n_claims: int) -> list[Any]
 
 
 def iterate_sources(batch: Any) -> Iterator[Any]:
-    """The source of each label of a batch, in the order of its claims.
+    """Yield the source of each label of a batch, in the order of its claims.
 
     Parameters
     ----------
@@ -212,7 +212,7 @@ def iterate_sources(batch: Any) -> Iterator[Any]:
     Yields
     ------
     dict or None
-        The source of one label, or None where it is not known.
+        The source of one label; None if it is unknown.
     """
     for i, size in enumerate(batch.sizes):
         metadata = None if batch.metadata is None else batch.metadata[i]

@@ -1,8 +1,8 @@
-"""Several wordings of one claim, of which a text shows the most specific one that is kept.
+"""Several wordings of one claim, of which texts show the most specific one that is kept.
 
 Inside a graph each wording is a node. The wordings of a claim are adjacent, the most specific one
 first, and each one depends on the next, which is vaguer. So a filter that keeps a wording also
-keeps all vaguer ones. An edge between two claims leads from the most specific wording of the
+keeps all vaguer ones. An edge between two claims connects the most specific wording of the
 parent to the vaguest one of the child, because a child must not rest on a premise that the text
 does not state.
 
@@ -10,7 +10,7 @@ does not state.
 counts         number of wordings of each claim
 vaguest        whether a row is the vaguest wording of its claim
 label          true only if all vaguer wordings are true as well: `close_labels`
-counted once   the vaguest false wording of a claim stands for all false ones: `count_once`
+counted once   the vaguest false wording of a claim represents all false ones: `count_once`
 statement      what a text says about a claim, its most specific kept wording: `shown_statements`
 =============  ==============================================================================
 
@@ -49,7 +49,7 @@ def check_wordings(
     claims : tuple of str or None
         The most specific wording of each claim.
     where : str
-        Beginning of messages.
+        Prefix of messages.
 
     Returns
     -------
@@ -60,7 +60,9 @@ def check_wordings(
 
     rows = in_order(wordings, "wordings", where)
     if claims is not None and len(rows) != len(claims):
-        raise ValueError(f"{where}{len(rows)} wordings but {len(claims)} claims")
+        raise ValueError(
+            f"{where}wordings has {len(rows)} entries, but there are {len(claims)} claims"
+        )
     checked = []
     for v, row in enumerate(rows):
         place = f"{where}claim {v}: "
@@ -72,8 +74,8 @@ def check_wordings(
         if claims is not None and texts[0] != claims[v]:
             raise ValueError(
                 f"{place}its wordings begin with {texts[0]!r}, but the claim is "
-                f"{claims[v]!r}: wordings list every wording of a claim, and the first and "
-                "most specific one is the claim itself"
+                f"{claims[v]!r}. List every wording of the claim, starting with the claim "
+                "itself, which is the most specific one"
             )
         checked.append(tuple(texts))
     return tuple(checked)
@@ -96,7 +98,7 @@ def text_key(text: str) -> str:
 
 def _check_texts_differ(texts, place):
     if not texts:
-        raise ValueError(f"{place}wordings is empty: give at least one wording")
+        raise ValueError(f"{place}wordings is empty: pass at least one wording")
     seen: dict[str, int] = {}
     for k, text in enumerate(texts):
         key = text_key(text)
@@ -240,9 +242,9 @@ def close_labels(labels: NDArray[np.int8], batch: GraphBatch) -> NDArray[np.int8
     """Complete the labels of wordings, from the vaguest one to the most specific one.
 
     A wording that is more specific than a false one counts as false. If a vaguer wording is
-    unknown, a true wording counts as unknown. This is exact whatever the model wrote. If a
-    vaguer wording counted as true because a more specific one is true, false rewordings would
-    lead to .14 to .17 errors instead of .1.
+    unknown, a true wording counts as unknown. This keeps the guarantee exact for all wordings.
+    If a true wording made vaguer ones count as true, false rewordings would lead to error rates
+    of .14 to .17 instead of .1.
 
     Parameters
     ----------
@@ -259,7 +261,7 @@ def close_labels(labels: NDArray[np.int8], batch: GraphBatch) -> NDArray[np.int8
     Warns
     -----
     LabelWarning
-        If a wording is labelled true and a vaguer one of the same claim false.
+        If a wording is labelled true and a vaguer wording of the same claim false.
     """
     counts = batch.counts
     if counts is None:
@@ -268,7 +270,7 @@ def close_labels(labels: NDArray[np.int8], batch: GraphBatch) -> NDArray[np.int8
     first = offsets_of(counts)
     contradictions = 0
     for steps in range(1, int(counts.max(initial=1))):
-        # The wordings that are so many steps more specific than the vaguest of their claim.
+        # Wordings that are ``steps`` steps more specific than the vaguest wording of their claim.
         rows = (first[1:] - 1 - steps)[counts > steps]
         vaguer = closed[rows + 1]
         own = closed[rows]
@@ -326,7 +328,7 @@ def shares_of_claims(batch: GraphBatch) -> NDArray[np.float64]:
     ndarray of shape (n_claims,)
     """
     counts = batch.counts
-    assert counts is not None  # the caller has asked
+    assert counts is not None  # checked by the caller
     return np.repeat(1 / counts, counts)
 
 
@@ -470,7 +472,7 @@ def claims_as_worded(batch: GraphBatch, steps: int) -> tuple[GraphBatch, Any]:
     from ._batch import GraphBatch
 
     counts = batch.counts
-    assert counts is not None  # the caller has asked
+    assert counts is not None  # checked by the caller
     first = offsets_of(counts)
     rows = first[:-1] + np.minimum(steps, counts - 1)
     plain = GraphBatch.from_arrays(
@@ -524,7 +526,7 @@ def table_of_wordings(
         One row for each wording.
     """
     counts = batch.counts
-    assert counts is not None  # the caller has asked
+    assert counts is not None  # checked by the caller
     table: Any = None
     for steps in range(max(int(counts.max(initial=1)), 1)):
         plain, rows = claims_as_worded(batch, steps)

@@ -1,7 +1,7 @@
-"""Promises of a filter and for whom they hold, as values for ``guarantee=``.
+"""Guarantees of a filter and the problems they hold for, as values of ``guarantee=``.
 
-`NoFalseClaim` and `ExpectedFalse` say what is promised; their ``by`` and ``weight`` for
-whom. A guarantee of your own derives from `Guarantee`.
+`NoFalseClaim` and `ExpectedFalse` define what is guaranteed, and their parameters ``by`` and
+``weight`` define for which problems. User-defined guarantees are subclasses of `Guarantee`.
 """
 
 from ._calibration import Calibration
@@ -23,7 +23,7 @@ __all__ = [
     "problems_needed",
 ]
 
-# Classes that files of filters hold, and that nobody has to make.
+# Classes that are stored in files of filters. Users do not need to create them.
 __saved__: list[str] = [
     "Controlled",
     "OneThreshold",

@@ -1,6 +1,6 @@
-"""The results of a calibration: from path risks to levels and thresholds.
+"""The results of a calibration, which map path risks to levels and thresholds.
 
-Groups of problems have thresholds of their own, whether they overlap or not.
+Each group of problems has a separate threshold, whether groups overlap or not.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from ..ops.overlap import overlap_threshold
 if TYPE_CHECKING:
     from ._guarantees import Guarantee
 
-_ROUNDED = 1e-12  # above the rounding of a mean of losses, and less than anybody sees
+_ROUNDED = 1e-12  # above the rounding error of a mean of losses, but negligible
 
 
 @dataclass(frozen=True)
@@ -43,9 +43,9 @@ class PathRisks:
     groups : list of length n_problems or None
         Group of each problem, or the frozenset of its groups.
     names : callable, optional
-        ``names(i)`` is how messages name problem i.
+        ``names(i)`` returns the name of problem i, for messages.
     smallest : ndarray of shape (n_problems,), optional
-        Smallest path risk of each problem where the claims are not at hand.
+        Smallest path risk of each problem, if the path risks of claims are not available.
     smallest_lowered : ndarray of shape (n_problems,), optional
         The same, lowered for rounding as nonconformity scores are.
     vaguest : ndarray of bool, shape (n_claims,), optional
@@ -79,32 +79,32 @@ class PathRisks:
         return len(self.offsets) - 1
 
     def rows(self, problems: NDArray[np.intp]) -> NDArray[np.intp]:
-        """Row numbers of the claims of some problems.
+        """Return the row numbers of the claims of some problems.
 
         Parameters
         ----------
         problems : ndarray of int
-            Numbers of the problems.
+            Indices of the problems.
 
         Returns
         -------
         ndarray of int
-            The row numbers, problem by problem.
+            The row numbers, concatenated over the problems.
         """
         return ranges(self.offsets[:-1][problems], np.diff(self.offsets)[problems])
 
     def take(self, problems: NDArray[np.intp]) -> PathRisks:
-        """The claims of some problems, without their groups.
+        """Return the claims of some problems, without their groups.
 
         Parameters
         ----------
         problems : ndarray of int
-            Numbers of the problems.
+            Indices of the problems.
 
         Returns
         -------
         PathRisks
-            Their claims.
+            The path risks of their claims.
         """
         return PathRisks(
             self.path_risk[self.rows(problems)],
@@ -118,18 +118,18 @@ class PathRisks:
 
 
 class Calibration(metaclass=ABCMeta):
-    """The result of a calibration: levels, thresholds, and what is promised.
+    """The result of a calibration: levels, thresholds, and a description of the guarantee.
 
     Attributes
     ----------
     n : int
         Number of calibration problems.
     guarantee : Guarantee
-        What they were calibrated for.
+        The guarantee that was calibrated.
     scores : ndarray of shape (n,) or None
-        Their nonconformity scores, sorted, where these are all that is known of them.
+        The sorted nonconformity scores, if the calibration depends only on these.
     lowest : ndarray of shape (n,)
-        Their smallest path risks. An answer is shown at thresholds above its own.
+        Smallest path risks of the problems. At larger thresholds, something is shown of them.
     """
 
     n: int
@@ -139,7 +139,7 @@ class Calibration(metaclass=ABCMeta):
 
     @abstractmethod
     def levels(self, risks: PathRisks, keep_equal: bool = False) -> NDArray[np.float64]:
-        """Smallest level at which each claim is kept, shape (n_claims,).
+        """Return the smallest level at which each claim is kept, shape (n_claims,).
 
         Parameters
         ----------
@@ -151,28 +151,28 @@ class Calibration(metaclass=ABCMeta):
         Returns
         -------
         ndarray of shape (n_claims,)
-            The level of each claim; infinite where none keeps it.
+            The level of each claim; infinite if no level keeps it.
         """
 
     @abstractmethod
     def thresholds(self, risks: PathRisks, level: float) -> NDArray[np.float64] | float:
-        """Threshold of each problem; claims with a smaller path risk are kept.
+        """Return the threshold of each problem; claims with a smaller path risk are kept.
 
         Parameters
         ----------
         risks : PathRisks
             Path risks of the problems, with their weights and groups.
         level : float
-            The level that is asked for.
+            The requested level.
 
         Returns
         -------
-        ndarray of shape (n_problems,), or a float where all problems have the same
-            The threshold of each problem, or of all.
+        ndarray of shape (n_problems,), or float
+            The threshold of each problem, or the common threshold of all problems.
         """
 
     def passes(self, risks: PathRisks) -> NDArray[np.bool_]:
-        """Tell which problems pass; nothing is kept of the others.
+        """Return which problems pass; no claims are kept of the others.
 
         Parameters
         ----------
@@ -188,26 +188,26 @@ class Calibration(metaclass=ABCMeta):
 
     @abstractmethod
     def shortage(self, level: float) -> str | None:
-        """Say why nothing can be kept at a level and what it takes; None if something can.
+        """Return why nothing can be kept at a level and what is needed; None otherwise.
 
         Parameters
         ----------
         level : float
-            The level that is asked for.
+            The requested level.
 
         Returns
         -------
         str or None
-            The reason, as a sentence; None where something can be kept.
+            The reason, as a sentence; None if claims can be kept.
         """
 
     def threshold(self, level: float) -> float:
-        """The threshold of all problems; NaN where it is not the same for all.
+        """Return the threshold of all problems; NaN if problems have different thresholds.
 
         Parameters
         ----------
         level : float
-            The level that is asked for.
+            The requested level.
 
         Returns
         -------
@@ -217,12 +217,12 @@ class Calibration(metaclass=ABCMeta):
         return np.nan
 
     def describe(self, level: float) -> str:
-        """Say in a sentence, for reports, what is proven at a level.
+        """Describe in a sentence, for reports, what is proven at a level.
 
         Parameters
         ----------
         level : float
-            The level that is asked for.
+            The requested level.
 
         Returns
         -------
@@ -235,44 +235,44 @@ class Calibration(metaclass=ABCMeta):
         if not short:
             return sentence
         if not self.keeps_nothing(level):
-            fewer = f"fewer than {needed} problems calibrate"
-            return f"{sentence}; nothing is kept where {fewer}"
+            fewer = f"fewer than {needed} calibration problems"
+            return f"{sentence}; nothing is kept in groups with {fewer}"
         if self.n < needed:
             return f"keeps nothing until it has {needed} calibration problems; it has {self.n}"
         return f"keeps nothing: {short}"
 
     def _sentence(self, level):
-        """The guarantee's sentence, with what only the calibration knows."""
+        """Return the guarantee in words, with details that depend on the calibration."""
         return self.guarantee.describe(level)
 
     def keeps_nothing(self, level: float) -> bool:
-        """Whether nothing is kept of any problem at a level.
+        """Return whether no claims are kept of any problem at a level.
 
         Parameters
         ----------
         level : float
-            The level that is asked for.
+            The requested level.
 
         Returns
         -------
         bool
-            Whether it is so.
+            True if nothing is kept.
         """
         return self.shortage(level) is not None
 
     def shown(self, level: float) -> float:
-        """Share of the calibrating answers of which something is kept at a level.
+        """Return the share of the calibration answers of which something is kept at a level.
 
         Parameters
         ----------
         level : float
-            The level that is asked for.
+            The requested level.
 
         Returns
         -------
         float
-            The share; NaN where it is not known. With weights each answer counts by its
-            weight, as among the new ones.
+            The share; NaN if it is unknown. With weights, answers count by their weights, as
+            in the new population.
         """
         threshold = self.threshold(level)
         if np.isnan(threshold):
@@ -280,36 +280,36 @@ class Calibration(metaclass=ABCMeta):
         return float(np.mean(self.lowest < threshold))
 
     def false_among_shown(self, level: float) -> tuple[float, float, float] | None:
-        """Return the share of the shown texts that will hold something false, with an interval.
+        """Return the share of shown texts that will contain a false claim, with an interval.
 
-        It is that of new answers, on average over calibrations: k / ((n + 1) share), where
-        k is the smaller of the rank and 1 + #{scores below the threshold}.
+        The share refers to new answers, and is a mean over calibrations: k / ((n + 1) share),
+        where k is the smaller of the rank and 1 + #{scores below the threshold}.
 
         Parameters
         ----------
         level : float
-            The level that is asked for.
+            The requested level.
 
         Returns
         -------
         tuple of float, or None
-            The share, and bounds that hold it for nine of ten calibrations, NaN where
-            these are not known; None where nothing is shown, or no such share is known.
+            The share, and bounds that contain it for nine of ten calibrations, NaN if these
+            are unknown. None if nothing is shown, or if the share is unknown.
         """
         return None
 
     def describe_shown(self, level: float) -> str:
-        """Say in a sentence what a reader meets, who sees the texts that are shown.
+        """Describe in a sentence what readers see who only see the shown texts.
 
         Parameters
         ----------
         level : float
-            The level that is asked for.
+            The requested level.
 
         Returns
         -------
         str
-            The sentence; empty where it is not known.
+            The sentence; empty if the shares are unknown.
         """
         share = self.shown(level)
         if np.isnan(share):
@@ -329,32 +329,33 @@ class Calibration(metaclass=ABCMeta):
         return f"{sentence} ({low:.0%} to {high:.0%} for nine of ten calibrations)"
 
     def coverage_law(self, level: float) -> tuple[int, int] | None:
-        """Parameters (a, b) of the beta law of the coverage without ties, if there is one.
+        """Return the parameters (a, b) of the beta distribution of the coverage without ties.
 
         Parameters
         ----------
         level : float
-            The level that is asked for.
+            The requested level.
 
         Returns
         -------
-        tuple of int, or None; b = 0 says that nothing is kept
-            The parameters; None where no such law is known.
+        tuple of int, or None
+            The parameters; b = 0 means that nothing is kept. None if the distribution is
+            unknown.
         """
         return None
 
 
 class OneThreshold(Calibration):
-    """The k-th smallest score, for all problems alike.
+    """Calibration with a common threshold, the k-th smallest score.
 
     Parameters
     ----------
     scores : ndarray of shape (n_problems,)
         Nonconformity score of each calibration problem.
     lowest : ndarray of shape (n_problems,)
-        Their smallest path risks.
+        Smallest path risks of the problems.
     guarantee : NoFalseClaim
-        What the scores are those of.
+        The guarantee that defines the scores.
     """
 
     def __init__(
@@ -390,7 +391,7 @@ class OneThreshold(Calibration):
         if not share > 0 or not rank:
             return None
         assert self.scores is not None
-        # Of tied scores fewer lie below the threshold than its rank says.
+        # With ties, fewer scores lie below the threshold than its rank suggests.
         n_below = int(np.searchsorted(self.scores, self.threshold(level)))
         rank = min(rank, 1 + n_below)
         rate = rank / ((self.n + 1) * share)
@@ -408,9 +409,9 @@ class OneThreshold(Calibration):
 def _interval_among_shown(rank, n, n_shown):
     """Return the interval of the share of false texts among shown ones.
 
-    The share of all answers that are wrong follows Beta(rank, n + 1 - rank), that of those
-    shown about Beta(shown + 1/2, not shown + 1/2). The quotient is taken over a grid of
-    both, and nine of ten calibrations lie within.
+    The share of all answers that are wrong follows Beta(rank, n + 1 - rank), and the share that
+    is shown approximately Beta(shown + 1/2, not shown + 1/2). The quotient is computed on a grid
+    of both. Nine of ten calibrations lie within the interval.
     """
     chance = (np.arange(400) + 0.5) / 400
     wrong = betaincinv(rank, n + 1 - rank, chance)
@@ -420,16 +421,16 @@ def _interval_among_shown(rank, n, n_shown):
 
 
 class Controlled(Calibration):
-    """Jumps of any height, with weights where problems have them.
+    """Calibration for losses with jumps of any height, optionally with weights.
 
     Parameters
     ----------
     jumps : Jumps
-        Of the calibration problems.
+        Jumps of the calibration problems.
     risks : PathRisks
         Weights and smallest path risks of the same problems.
     guarantee : Guarantee
-        What the jumps are those of.
+        The guarantee that defines the jumps.
     """
 
     def __init__(self, jumps: Jumps, risks: PathRisks, guarantee: Guarantee) -> None:
@@ -450,18 +451,19 @@ class Controlled(Calibration):
         return self._level(largest, self.sums[below], weight)
 
     def _largest_loss(self, risks):
-        """The most that a new problem can lose, counting statements if it has wordings."""
+        """Return the largest loss of a new problem, counting statements if it has wordings."""
         path_risk = risks.path_risk
         if risks.vaguest is None:
             return self.guarantee.largest_loss(path_risk, risks.offsets)
         return self.guarantee.largest_loss(path_risk, risks.offsets, risks.vaguest)
 
     def _level(self, own, sums, weight):
-        """The level; +inf where all weights are 0, so that nothing is known.
+        """Return the level; +inf if all weights are 0, so nothing is known.
 
-        Sums of thirds and of weights miss the decimal that they are compared with by a few
-        bits. The level is lowered by more than these, here alone, so that whoever asks for
-        it compares the same number; the promise is missed by 1e-12 of alpha at most.
+        Sums of fractions such as 1/3 and of weights may differ in the last bits from the decimal
+        that they are compared with. The level is lowered by slightly more than this, and only
+        here, so the same number is compared everywhere. The guarantee is missed by at most
+        1e-12 of alpha.
         """
         total = np.asarray(weight + self.weight)
         weighted = total > 0
@@ -497,15 +499,15 @@ class Controlled(Calibration):
         share = self.shown(level)
         if not self.weighted or not share > 0 or not self.guarantee.is_probability:
             return None
-        # No rank is known with weights; the level stands for it.
+        # With weights the rank is unknown; the level is used instead.
         return min(level / share, 1.0), np.nan, np.nan
 
     def _order_statistic(self, own, weights, level):
-        """The first jump that cannot be taken at a level, shape (n_problems,)."""
+        """Return the first jump that must not be included at a level, shape (n_problems,)."""
         n_jumps = len(self.position)
         low = np.full(len(weights), -1)
         high = np.full(len(weights), n_jumps + 1)
-        while (high - low > 1).any():  # low jumps can be taken, high ones cannot
+        while (high - low > 1).any():  # low jumps can be included, high ones cannot
             middle = (low + high) // 2
             sums = self.sums[np.clip(middle, 0, n_jumps)]
             fine = (middle < 0) | (self._level(own, sums, weights) <= level)
@@ -517,25 +519,23 @@ class Controlled(Calibration):
 
     def shortage(self, level: float) -> str | None:
         if self.n and not self.weight:
-            return (
-                f"all {self.n} calibration problems have weight 0: nothing can be kept"
-            )
+            return f"all {self.n} calibration problems have weight 0, so nothing can be kept"
         if self.n and self._level(1.0, 0.0, self.typical) <= level:
             return None
         return self.guarantee.needed(self.n, level)
 
 
 class PerGroup(Calibration):
-    """One calibration per group, where groups do not overlap (Mondrian).
+    """One calibration per group, for groups that do not overlap (Mondrian).
 
     Parameters
     ----------
     guarantee : Guarantee
-        What is promised.
+        The guarantee.
     jumps : Jumps
-        Where, and by how much, the loss of each calibration problem grows.
+        Positions and sizes of the jumps in each calibration problem's loss.
     risks : PathRisks
-        Groups, and weights, of the calibration problems.
+        Groups and weights of the calibration problems.
     """
 
     def __init__(self, guarantee: Guarantee, jumps: Jumps, risks: PathRisks) -> None:
@@ -557,7 +557,7 @@ class PerGroup(Calibration):
         share = self.shown(level)
         if not share > 0:
             return None
-        # Where nothing is shown of a group, nothing of it is wrong.
+        # If nothing is shown of a group, it contributes no errors.
         wrong = np.zeros(len(self.parts))
         for i, part in enumerate(self.parts):
             share_of_part = part.shown(level)
@@ -568,12 +568,12 @@ class PerGroup(Calibration):
         return min(float(self._mean(wrong)) / share, 1.0), np.nan, np.nan
 
     def _mean(self, values):
-        """The mean over all answers of a number that each group has."""
+        """Return the mean over all answers of a number per group."""
         sizes = [getattr(part, "weight", part.n) for part in self.parts]
         return np.average(values, weights=sizes) if np.sum(sizes) > 0 else 0.0
 
     def levels(self, risks: PathRisks, keep_equal: bool = False) -> NDArray[np.float64]:
-        # Infinite where no alpha keeps the claim.
+        # Infinite if no alpha keeps the claim.
         out = np.full(len(risks.path_risk), np.inf)
         for part, rows in self._divided(risks):
             if part is not None:
@@ -601,7 +601,7 @@ class PerGroup(Calibration):
         if not short:
             return None
         shown = short[:5]
-        rest = f" ({len(short) - 5} groups more)" if len(short) > 5 else ""
+        rest = f" ({len(short) - 5} more groups)" if len(short) > 5 else ""
         return " ".join(shown) + rest
 
     def _sentence(self, level):
@@ -617,7 +617,7 @@ class PerGroup(Calibration):
         return all(part.shortage(level) for part in self.parts)
 
     def _divided(self, risks):
-        """Pairs (calibration or None, numbers of the problems that it is for)."""
+        """Yield pairs of a calibration or None, and the indices of its problems."""
         for name, rows in rows_of_groups(map(as_one, risks.groups)).items():
             yield self._part(name, risks, rows[0]), rows
 
@@ -629,21 +629,21 @@ class PerGroup(Calibration):
                 name,
                 risks.names(i),
                 self.names,
-                pooled="gives them the threshold of all problems together",
+                pooled="uses the threshold of all problems together",
             )
         return self.pooled if self.guarantee.unseen == "pool" else None
 
 
 def _unseen_error(group, problem, known, pooled):
     return ValueError(
-        f"{problem} is of group {group!r}, of which no problem was among those that "
-        f"calibrated (they were of {known[:10]}): nothing can be promised for it. "
+        f"{problem} has group {group!r}, but there were no calibration problems of this group "
+        f"(their groups are {known[:10]}), so there is no guarantee for it. "
         f'unseen="empty" keeps nothing of such problems, and unseen="pool" {pooled}'
     )
 
 
 def rows_of_groups(groups):
-    """The numbers of the problems of each group, in the order of the first of them."""
+    """Return the indices of the problems of each group, in the order of first occurrence."""
     places: dict[Any, list[int]] = {}
     for i, group in enumerate(groups):
         places.setdefault(group, []).append(i)
@@ -656,11 +656,11 @@ class Overlapping(Calibration):
     Parameters
     ----------
     guarantee : NoFalseClaim
-        What is promised.
+        The guarantee.
     jumps : Jumps
-        Where, and by how much, the loss of each calibration problem grows.
+        Positions and sizes of the jumps in each calibration problem's loss.
     risks : PathRisks
-        Groups of the calibration problems, a frozenset for each.
+        Groups of the calibration problems, one frozenset per problem.
     """
 
     def __init__(self, guarantee: Guarantee, jumps: Jumps, risks: PathRisks) -> None:
@@ -687,8 +687,8 @@ class Overlapping(Calibration):
 
     def levels(self, risks: PathRisks, keep_equal: bool = False) -> NDArray[np.float64]:
         raise ValueError(
-            f"with groups that overlap (by={self.guarantee.by!r}) the smallest alpha of a "
-            "claim is not known: use predict(X, alpha)"
+            f"by={self.guarantee.by!r} gives overlapping groups, for which the smallest alpha "
+            "of a claim is not defined: use predict(X, alpha)"
         )
 
     def thresholds(self, risks: PathRisks, level: float) -> NDArray[np.float64]:
@@ -696,14 +696,14 @@ class Overlapping(Calibration):
         for groups, rows in rows_of_groups(risks.groups).items():
             groups = as_set(groups)
             groups_known = self._known(groups, risks, rows[0])
-            # Problems in no group are solved for as well. The threshold of all problems
-            # together may be too high for them, and nobody would make up for it.
+            # The regression is also solved for problems without a group. The threshold of all
+            # problems together may be too high for them, and no other group would compensate.
             if groups_known or not groups:
                 groups_of_problem = self._indicate(groups_known)
                 out[rows] = overlap_threshold(
                     self.position, self.indicators, groups_of_problem, level
                 )
-            # All are unseen, and pooled: nothing is promised.
+            # All groups are unseen and pooled: there is no guarantee.
             elif groups_known is not None:
                 out[rows] = conformal_threshold(np.sort(self.position), level)
         return out
@@ -715,7 +715,7 @@ class Overlapping(Calibration):
                 unseen[0],
                 risks.names(i),
                 self.names,
-                pooled="looks at their other groups alone",
+                pooled="uses only their other groups",
             )
         if unseen and self.guarantee.unseen == "empty":
             return None

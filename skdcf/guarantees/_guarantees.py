@@ -1,4 +1,4 @@
-"""The protocol of guarantees, and two guarantees: on a probability and on an expectation.
+"""The base class of guarantees, and two guarantees: on a probability and on an expectation.
 
 The second one is conformal risk control. Groups and weights that depend on other problems of
 a batch are refused.
@@ -45,9 +45,9 @@ from ._passing import Passing
 class Guarantee(Settings, metaclass=ABCMeta):
     """Base class of guarantees of a filter.
 
-    Your own guarantee defines `scores`, the largest safe threshold of each problem, and `loss`,
-    which is 1 if the guarantee is violated. The mean loss of new problems is then at most
-    alpha. A guarantee is a scikit-learn estimator: ``__init__`` only stores its parameters.
+    A user-defined guarantee implements `scores`, the largest safe threshold of each problem, and
+    `loss`, which is 1 if the guarantee is violated. The mean loss of new problems is then at
+    most alpha. Guarantees are scikit-learn estimators: ``__init__`` only stores parameters.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ class Guarantee(Settings, metaclass=ABCMeta):
     weight : callable, optional
         Likelihood ratio of a problem in use, as in `NoFalseClaim`.
     unseen : {"error", "pool", "empty"}, default="error"
-        What to do with problems of a group without calibration problems.
+        Treatment of problems in groups without calibration problems.
     show : float in (0, 1], default=1
         Share of the answers that may pass, as in `NoFalseClaim`.
 
@@ -65,11 +65,11 @@ class Guarantee(Settings, metaclass=ABCMeta):
     is_probability : bool
         Whether losses are 0 or 1, so the level is a probability.
     allows_show : bool
-        Whether ``show`` may be below 1. Set it in your own class if its loss never decreases
+        Whether ``show`` may be below 1. Set it in a subclass if the loss never decreases
         when the threshold increases, and is at most `largest_loss`.
     allows_wordings : bool
         Whether problems may have wordings. The guarantee must then count statements: a
-        claim is kept if its vaguest wording is.
+        claim is kept if its vaguest wording is kept.
 
     Examples
     --------
@@ -112,7 +112,7 @@ class Guarantee(Settings, metaclass=ABCMeta):
             self._check_show()
         if hasattr(self, "steps"):
             raise ValueError(
-                f"{type(self).__name__} defines steps(), which no filter calls: rename the "
+                f"{type(self).__name__} defines steps(), which filters do not call: rename the "
                 "method to jumps()"
             )
         if self.by is None and self.unseen != "error":
@@ -124,9 +124,9 @@ class Guarantee(Settings, metaclass=ABCMeta):
         """Raise ValueError if no guarantee is proven for a share below 1."""
         if not self.allows_show:
             raise ValueError(
-                f"show is {self.show!r}, but {type(self).__name__} does not say whether "
+                f"show is {self.show!r}, but {type(self).__name__} does not declare that "
                 "it may be below 1: set the class attribute allows_show = True if its loss "
-                "never falls when the threshold rises"
+                "never decreases when the threshold increases"
             )
         if self.weight is not None:
             raise ValueError(
@@ -152,7 +152,7 @@ class Guarantee(Settings, metaclass=ABCMeta):
         return chosen
 
     def _share(self):
-        """Return the share for counts; before it is chosen, "auto" counts as a quarter."""
+        """Return the share for counts; "auto" counts as a quarter until a share is chosen."""
         return 0.25 if self.show == "auto" else self.show or 1
 
     @abstractmethod
@@ -245,7 +245,7 @@ class Guarantee(Settings, metaclass=ABCMeta):
         Raises
         ------
         ValueError
-            If it is not a level of this guarantee.
+            If the value is not a valid level of this guarantee.
         """
         return check_alpha(own if alpha is None else alpha)
 
@@ -255,12 +255,12 @@ class Guarantee(Settings, metaclass=ABCMeta):
         Parameters
         ----------
         alpha : float
-            The level that is asked for.
+            The requested level.
 
         Returns
         -------
         Guarantee
-            The guarantee for that level.
+            The guarantee for this level.
         """
         return self
 
@@ -303,17 +303,17 @@ class Guarantee(Settings, metaclass=ABCMeta):
         return list(self.by) if isinstance(self.by, (list, tuple)) else [self.by]
 
     def shares_functions(self, guarantee: Guarantee) -> bool:
-        """Tell whether ``by`` and ``weight`` of another guarantee are the same functions.
+        """Return whether ``by`` and ``weight`` of another guarantee are the same functions.
 
         Parameters
         ----------
         guarantee : Guarantee
-            The other one.
+            The other guarantee.
 
         Returns
         -------
         bool
-            Functions are compared as objects, since two can have the same name.
+            Functions are compared as objects, because two can have the same name.
         """
         return self._functions() == guarantee._functions()
 
@@ -355,7 +355,7 @@ class Guarantee(Settings, metaclass=ABCMeta):
         Returns
         -------
         Calibration
-            Thresholds and levels for new problems of that group.
+            Thresholds and levels for new problems of this group.
         """
         if self.show == 1:
             return self.calibrate_one(jumps, risks)
@@ -374,14 +374,14 @@ class Guarantee(Settings, metaclass=ABCMeta):
         Returns
         -------
         Calibration
-            Thresholds and levels for new problems of that group.
+            Thresholds and levels for new problems of this group.
         """
         return kinds.Controlled(jumps, risks, self)
 
     def _overlapping(self, jumps, risks):
         raise ValueError(
-            f"by={self.by!r} gives groups that overlap, which {type(self).__name__} does not "
-            "support: put each problem into one group"
+            f"by={self.by!r} gives overlapping groups, which {type(self).__name__} does not "
+            "support: assign each problem to one group"
         )
 
     def largest_loss(
@@ -390,7 +390,7 @@ class Guarantee(Settings, metaclass=ABCMeta):
         offsets: NDArray[np.intp],
         vaguest: NDArray[np.bool_] | None = None,
     ) -> NDArray[np.float64] | float:
-        """Compute an upper bound of a new problem's loss when each of its claims is just kept.
+        """Compute an upper bound of a new problem's loss at which each of its claims is kept.
 
         Parameters
         ----------
@@ -404,7 +404,7 @@ class Guarantee(Settings, metaclass=ABCMeta):
         Returns
         -------
         float, or ndarray of shape (n_claims,)
-            The bound for each claim, or one for all.
+            The bound for each claim, or one bound for all.
         """
         return 1.0
 
@@ -439,7 +439,7 @@ class Guarantee(Settings, metaclass=ABCMeta):
         Parameters
         ----------
         level : float
-            The level that is asked for.
+            The requested level.
 
         Returns
         -------
@@ -454,12 +454,12 @@ class Guarantee(Settings, metaclass=ABCMeta):
         Parameters
         ----------
         level : float
-            The level that is asked for.
+            The requested level.
 
         Returns
         -------
         str
-            The sentence. It is that of `describe` if removing claims never increases the loss.
+            The sentence of `describe` if removing claims never increases the loss.
         """
         return self.describe(level)
 
@@ -469,7 +469,7 @@ class Guarantee(Settings, metaclass=ABCMeta):
         if self.by is not None:
             return f", in every group by {self.by!r}"
         if self.weight is not None:
-            return ", for answers of the kind that the weights stand for"
+            return ", for new answers from the population that the weights represent"
         return ", for new answers that are sampled as the calibration answers were"
 
     def describe_passing(self, level: float) -> str:
@@ -478,7 +478,7 @@ class Guarantee(Settings, metaclass=ABCMeta):
         Parameters
         ----------
         level : float
-            The level that is asked for.
+            The requested level.
 
         Returns
         -------
@@ -495,7 +495,7 @@ class Guarantee(Settings, metaclass=ABCMeta):
         n : int
             Number of problems.
         level : float
-            The level that is asked for.
+            The requested level.
 
         Returns
         -------
@@ -504,14 +504,14 @@ class Guarantee(Settings, metaclass=ABCMeta):
         """
         asked, least = self._asked(n, level)
         return (
-            f"{n} calibration problems are too few for {asked}: nothing can be kept. At "
+            f"{n} calibration problems are too few for {asked}, so nothing can be kept. At "
             f"least {self.problems_needed(level)} are needed for "
-            f"calibration, or {least}. With a scorer that learns nothing, such as a column "
-            "or a public prior, all problems can calibrate."
+            f"calibration, or {least}. With a scorer that needs no training, such as a column "
+            "or a public prior, all problems can be used for calibration."
         )
 
     def _asked(self, n, level):
-        """Return the level that n problems are too few for, and the smallest possible one."""
+        """Return the level for which n problems are too few, and the smallest possible level."""
         passing = conformal.passing_count(n, self._share())
         return f"alpha = {level:g}", f"alpha >= {1 / (passing + 1):.4g}"
 
@@ -521,7 +521,7 @@ class Guarantee(Settings, metaclass=ABCMeta):
         Parameters
         ----------
         level : float
-            The level that is asked for.
+            The requested level.
 
         Returns
         -------
@@ -540,12 +540,12 @@ class Guarantee(Settings, metaclass=ABCMeta):
         n : int
             Number of calibration problems.
         level : float
-            The level that is asked for.
+            The requested level.
 
         Returns
         -------
         int
-            At most n; n itself if every problem is useful.
+            At most n; equal to n if every problem is useful.
         """
         return n
 
@@ -557,7 +557,7 @@ class Guarantee(Settings, metaclass=ABCMeta):
         n : int
             Number of problems.
         level : float
-            The level that is asked for.
+            The requested level.
 
         Returns
         -------
@@ -614,8 +614,8 @@ def _compare(name, alone, together, batch, rows):
         j = int(np.argmax(differ))
         raise ValueError(
             f"{batch.name_of(int(rows[j]))} has the {name} {together[rows[j]]} among all "
-            f"problems, but {alone[j]} among others. A {name} must depend on its problem "
-            "only: do not rank, or divide by a sum, over the batch"
+            f"problems, but {alone[j]} in a smaller batch. A {name} must depend only on its "
+            "problem: do not rank over the batch, or divide by a sum over it"
         )
 
 
@@ -645,18 +645,18 @@ class NoFalseClaim(Guarantee):
         GraphBatch that returns one number per problem. The guarantee then holds for the new
         problems.
     unseen : {"error", "pool", "empty"}, default="error"
-        What to do with problems of a group without calibration problems: raise an error, use
+        Treatment of problems in groups without calibration problems: raise an error, use
         the threshold of all problems together (without a guarantee for the group), or keep
         nothing.
     show : float in (0, 1], or "auto", default=1
-        Share of the answers that may pass: an answer passes if its smallest path risk is
-        below that of this share of the calibration answers. Nothing is kept of the
-        others, and the guarantee holds for each answer *given that it passes*. With 1
-        every answer passes, and the guarantee is over all answers, empty ones included.
-        "auto" lets `fit` choose the largest share, on training problems, of which hardly more
-        than ``alpha`` contain a false claim among *all* their claims below the cut: then
-        nearly every answer that passes shows something. `fit` raises ValueError if there are
-        too few problems for any share, and nothing is shown if no share is good enough.
+        Share of the answers that may pass. An answer passes if its smallest path risk is
+        among the smallest of this share, as determined by the calibration answers. Nothing is
+        kept of the others, and the guarantee holds for each answer *given that it passes*. With
+        1 every answer passes, and the guarantee is over all answers, including empty ones.
+        With "auto", `fit` chooses the largest share on training problems. Of the answers that
+        pass, at most about ``alpha`` may contain a false claim among *all* their claims below
+        the cut, so nearly every answer that passes shows something. `fit` raises ValueError if
+        there are too few problems for any share. If no share is good enough, nothing is shown.
 
     References
     ----------
@@ -760,13 +760,13 @@ class NoFalseClaim(Guarantee):
     def _overlapping(self, jumps, risks):
         if self.delta is not None or risks.weights is not None:
             raise ValueError(
-                f"by={self.by!r} gives groups that overlap, for which no guarantee with delta "
-                "or weight is known: put each problem into one group, or leave both at None"
+                f"by={self.by!r} gives overlapping groups, for which no guarantee with delta "
+                "or weight is known: assign each problem to one group, or leave both at None"
             )
         if self.show != 1:
             raise ValueError(
-                f"show is {self.show!r} and by={self.by!r} gives groups that overlap, but "
-                "no guarantee is known for both: use show=1, or put each problem into one "
+                f"show is {self.show!r} and by={self.by!r} gives overlapping groups, but "
+                "no guarantee is known for both: use show=1, or assign each problem to one "
                 "group"
             )
         return kinds.Overlapping(self, jumps, risks)
@@ -821,15 +821,15 @@ def problems_needed(
     Parameters
     ----------
     alpha : float in (0, 1)
-        The level that is asked for.
+        The requested level.
     delta : float in (0, 1), optional
         As in `NoFalseClaim`.
     by : mapping from group to share, or iterable with a group per problem, optional
-        How questions are distributed over the groups of the guarantee. The result is then the
-        total with which the smallest group has enough, on average.
+        Distribution of the questions over the groups of the guarantee. The result is then the
+        total number with which the smallest group has enough questions, on average.
     show : float in (0, 1], default=1
-        Share of the answers that may pass, as in `NoFalseClaim`. With ties between the smallest
-        path risks of answers, more are needed.
+        Share of the answers that may pass, as in `NoFalseClaim`. If smallest path risks of
+        answers are tied, more are needed.
 
     Returns
     -------
@@ -864,7 +864,7 @@ def _smallest_share(by):
     return min(shares) / sum(shares)
 
 
-# For each loss: its jumps, its bound for a new problem, and the loss of false among kept.
+# For each loss: its jumps, its bound for a new problem, and the loss of a number of false claims.
 LOSSES: dict[str, tuple[Callable[..., Any], Callable[..., Any], Callable[..., Any]]] = {
     "count": (conformal.count_jumps, conformal.count_up_to, lambda false, kept: false),
     "share": (
@@ -896,16 +896,15 @@ class ExpectedFalse(Guarantee):
     weight : callable, optional
         Likelihood ratio of each problem, as in `NoFalseClaim`.
     unseen : {"error", "pool", "empty"}, default="error"
-        What to do with groups without calibration problems, as in `NoFalseClaim`.
+        Treatment of groups without calibration problems, as in `NoFalseClaim`.
     show : float in (0, 1], default=1
         Share of the answers that may pass, as in `NoFalseClaim`. Below 1 the expectation is
-        that of an answer that passes.
+        that of the answers that pass.
 
     Notes
-    -----
     In the worst case, all kept claims of a new problem are false. With "count", this number
-    is the bound of its loss, so no maximum number of claims has to be known beforehand, and
-    thresholds differ between problems.
+    bounds its loss. So no maximum number of claims has to be known beforehand, and thresholds
+    differ between problems.
 
     References
     ----------
@@ -941,7 +940,7 @@ class ExpectedFalse(Guarantee):
     def describe_after_removal(self, level: float) -> str:
         if self.of == "count":
             return self.describe(level)
-        # A person may remove true claims too, which raises the share of the rest: .261 for .12.
+        # A person may also remove true claims, which raises the share: .261 instead of .12.
         return (
             "the mean of the number of false claims left, divided by the number of claims "
             f"kept before the review, is at most {level:g}{self.scope}"

@@ -1,4 +1,4 @@
-"""A guarantee for each answer that passes: calibration among the answers below a cut.
+"""A guarantee for each answer that passes, by calibration among the answers below a cut.
 
 ==========  =========================================================================
 low_i       smallest path risk of calibration answer i
@@ -7,15 +7,15 @@ B           {i : low_i < v}, the calibration answers that pass
 c           the share of the answers that may pass, ``show``
 ==========  =========================================================================
 
-A new answer passes if low < v. Given that it does, it is exchangeable with the answers in
-B: A = {j : #{l != j : low_l <= low_j} < k0} is a symmetric function of the n + 1 answers,
-contains the new answer if and only if it passes, and then consists of B and the new answer.
-So calibration with B alone holds for each answer that passes. The cut depends on the
-calibration answers only, so each answer can be decided by itself.
+A new answer passes if low < v. Given that it passes, it is exchangeable with the answers in B. To
+see this, let A = {j : #{l != j : low_l <= low_j} < k0}. A is a symmetric function of the n + 1
+answers. It contains the new answer if and only if this answer passes, and then consists of B and
+the new answer. So calibration on B alone is valid for each answer that passes. The cut depends only
+on the calibration answers, so answers can be decided one at a time.
 
 This is selection-conditional coverage (Y. Jin and Z. Ren, arXiv:2403.03868) with the taxonomy
-of V. Vovk (ACML 2012). `skdcf.monitoring.release_claims` controls the texts shown of a batch
-(U. Gazin, R. Heller, A. Marandon and E. Roquain, arXiv:2403.12295).
+of V. Vovk (ACML 2012). `skdcf.monitoring.release_claims` controls the texts that are shown of a
+batch (U. Gazin, R. Heller, A. Marandon and E. Roquain, arXiv:2403.12295).
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ SHARES = tuple(hundredths / 100 for hundredths in range(10, 101))
 
 
 class ShareChoice(NamedTuple):
-    """What training answers say of each share of the answers that may pass.
+    """Results on training answers for each share of answers that may pass.
 
     Parameters
     ----------
@@ -47,8 +47,8 @@ class ShareChoice(NamedTuple):
     passing : ndarray of int, shape (n_shares,)
         Number of training answers that pass the cut at each share.
     wrong : ndarray of shape (n_shares,)
-        Number of these of which everything below the cut contains a false claim, or the
-        sum of their losses.
+        Number of these in which the claims below the cut include a false one, or the sum of
+        their losses.
     chosen : float
         The largest share with (1 + wrong) / (1 + passing) <= level; 0 if there is none.
     """
@@ -68,18 +68,18 @@ def choose_share(
     level: float,
     n_calibration: int | None,
 ) -> ShareChoice:
-    """Choose the share of answers that may pass, from answers that do not calibrate.
+    """Choose the share of answers that may pass, using answers not used for calibration.
 
-    Every answer that passes shows something if the threshold is at least the cut. So a share
-    is good if few training answers contain a false claim below the cut. The "1 +" on both
-    sides keeps a share from being found by chance among few answers.
+    If the threshold is at least the cut, every answer that passes shows something. So a share
+    is acceptable if few training answers contain a false claim below the cut. The "1 +" on both
+    sides prevents a share from being accepted by chance among few answers.
 
     Parameters
     ----------
     guarantee : Guarantee
-        It says what is lost.
+        Defines the loss.
     path_risk : ndarray of shape (n_claims,)
-        Path risks of training problems, by scorers that were not trained on them.
+        Path risks of training problems, from scorers that were not trained on these problems.
     labels : ndarray of shape (n_claims,)
         1 true, 0 false, -1 unknown, which counts as false.
     offsets : ndarray of shape (n_problems + 1,)
@@ -88,12 +88,12 @@ def choose_share(
         The level of the guarantee.
     n_calibration : int or None
         Number of problems held out for calibration. Only shares that reach rank 1 with
-        these are tried; None tries all of them.
+        these are considered; None considers all of them.
 
     Returns
     -------
     ShareChoice
-        The share, and what it was chosen from.
+        The share, and the data it was chosen from.
     """
     lowest = segment_min(path_risk, offsets)
     jumps = guarantee.jumps(path_risk, labels, offsets)
@@ -123,14 +123,14 @@ class Passing(Calibration):
     jumps : Jumps
         Positions and sizes of the jumps in each calibration problem's loss.
     risks : PathRisks
-        Smallest path risks of the same problems, and the same lowered for rounding.
+        Smallest path risks of the same problems, also lowered for rounding.
 
     Attributes
     ----------
     cut : float
         An answer passes if its smallest path risk is below the cut.
     among : Calibration
-        That of the calibration problems that pass.
+        The calibration among the calibration problems that pass.
     """
 
     def __init__(self, guarantee: Guarantee, jumps: Jumps, risks: PathRisks) -> None:
@@ -159,9 +159,9 @@ class Passing(Calibration):
     def shortage(self, level: float) -> str | None:
         if not self.guarantee.show:
             return (
-                "in the training answers, even those with the safest claims contain a false "
-                f"claim more often than {level:.0%}, so nothing is shown: better evidence "
-                "or a larger alpha is needed"
+                "even the answers with the safest claims contain a false claim more often "
+                f"than {level:.0%} in training, so nothing is shown. Use better features "
+                "or a larger alpha"
             )
         if not self.among.shortage(level):
             return None
@@ -170,7 +170,7 @@ class Passing(Calibration):
             return self.guarantee.needed(self.n, level)
         return (
             f"only {self.among.n} of {self.n} calibration answers pass with "
-            f"show={self.guarantee.show:g}, since many smallest path risks are equal, so "
+            f"show={self.guarantee.show:g}, because many smallest path risks are equal, so "
             'nothing can be kept. Use a finer scorer, or ties="jitter"'
         )
 

@@ -1,17 +1,17 @@
-"""Guards: one file for each way in which the guarantee can be lost silently.
+"""Guards: one file for each way in which the guarantee can be lost without notice.
 
-Five functions call the guards in order, and each of them is called from one place:
+Five functions call the guards in order, and each of them is called in one place:
 
-* `at_fit` once the problems are split, before anything is trained;
-* `at_calibrate` once calibration problems are selected;
-* `at_scores` once calibration problems have confidences;
+* `at_fit` after the problems are split, before anything is trained;
+* `at_calibrate` after calibration problems are selected;
+* `at_scores` after calibration problems are scored;
 * `at_use` before a calibrated filter decides about problems;
 * `at_choice` before a filter chooses one of several answers to a question.
 
-A guard raises or warns. `at_fit` and `at_calibrate` also store provenance and judges on the filter,
-so that later problems can be compared with them. Three guards change something. `presence` drops
-edges that the calibration problems did not have. `rounding` lowers scores by as much as they may
-differ on another machine. `verdicts` never lets a claim be kept if its verdict is missing or it may
+A guard raises an error or warns. `at_fit` and `at_calibrate` also store provenance and judges on
+the filter, so later problems can be compared with them. Three guards change data. `presence` drops
+edges that the calibration problems did not have. `rounding` lowers scores by the amount by which
+they may differ on another machine. `verdicts` drops a claim if its verdict is missing or if it may
 misstate the answer.
 """
 
@@ -39,7 +39,7 @@ def at_fit(estimator, selection, training_rows, calibration_rows):
     Parameters
     ----------
     estimator : filter
-        It is about to be fitted. Its ``provenance_`` becomes that of the problems.
+        The filter to be fitted. Its ``provenance_`` is set to that of the problems.
     selection : Selection
         The problems that count, with labels and hashes.
     training_rows, calibration_rows : ndarray of int
@@ -67,12 +67,12 @@ def at_fit(estimator, selection, training_rows, calibration_rows):
 
 
 def at_calibrate(estimator, selection):
-    """Check problems that a fitted filter is to be calibrated with.
+    """Check problems that are used to calibrate a fitted filter.
 
     Parameters
     ----------
     estimator : fitted filter
-        Its training problems are refused. Its ``provenance_`` becomes that of the problems.
+        Its training problems are refused. Its ``provenance_`` is set to that of the problems.
     selection : Selection
         The problems that count, with labels and hashes.
     """
@@ -87,28 +87,28 @@ def at_calibrate(estimator, selection):
 
 
 def at_scores(estimator, view, named, risks):
-    """Check the scores of calibration problems, and measure how closely they repeat themselves.
+    """Check the scores of calibration problems, and measure their rounding errors.
 
     Parameters
     ----------
     estimator : fitted filter
-        Its scorer gave the confidences.
+        The filter whose scorer computed the confidences.
     view : View
         The problems, with labels and confidences.
     named : GraphBatch
-        The problems with the columns that the guarantee names.
+        The problems with the columns that the guarantee refers to by name.
     risks : PathRisks
-        What the guarantee made of their path risks.
+        The path risks of the guarantee.
 
     Returns
     -------
     Precision
-        It lowers scores by as much as they may differ.
+        Lowers scores by the amount by which they may differ.
     """
     warn_of_direction(view.confidence, view.labels)
     refuse_dependence(estimator._resolved(), named, risks)
     rounding = 0.0
-    # A scorer that is the same to the bit in every batch needs no measurement.
+    # A scorer whose results are bitwise equal in every batch needs no measurement.
     if not estimator.scorer_.batch_invariant or estimator.features_ is not None:
         confidence_alone = estimator._confidence_alone
         rounding = measured_rounding(confidence_alone, view.passed, view.confidence)
@@ -118,16 +118,16 @@ def at_scores(estimator, view, named, risks):
 
 
 def at_use(estimator, batch, *, labelled=False):
-    """Check problems that a calibrated filter decides about, before their columns are computed.
+    """Check problems that a calibrated filter decides about, before columns are computed.
 
     Parameters
     ----------
     estimator : fitted filter
-        Its settings and its ``provenance_`` are compared.
+        The problems are compared with its settings and its ``provenance_``.
     batch : GraphBatch
         The problems as passed.
     labelled : bool, default=False
-        Whether they have labels, whose meaning is compared then.
+        Whether the problems have labels, so the meaning of labels is compared as well.
     """
     refuse_changed(estimator)
     refuse_wordings(estimator, batch)
@@ -135,14 +135,15 @@ def at_use(estimator, batch, *, labelled=False):
 
 
 def at_choice(estimator, batch):
-    """Check answers of which a fitted filter is to choose one per question.
+    """Check answers from which a fitted filter chooses one per question.
 
-    What chose the calibration answers is not compared, since nothing was chosen here yet.
+    The rule that chose the calibration answers is not compared, since these answers have not been
+    chosen yet.
 
     Parameters
     ----------
     estimator : fitted filter
-        Its settings and its ``provenance_`` are compared.
+        The answers are compared with its settings and its ``provenance_``.
     batch : GraphBatch
         All answers, as they were sampled.
     """

@@ -1,11 +1,11 @@
 """Answers that were chosen among several to the same question.
 
-The question with its k answers is what is exchangeable, so the rule that chooses one of them is
+Questions with their k answers are exchangeable, so the rule that chooses one of the answers is
 part of the filter. With alpha .1, a filter that was calibrated on the best of 3 and used on the
-best of 7 kept a false claim in .143 of the answers. With answers that an older scorer had chosen
-it was .152, and after calibration on answers as sampled up to .27. Joined answers are no
-exception: columns of a claim may depend on all answers. A score that grows with the number of
-claims was calibrated on 3 joined answers and used on 1, and kept a false claim in .301.
+best of 7 kept a false claim in .143 of the answers. For answers that an older scorer had chosen
+the rate was .152, and after calibration on unselected answers it was up to .27. The same holds for
+joined answers, because columns of a claim may depend on all answers. A score that grows with the
+number of claims was calibrated on 3 joined answers and used on 1, and kept a false claim in .301.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from ..exceptions import GuaranteeWarning
 from ..graphs import GraphBatch
 from ..graphs.hashes import hash_text
 
-#: The key of the metadata. A string names a user's own rule. A dictionary has the ``rule``, the
+#: The metadata key. A string is the name of a user-defined rule. A dictionary has the ``rule``, the
 #: number ``k`` of answers to the question and, if a filter chose, its ``scorer``.
 CHOSEN_BY = "chosen_by"
-#: The rule of `skdcf.estimators.join_answers`: nobody knows yet which answer will be taken.
+#: The rule of `skdcf.estimators.join_answers`, for which the choice is still open.
 ANY = "any of k"
-#: The rule that serves `skdcf.monitoring.release` only.
+#: The rule that is only for `skdcf.monitoring.release`.
 WHOLE = "whole"
 _CLEARLY = 3.0  # largest difference of shares, in standard errors
 _ACCEPT = Advice(
     "accept_provenance",
-    'say why it may be overlooked, with skdcf.accept_provenance("reason"): ...',
+    'say why this is acceptable, with skdcf.accept_provenance("reason"): ...',
 )
 
 
@@ -51,7 +51,7 @@ def rule_of(mark: Any) -> Any:
 
 
 def count_answers(marks: Any) -> list[list[int]]:
-    """Count the answers for each k, as pairs of k and a count."""
+    """Count the answers for each k, and return pairs of k and a count."""
     ks = (mark.get("k") for mark in marks if isinstance(mark, dict))
     counts = Counter(k for k in ks if isinstance(k, int))
     return [list(pair) for pair in sorted(counts.items())]
@@ -92,8 +92,8 @@ def compare_numbers(origin: dict[str, Any], calibrated: dict[str, Any]) -> None:
         known = ", ".join(map(str, sorted(before)))
         raise ValueError(
             f"k is {others[0]} for {now[others[0]]} questions, but the calibration answers were "
-            f"chosen or joined from k = {known}. With another number of answers, errors are more "
-            "or less frequent: sample as many answers as for calibration, or calibrate with this k"
+            f"chosen or joined from k = {known}. With another number of answers, the error rate "
+            "changes. Sample as many answers as for calibration, or calibrate with this k"
         )
     n_now = sum(now.values())
     n_before = sum(before.values())
@@ -115,7 +115,7 @@ def compare_numbers(origin: dict[str, Any], calibrated: dict[str, Any]) -> None:
 def refuse_other_scorer(estimator: Any, batch: GraphBatch, reason: str | None) -> None:
     """Raise ValueError if another scorer chose the calibration answers of a filter.
 
-    In use, the filter's own scorer chooses.
+    In use, the scorer of the filter chooses.
 
     Parameters
     ----------
@@ -123,7 +123,7 @@ def refuse_other_scorer(estimator: Any, batch: GraphBatch, reason: str | None) -
     batch : GraphBatch
         The calibration problems.
     reason : str or None
-        Why a difference is accepted.
+        Reason to accept a difference.
     """
     if batch.metadata is None or reason is not None:
         return
@@ -158,9 +158,9 @@ def refuse_whole(batch: GraphBatch) -> None:
     for i, mark in enumerate(map(mark_of, metadata)):
         if isinstance(mark, dict) and mark.get("rule") == WHOLE:
             raise ValueError(
-                f'{batch.name_of(i)}: chosen_by has rule "{WHOLE}", which serves '
-                "skdcf.monitoring.release only. Filtered, these answers show more false claims "
-                'than sampled ones do: choose with rule="safest-claim"'
+                f'{batch.name_of(i)}: chosen_by has rule "{WHOLE}", which is only for '
+                "skdcf.monitoring.release. After filtering, such answers show more false claims "
+                'than sampled ones. Choose with rule="safest-claim"'
             )
 
 
@@ -170,13 +170,13 @@ def fingerprint(estimator: Any) -> str:
     Parameters
     ----------
     estimator : filter
-        Its scorer and columns are fitted.
+        A filter whose scorer and columns are fitted.
 
     Returns
     -------
     str
-        The hash. It is stored with the filter, since another version of a library may compute
-        a different one.
+        The hash. It is stored with the filter, since other versions of libraries may give
+        another hash.
     """
     parts = [
         _state(estimator.scorer_),
@@ -193,5 +193,5 @@ def _state(value):
     """Compute a hash of an object's state, or return its repr if it cannot be pickled."""
     try:
         return joblib.hash(value)
-    except Exception:  # as for functions that were defined on the spot
+    except Exception:  # for example, functions defined interactively
         return without_places(repr(value))

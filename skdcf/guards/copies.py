@@ -1,7 +1,7 @@
-"""Calibration answers that were judged twice and have no question that shows it.
+"""Calibration answers that may have been judged twice, without a question to tell.
 
-With five answers that counted as ten, miscoverage was .17 at alpha .1. Counting equal texts once
-does not help: if 30 % of the answers are one popular false text, miscoverage is .33.
+When five answers counted as ten, miscoverage was .17 at alpha .1. Counting equal texts only once
+is not a solution: if 30 % of the answers are one popular false text, miscoverage is .33.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ..graphs.hashes import Hashes
 
 
 def with_texts(batch: GraphBatch) -> NDArray[np.bool_]:
-    """Tell which answers have claims with texts.
+    """Return which answers have claims with texts.
 
     Parameters
     ----------
@@ -41,9 +41,9 @@ def refuse_copies(hashes: Hashes, has_texts: NDArray[Any]) -> None:
     Parameters
     ----------
     hashes : Hashes
-        Hashes of all answers that are used for calibration together.
+        Hashes of all calibration answers.
     has_texts : ndarray of bool, shape (n_problems,)
-        Whether an answer has claims with texts. Rows of a table are never copies.
+        Whether each answer has claims with texts. Rows of a table are never copies.
     """
     is_doubtful = (hashes.question < 0) & ~hashes.alone & ~hashes.asked & has_texts
     content = hashes.content[is_doubtful]
@@ -51,7 +51,7 @@ def refuse_copies(hashes: Hashes, has_texts: NDArray[Any]) -> None:
     if n_copies:
         raise ValueError(
             f"{n_copies} of {len(has_texts)} calibration answers have the same texts as "
-            "others and no question, so it is not known whether the same answer was judged "
-            "twice. Pass groups, equal for copies of one answer and different for others, or "
-            "groups=False if each is an answer of its own"
+            "others and no question, so they may be the same answers, judged twice. Pass "
+            "groups, with equal values for copies of one answer and different ones otherwise, "
+            "or groups=False if all answers are different"
         )

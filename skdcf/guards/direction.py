@@ -1,7 +1,7 @@
-"""Scores or edges that are passed backwards.
+"""Scores or edges with reversed direction.
 
 If a risk is passed as a confidence, the guarantee holds, but almost nothing is kept. If edges
-lead from a child to its parent, claims are kept without the claims that they depend on.
+point from a child to its parent, claims are kept without the claims that they depend on.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from scipy.stats import rankdata
 from .._checks import warn
 from ..exceptions import GuaranteeWarning, ParameterWarning
 
-# So many claims tell the direction of a score as well as a million would.
+# This many claims are enough to determine the direction of a score.
 _LOOKED_AT = 20_000
-_FEWEST = 20  # claims of either kind, without which nothing is said
-_LEAST = 0.3  # share of pairs in the right order, below which a score is more than bad
+_FEWEST = 20  # claims of either kind needed for a warning
+_LEAST = 0.3  # share of pairs in the right order below which a score is suspected to be reversed
 
 
 def warn_of_reversed_edges(batch):
@@ -23,19 +23,19 @@ def warn_of_reversed_edges(batch):
     edges = batch.edges_between
     if len(edges) >= 10 and (np.diff(edges) < 0).all():
         warn(
-            "every edge leads from a later claim to an earlier one. In an edge (parent, child) "
-            "the child depends on the parent. Are these edges reversed?",
+            "every edge leads from a later claim to an earlier one, so the edges may be reversed. "
+            "In an edge (parent, child) the child depends on the parent",
             GuaranteeWarning,
         )
 
 
 def warn_of_direction(confidence, labels):
-    """Warn where false claims are trusted more than true ones, as where a risk is passed.
+    """Warn if false claims score higher than true ones, for example if a risk was passed.
 
     Parameters
     ----------
     confidence : ndarray of shape (n_claims,)
-        What the scorer says of each claim that calibrates.
+        Confidences of the calibration claims.
     labels : ndarray of shape (n_claims,)
         1 true, 0 false, -1 unknown.
     """
@@ -51,8 +51,9 @@ def warn_of_direction(confidence, labels):
     error = np.sqrt((n_true + n_false + 1) / (12 * n_true * n_false))
     if share < min(_LEAST, 0.5 - 4 * error):
         warn(
-            "the score ranks backwards: of a true and a false claim that calibrate it trusts "
-            f"the false one more in {1 - share:.0%} of the pairs. Is it a risk? Larger has to "
-            "mean more trusted: pass its negative. The promise holds, but little is kept",
+            "the score ranks backwards: among pairs of a true and a false calibration claim, "
+            f"the false one scores higher in {1 - share:.0%}. If the score is a risk, pass its "
+            "negative, since higher must mean more trusted. The guarantee holds, but little "
+            "is kept",
             ParameterWarning,
         )

@@ -1,9 +1,9 @@
 """Calibration labels that a language model gave.
 
-The guarantee is then about the model's verdicts. After calibration on a strong model's verdicts,
-13 to 25 % of the answers contained something that people call false, at alpha .1. If people judged
-some of the calibration answers, those that a model judged are left out: when parts of both kinds
-were joined, miscoverage was .20.
+With such labels, the guarantee is about the verdicts of the model. After calibration on verdicts of
+a strong model, 13 to 25 % of the answers contained a claim that people call false, at alpha .1. If
+people judged some of the calibration answers, those that only a model judged are left out. When
+parts of both kinds were joined, miscoverage was .20.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from ..exceptions import LabelWarning
 from ..graphs import GraphBatch
 from ..graphs.sources import SOURCES, iterate_sources, read_sources
 
-_FEW = 0.05  # share of what is not as it should be above which there is a warning
+_FEW = 0.05  # share of labels from a model above which there is a warning
 _NOTHING = "nothing false"
 
 
-#: Who judged an answer: nobody who is known, a model alone, a person who drew it blindly; and
-#: an answer without claims that the order of a person had come to.
+#: Judge of an answer: unknown, a model alone, or a person who labelled a random sample. REACHED is
+#: an answer without claims that a person reached in the random order.
 NOBODY, MODEL, PERSON, REACHED = range(4)
 
 
 def judges_of(batch: GraphBatch) -> NDArray[np.int8]:
-    """Tell who judged each answer.
+    """Return the kind of judge of each answer.
 
-    Of the answers that were drawn blindly, a person judged those that a person has begun:
-    "judged wholly" would choose the short ones.
+    A randomly drawn answer counts as judged by a person as soon as a person has labelled one of
+    its claims. Counting only completely labelled answers would favour short answers.
 
     Parameters
     ----------
@@ -60,12 +60,12 @@ def judges_of(batch: GraphBatch) -> NDArray[np.int8]:
 
 
 def kinds_of(judges: NDArray[np.int8]) -> list[str]:
-    """Name the kinds of judges of some answers, as ``provenance_["judged_by"]`` has them.
+    """Return the kinds of judges of some answers, as in ``provenance_["judged_by"]``.
 
     Parameters
     ----------
     judges : ndarray of int8, shape (n_problems,)
-        From `judges_of`.
+        Result of `judges_of`.
 
     Returns
     -------
@@ -76,12 +76,12 @@ def kinds_of(judges: NDArray[np.int8]) -> list[str]:
 
 
 def person_judged(judges: NDArray[np.int8]) -> NDArray[np.bool_]:
-    """Tell which answers calibrate if a person judged some and a model others.
+    """Return which answers are used for calibration if judges are of both kinds.
 
     Parameters
     ----------
     judges : ndarray of int8, shape (n_problems,)
-        From `judges_of`.
+        Result of `judges_of`.
 
     Returns
     -------
@@ -91,7 +91,7 @@ def person_judged(judges: NDArray[np.int8]) -> NDArray[np.bool_]:
 
 
 def labels_of_people(labels: NDArray[np.int8], batch: GraphBatch) -> NDArray[np.int8]:
-    """Labels, where those that no person gave to an answer judged by people are unknown.
+    """Return labels in which only people's labels are known for answers judged by people.
 
     Parameters
     ----------
@@ -103,7 +103,7 @@ def labels_of_people(labels: NDArray[np.int8], batch: GraphBatch) -> NDArray[np.
     Returns
     -------
     ndarray of shape (n_claims,)
-        The labels. What is unknown counts as false where it calibrates.
+        The labels. Unknown labels count as false in calibration.
     """
     people = person_judged(judges_of(batch))
     if not people.any():
@@ -119,7 +119,7 @@ def labels_of_people(labels: NDArray[np.int8], batch: GraphBatch) -> NDArray[np.
 
 
 def note_judges(estimator, batch, labels):
-    """Note which share of the labels models gave; warn where it is more than a few."""
+    """Store the share of labels given by models, and warn if it is more than 5 %."""
     judged = labels >= 0
     sources = () if batch.metadata is None else compress(iterate_sources(batch), judged)
     models = [row["by"] for row in sources if row and row["kind"] == "model"]
@@ -128,18 +128,18 @@ def note_judges(estimator, batch, labels):
     estimator.provenance_ |= {"judged": [share], "judges": names}
     if share > _FEW:
         warn(
-            f"{share:.0%} of the labels that calibrate were given by a language model "
-            f"({', '.join(names)}), so that the promise is about its verdicts: of errors "
-            "that it overlooks, any number may be kept. Draw some answers blindly and let a "
-            "person judge them (skdcf label): then these calibrate, and the model's labels "
-            "train (skdcf fit --people FILE). skdcf label --compare says how far the model's "
-            "labels can be trusted",
+            f"{share:.0%} of the calibration labels were given by a language model "
+            f"({', '.join(names)}), so the guarantee is about its verdicts. There is no limit "
+            "for errors that the model overlooks. Let a person label a random sample of "
+            "answers (skdcf label). These are then used for calibration, and the answers "
+            "labelled by the model for training (skdcf fit --people FILE). To measure how "
+            "reliable the labels of the model are, use skdcf label --compare",
             LabelWarning,
         )
 
 
 def name_errors(sentence, origin):
-    """The sentence of a guarantee, which says what its labels call false, and who does."""
+    """Add to the text of a guarantee what its labels call false, and who gave them."""
     shares = origin.get("judged") or [0.0]
     judges = ", ".join(origin.get("judges", ()))
     meanings = {meaning for meaning in origin.get("label_meaning", ()) if meaning}
@@ -157,7 +157,7 @@ def name_errors(sentence, origin):
         sentence = f"{sentence}, where false is what {error}"
     if any(origin.get("reviewed", ())):
         sentence += (
-            " (if the filter of the review that trained the scorer knew none of the "
+            " (if the filter of the review that trained the scorer had not seen any of the "
             "calibration answers)"
         )
     return sentence

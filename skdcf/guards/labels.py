@@ -18,8 +18,8 @@ def warn_of_no_errors(labels):
     n_true = int(np.sum(labels == 1))
     if n_true and not (labels == 0).any():
         warn(
-            f"none of the {n_true} judged claims is labelled false, so that they tell "
-            "nothing of how errors look. See that 1 stands for true and 0 for false",
+            f"No claim is labelled false ({n_true} labels, all 1), so there are no errors to "
+            "learn from. Check that 1 means true and 0 means false",
             LabelWarning,
         )
 
@@ -34,8 +34,8 @@ def warn_of_unjudged(estimator, batch, labels):
     if n_unjudged > level * (len(batch) + 1):
         warn(
             f"in {n_unjudged} of {len(batch)} calibration problems no claim was judged true "
-            "or false. All their claims count as false, so that far less may be kept than "
-            "the scores deserve. If the problems to label were drawn at random, leave out "
-            "those that nobody has looked at",
+            "or false. All their claims count as false, so the filter may keep far less than "
+            "it could. If the problems to label were drawn at random, leave out those that "
+            "nobody has looked at",
             LabelWarning,
         )

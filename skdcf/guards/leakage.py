@@ -1,8 +1,8 @@
-"""A feature column that equals the labels, perhaps in another coding such as 0 for true.
+"""Feature columns that equal the labels, perhaps in another coding such as 0 for true.
 
-The verdicts of people or of a judge easily end up among the columns of a table. Calibration then
-looks perfect, but it does not apply to new problems, in which this column is missing or computed
-differently.
+Verdicts of people or of a language model may be among the columns of a table by mistake. The
+calibration then looks perfect, but it does not apply to new problems, in which the column is
+missing or computed differently.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ import numpy as np
 from .._checks import printable, warn
 from ..exceptions import LabelWarning
 
-_FEWEST = 20  # judged claims; with fewer, a good score can equal the labels by chance
+_FEWEST = 20  # judged claims; with fewer, a good score may equal the labels by chance
 
 
 def warn_of_labels_among_columns(batch: Any, labels: Any) -> None:
-    """Warn of columns with one value for all true claims and another for all false claims.
+    """Warn about columns with one value for all true claims and another for all false claims.
 
     Parameters
     ----------
@@ -29,7 +29,7 @@ def warn_of_labels_among_columns(batch: Any, labels: Any) -> None:
     Warns
     -----
     LabelWarning
-        If there are any, and at least 20 claims are judged, some true and some false.
+        If there are such columns, and at least 20 claims are judged, some true and some false.
     """
     judged = labels >= 0
     if batch.features is None or judged.sum() < _FEWEST:
@@ -44,7 +44,7 @@ def warn_of_labels_among_columns(batch: Any, labels: Any) -> None:
         name = str(column) if names is None else repr(printable(names[column]))
         warn(
             f"the column {name} has one value for all true claims and another for all false "
-            f"claims ({int(judged.sum())} judged claims). If it was made from the labels, leave "
-            "it out: new problems have no labels",
+            f"claims ({int(judged.sum())} judged claims). If it was computed from the labels, "
+            "leave it out, because new problems have no labels",
             LabelWarning,
         )

@@ -1,7 +1,7 @@
-"""A level that the scorer was not trained for, that is too small, or that was meant as 1 - alpha.
+"""Levels that are too small, or probably 1 - alpha, or differ from the level of the training.
 
-Below ``1 / (n + 1)`` the rank is 0, and nothing may be kept. Code that takes the smallest score
-instead, or the unfiltered answer, has no guarantee.
+Below ``1 / (n + 1)`` the rank is 0, and nothing may be kept. Using the smallest score or the
+unfiltered answer instead would have no guarantee.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from ..exceptions import CalibrationWarning, ParameterWarning
 
 
 def level_in_force(estimator):
-    """The level that a filter calibrates at: its alpha, or the bound of its guarantee."""
+    """Return the level at which a filter calibrates: alpha, or the bound of the guarantee."""
     if estimator.guarantee is None:
         return estimator.alpha
     return estimator.guarantee.level(None, estimator.alpha)
 
 
 def level_of(estimator, alpha):
-    """The level for an alpha; ValueError if the scorer was trained for another one."""
+    """Return the level for an alpha, or raise ValueError if the scorer needs another one."""
     level = estimator._resolved().level(alpha, estimator.alpha)
     trained_at = estimator._alpha_of_fit
     if alpha is None and trained_at not in (None, level):
@@ -28,7 +28,7 @@ def level_of(estimator, alpha):
                 f"the level is {level:g}, but the scorer was trained for {trained_at:g}: ",
                 Advice(
                     "fit_for_level",
-                    f"fit again, or ask for a level, as in predict(X, alpha={level:g})",
+                    f"fit again, or pass the level, as in predict(X, alpha={level:g})",
                     alpha=f"{level:g}",
                 ),
             )
@@ -37,11 +37,11 @@ def level_of(estimator, alpha):
 
 
 def warn_of_level(calibration, level):
-    """Warn of a level at which nothing is kept, and of one that is likely to be 1 - alpha."""
+    """Warn if nothing is kept at a level, or if 1 - alpha may have been meant."""
     if level > 0.5 and calibration.guarantee.is_probability:
         warn(
-            f"alpha = {level:g} allows a false claim in {level:.0%} of the problems: "
-            f"alpha is the share of errors. Was {1 - level:.3g} meant?",
+            f"alpha = {level:g} allows a false claim in {level:.0%} of the problems, because "
+            f"alpha is the share of errors. Did you mean {1 - level:.3g}?",
             ParameterWarning,
         )
     shortage = calibration.shortage(level)

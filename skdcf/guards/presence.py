@@ -1,8 +1,8 @@
-"""Edges, alternatives, contexts and wordings that are missing, or that calibration lacked.
+"""Edges, alternatives, contexts and wordings that are missing, or were missing in calibration.
 
-If edges are left out in use, a claim is no longer dropped with the claims that it depends on:
-coverage was .69 instead of .90. Calibrated without wordings and used with them, a filter missed
-.33 for .1.
+If edges are left out in use, claims are no longer dropped together with the claims that they
+depend on: coverage was .69 instead of .90. A filter that was calibrated without wordings and used
+with them had a miscoverage of .33 instead of .1.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from ..exceptions import GuaranteeWarning
 from ..features.columns import reads_edges
 from ..graphs import GraphBatch
 
-#: Whether these are there has to be as it was at calibration, problem by problem.
+#: Fields that must be present or missing exactly as in calibration.
 PRESENT = {
     "edges": "edges (unknown ones are not the same as none)",
     "alternatives": "alternatives",
     "context": "contexts",
     "wordings": "wordings",
 }
-_MOST = 0.9  # share of problems with edges that counts as nearly all
-_FEW = 0.05  # share of what is not as it should be above which there is a warning
+_MOST = 0.9  # share of calibration problems with edges above which missing edges are suspicious
+_FEW = 0.05  # share of deviating problems above which there is a warning
 
 
 def needs_edges(estimator):
-    """Whether a filter reads the edges that come with the problems."""
+    """Return whether a filter uses the edges of the problems that it gets."""
     if callable(estimator.edges):
         return False
     return estimator.edges == "given" or reads_edges(estimator.features)
@@ -38,19 +38,19 @@ def needs_edges(estimator):
 def without_unknown_edges(estimator: Any, batch: GraphBatch) -> GraphBatch:
     """Drop the edges of new problems if those of all calibration problems were unknown.
 
-    The same is done with all problems then, so the guarantee holds. What is lost is coherence.
+    All problems are then treated in the same way, so the guarantee holds. Coherence is lost.
 
     Parameters
     ----------
     estimator : filter
-        Its ``provenance_`` says what was known in calibration.
+        A filter whose ``provenance_`` describes the calibration problems.
     batch : GraphBatch
         The problems as passed.
 
     Returns
     -------
     GraphBatch
-        The same problems if the edges of calibration were known, or none are read.
+        The same problems if edges were known in calibration, or if edges are not used.
 
     Warns
     -----
@@ -64,9 +64,9 @@ def without_unknown_edges(estimator: Any, batch: GraphBatch) -> GraphBatch:
     n_dropped = len(np.unique(batch.problem_of[batch.edges_between[:, 1]]))
     if n_dropped:
         warn(
-            f"the edges of {n_dropped} of {len(batch)} problems are dropped, since the edges of "
+            f"the edges of {n_dropped} of {len(batch)} problems are dropped, because the edges of "
             "all calibration problems were unknown. The guarantee holds, but kept claims may "
-            "rest on dropped ones. To use edges, fit a filter on problems whose edges are known",
+            "depend on dropped ones. To use edges, fit a filter on problems with known edges",
             GuaranteeWarning,
         )
     return batch.without_edges(known=False)
@@ -75,27 +75,27 @@ def without_unknown_edges(estimator: Any, batch: GraphBatch) -> GraphBatch:
 def compare_presence(name, text, values, before):
     if name == "edges" and len(values) == 2 and not before:
         raise ValueError(
-            f"some problems of several claims have {text}, and some have none: give all "
-            "of them edges, () where no claim builds on another, or choose "
-            'edges="none" or a rule of skdcf.edges for the filter'
+            f"some problems with several claims have {text}, and others do not. Pass edges for "
+            "all of them, () if all claims are independent, or choose "
+            'edges="none" or a function of skdcf.edges for the filter'
         )
     for value in values:
         if before and value not in before:
-            have = "have" if value else "have no"
-            had = "had none" if value else "had them"
-            choose = Advice("choose_edges", ', or choose edges="none" or a rule')
+            have = "have" if value else "do not have"
+            had = "did not have them" if value else "had them"
+            choose = Advice("choose_edges", ', or choose edges="none" or a function')
             raise ValueError(
                 Message(
-                    f"problems {have} {text}, and those that calibrated {had}. The promise "
-                    "does not hold for what was made otherwise: make them alike, or fit "
-                    "again",
+                    f"problems {have} {text}, but the calibration problems {had}. The "
+                    "guarantee only holds for problems made in the same way: make them alike, "
+                    "or fit again",
                     choose if name == "edges" else "",
                 )
             )
 
 
 def warn_of_edges(origin, calibrated):
-    """Warn where the edges are probably not what they are said to be."""
+    """Warn if edges are probably missing or unknown by mistake."""
     if not calibrated:
         return
     shares = calibrated.get("share_with_edges") or [0.0]
@@ -107,20 +107,20 @@ def warn_of_edges(origin, calibrated):
     ):
         warn(
             Message(
-                f"none of {n_problems} problems of several claims has an edge, and "
-                f"{min(shares):.0%} of those that calibrated have some. If these have none "
-                "because nobody looked for them, ",
+                f"none of {n_problems} problems with several claims has edges, but "
+                f"{min(shares):.0%} of the calibration problems do. If nobody has looked for "
+                "edges, ",
                 Advice("leave_unknown", "pass edges=None: ()"),
-                " says that no claim builds on another, and the promise does not hold where "
-                "that is not so",
+                " means that all claims are independent. If this is not the case, the "
+                "guarantee does not hold",
             ),
             GuaranteeWarning,
         )
     if calibrated["edges"] == [] and False in origin["edges"]:
         warn(
-            "all problems that calibrated have one claim, and some of these have several, of "
-            "which it is not known what builds on what. Nothing told how errors come together "
-            "in an answer: calibrate on answers of several claims",
+            "all calibration problems have one claim, but some of these problems have several "
+            "claims with unknown edges. The calibration had no data about several errors in one "
+            "answer. Calibrate on answers with several claims",
             GuaranteeWarning,
         )
 
@@ -135,15 +135,15 @@ def warn_of_wordings(origin, calibrated):
     if outside.mean() > _FEW:
         warn(
             f"{int(outside.sum())} of {len(now)} problems have claims with up to "
-            f"{now[outside][0]} wordings, and the calibration problems have {min(before)} to "
+            f"{now[outside][0]} wordings, but the calibration problems have {min(before)} to "
             f"{max(before)}. The guarantee does not hold for claims that are reworded more or "
-            "less often: ask for as many wordings as for calibration",
+            "less often. Ask for as many wordings as in calibration",
             GuaranteeWarning,
         )
 
 
 def warn_of_alternatives(origin, calibrated):
-    """Warn where answers are compared with more or fewer others than at calibration."""
+    """Warn if answers are compared with more or fewer other answers than in calibration."""
     counts_before = calibrated.get("n_alternatives")
     counts = np.array(origin.get("n_alternatives", []))
     if not counts_before or not len(counts):
@@ -152,9 +152,9 @@ def warn_of_alternatives(origin, calibrated):
     if outside.mean() > _FEW:
         warn(
             f"{int(outside.sum())} of {len(counts)} problems have more or fewer alternatives than "
-            f"the calibration problems, such as {counts[outside][0]} instead of "
-            f"{min(counts_before)} to {max(counts_before)}. How far answers agree depends on the "
-            "number of the others, so the guarantee does not hold: sample as many as for "
+            f"the calibration problems, for example {counts[outside][0]} instead of "
+            f"{min(counts_before)} to {max(counts_before)}. The agreement between answers depends "
+            "on their number, so the guarantee does not hold. Sample as many answers as for "
             "calibration",
             GuaranteeWarning,
         )

@@ -1,7 +1,7 @@
-"""Problems whose questions a public prior was learnt from.
+"""Problems with questions that a public prior was trained on.
 
-The prior has seen their labels, so it scores them better than new problems. A threshold that is
-calibrated on them keeps too much.
+The prior was fitted to their labels, so it scores them better than new problems. A threshold
+that is calibrated on them keeps too much.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ from ..graphs.hashes import Hashes
 
 
 def known_to_priors(priors: Any, hashes: Hashes) -> NDArray[np.bool_]:
-    """Tell which problems have a question that a public prior was learnt from.
+    """Return which problems have a question that a public prior was trained on.
 
-    A prior knows the texts of its questions. Answers to the same question in other words are
-    known through their group.
+    A prior stores hashes of the texts of its questions. Answers to the same question in other
+    words are recognised through their group.
 
     Parameters
     ----------
     priors : tuple of PublicPrior
-        Those of a scorer.
+        The priors of a scorer.
     hashes : Hashes
         The hashes of the problems.
 
     Returns
     -------
     ndarray of bool, shape (n_problems,)
-        True for a known problem.
+        True if the question is known.
     """
     is_known = np.zeros(len(hashes.question), dtype=bool)
     for prior in priors:
@@ -42,42 +42,42 @@ def known_to_priors(priors: Any, hashes: Hashes) -> NDArray[np.bool_]:
 
 
 def refuse_known_questions(priors: Any, batch: GraphBatch, hashes: Hashes) -> None:
-    """Refuse problems with questions that a public prior was learnt from.
+    """Raise ValueError if a public prior was trained on the question of a problem.
 
     Parameters
     ----------
     priors : tuple of PublicPrior
-        Those of a scorer.
+        The priors of a scorer.
     batch : GraphBatch
         The problems.
     hashes : Hashes
-        Their hashes.
+        The hashes of the problems.
 
     Raises
     ------
     ValueError
-        If there are such problems.
+        If there are any such problems.
 
     Warns
     -----
     GuaranteeWarning
-        If problems have no question by which they could be known.
+        If problems have no question, so they cannot be compared with the prior.
     """
     if not priors:
         return
     is_known = known_to_priors(priors, hashes)
     if is_known.any():
         raise ValueError(
-            f"{int(is_known.sum())} of {len(is_known)} problems, "
-            f"{batch.name_of(int(np.argmax(is_known)))} first, have questions that the public "
-            "prior in the scorer was learnt from. The guarantee needs new problems: leave "
-            "these out (seen(X) of the prior tells which they are), or use another prior"
+            f"{int(is_known.sum())} of {len(is_known)} problems, the first of which is "
+            f"{batch.name_of(int(np.argmax(is_known)))}, have questions that the public "
+            "prior in the scorer was trained on. The guarantee needs new problems: leave "
+            "these out (seen(X) of the prior returns which they are), or use another prior"
         )
     n_unknown = int((hashes.text < 0).sum())
     if n_unknown:
         warn(
-            f"{n_unknown} of {len(is_known)} problems have no question, so nothing tells "
-            "whether the public prior was learnt from them. If it was, the guarantee does "
+            f"{n_unknown} of {len(is_known)} problems have no question, so it is unknown "
+            "whether the public prior was trained on them. If it was, the guarantee does "
             "not hold. Pass their questions as problem=",
             GuaranteeWarning,
         )

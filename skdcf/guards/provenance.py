@@ -1,9 +1,9 @@
-"""Problems whose provenance differs from that of the calibration problems.
+"""Problems with another provenance than the calibration problems.
 
 When edges were corrected in the calibration problems only, coverage was .78 instead of .90. With
-another judge it was .80. This guard compares what the numbers do not show: what extracted the
-claims, who wrote the answers, whether people changed edges, which rule chose the answer, and what
-a label means.
+a different judge it was .80. This guard compares data that features do not contain: the extraction
+of the claims, the author of the answers, corrections of edges by people, the rule that chose the
+answer, and the meaning of labels.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from .presence import (
     warn_of_wordings,
 )
 
-#: Values of the metadata that have to be as they were, where both are known.
+#: Metadata that must be the same as in calibration, if both are known.
 MADE = {
     "extraction": "what extracted the claims",
     "written_by": "who wrote the answers",
@@ -46,31 +46,31 @@ MADE = {
 }
 _ACCEPT = Advice(
     "accept_provenance",
-    'say why it may be overlooked, with skdcf.accept_provenance("reason"): ...',
+    'say why this is acceptable, with skdcf.accept_provenance("reason"): ...',
 )
-_AS_SAMPLED = "none, as sampled"  # the value where no rule chose
+_AS_SAMPLED = "none, as sampled"  # the value if no rule chose the answer
 
 _accepted: ContextVar[str | None] = ContextVar("accepted", default=None)
 
 
 @contextmanager
 def accept_provenance(reason: str | None) -> Iterator[None]:
-    """Accept problems that were made otherwise than those that calibrated.
+    """Accept problems that were made differently from the calibration problems.
 
-    Every fit, calibration and decision inside the block takes them, and so do the processes
-    that are started there for filters. Whether edges, alternatives and contexts are there is
-    still compared. What was accepted to calibrate is kept in ``provenance_``, with the reason,
-    and printed with the promise.
+    This applies to every fit, calibration and decision inside the block, and to processes that
+    filters start there. The presence of edges, alternatives and contexts is still compared.
+    Differences that were accepted for calibration are stored in ``provenance_`` together with
+    the reason, and printed with the guarantee.
 
     Parameters
     ----------
     reason : str
-        Why the problems may be used together; None accepts nothing.
+        Why the problems may be used together; None accepts no differences.
 
     Raises
     ------
     ValueError
-        If the reason is no text, or empty.
+        If the reason is not a text, or empty.
 
     Examples
     --------
@@ -82,12 +82,12 @@ def accept_provenance(reason: str | None) -> Iterator[None]:
     >>> with skdcf.accept_provenance("b is a new name of a"):
     ...     cf = skdcf.HardCF(0, alpha=0.2).fit(made, y)
     >>> cf.provenance_["accepted"]
-    ['extraction: "b" beside "a" (b is a new name of a)']
+    ['extraction: "b" in addition to "a" (b is a new name of a)']
     """
     if reason is not None and not (isinstance(reason, str) and reason.strip()):
         raise ValueError(
             f"accept_provenance is {reason!r}, but must be a text: the reason why problems "
-            "that were made in another way may be used"
+            "that were made differently may be used"
         )
     token = _accepted.set(reason)
     try:
@@ -98,9 +98,9 @@ def accept_provenance(reason: str | None) -> Iterator[None]:
 
 @contextmanager
 def reason_sent_with(search) -> Iterator[None]:
-    """Give the reason of the block to the filter of a search, whose clones take it along.
+    """Store the reason of the block on the filter of a search, so clones of the filter have it.
 
-    The clones may be fitted in other processes, which a context variable does not reach.
+    The clones may be fitted in other processes, in which the context variable is not set.
     """
     search.estimator._accepted = _accepted.get()
     try:
@@ -112,14 +112,14 @@ def reason_sent_with(search) -> Iterator[None]:
 
 
 def reason_in_force(estimator: Any = None) -> str | None:
-    """The reason of the block, or the one that the search gave to the filter."""
+    """Return the reason of the block, or the reason that a search has stored on the filter."""
     return _accepted.get() or getattr(estimator, "_accepted", None)
 
 
 def provenance_of(estimator, batch, labelled):
-    """List what is known of how problems were made, by name."""
+    """Return what is known about how problems were made, by name."""
     reads = needs_edges(estimator)
-    has_several = batch.has_several  # since one claim needs no edges
+    has_several = batch.has_several  # a single claim needs no edges
     origin: dict[str, list[Any]] = {
         "edges": _distinct(batch.edges_known[has_several]) if reads else []
     }
@@ -133,7 +133,7 @@ def provenance_of(estimator, batch, labelled):
         present = [False] if column is None else [value is not None for value in column]
         origin[name] = _distinct(present)
     if batch.alternatives is not None:
-        # An answer without claims compares nothing with the others.
+        # An answer without claims is not compared with the alternatives.
         pairs = zip(batch.alternatives, batch.sizes.tolist(), strict=True)
         origin["n_alternatives"] = [
             sum(not text.isspace() for text in texts if text)
@@ -145,7 +145,7 @@ def provenance_of(estimator, batch, labelled):
 
     # The inner dictionaries serve as ordered sets.
     values: dict[str, dict[Any, Any]] = {name: {} for name in MADE}
-    text_of: dict[int, str | None] = {}  # as one dict often stands for a whole file
+    text_of: dict[int, str | None] = {}  # one dict is often shared by a whole file
     for row in [None] if batch.metadata is None else batch.metadata:
         row = row or {}
         for name in ("extraction", "written_by"):
@@ -170,7 +170,7 @@ def _distinct(flags):
 
 
 def join_origins(origins):
-    """Join the origins of several parts; None where nothing is known of any."""
+    """Join the provenance of several parts; None if nothing is known about any of them."""
     joined: dict[str, dict[Any, Any]] = {}
     counts = [(origin or {}).get("chosen_from", []) for origin in origins]
     for origin in origins:
@@ -184,16 +184,16 @@ def join_origins(origins):
 
 
 def compare_provenance(estimator, origin, *, new=False):
-    """ValueError or a warning where problems were made otherwise than those that calibrated.
+    """Raise ValueError or warn if problems were made differently from the calibration problems.
 
     Parameters
     ----------
     estimator : filter
-        Its ``provenance_``, where it has one, is what is compared with.
+        The filter whose ``provenance_``, if it exists, is compared.
     origin : dict
-        From `provenance_of`, or the ``provenance_`` of a part.
+        Result of `provenance_of`, or the ``provenance_`` of a part.
     new : bool
-        Whether these problems are to calibrate, so that ``provenance_`` becomes theirs.
+        Whether these are new calibration problems, which replace ``provenance_``.
     """
     calibrated = getattr(estimator, "provenance_", None) or {}
     reason = reason_in_force(estimator)
@@ -209,7 +209,7 @@ def compare_provenance(estimator, origin, *, new=False):
         values = origin.get(name, [])
         calibrated_values = list(calibrated.get(name) or ())
         if new and name == CHOSEN_BY:
-            calibrated_values = []  # a filter is fitted, then it chooses what calibrates
+            calibrated_values = []  # a fitted filter chooses its calibration answers afterwards
         accepted += _compare_values(
             name, text, values, before=calibrated_values, reason=reason
         )
@@ -227,7 +227,7 @@ def compare_provenance(estimator, origin, *, new=False):
 
 
 def _compare_values(name, text, values, *, before, reason):
-    """ValueError, a warning, or the differences that were accepted."""
+    """Return the accepted differences; raise ValueError or warn about others."""
     values_known = [value for value in [*before, *values] if value is not None]
     if not values_known:
         return []
@@ -240,8 +240,9 @@ def _compare_values(name, text, values, *, before, reason):
         value_now, then = _differing_values(differing[0], first)
         raise ValueError(
             Message(
-                f"{name} ({text}) is {value_now}, and was {then} for those that came before. The "
-                "promise is about problems that are made alike: fit or calibrate again, or ",
+                f"{name} ({text}) is {value_now}, but was {then} in earlier problems. The "
+                "guarantee is about problems that are made in the same way: fit or calibrate "
+                "again, or ",
                 _ACCEPT,
             )
         )
@@ -249,12 +250,15 @@ def _compare_values(name, text, values, *, before, reason):
     unknown_before = None in before
     if not differing and unknown_now != unknown_before and (unknown_now or values):
         warn(
-            f"{name} ({text}) is {'un' * unknown_now}known for some of these problems, and "
-            f"{'un' * unknown_before}known for those that calibrate: it is {_shown(first)} "
-            "where it is known, and whether all were made alike cannot be checked",
+            f"{name} ({text}) is {'un' * unknown_now}known for some of these problems, but "
+            f"{'un' * unknown_before}known for the calibration problems. The known value is "
+            f"{_shown(first)}. It cannot be checked whether all problems were made alike",
             GuaranteeWarning,
         )
-    return [f"{name}: {_shown(v)} beside {_shown(first)} ({reason})" for v in differing]
+    return [
+        f"{name}: {_shown(v)} in addition to {_shown(first)} ({reason})"
+        for v in differing
+    ]
 
 
 def _shown(value):
@@ -262,7 +266,7 @@ def _shown(value):
 
 
 def _differing_values(now, then):
-    """Two values as texts; of JSON objects only the first value in which they differ."""
+    """Return two values as texts; for JSON objects only the first values that differ."""
     try:
         now_in = json.loads(now)
         then_in = json.loads(then)

@@ -1,11 +1,11 @@
-"""Scores that differ in their last bits from one batch, machine or dtype to the next.
+"""Scores whose last bits depend on the batch, the machine or the dtype.
 
-The guarantee needs a score that is a function of the problem. In another batch, in float32, or
-in a matrix product that groups its sums by the size of the batch, the score of the same problem
-may differ in its last bits. An exact copy of a false claim then slips below its own score:
-coverage was .74 instead of .90. This guard measures how closely the scores, with the columns that
-the filter computes, repeat themselves. Filters lower their threshold by more than that, and refuse
-differences above a bound.
+The guarantee needs a score that is a function of the problem. In another batch, in float32, or in
+a matrix product that groups its sums by the size of the batch, the score of the same problem may
+differ in its last bits. An exact copy of a false claim may then have a score below the calibrated
+one: coverage was .74 instead of .90. This guard measures how reproducible the scores are, including
+the columns that the filter computes. Filters lower their threshold by more than the difference, and
+refuse differences above a bound.
 """
 
 from __future__ import annotations
@@ -16,37 +16,39 @@ import numpy as np
 
 from ..graphs.ragged import ranges
 
-LARGEST = 512  # problems that are scored again
-# Problems in each batch; after these come a third of the problems, and the rest.
+LARGEST = 512  # number of problems that are scored again
+# Problems in each batch. Two more batches follow, with a third of the problems and with the rest.
 SIZES = (*8 * (1,), 7, 60)
-# Relative to the largest confidence, or to 1; float32 differs by some 1e-6.
+# Relative to the largest confidence, or to 1; float32 differs by about 1e-6.
 TOLERATED = 1e-5
-MARGIN = 10.0  # factor by which other machines may exceed the measured difference
-SINGLE = 1e-5  # the resolution of scores that were computed in float32, or from such features
-COPIED = 1e-6  # the resolution of scores that several problems share
+MARGIN = (
+    10.0  # factor by which differences on other machines may exceed the measured one
+)
+SINGLE = 1e-5  # the resolution of scores computed in float32, or from float32 features
+COPIED = 1e-6  # the resolution of scores shared by several problems
 
 
 def measured_rounding(confidence_alone, batch, confidence):
-    """How far confidences of the same claim may differ: ten times the largest difference seen.
+    """Return ten times the largest measured difference between confidences in the same claim.
 
     Parameters
     ----------
     confidence_alone : callable
-        From a batch to its confidences, columns computed again.
+        Function from a batch to its confidences, with columns computed again.
     batch : GraphBatch
-        Problems as they were passed.
+        The problems as passed.
     confidence : ndarray of shape (n_claims,)
-        What the scorer says about all of ``batch`` at once.
+        Confidences computed for all of ``batch`` at once.
 
     Returns
     -------
     float
-        In units of the confidence.
+        In the unit of the confidence.
 
     Raises
     ------
     ValueError
-        If columns or scorer look at other problems of the batch too.
+        If the columns or the scorer depend on other problems of the batch.
     """
     bound = TOLERATED * max(np.abs(confidence).max(initial=0.0), 1.0)
     worst = 0.0
@@ -57,10 +59,10 @@ def measured_rounding(confidence_alone, batch, confidence):
         if difference.max(initial=0.0) > bound:
             claim = int(np.argmax(difference))
             raise ValueError(
-                f"{batch.name_of(rows[part.problem_of[claim]])}: the scorer, or the columns "
-                "that it sees, give other confidences alone than among other problems. They "
-                f"differ by {difference[claim]:.3g}, and rounding explains {bound:.3g}. The "
-                "guarantee needs a score that looks at one problem at a time: do not "
+                f"{batch.name_of(rows[part.problem_of[claim]])}: the scorer or its columns "
+                "give other confidences for the problem alone than in a batch. The difference "
+                f"is {difference[claim]:.3g}, but rounding explains only {bound:.3g}. The "
+                "guarantee needs a score that depends on one problem at a time. Do not "
                 "rank, scale or clip over the batch, and compute in float32 or float64"
             )
         worst = max(worst, difference.max(initial=0.0))
@@ -68,7 +70,7 @@ def measured_rounding(confidence_alone, batch, confidence):
 
 
 def _list_batches(n):
-    """Problems in batches of several sizes, since a network may group its sums by the size."""
+    """Return batches of several sizes, because networks may group sums by the batch size."""
     rows = np.unique(np.linspace(0, n - 1, min(n, LARGEST)).astype(int))
     bounds = np.cumsum([0, *SIZES, len(rows) // 3])
     parts = np.split(rows, bounds[1:])
@@ -76,16 +78,16 @@ def _list_batches(n):
 
 
 def resolution_of(scorer, batches, confidence):
-    """How closely scores repeat themselves at best, relative to 1 + abs(score).
+    """Return the best possible reproducibility of scores, relative to 1 + abs(score).
 
-    Whatever made the features of the problems is not seen here. A column of float32 numbers
-    that are not all round ones, such as 3 or 0.25, was computed in float32 and repeats
-    itself no better than that; so does a confidence.
+    How the features of the problems were computed is not known here. If a column contains only
+    float32 numbers, and not only round ones such as 3 or 0.25, it was computed in float32 and
+    is not reproducible beyond that. The same holds for confidences.
 
     Parameters
     ----------
     scorer : Scorer
-        Its ``resolution`` says how closely confidences repeat themselves.
+        Its ``resolution`` is the reproducibility of its confidences.
     batches : sequence of GraphBatch
         The problems as passed, and as the scorer sees them.
     confidence : ndarray of shape (n_claims,)
@@ -99,21 +101,21 @@ def resolution_of(scorer, batches, confidence):
 
 @dataclass(frozen=True)
 class Precision:
-    """How closely scores repeat themselves.
+    """Reproducibility of scores.
 
     Attributes
     ----------
     resolution : float
-        From `resolution_of`, relative to 1 + abs(score).
+        Result of `resolution_of`, relative to 1 + abs(score).
     rounding : float
-        From `measured_rounding`, in units of the score.
+        Result of `measured_rounding`, in the unit of the score.
     """
 
     resolution: float
     rounding: float
 
     def lower(self, scores):
-        """Scores, each lowered by as much as it may differ elsewhere."""
+        """Return the scores, each lowered by the amount by which it may differ elsewhere."""
         scores = scores.copy()
         finite = np.isfinite(scores)
         size = 1 + np.abs(scores[finite])
@@ -122,23 +124,23 @@ class Precision:
 
 
 def raised(risk, table):
-    """Risks in use, higher where a row holds a float32 number that is not round.
+    """Return the risks in use, raised if a row holds a float32 number that is not round.
 
-    The same problem may have calibrated in float64: 0.6 is 6e-8 less there, and copies of
-    a false claim would slip below their own score.
+    The same problem may have been calibrated in float64, in which 0.6 is 6e-8 less. Copies of
+    a false claim would then have risks below their calibrated score.
     """
     broken = _compare_single(table)[1].any(axis=1)
     return risk + SINGLE * (1 + np.abs(risk)) * broken if broken.any() else risk
 
 
 def single_columns(table):
-    """Tell which columns hold float32 numbers, unless all are round, such as 3 or 0.25."""
+    """Return which columns hold only float32 numbers, not all of them round, as 3 or 0.25 are."""
     single, broken = _compare_single(table[:100_000])
     return single.all(axis=0) & broken.any(axis=0)
 
 
 def _compare_single(table):
-    """Tell which numbers float32 can hold, and which of these are not round."""
+    """Return which numbers float32 can represent, and which of these are not round."""
     with np.errstate(over="ignore"):
         single = table == table.astype(np.float32)
         scaled = table * 1024
@@ -146,16 +148,16 @@ def _compare_single(table):
 
 
 def below_copies(scores):
-    """Lower the scores that several problems share by a millionth.
+    """Lower scores that several problems share by a millionth.
 
-    Equal scores that are no round numbers come from copies, of which one may be computed
-    elsewhere once more. How closely a column that was made before the filter repeats itself
-    is seen nowhere: a product of numbers near 1e7 that cancels is off by 1e-8.
+    Equal scores that are not round numbers belong to copies, and another copy may be computed
+    elsewhere. The reproducibility of columns computed before the filter is unknown. For
+    example, a difference between products near 1e7 is only exact to 1e-8.
     """
     size = 1 + np.abs(scores)
     with np.errstate(invalid="ignore"):  # scores that are infinite
         broken = np.abs(scores - np.round(scores, 3)) > 1e-9 * size
-    if not broken.any():  # which spares whole numbers the search for equal ones
+    if not broken.any():  # for round numbers, skip the search for equal ones
         return scores
     _, code, count = np.unique(scores, return_inverse=True, return_counts=True)
     copied = broken & (count[code] > 1)
@@ -165,7 +167,7 @@ def below_copies(scores):
 
 
 def nearly_equal(now, before):
-    """Whether two arrays are the same but for rounding; two that are missing are the same."""
+    """Return whether two arrays are equal up to rounding; two missing arrays are equal."""
     if now is None or before is None:
         return now is before
     finite = np.abs(before[np.isfinite(before)])

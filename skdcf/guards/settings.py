@@ -1,7 +1,7 @@
-"""Settings that have no guarantee, or that changed after calibration.
+"""Settings that have no guarantee, or that were changed after calibration.
 
-A threshold is valid only for the settings that it was calibrated with. The rule of the published
-code, ``ties="include"``, covers .84 instead of .90 on data with ties.
+A threshold is only valid for the settings that it was calibrated with. The rule of the published
+code, ``ties="include"``, has a coverage of .84 instead of .90 on data with ties.
 """
 
 from __future__ import annotations
@@ -15,30 +15,31 @@ from .presence import needs_edges
 
 
 def refuse_whole_answers(guarantee, edges):
-    """Raise ValueError for groups, weights, losses and cuts that need the whole answer."""
+    """Raise ValueError for groups, weights, losses and shares that need the whole answer."""
     if guarantee.show != 1 and edges is not chain_edges:
         raise ShareError(
-            f"show is {guarantee.show!r}, but whether an answer passes is known only at its "
-            "end unless its claims form a chain",
+            f"show is {guarantee.show!r}, but unless its claims form a chain, an answer must "
+            "be complete to decide whether it passes",
             "With online=True set edges=skdcf.edges.chain_edges, or show=1",
         )
     entries = (("by", entry) for entry in guarantee.entries)
     for name, value in (("weight", guarantee.weight), *entries):
         if callable(value):
             raise ValueError(
-                f"{name} is {value!r}, a function of whole answers, which are not known "
-                "while they are written: with online=True name a key of the metadata"
+                f"{name} is {value!r}, a function of whole answers, but online=True decides "
+                "while an answer is written. Use the name of a metadata key"
             )
     loss = guarantee.largest_loss(np.zeros(1), np.array([0, 1]))
     if np.ndim(loss):
         raise ValueError(
-            f"{guarantee!r} counts the claims that are kept, also of those that come later: "
-            'with online=True choose ExpectedFalse("share") or NoFalseClaim(max_false=...)'
+            f"{guarantee!r} counts kept claims, including later ones, which are unknown while "
+            'an answer is written. With online=True choose ExpectedFalse("share") or '
+            "NoFalseClaim(max_false=...)"
         )
 
 
 def refuse_without_theory(estimator):
-    """ValueError for settings with which a filter could promise nothing."""
+    """Raise ValueError for settings with which a filter has no guarantee."""
     guarantee = estimator.guarantee
     if guarantee is None:
         return
@@ -47,13 +48,13 @@ def refuse_without_theory(estimator):
         refuse_whole_answers(guarantee, estimator.edges)
     if estimator.ties == "include":
         raise ValueError(
-            f'ties="include" makes guarantee={guarantee!r} an empty promise where '
-            'scores are tied: leave it at None, or choose ties="exclude" or "jitter"'
+            f'ties="include" invalidates guarantee={guarantee!r} if scores are tied. Leave '
+            'guarantee at None, or choose ties="exclude" or "jitter"'
         )
 
 
 def refuse_unused(estimator, scorer):
-    """ValueError for a setting that the scorer would not look at."""
+    """Raise ValueError for a setting that the scorer would ignore."""
     for name in ("relaxation", "training"):
         setting = getattr(estimator, name)
         if setting is None:
@@ -67,7 +68,7 @@ def refuse_unused(estimator, scorer):
 
 
 def described_guarantee(guarantee, without=()):
-    """The settings of a guarantee as text, which is the same in another session."""
+    """Return the settings of a guarantee as text that is the same in every session."""
     settings = guarantee.get_params(deep=False)
     texts = {k: described(v) for k, v in settings.items() if k not in without}
     return f"{type(guarantee).__name__}({texts})"
@@ -78,23 +79,24 @@ def described(value):
 
 
 def settings_of(estimator):
-    """The settings that have to be as they were at calibration."""
+    """Return the settings that must not change after calibration."""
     guarantee = estimator.guarantee and described_guarantee(estimator.guarantee)
     reads = None if estimator.features is None else needs_edges(estimator)
     return estimator.edges, estimator.online, estimator.ties, guarantee, reads
 
 
 def refuse_changed(estimator):
-    """ValueError where a setting was changed that the threshold depends on."""
+    """Raise ValueError if a setting that affects the threshold was changed."""
     settings = settings_of(estimator)
     if settings != estimator._calibrated_as:
         raise ValueError(
-            "(edges, online, ties, guarantee, whether edges are read) was "
-            f"{estimator._calibrated_as} and is {settings} now: call calibrate or fit again"
+            "the settings (edges, online, ties, guarantee, whether edges are read) were "
+            f"{estimator._calibrated_as} in calibration, but are now {settings}: call "
+            "calibrate or fit again"
         )
-    # Text does not tell functions apart, and the caller may have changed the original.
+    # Functions may have equal texts, and the caller may have changed the original.
     if not estimator.calibration_.guarantee.shares_functions(estimator._resolved()):
         raise ValueError(
-            "guarantee has other functions for by or weight than at calibration: call "
+            "guarantee has other functions for by or weight than in calibration: call "
             "calibrate or fit again"
         )

@@ -1,8 +1,8 @@
 """Several answers to one question in use.
 
 The guarantee is about one answer to a new question. With ten answers to each question and alpha
-.1, the filter kept a false claim in at least one of the ten for 42 % of the questions. In the
-answer of which it kept most, it did so for 16 %.
+.1, a filter kept a false claim in at least one of the ten for 42 % of the questions. In the answer
+with the most kept claims, it did so for 16 %.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from .choices import refuse_whole
 def warn_of_several_answers(batch: GraphBatch) -> None:
     """Warn once if a batch holds several answers to a question.
 
-    A text that many problems share may be an instruction, so it is not counted. Answers that
-    were chosen to be released whole are refused.
+    A text that many problems share may be an instruction, so it does not count as a question.
+    Answers that were chosen to be released whole are refused.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ def warn_of_several_answers(batch: GraphBatch) -> None:
         questions = "question" if len(repeated) == 1 else "questions"
         warn(
             f"{sum(repeated)} answers to {len(repeated)} {questions}: the guarantee holds for "
-            "one answer to each question that was settled beforehand. It does not hold for all "
-            "of them at once, or for one that was chosen by what is kept",
+            "one answer per question that was selected beforehand. It does not hold for all "
+            "of them at once, or for an answer selected by what is kept",
             GuaranteeWarning,
         )

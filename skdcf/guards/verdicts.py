@@ -1,9 +1,9 @@
-"""Claims that are never kept, whatever their scores are.
+"""Claims that are never kept, whatever their scores.
 
-The verdict that a column needs may be missing because a model failed. Or the claim may misstate
-the answer because a model altered a number when it split the answer. The columns of such a claim
-mean nothing. Its path risk is +inf in calibration and in use alike, and so is that of the claims
-that depend on it. Removing it after filtering would break guarantees about shares.
+If a model failed, the verdict that a column needs is missing. If a model altered a number when it
+split the answer, the claim misstates the answer. The columns of such a claim are meaningless. Its
+path risk is +inf in calibration and in use, and so is the path risk of its descendants. Removing
+the claim after filtering would violate guarantees about shares.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from ..graphs.sources import never_kept
 
 
 def without_some_claims(risk, batch):
-    """Risks, with +inf for claims that the metadata forbid to keep."""
+    """Return the risks, with +inf for claims that must not be kept according to the metadata."""
     for i, row in enumerate(batch.metadata):
         forbidden = np.array(never_kept(row), dtype=int)
         risk[batch.offsets[i] + forbidden] = np.inf

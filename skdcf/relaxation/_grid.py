@@ -1,4 +1,4 @@
-"""The relaxation of the paper, and the settings printed there."""
+"""The relaxation of the paper, with the published settings."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from ._path import Relaxation
 # The thresholds of all problems, and log q of all cells.
 GridState: TypeAlias = tuple[NDArray[np.float64], NDArray[np.float64]]
 
-# Columns of the paper's tables, of which some rows stand below.
+# Columns of the paper's tables; the rows are below.
 _TABLED = (
     "ancestor_weight",
     "violation_weight",
@@ -49,7 +49,7 @@ class GridRelaxation(Relaxation["GridPlan", GridState]):
         gamma, the weight of an ancestor relative to that of the claim itself.
     violation_weight : float, default=1.5
         lambda, the weight of violations in the soft supremum. The theorem needs a value above
-        1, since at 1 the lowest and the highest threshold can tie.
+        1, because at 1 the lowest and the highest threshold can be tied.
     violation_temperature : float, default=0.3
         tau_s, the temperature of "a false claim is kept".
     sharpness : float, default=20.0
@@ -60,9 +60,9 @@ class GridRelaxation(Relaxation["GridPlan", GridState]):
     quantile_strength : float, default=10.0
         rho, the strength of the soft order statistic (NeuralSort).
     margin : float, default=1.0
-        m, how far the grid extends beyond the risks.
+        m, the distance by which the grid extends beyond the risks.
     keep_shift, gate_shift : float, default=0.0
-        Shifts of the first and the last sigmoid, which only the theorems need.
+        Shifts of the first and the last sigmoid, which are only needed for the theorems.
 
     References
     ----------
@@ -111,7 +111,7 @@ class GridRelaxation(Relaxation["GridPlan", GridState]):
         Parameters
         ----------
         dataset : {"math", "felm", "validation"}
-            "validation" means the settings of the paper's comparison of soft and hard.
+            "validation" selects the settings of the paper's comparison of soft and hard.
         alpha : float, optional
             Level of the table's row. Leave it out for "validation".
 
@@ -126,8 +126,8 @@ class GridRelaxation(Relaxation["GridPlan", GridState]):
 
         Notes
         -----
-        The paper does not print the quantile strength, so the default is used. The sharpness
-        for MATH and the margin of both tables are not printed either, and are taken from the
+        The paper does not report the quantile strength, so the default is used. The sharpness
+        for MATH and the margin for both tables are not reported either, and are taken from the
         validation settings.
         """
         felm = {k: (g, w, 0.8, T, 0.01) for k, (g, w, T) in _FELM.items()}
@@ -148,23 +148,23 @@ class GridRelaxation(Relaxation["GridPlan", GridState]):
         return cls(**dict(zip(_TABLED, rows[alpha], strict=True)) | _SHARED)
 
     def validate(self) -> None:
-        """Raise ValueError if a parameter, or their combination, is not valid."""
+        """Raise ValueError if a parameter is invalid, or the combination is."""
         super().validate()
         product = self.sharpness * self.gate_temperature
         if product >= 1:
             raise ValueError(
                 f"sharpness * gate_temperature is {self.sharpness:g} * "
-                f"{self.gate_temperature:g} = {product:g}, but must be below 1: above, "
+                f"{self.gate_temperature:g} = {product:g}, but must be below 1. Otherwise "
                 "exp(sharpness * t) grows faster than the gate closes, every claim is "
-                "kept and the gradient is 0. Lower one of the two."
+                "kept and the gradient is 0. Decrease one of the two."
             )
 
     def plan(self, batch: GraphBatch, labels: NDArray[Any]) -> GridPlan:
         return GridPlan.of(batch, labels, self.ancestor_weight)
 
     def soft_threshold(self, scores: NDArray[np.float64], alpha: float) -> float:
-        # Small training sets can have rank 0, which is raised to 1 only for training. In use,
-        # rank 0 means that nothing is kept.
+        # Small training sets can have rank 0. Only in training it is raised to 1. In use, rank 0
+        # means that nothing is kept.
         k = max(conformal_rank(len(scores), check_alpha(alpha)), 1)
         return neural_sort(scores, k, self.quantile_strength)
 
@@ -280,7 +280,7 @@ class GridPlan:
 
     @classmethod
     def of(cls, batch, labels, ancestor_weight) -> Self:
-        """Make the plan of a batch, with labels 1 true, 0 false, -1 unknown, and weight gamma."""
+        """Create the plan of a batch; labels are 1 true, 0 false, -1 unknown."""
         order = np.argsort(batch.sizes, kind="stable")
         sizes = batch.sizes[order]
         claims = ranges(batch.offsets[order], sizes)
@@ -309,7 +309,7 @@ class GridPlan:
 
 
 def _ancestor_weights(batch, claims, sizes, ancestor_weight):
-    """Stack square matrices of ancestor weights by size; each row sums to 1."""
+    """Return square matrices of ancestor weights, stacked by size; each row sums to 1."""
     indptr, indices = batch.closure
     count = np.diff(indptr)[claims]
     ancestor = indices[ranges(indptr[claims], count)]

@@ -1,15 +1,15 @@
-"""The protocol of relaxations, and the path relaxation of the closed form.
+"""The base class of relaxations, and the path relaxation of the closed form.
 
 =====  ==========================================================================
 r_v    risk of claim v
 R_v    maximum of r over v and its ancestors; the gradient goes to the claim with the maximum
-s_i    minimum of R over the deciding false claims of problem i; the gradient likewise
+s_i    minimum of R over the relevant false claims of problem i, with the gradient likewise
 t      root of ``sum_i sigmoid((t - s_i) / T_s) = count``
 q_v    ``sigmoid((t - R_v) / T_q)``
 =====  ==========================================================================
 
-If a maximum or a minimum is tied, the tied claims share the gradient equally. In a large
-problem R is found by one pass along the edges, and the last tied row gets the gradient.
+If a maximum or a minimum is tied, the tied claims share the gradient equally. In a large problem,
+R is computed in one pass along the edges, and the last tied row gets the gradient.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from ..ops.segments import scatter_sum, take
 
 
 class Plan(Protocol):
-    """What every relaxation computes of the training problems before a run."""
+    """Data about the training problems that a relaxation computes before training."""
 
     @property
     def n_problems(self) -> int: ...
@@ -53,8 +53,8 @@ StateT = TypeVar("StateT")
 class Relaxation(Settings, Generic[PlanT, StateT], metaclass=ABCMeta):
     """Soft calibration and prediction; all methods are differentiable by autograd.
 
-    A plan, computed once by `plan`, holds everything that depends only on structure and
-    labels. It has at least ``n_problems``, ``problem_of`` and ``labels``.
+    A plan, computed once by `plan`, contains everything that depends only on structure and
+    labels. It has at least the attributes ``n_problems``, ``problem_of`` and ``labels``.
     """
 
     @abstractmethod
@@ -66,7 +66,7 @@ class Relaxation(Settings, Generic[PlanT, StateT], metaclass=ABCMeta):
         batch : GraphBatch
             The training problems.
         labels : ndarray of shape (n_claims,)
-            1 true, 0 false, -1 unknown, which counts as neither.
+            1 true, 0 false, -1 unknown, which counts as neither true nor false.
         """
 
     @abstractmethod
@@ -76,7 +76,7 @@ class Relaxation(Settings, Generic[PlanT, StateT], metaclass=ABCMeta):
         Parameters
         ----------
         scores : ndarray of shape (n_problems,)
-            From `soft_scores`.
+            Result of `soft_scores`.
         alpha : float
             Level to train for, in (0, 1).
 
@@ -95,7 +95,7 @@ class Relaxation(Settings, Generic[PlanT, StateT], metaclass=ABCMeta):
         risk : ndarray of shape (n_claims,)
             Risk of each claim.
         plan : object
-            From `plan`.
+            Result of `plan`.
 
         Returns
         -------
@@ -110,9 +110,9 @@ class Relaxation(Settings, Generic[PlanT, StateT], metaclass=ABCMeta):
         Parameters
         ----------
         state : object
-            From `state`.
+            Result of `state`.
         plan : object
-            From `plan`.
+            Result of `plan`.
 
         Returns
         -------
@@ -127,11 +127,11 @@ class Relaxation(Settings, Generic[PlanT, StateT], metaclass=ABCMeta):
         Parameters
         ----------
         state : object
-            From `state`.
+            Result of `state`.
         threshold : float
             The soft threshold.
         plan : object
-            From `plan`.
+            Result of `plan`.
 
         Returns
         -------
@@ -149,7 +149,7 @@ class Relaxation(Settings, Generic[PlanT, StateT], metaclass=ABCMeta):
         risk : ndarray of shape (n_claims,)
             Risk of each claim.
         plan : object
-            From `plan`.
+            Result of `plan`.
 
         Returns
         -------
@@ -187,23 +187,23 @@ class Relaxation(Settings, Generic[PlanT, StateT], metaclass=ABCMeta):
         calibration: NDArray[np.intp] | None = None,
         prediction: NDArray[np.intp] | None = None,
     ) -> NDArray[np.float64]:
-        """Compute the soft number of true claims kept of each problem.
+        """Compute the soft number of kept true claims of each problem.
 
         Parameters
         ----------
         risk : ndarray of shape (n_claims,)
             Risk of each claim.
         plan : object
-            From `plan`.
+            Result of `plan`.
         alpha : float
             Level to train for, in (0, 1).
         calibration, prediction : ndarray of int, optional
-            Rows of the problems for calibration, and for prediction. None means all.
+            Rows of the problems for calibration, and for prediction. None means all problems.
 
         Returns
         -------
         ndarray of shape (n_problems,) or (n_prediction,)
-            The soft number of true claims kept.
+            The soft number of kept true claims.
         """
         state = self.state(risk, plan)
         scores = self.scores(state, plan)
@@ -214,23 +214,23 @@ class Relaxation(Settings, Generic[PlanT, StateT], metaclass=ABCMeta):
         return counts if prediction is None else take(counts, prediction)
 
     def retention(self, risk: NDArray[np.float64], plan: PlanT, alpha: float) -> float:
-        """Compute the soft number of true claims kept per problem.
+        """Compute the mean soft number of kept true claims per problem.
 
-        Its negative is the paper's training objective (its section 3.5).
+        Its negative is the training objective of the paper (section 3.5).
 
         Parameters
         ----------
         risk : ndarray of shape (n_claims,)
             Risk of each claim.
         plan : object
-            From `plan`.
+            Result of `plan`.
         alpha : float
             Level to train for, in (0, 1).
 
         Returns
         -------
         float
-            The soft number of true claims kept.
+            The soft number of kept true claims.
         """
         return anp.mean(self.true_claims(risk, plan, alpha))
 
@@ -267,7 +267,7 @@ class PathPlan:
         return self.batch[self.batch.large]
 
     def find_highest(self, risk: NDArray[np.float64]) -> NDArray[np.int64]:
-        """Find the claim whose risk is the path risk of each ``large`` claim."""
+        """Find the claim whose risk equals the path risk of each ``large`` claim."""
         if not len(self.large):
             return self.large
         return self.large[find_highest(risk[self.large], self._large_problems)]
@@ -275,9 +275,10 @@ class PathPlan:
     def candidates(
         self, risk: NDArray[np.float64]
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """List, for each claim, the claims whose risk may be its path risk: (indptr, indices).
+        """List the claims whose risk may be the path risk of each claim: (indptr, indices).
 
-        These are the claim and all its ancestors. In large problems it is the one found.
+        These are the claim and all its ancestors. In large problems, only the claim that
+        `find_highest` returns is listed.
         """
         indptr, indices = self.batch.small_closure
         if not len(self.large):
@@ -291,34 +292,34 @@ class PathPlan:
 class PathRelaxation(Relaxation[PathPlan, NDArray[np.float64]]):
     """Relaxation of the closed form, with one soft maximum per claim instead of a grid.
 
-    The path risk R of a claim is the maximum of the risk over it and its ancestors; the
-    score of a problem is the minimum of R over its false claims; the threshold t is a
-    smooth order statistic of the scores; a claim is kept to the degree
+    The path risk R of a claim is the maximum of the risk over the claim and its ancestors. The
+    score of a problem is the minimum of R over its false claims. The threshold t is a smooth
+    order statistic of the scores. The degree to which a claim is kept is
     ``sigmoid((t - R) / keep_temperature)``.
 
     Parameters
     ----------
     keep_temperature : float, default=0.3
-        Temperature of the last step, in units of the risk. The defaults are for risks with
+        Temperature of the last step, in units of the risk. The defaults assume risks with
         unit standard deviation, as in training.
     quantile_temperature : float, default=0.3
         Temperature of the distribution function whose quantile is the threshold.
     max_temperature : float, default=0.0
         Temperature of maximum and minimum. 0 means the hard maximum and minimum with their
-        subgradients, which ties share equally. For large problems only a temperature of 0
-        avoids a list of all ancestors; of tied ancestors, the one in the last row then gets
-        the gradient.
+        subgradients, which ties share equally. For large problems, only a temperature of 0
+        avoids a list of all ancestors. The last of several tied ancestors then gets the
+        gradient.
 
     Notes
     -----
-    Only false claims without a false ancestor enter the minimum. For the hard minimum, the
-    others make no difference, since the path risk of a claim is at least that of its
+    The minimum is only over false claims without a false ancestor. For the hard minimum this
+    makes no difference, because the path risk of a claim is at least that of its
     ancestors.
 
     A problem without false claims has the score +inf, and only counts in n. The threshold
     solves ``sum over the others of sigmoid((t - s) / quantile_temperature) = alpha (n + 1) -
-    1/2``, with the right side clipped to between 0.4 and the number of the others minus 0.4.
-    If there are no others, the threshold is +inf.
+    1/2``, where the right side is clipped to the range from 0.4 to the number of the others
+    minus 0.4. If there are no others, the threshold is +inf.
 
     Examples
     --------
@@ -347,7 +348,7 @@ class PathRelaxation(Relaxation[PathPlan, NDArray[np.float64]]):
     max_temperature: float = 0.0
 
     def plan(self, batch: GraphBatch, labels: NDArray[Any]) -> PathPlan:
-        # An unknown claim is not an error, so it does not hide errors below it.
+        # An unknown claim is not an error, so errors below it still count.
         decides = (labels == 0) & below_true_claims(labels != 0, batch)
         count = np.bincount(batch.problem_of[decides], minlength=len(batch))
         true = true_shares(labels, batch)
@@ -377,7 +378,7 @@ class PathRelaxation(Relaxation[PathPlan, NDArray[np.float64]]):
         alpha : float
             Level to train for, in (0, 1).
         n_problems, n_errors : int
-            Number of calibration problems, and of those with errors.
+            Number of calibration problems, and of calibration problems with errors.
 
         Returns
         -------
@@ -403,5 +404,5 @@ class PathRelaxation(Relaxation[PathPlan, NDArray[np.float64]]):
     def kept(
         self, state: NDArray[np.float64], threshold: float, plan: PathPlan
     ) -> NDArray[np.float64]:
-        """Compute softly whether the path risk lies below the threshold, shape (n_claims,)."""
+        """Compute the degree to which path risks lie below the threshold, shape (n_claims,)."""
         return soft.path_retention(state, threshold, self.keep_temperature)

@@ -1,7 +1,7 @@
 """Scorers, which compute a confidence for each claim.
 
-`Scorer` is the protocol, and every filter accepts every scorer. `ConfTrScorer` trains a
-differentiable model, such as `LinearModel`, and is the scorer.
+Every filter accepts every scorer that implements the base class `Scorer`. To use a differentiable
+model, such as `LinearModel`, wrap it in `ConfTrScorer`, which trains it.
 """
 
 from ._classifier import ClassifierScorer
@@ -29,5 +29,5 @@ __all__ = [
     "StackingScorer",
 ]
 
-# Classes that saved filters contain, and that users need not create.
+# Classes that saved filters contain. Users do not need to create them.
 __saved__: list[str] = ["FunctionScorer", "HazardTable", "Selection"]

@@ -20,7 +20,7 @@ from . import _scorer
 from ._scorer import FitTask, LinearForm, Scorer
 from ._tree_tables import as_table
 
-# Methods of classifiers that give a confidence.
+# Methods of classifiers that return a confidence.
 SURE = (
     "predict_proba",
     "decision_function",
@@ -77,9 +77,9 @@ class ClassifierScorer(Scorer):
 
     @property
     def requires_fit(self) -> bool:  # type: ignore[override]
-        """Whether `fit` learns; False for a ``FrozenEstimator``, which the caller trained.
+        """Whether `fit` learns; False for a ``FrozenEstimator``, which was trained before.
 
-        All problems are then used for calibration, and must be new to that estimator.
+        All problems are then used for calibration, and must be new to the frozen estimator.
         """
         return not isinstance(self.estimator, FrozenEstimator)
 
@@ -95,12 +95,12 @@ class ClassifierScorer(Scorer):
         labels : ndarray of shape (n_claims,)
             1 true, 0 false, -1 unknown. Claims with an unknown label are left out.
         task : FitTask, optional
-            What the filter says about the fit.
+            Settings of the fit, from the filter.
 
         Returns
         -------
         self
-            The scorer itself, fitted.
+            The fitted scorer.
 
         Raises
         ------
@@ -166,8 +166,8 @@ class ClassifierScorer(Scorer):
     def tree_contributions(self, batch: GraphBatch) -> NDArray[np.float64] | None:
         """Compute the contribution of each feature to the log odds of xgboost's trees.
 
-        xgboost computes them relative to its training problems. A filter that was loaded from
-        a file has the trees, but not xgboost.
+        xgboost computes them relative to its training problems. They are not available for a
+        filter loaded from a file, which contains the trees but not the xgboost model.
 
         Parameters
         ----------
@@ -198,7 +198,7 @@ class ClassifierScorer(Scorer):
 
 
 def _is_linear(estimator):
-    """Tell whether a classifier, or the last step of a pipeline, is linear."""
+    """Return whether a classifier, or the last step of a pipeline, is linear."""
     last = getattr(estimator, "steps", [(None, estimator)])[-1][1]
     linear = hasattr(last, "coef_") and hasattr(estimator, "decision_function")
     return estimator is None or linear

@@ -1,4 +1,4 @@
-"""Prices of claims, from hazards learnt on training problems and public data."""
+"""Prices of claims, computed from hazards learnt on training problems and public data."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ from ._tree_tables import as_table, design, join
 N_FOLDS = (
     3  # folds for the out-of-fold hazards that determine the weights of a public prior
 )
-# Each tree is trained on half of the claims. With one of three folds left out, it sees about
-# as many claims of the other folds; the trees of all folds together form the forest.
+# Each tree is trained on half of the claims. With one of three folds left out, a tree is trained on
+# about as many claims of the remaining folds. The trees of all folds together form the forest.
 OF_A_FOLD: dict[str, Any] = {"trees": 15, "share": 0.75}
-# Number of false claims below an error that are added to the judged ones.
+# Number of false claims below an error that are added to the judged claims.
 DOUBTED = 5
-# Smallest hazard: a forest without an error nearby returns 0, which is overconfident.
+# Smallest hazard. A forest without a training error nearby returns 0, which is overconfident.
 DOUBT = 0.05
 MOST_CLAIMS = 15_000  # largest number of claims per tree; more is only slower
 
@@ -86,15 +86,16 @@ class NeymanPearsonScorer(Scorer):
     Parameters
     ----------
     weight_after_error : float, default=0.5
-        Weight, in [0, 1], of true claims below a false one. They count as kept true claims,
-        but the estimate of their number depends on the sum of all hazards above, which is
-        least accurate when it is large. Counted in full, they cost claims at low alpha.
+        Weight, in [0, 1], of true claims below a false one. They count as kept true claims.
+        The estimate of their number depends on the sum of all hazards of their ancestors, and
+        is least accurate if this sum is large. With a weight of 1, fewer claims are kept at low
+        alpha.
     gain : float in [0, 1], {"claims", "answers"} or callable, default=0.5
         The value of the kept claims of an answer: their number to this power. 1, or "claims",
-        keeps as many claims as possible. It keeps nothing of many answers, since the risk is
-        spent on the safest ones. The smaller the power, the more answers are shown. 0, or
-        "answers", stands for log(1 + number). Your own function takes an array of numbers of
-        kept claims, and must be increasing and concave.
+        keeps as many claims as possible, but keeps nothing of many answers, since the risk is
+        spent on the safest ones. With smaller powers, more answers are shown. 0, or
+        "answers", means log(1 + number). A function must accept an array of numbers of kept
+        claims, and must be increasing and concave.
     public_prior : PublicPrior or None, default=None
         Hazards learnt on public labels. They are blended with the learnt hazards as
         ``b + w1 own + w2 first + w3 second + ...``, in log odds, with one weight for each
@@ -102,7 +103,7 @@ class NeymanPearsonScorer(Scorer):
         are shrunk towards 0.6 for the learnt hazards and 1 for all sources together, and
         scaled to the sum 1.6.
     random_state : int, RandomState or None, default=0
-        Randomness of the trees. None uses that of the filter.
+        Seed of the trees. None uses the random state of the filter.
 
     Attributes
     ----------
@@ -111,16 +112,16 @@ class NeymanPearsonScorer(Scorer):
         The weights b, w1, w2, ...; only with ``public_prior``.
     table_ : HazardTable or None
         The four hazards: logistic regression and boosted trees on the features of the claim,
-        and logistic regression and a random forest that also use its problem. None if there
-        was nothing to learn: no features, or training claims that are all true or all false.
-        As a base scorer of a stack, the scorer has the hazards of all folds.
+        and logistic regression and a random forest that also use features of its problem.
+        None if there was nothing to learn: no features, or training claims that are all true
+        or all false. In a stack, the scorer has the hazards of all folds.
     true_after_error_ : float
-        Share of true claims among those below a false one, in training.
+        Share of true claims among the claims below a false one, in training.
     frailty_ : ndarray of shape (3,) or None
-        (theta, a, b) of `error_probability`: the variance between answers that the features do
-        not explain, and intercept and slope of the log odds. None if there are no out-of-fold
-        hazards, that is without ``public_prior`` and outside a stack. The hazards are then
-        used unchanged.
+        Parameters (theta, a, b) of `error_probability`: the variance between answers that the
+        features do not explain, and the intercept and slope of the log odds. None if there are
+        no out-of-fold hazards, that is, without ``public_prior`` and outside a stack. The
+        hazards are then used unchanged.
 
     Notes
     -----
@@ -157,7 +158,7 @@ class NeymanPearsonScorer(Scorer):
     random_state: int | np.random.RandomState | None = 0
 
     def validate(self) -> None:
-        """Raise ValueError unless all parameters are as declared."""
+        """Raise ValueError if a parameter is invalid."""
         super().validate()
         check_gain(self.gain)
 
@@ -174,17 +175,17 @@ class NeymanPearsonScorer(Scorer):
             1 true, 0 false, -1 unknown. Claims with an unknown label, and their descendants,
             are left out.
         task : FitTask, optional
-            What the filter says about the fit.
+            Settings of the fit, from the filter.
 
         Returns
         -------
         self
-            The scorer itself, fitted.
+            The fitted scorer.
 
         Raises
         ------
         ValueError
-            If the problems have no features, or not those of the public prior.
+            If the problems have no features, or lack columns of the public prior.
         """
         task = task or FitTask()
         if self.public_prior is not None:
@@ -198,7 +199,7 @@ class NeymanPearsonScorer(Scorer):
     def fit_folds(
         self, folded: Folded, labels: NDArray, tasks: list[FitTask]
     ) -> tuple[list[Self], NDArray[np.float64]]:
-        """Learn the hazards without each fold in turn; the scorer uses those of all folds.
+        """Learn the hazards without each fold in turn; the scorer uses the hazards of all folds.
 
         Parameters
         ----------
@@ -207,12 +208,12 @@ class NeymanPearsonScorer(Scorer):
         labels : ndarray of shape (n_claims,)
             1 true, 0 false, -1 unknown.
         tasks : list of FitTask
-            One for each level.
+            One task for each level.
 
         Returns
         -------
         scorers : list of NeymanPearsonScorer
-            The same scorer for all levels.
+            The same scorer for every level.
         unseen : ndarray of shape (n_tasks, n_claims)
             Out-of-fold confidences.
         """
@@ -233,7 +234,7 @@ class NeymanPearsonScorer(Scorer):
         members = run_of(tasks[0], jobs, self, unit="fold")
         for member, rows in zip(members, of_fold, strict=True):
             log_odds[rows] = member._log_odds(evidence.X[rows])
-        if self.prior_ is not None:  # blend out-of-fold hazards with public ones
+        if self.prior_ is not None:  # combine out-of-fold hazards with public ones
             public = self.prior_.hazards(batch)
             at_risk = evidence.at_risk
             false = evidence.labels[at_risk] == 0
@@ -264,7 +265,7 @@ class NeymanPearsonScorer(Scorer):
         return _Evidence(self._standardizer(table), labels, at_risk, after_error)
 
     def _count(self, evidence):
-        """Estimate how often claims are false overall."""
+        """Estimate the overall share of false claims."""
         labels = evidence.labels
         self._chance = _share(labels[evidence.at_risk] == 0)
         # If few claims below an error were judged, most are assumed false: assuming
@@ -295,7 +296,7 @@ class NeymanPearsonScorer(Scorer):
 
     @property
     def priors(self) -> tuple[PublicPrior, ...]:  # type: ignore[override]
-        """The public prior that is blended in, if there is one."""
+        """The public prior that is blended with the hazards, if there is one."""
         prior = vars(self).get("prior_", self.public_prior)
         return () if prior is None else (prior,)
 
@@ -347,7 +348,7 @@ class NeymanPearsonScorer(Scorer):
 
 
 class _Evidence(NamedTuple):
-    """Standardised training claims of the hazards."""
+    """Standardised training claims for learning the hazards."""
 
     X: NDArray
     labels: NDArray
@@ -359,5 +360,5 @@ class _Evidence(NamedTuple):
 
 
 def _share(flags):
-    """Compute a share with half a claim added to each side, so it is never 0 or 1."""
+    """Return a share with half a claim added to each side, so it is never 0 or 1."""
     return (flags.sum() + 0.5) / (len(flags) + 1)

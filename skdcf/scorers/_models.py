@@ -4,8 +4,8 @@ A differentiable model has two methods. ``init(n_features, rng)`` returns initia
 an array, or lists, tuples and dicts of arrays. ``model(params, X)`` computes confidences from
 rows of standardised features. It must be stateless and use operations that autograd can
 differentiate (operators, or functions of ``autograd.numpy``). Adding a constant to all
-confidences changes nothing, so an intercept is not needed. `ConfTrScorer` makes a scorer of a
-model.
+confidences changes nothing, so an intercept is not needed. `ConfTrScorer` turns a model into a
+scorer.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ Layers: TypeAlias = list[tuple[NDArray[np.float64], NDArray[np.float64]]]
 class LinearModel(Settings):
     """Linear model: a weighted sum of the standardised features.
 
-    ``ConfTrScorer(LinearModel())`` trains it, and is the scorer.
+    To use it as a scorer, wrap it: ``ConfTrScorer(LinearModel())``.
 
     Parameters
     ----------
     spread : float, default=1.0
         The initial weights are uniform between plus and minus ``spread`` divided by the square
-        root of their number. 0 starts from zeros.
+        root of their number. With 0, all weights start at 0.
 
     Examples
     --------
@@ -87,7 +87,7 @@ class LinearModel(Settings):
 class MLPModel(Settings):
     """Multi-layer perceptron with tanh units.
 
-    ``ConfTrScorer(MLPModel())`` trains it, and is the scorer.
+    To use it as a scorer, wrap it: ``ConfTrScorer(MLPModel())``.
 
     Parameters
     ----------
@@ -131,15 +131,15 @@ class MLPModel(Settings):
             If the number of units of a layer is not a positive integer.
         """
         sizes = self.hidden_layer_sizes
-        # An int is an Integral, but type checkers do not know this.
+        # An int is an Integral, but type checkers do not recognise this.
         hidden = (sizes,) if isinstance(sizes, (int, Integral)) else sizes
         is_sequence = isinstance(hidden, (tuple, list, np.ndarray))
         if not is_sequence or not all(
             isinstance(n, Integral) and n > 0 for n in hidden
         ):
             raise ValueError(
-                f"hidden_layer_sizes is {self.hidden_layer_sizes!r}, but must be integers of "
-                "at least 1"
+                f"hidden_layer_sizes is {self.hidden_layer_sizes!r}, but must be one or more "
+                "integers of at least 1"
             )
         params = []
         n_in = n_features
@@ -159,7 +159,7 @@ class MLPModel(Settings):
 
 
 def _tanh(x):
-    """Compute the hyperbolic tangent; autograd is needed, and loaded, in training only."""
+    """Compute the hyperbolic tangent; autograd is only imported in training."""
     if isinstance(x, np.ndarray):
         return np.tanh(x)
     import autograd.numpy as anp
@@ -181,14 +181,14 @@ class ConfTrScorer(Scorer):
     Attributes
     ----------
     model_ : differentiable model
-        A copy, so later changes of ``model`` do not change the scorer.
+        A copy, so later changes of ``model`` have no effect on the scorer.
     params_ : object
-        Its trained parameters, for standardised features.
+        The trained parameters, for standardised features.
     standardizer_ : Standardizer
-        Mean and scale of the training problems.
+        Mean and scale of the features of the training problems.
     scale_ : float
         Standard deviation of the model's output on the training claims, without validation
-        problems. Confidences are divided by it. It is 1 without unit variance.
+        problems. Confidences are divided by it. It is 1 if training uses no unit variance.
     loss_curve_ : list of float
         Training objective per iteration.
 
@@ -230,12 +230,12 @@ class ConfTrScorer(Scorer):
         labels : ndarray of shape (n_claims,)
             1 true, 0 false, -1 unknown.
         task : FitTask, optional
-            What the filter says about the fit.
+            Settings of the fit, from the filter.
 
         Returns
         -------
         self
-            The scorer itself, fitted.
+            The fitted scorer.
 
         Warns
         -----
@@ -248,12 +248,12 @@ class ConfTrScorer(Scorer):
     def fit_levels(
         self, batch: GraphBatch, labels: NDArray, tasks: list[FitTask]
     ) -> list:
-        # Everything except alpha, including the randomness, comes from the first task.
+        # Everything except alpha, including the random state, comes from the first task.
         results = self._train(batch, labels, tasks)
         return [clone(self)._adopt(training_result) for training_result in results]
 
     def _train(self, batch, labels, tasks):
-        # Imported here, since only training needs autograd.
+        # Imported here because only training needs autograd.
         from ..relaxation import PathRelaxation
         from ..training import SoftTraining
         from ..training.loop import train
@@ -278,7 +278,7 @@ class ConfTrScorer(Scorer):
         return LinearModel() if self.model is None else clone(self.model, safe=False)
 
     def _adopt(self, result):
-        # `train` used one copy of the model for all levels. Each scorer has its own.
+        # `train` used one copy of the model for all levels. Each scorer gets a separate copy.
         self.model_ = self._fresh_model()
         self.params_ = result.params
         self.scale_ = result.scale
@@ -291,7 +291,7 @@ class ConfTrScorer(Scorer):
     @property
     def coef_(self) -> NDArray[np.float64]:
         """Weights of a linear model, per unit of the features as passed."""
-        # A subclass may compute something else.
+        # A subclass may use the parameters differently.
         if type(self.model_) is not LinearModel:
             raise AttributeError("coef_ exists only if the model is a LinearModel")
         return self.standardizer_.raw_weights(self.params_) / self.scale_

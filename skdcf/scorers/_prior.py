@@ -1,4 +1,4 @@
-"""Hazards learnt on public labels, for those who have few labels of their own."""
+"""Hazards learnt on public labels, for users with few labels."""
 
 from __future__ import annotations
 
@@ -25,59 +25,62 @@ from ..training.splitting import Standardizer
 from ._scorer import FitTask, Scorer
 from ._tree_tables import HazardTable, design
 
-FORMAT = "skdcf public prior 3"  # also raised when a column changes its meaning
-BLOCK = 128  # claims at once, whose places in all trees stay in the cache
-# The weight of one's own log odds is pulled to the first, those of all sources together to
-# the second. A mean of unsure classifiers is less sure than it could be: the sum is above 1.
+FORMAT = "skdcf public prior 3"  # also changed if a column changes its meaning
+BLOCK = 128  # claims per block, whose positions in all trees fit into the cache
+# The weight of the user's log odds is shrunk towards the first value, and the sum of the weights
+# of all sources towards the second. The sum exceeds 1 because a mean of uncertain classifiers is
+# less certain than it should be.
 PULL = 0.6, 1.0
-STRENGTH = 30.0  # of this pull: some 100 claims of one's own move the weights little
+STRENGTH = (
+    30.0  # of the shrinkage: about 100 claims of the user change the weights little
+)
 
 
 @settings
 class PublicPrior(Scorer):
-    """Hazards that were learnt on public labels of mathematics, as they are.
+    """Hazards that were learnt on public labels of mathematics, used unchanged.
 
-    A logistic regression and boosted trees for each of five sources, which have learnt
-    from some 34,000 claims in first-error and step labels, read the columns of
-    `skdcf.features.reasoning_features`. The prior is their mean, in which a source weighs
-    the more the better it tells errors of the others. They learn nothing from your
-    problems, so all of these can be used for calibration. A filter uses a prior only if it
-    is asked for: as its scorer, or blended with hazards of your own as ``public_prior=`` of
-    `NeymanPearsonScorer` or of `StackingScorer`.
+    For each of five sources there are a logistic regression and boosted trees. They were trained
+    on about 34,000 claims with first-error and step labels, and use the columns of
+    `skdcf.features.reasoning_features`. The prior is a weighted mean over the sources. A source
+    has more weight if it predicts errors in the other sources better. Nothing is trained on your
+    problems, so all of them can be used for calibration. A filter uses a prior only on
+    request: as its scorer, or blended with learnt hazards as ``public_prior=`` of
+    `NeymanPearsonScorer` or `StackingScorer`.
 
     Parameters
     ----------
     file : "mathematics", "agreement" or path-like, default="mathematics"
-        "mathematics" and "agreement" are the two priors that the package holds. The second
-        reads eleven columns of `skdcf.features.AgreementFeatures`: how far other answers
-        to the question agree tells errors in other domains, too. A path is that of a file
-        that ``benchmarks/retention/make_prior.py`` wrote.
+        "mathematics" and "agreement" are the two priors in the package. "agreement" uses
+        eleven columns of `skdcf.features.AgreementFeatures`. These measure agreement with
+        other answers to the question, which also predicts errors in other domains. A path
+        names a file written by ``benchmarks/retention/make_prior.py``.
 
     Attributes
     ----------
     card_ : dict
-        Sources with their licences, what it was tried on, and where it fails.
+        Sources with their licences, the data it was evaluated on, and where it fails.
     columns_ : tuple of str
-        The columns that it reads.
+        The columns that it uses.
     table_ : HazardTable
-        The trees of all sources, each a forest, which read the columns in units of each
-        source one after the other.
+        The trees of all sources, one forest per source. Their input is the columns, scaled for
+        each source in turn.
     linear_ : ndarray of shape (n_sources, n_columns + 1)
-        Weights of the logistic regressions, the last one being the log odds where all
-        columns are at the centre of the source.
+        Weights of the logistic regressions. The last weight is the log odds if all columns
+        are at the centre of the source.
     units_ : Standardizer
-        With the centre and scale of each source.
+        Centre and scale of the columns for each source.
     weights_ : ndarray of shape (n_sources,)
-        Of the sources, of sum 1 but for rounding.
+        Weights of the sources, which sum to 1 up to rounding.
     questions_ : ndarray of int64
         Hashes of the source questions.
     true_after_error_ : float
-        Share of true claims among those below a false one, in the sources.
+        Share of true claims among the claims below a false one, in the sources.
 
     Warnings
     --------
-    The prior has seen the questions of its sources. A filter refuses problems with these
-    questions; `seen` tells which to leave out.
+    The prior was trained on the questions of its sources. A filter refuses problems with these
+    questions. Use `seen` to find problems to leave out.
 
     Examples
     --------
@@ -106,26 +109,26 @@ class PublicPrior(Scorer):
         labels: NDArray | None = None,
         task: FitTask | None = None,
     ) -> Self:
-        """Read the file, and check that it may be used for these problems.
+        """Read the file, and check that the prior can be used for the problems.
 
         Parameters
         ----------
         batch : GraphBatch
             The problems.
         labels : object, optional
-            Not looked at.
+            Ignored.
         task : FitTask, optional
-            What the filter says about the fit.
+            Settings of the fit, from the filter.
 
         Returns
         -------
         self
-            The scorer itself, fitted.
+            The fitted scorer.
 
         Raises
         ------
         ValueError
-            If a column is missing, the file is of another format or was changed.
+            If a column is missing, or the file has another format or was modified.
         """
         self.validate()
         self.__dict__.update(self.read_file())
@@ -133,12 +136,12 @@ class PublicPrior(Scorer):
         return self
 
     def read_file(self) -> dict[str, Any]:
-        """Read the attributes that stand in the file, or raise ValueError with the reason.
+        """Read the fitted attributes from the file, or raise ValueError with the reason.
 
         Returns
         -------
         dict
-            A value for each attribute.
+            The values of the attributes.
         """
         shipped = files(__package__) / f"{self.file}_prior.json"
         path = shipped if self.file in self._ships else self.file
@@ -146,20 +149,21 @@ class PublicPrior(Scorer):
         return read(path, path.stat().st_mtime_ns)
 
     def _pick(self, batch):
-        """The problems with the columns of the prior, in its order, or ValueError."""
+        """Return the problems with only the columns of the prior, or raise ValueError."""
         names = list(batch.feature_names or ())
         missing = [name for name in self.columns_ if name not in names]
         if missing:
             raise ValueError(
-                f"{len(missing)} of the {len(self.columns_)} built-in columns "
-                f"that the public prior reads are missing, such as {missing[0]!r}"
+                f"{len(missing)} of the {len(self.columns_)} columns that the public prior "
+                f"needs are missing, for example {missing[0]!r}. Compute them with "
+                "skdcf.features"
             )
         at = [names.index(name) for name in self.columns_]
         return batch.replace_features(batch.features[:, at], self.columns_)
 
     @property
     def card_(self) -> dict[str, Any]:
-        """Say what the prior was learnt from and tried on, and where it fails."""
+        """Training data, evaluation data and known failures of the prior."""
         return json.loads(self._card)
 
     def columns_read(self) -> tuple[str, ...] | None:
@@ -171,7 +175,7 @@ class PublicPrior(Scorer):
         return (self,)
 
     def seen(self, X: Problems) -> NDArray[np.bool_]:
-        """Tell which problems have a question that the prior was learnt from.
+        """Return which problems have a question that the prior was trained on.
 
         Parameters
         ----------
@@ -181,22 +185,22 @@ class PublicPrior(Scorer):
         Returns
         -------
         ndarray of bool, shape (n_problems,)
-            True for a problem to leave out. A problem without a question counts as new.
+            True for problems to leave out. A problem without a question counts as new.
         """
         return self.knows(question_hashes(pack_graphs(X)))
 
     def knows(self, questions: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Tell which hashes of texts are those of questions that the prior was learnt from.
+        """Return which hashes belong to questions that the prior was trained on.
 
         Parameters
         ----------
         questions : ndarray of int64, shape (n_problems,)
-            From `skdcf.graphs.hashes.question_hashes`.
+            Result of `skdcf.graphs.hashes.question_hashes`.
 
         Returns
         -------
         ndarray of bool, shape (n_problems,)
-            Whether each question is one of them.
+            Whether the prior was trained on each question.
         """
         is_known = vars(self).get("questions_")
         if is_known is None:
@@ -204,7 +208,7 @@ class PublicPrior(Scorer):
         return np.isin(questions, is_known)
 
     def hazard(self, batch: GraphBatch) -> NDArray[np.float64]:
-        """Log odds that a claim is false, given that all its ancestors are true.
+        """Compute the log odds that a claim is false, given that all its ancestors are true.
 
         Parameters
         ----------
@@ -219,7 +223,7 @@ class PublicPrior(Scorer):
         return self.weights_ @ self.hazards(batch)
 
     def hazards(self, batch: GraphBatch) -> NDArray[np.float64]:
-        """The log odds that each source gives; `hazard` is their weighted mean.
+        """Compute the log odds for each source; `hazard` is their weighted mean.
 
         Parameters
         ----------
@@ -229,12 +233,12 @@ class PublicPrior(Scorer):
         Returns
         -------
         ndarray of shape (n_sources, n_claims)
-            A row for each source, in the order of ``card_["sources"]``.
+            One row for each source, in the order of ``card_["sources"]``.
         """
         return self.log_odds(design(self._pick(batch)))
 
     def log_odds(self, X: NDArray) -> NDArray[np.float64]:
-        """The log odds that each source gives to rows of `design`.
+        """Compute the log odds for each source from rows of `design`.
 
         Parameters
         ----------
@@ -262,19 +266,19 @@ class PublicPrior(Scorer):
     def error_probability(
         self, batch: GraphBatch, kept: NDArray[np.bool_]
     ) -> NDArray[np.float64]:
-        """Chance that something false is kept, for each answer.
+        """Compute the probability that a false claim is kept, for each answer.
 
         Parameters
         ----------
         batch : GraphBatch
             The problems.
         kept : ndarray of bool, shape (n_claims,)
-            What is kept, closed under ancestors.
+            The kept claims, closed under ancestors.
 
         Returns
         -------
         ndarray of float, shape (n_problems,)
-            Between 0 and 1, and 0 where nothing is kept.
+            Between 0 and 1; 0 if nothing is kept.
         """
         return chance_of_error(self.hazard(batch), kept, batch)
 
@@ -283,21 +287,21 @@ class PublicPrior(Scorer):
 def read(path: Path, changed: int) -> dict[str, Any]:
     """Read the attributes of a prior from its file, or raise ValueError with the reason.
 
-    The time at which the file was changed tells a file from another at its place.
+    ``changed`` is the time of the last change of the file, which identifies its content.
     """
     try:
         return attributes_of(json.loads(path.read_bytes()))
     except (KeyError, TypeError, AttributeError, ValueError) as error:
-        raise ValueError(f"{path} is no public prior: {error}") from error
+        raise ValueError(f"{path} is not a public prior: {error}") from error
 
 
 def attributes_of(record: dict[str, Any]) -> dict[str, Any]:
-    """The attributes of `PublicPrior` from what stands in a file."""
+    """Return the attributes of `PublicPrior` from the content of a file."""
     if record["format"] != FORMAT:
-        raise ValueError(f"its format is {record['format']!r}, not {FORMAT!r}")
+        raise ValueError(f"its format is {record['format']!r}, but must be {FORMAT!r}")
     if record["sha256"] != digest(record):
         raise ValueError(
-            "it was changed since benchmarks/retention/make_prior.py wrote it"
+            "it was modified after benchmarks/retention/make_prior.py wrote it"
         )
     linear = _array(record["linear"])
     trees = _arrays(record["trees"])
@@ -305,7 +309,7 @@ def attributes_of(record: dict[str, Any]) -> dict[str, Any]:
     n = 2 * len(record["columns"]) + 1
     table = object.__new__(HazardTable)
     bare = {"weights": np.zeros(n * n_sources), "doubt": np.zeros(n_sources)}
-    to_left = np.array(trees["down"])  # to the left child, 0 at a leaf
+    to_left = np.array(trees["down"])  # steps to the left child; 0 at a leaf
     trees["down"] = _array(to_left + np.arange(len(to_left)))
     table.__setstate__(trees | bare | {"offset": 0.0, "n_hazards": n_sources})
     return {
@@ -316,12 +320,12 @@ def attributes_of(record: dict[str, Any]) -> dict[str, Any]:
         "weights_": _array(record["weights"]),
         "questions_": _array(record["questions"]),
         "true_after_error_": float(record["true_after_error"]),
-        "_card": json.dumps(record["card"]),  # in one piece, so that saving is fast
+        "_card": json.dumps(record["card"]),  # one string, which is saved faster
     }
 
 
 def digest(record: dict[str, Any]) -> str:
-    """SHA-256 of all that stands in a file except the digest itself."""
+    """Return the SHA-256 of the content of a file except the digest itself."""
     content = {key: value for key, value in record.items() if key != "sha256"}
     return sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
@@ -331,25 +335,26 @@ def _arrays(record):
 
 
 def _array(values):
-    """Numbers of a file, where null stands for infinity, for which JSON has no number."""
+    """Return an array from a file; null means infinity, which JSON cannot represent."""
     array = np.array(values)
     if array.dtype.kind != "i" or not array.size:
         array = np.nan_to_num(array.astype(np.float64), nan=np.inf)
     elif np.abs(array).max() < 2**31:
-        # Half the size, so that more of it fits into the cache.
+        # Half the size, so more of the array fits into the cache.
         array = array.astype(np.int32)
-    array.setflags(write=False)  # all that read the file share these arrays
+    array.setflags(write=False)  # the arrays are shared by all priors of this file
     return array
 
 
 def blend(own, public, false, shares):
-    """Weights (b, w1, ...) of ``b + w1 own + w2 public[0] + ...`` as log odds of ``false``.
+    """Return weights (b, w1, ...) of ``b + w1 own + w2 public[0] + ...`` as log odds of ``false``.
 
-    They minimise the log loss, ``own`` being out of fold, with a pull towards ``PULL``, of
-    which the sources have ``shares``, and none but b is negative. So a source that tells
-    little of these problems comes to weigh less. Then all but b are scaled to the sum of
-    ``PULL``: what is known of a claim from two thirds of the problems is less than from
-    all, and prices from log odds that are drawn together keep less (measured).
+    They minimise the log loss, with ``own`` from out-of-fold predictions. All weights except b
+    are non-negative and shrunk towards ``PULL``, of which each source gets its share. So sources
+    that predict errors in these problems badly get less weight. All weights except b are then
+    scaled to the sum of ``PULL``. The reason is that out-of-fold predictions use only two thirds
+    of the problems and are less accurate than those of the final fit, and that prices from
+    shrunken log odds keep fewer claims, as measured.
     """
     columns = np.vstack([np.ones(len(own)), own, public])
     pull = np.r_[PULL[0], PULL[1] * shares]

@@ -1,4 +1,4 @@
-"""The scorer protocol, the task that a filter passes to `fit`, and scorers without training."""
+"""The base class of scorers, the task that a filter passes to `fit`, and untrained scorers."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ class LinearForm:
     Parameters
     ----------
     weights : ndarray of shape (n_features,)
-        Per unit of the features as passed.
+        Weights per unit of the features as passed.
     offset : float
-        Confidence where all features are 0, if the bounds let them be 0.
+        Confidence if all features are 0, provided that the bounds allow this.
     low, high : ndarray of shape (n_features,)
         Features are clipped to these bounds; infinite if there is no bound.
     """
@@ -52,7 +52,7 @@ class LinearForm:
         weights : array-like of shape (n_features,)
             Weight of each feature.
         offset : float, default=0.0
-            Confidence where all features are 0.
+            Confidence if all features are 0.
 
         Returns
         -------
@@ -73,7 +73,7 @@ class LinearForm:
 
         Returns
         -------
-        ndarray of the same shape, clipped
+        ndarray of shape (..., n_features)
             The features within their bounds.
         """
         return np.clip(features, self.low, self.high)
@@ -92,13 +92,13 @@ class FitTask:
     alpha : float, default=0.1
         Level at which the filter will be used.
     groups : ndarray of shape (n_problems,), optional
-        Problems of one group, for instance of one question, stay together in every split.
+        Problems of one group, for example of one question, stay together in every split.
     rng : RandomState, optional
-        Source of all randomness that the scorer itself does not seed.
+        Source of all randomness, unless the scorer has a seed.
     relaxation : PathRelaxation or GridRelaxation, optional
-        The relaxation to train through. None leaves it to the scorer.
+        The relaxation to train through. None uses the default of the scorer.
     training : SoftTraining, optional
-        How to train. None leaves it to the scorer.
+        The settings of the training. None uses the defaults of the scorer.
     n_jobs : int, optional
         Number of folds and levels that are fitted in parallel, as in scikit-learn.
     verbose : int, default=0
@@ -114,7 +114,7 @@ class FitTask:
     verbose: int = 0
 
     def on(self, rows: NDArray[np.bool_]) -> FitTask:
-        """Return the task for some of the problems, with a copy of the randomness.
+        """Return the task for some of the problems, with a copy of the random state.
 
         Parameters
         ----------
@@ -135,34 +135,34 @@ class FitTask:
 class Scorer(Settings, metaclass=ABCMeta):
     """Base class of scorers, which compute a confidence for each claim; higher is safer.
 
-    Your own scorer needs `confidence`, and `fit` if it learns. If it can estimate errors, it
-    has a method ``error_probability(batch, kept)``, which returns for each problem the
-    probability that a kept claim is false. A scorer is a scikit-learn estimator: ``__init__``
-    only stores its parameters, and the names of fitted attributes end in an underscore.
+    A subclass must implement `confidence`, and `fit` if it learns. To estimate error
+    probabilities, it implements ``error_probability(batch, kept)``, which returns for each
+    problem the probability that a kept claim is false. Scorers are scikit-learn estimators:
+    ``__init__`` only stores parameters, and names of fitted attributes end with an underscore.
 
     Attributes
     ----------
     requires_fit : bool or None
-        Whether `fit` learns from the problems. None means yes if the class defines `fit` or
-        `fit_levels`, since even a `fit` without labels depends on its problems. A filter then
-        keeps the calibration problems out of `fit`. False declares that `fit` learns nothing
-        from the problems. It is then called with all of them, and with unknown labels. A
-        subclass with its own `fit` must declare it again.
+        Whether `fit` learns from the problems. None means that it does if the class defines
+        `fit` or `fit_levels`, since even a `fit` without labels depends on its problems. A
+        filter then keeps the calibration problems out of `fit`. False declares that `fit`
+        learns nothing from the problems. It is then called with all of them, and with unknown
+        labels. A subclass that defines `fit` must declare this again.
     batch_invariant : bool
-        Whether the confidence of a claim is the same to the bit in every batch, as for a
-        column. The filter then does not measure rounding.
+        Whether the confidence of a claim is bitwise equal in every batch, as for a column.
+        The filter then does not measure rounding errors.
     uses_alpha : bool
         Whether the fitted scorer depends on alpha.
     uses_relaxation : bool
         Whether `fit` uses ``task.relaxation`` and ``task.training``. Filters refuse these
         settings if the scorer does not use them.
     resolution : float
-        How closely the confidence of a claim repeats in another batch, relative to
-        ``1 + abs(confidence)``. Filters also measure this, and lower their threshold by more
-        than the larger of the two.
+        Reproducibility of the confidence of a claim in another batch, relative to
+        ``1 + abs(confidence)``. Filters also measure it, and lower their threshold by slightly
+        more than the larger of the two values.
     priors : tuple of PublicPrior
         Public priors that the scorer uses; empty for most scorers. A filter refuses problems
-        with questions that a prior was learnt from, also before `fit`.
+        with questions that a prior was trained on, even before `fit`.
 
     Examples
     --------
@@ -206,12 +206,12 @@ class Scorer(Settings, metaclass=ABCMeta):
         labels : ndarray of int, shape (n_claims,)
             1 true, 0 false, -1 unknown.
         task : FitTask, optional
-            What the filter says about the fit.
+            Settings of the fit, from the filter.
 
         Returns
         -------
         self
-            The scorer itself, fitted.
+            The fitted scorer.
         """
         return self
 
@@ -227,7 +227,7 @@ class Scorer(Settings, metaclass=ABCMeta):
         labels : ndarray of shape (n_claims,)
             1 true, 0 false, -1 unknown.
         tasks : list of FitTask
-            One for each level.
+            One task for each level.
 
         Returns
         -------
@@ -267,7 +267,7 @@ class Scorer(Settings, metaclass=ABCMeta):
 
     @abstractmethod
     def confidence(self, batch: GraphBatch) -> NDArray[np.float64]:
-        """Compute the confidence of each claim, which must depend on its problem only.
+        """Compute the confidence of each claim, which must depend only on its problem.
 
         Parameters
         ----------
@@ -294,14 +294,14 @@ def probed_form(decide, n_features):
     Returns
     -------
     LinearForm
-        The form, which is right if the function is affine.
+        The form, which is correct if the function is affine.
     """
     confidences = decide(np.vstack([np.zeros(n_features), np.eye(n_features)]))
     return LinearForm.unbounded(confidences[1:] - confidences[0], confidences[0])
 
 
 def scorer_requires_fit(scorer: Scorer) -> bool:
-    """Tell whether `fit` of a scorer learns from its problems."""
+    """Return whether `fit` of a scorer learns from its problems."""
     if scorer.requires_fit is not None:
         return scorer.requires_fit
     cls = type(scorer)
@@ -324,7 +324,7 @@ class Folded:
 
     @cached_property
     def parts(self) -> list[tuple[GraphBatch, GraphBatch]]:
-        """Return, for each fold, the problems of the other folds and its own.
+        """Problems of the other folds, and problems of the fold, for each fold.
 
         All base scorers of a stack share these batches. Computing the ancestors of the same
         claims again for each of them would take 2 % of a fit.
@@ -354,18 +354,18 @@ def out_of_fold_confidence(scorer, folded, labels, tasks):
     Parameters
     ----------
     scorer : Scorer
-        Clones of it are fitted, one for each fold.
+        The scorer. One clone is fitted for each fold.
     folded : Folded
         The problems, in at least two folds.
     labels : ndarray of shape (n_claims,)
         1 true, 0 false, -1 unknown.
     tasks : list of FitTask
-        One for each level.
+        One task for each level.
 
     Returns
     -------
     ndarray of shape (n_tasks, n_claims)
-        The confidences, which do not depend on labels of the claim's own fold.
+        The confidences, which do not depend on labels of the same fold.
     """
     batch = folded.batch
     unseen = np.empty((len(tasks), batch.n_claims))
@@ -389,7 +389,7 @@ def out_of_fold_confidence(scorer, folded, labels, tasks):
 def _confidence_unseen(scorer, parts, labels, tasks):
     """Fit on the other folds, and compute the confidences of the claims in the fold."""
     others, own = parts
-    # The other folds may have nothing to learn. The retention shows this, so do not warn.
+    # There may be nothing to learn in the other folds. The retention shows this, so do not warn.
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         levels = scorer.fit_levels(others, labels, tasks)
@@ -397,7 +397,7 @@ def _confidence_unseen(scorer, parts, labels, tasks):
 
 
 def run_of(task, jobs, scorer, unit="fit"):
-    """Run independent jobs of a scorer as its task says, and return their results in order."""
+    """Run independent jobs of a scorer with the settings of its task, and return the results."""
     name = type(scorer).__name__
     return all_finished(jobs, task.n_jobs, verbose=task.verbose, name=name, unit=unit)
 
@@ -421,7 +421,7 @@ def need_features(batch):
     """Return the features of the problems, or raise ValueError if they have none."""
     if batch.features is None:
         raise ValueError(
-            "the scorer needs features, but the problems have no features yet: add features "
+            "the scorer needs features, but the problems have no features yet: compute features "
             "with a transformer of skdcf.features"
         )
     return batch.features
@@ -471,7 +471,7 @@ class FeatureScorer(Scorer):
 
 @settings
 class FrequencyScorer(FeatureScorer):
-    """Self-consistency frequency, mixed with that of the claim's descendants.
+    """Self-consistency frequency, optionally mixed with the frequencies of the descendants.
 
     The confidence of claim v is ``(1 - beta_mix) f_v + beta_mix m_v``, where m_v is the
     median unmixed frequency of the descendants of v. A claim without descendants keeps f_v.
@@ -481,9 +481,9 @@ class FrequencyScorer(FeatureScorer):
     beta_mix : float, default=0.0
         Weight of the descendants, in [0, 1].
     over : {"descendants", "children"}, default="descendants"
-        "descendants" is the published formula. "children" is what the authors' code does: it
-        uses only direct children, and the upper median of their *risks*, that is the lower
-        median of their frequencies. Both are equal at ``beta_mix=0``.
+        "descendants" is the published formula. "children" reproduces the code of the authors,
+        which uses only direct children, and the upper median of their *risks*, that is, the
+        lower median of their frequencies. Both are equal at ``beta_mix=0``.
     feature : str or int, default="frequency-score"
         Name or column number of the frequency.
 
@@ -526,11 +526,11 @@ class FrequencyScorer(FeatureScorer):
         return np.where(np.isnan(below), column, mixed)
 
     def linear_form(self, batch: GraphBatch) -> LinearForm | None:
-        # If other claims enter, the confidence is not linear in the claim's features.
+        # If other claims are used, the confidence is not linear in the features of the claim.
         return super().linear_form(batch) if self.beta_mix == 0 else None
 
 
-#: What names of the command line stand for that are no names in Python.
+#: Scorers whose names on the command line are not valid in Python.
 COMMAND_LINE_NAMES = {"logistic": "ClassifierScorer()", "public-prior": "PublicPrior()"}
 
 
@@ -540,7 +540,7 @@ def column_of(feature, batch):
     if isinstance(feature, str):
         names = batch.feature_names or ()
         if feature not in names:
-            names_there = list(names) or "none, as the features are not named"
+            names_there = list(names) or "unknown, because they are not named"
             known = COMMAND_LINE_NAMES.get(feature)
             meant = f". If you mean the scorer, pass scorer={known}" if known else ""
             raise ValueError(
@@ -553,13 +553,13 @@ def column_of(feature, batch):
         )
     if not -batch.n_features <= feature < batch.n_features:
         raise ValueError(
-            f"there is no feature {feature}, since there are only {batch.n_features}"
+            f"there is no feature {feature}: there are only {batch.n_features} features"
         )
     return int(feature)
 
 
 def _medians(values, owner, n):
-    """Compute the lower and upper median of the values of each owner, NaN if it has none."""
+    """Compute the lower and upper median of the values of each owner; NaN if it has none."""
     ordered = values[np.lexsort((values, owner))]
     count = np.bincount(owner, minlength=n)
     start = offsets_of(count)[:-1]

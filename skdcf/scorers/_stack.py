@@ -32,7 +32,7 @@ from ._scorer import (
 )
 
 # Initial weights, for columns with unit standard deviation, and the shrinkage towards them. On
-# ten published sets, other values keep the same within their errors.
+# ten published data sets, other values keep the same number of claims within errors.
 START = {"neyman-pearson": np.e, "regression": 1.0}
 WITH_PRIOR = {"neyman-pearson": 1.0, "regression": 0.0}
 SHRINKAGE = 100.0
@@ -74,7 +74,7 @@ class StackingScorer(Scorer):
     ----------
     scorers : dict of str to Scorer, or None, default=None
         None means `NeymanPearsonScorer` ("neyman-pearson") and a logistic regression of the
-        hazards ("regression"), with the initial weights e and 1. Your own scorers start with
+        hazards ("regression"), with the initial weights e and 1. Scorers passed here start with
         the weight 1.
     final : Scorer or None, default=None
         The last step, which gets one column for each base scorer. None means
@@ -84,7 +84,7 @@ class StackingScorer(Scorer):
         Number of folds, at most the number of groups.
     gain : float in [0, 1], {"claims", "answers"} or callable, default=0.5
         The value of the kept claims of an answer, for "neyman-pearson" and for the training of
-        the last step: their number to this power. Write a function in ``autograd.numpy``.
+        the last step: their number to this power. A function must use ``autograd.numpy``.
     public_prior : PublicPrior or None, default=None
         Hazards learnt on public labels, which are blended into "neyman-pearson". The initial
         weights are then 1 and 0.
@@ -124,13 +124,13 @@ class StackingScorer(Scorer):
     public_prior: PublicPrior | None = None
 
     def validate(self) -> None:
-        """Raise ValueError if the parameters are not valid together."""
+        """Raise ValueError if a parameter is invalid, or the combination is."""
         super().validate()
         check_gain(self.gain)
         if self.scorers is None:
             return
         if not self.scorers:
-            raise ValueError("scorers is {}, but must have at least one scorer")
+            raise ValueError("scorers is {}, but must contain at least one scorer")
         if self.public_prior is not None:
             raise ValueError(
                 "public_prior and scorers are both set: pass public_prior to the "
@@ -214,7 +214,7 @@ class StackingScorer(Scorer):
         return ConfTrScorer(LinearModel(), clip=np.inf)
 
     def _training(self, training):
-        """Return the training of the last step; ValueError for settings that the stack owns."""
+        """Return the settings of the last step; ValueError for settings that the stack sets."""
         if training is None:
             training = SoftTraining()
         settled = {"gain": "StackingScorer(gain=)"}
@@ -264,7 +264,7 @@ class StackingScorer(Scorer):
         batch : GraphBatch
             The problems.
         kept : ndarray of bool, shape (n_claims,)
-            What is kept, closed under ancestors.
+            The kept claims, closed under ancestors.
 
         Returns
         -------
@@ -282,7 +282,7 @@ class StackingScorer(Scorer):
 
 
 def _fit_base(scorer, folded, labels, tasks):
-    """Return one fitted scorer per level, and its out-of-fold confidences if there are folds."""
+    """Return one fitted scorer per level, and out-of-fold confidences if there are folds."""
     if not folded.fold_of.any():
         scorers = scorer.fit_levels(folded.batch, labels, tasks)
         return scorers, confidence_of_each(scorers, folded.batch)

@@ -1,9 +1,9 @@
-"""Fitted forests, boosters and logistic regressions as plain arrays.
+"""Fitted forests, boosted trees and logistic regressions as plain arrays.
 
-All trees stand in one table of nodes, layer by layer, the right child next to the left.
-A leaf points at itself, so that every tree goes one layer down at once:
-``node = down[node] + (x > threshold[node])``. These arrays are what calibrates, predicts
-and is saved.
+All trees are in one table of nodes, layer by layer, and the right child follows the left one. A
+leaf points to itself, so all trees can be descended by one layer at once:
+``node = down[node] + (x > threshold[node])``. These arrays are used for calibration and
+prediction, and are saved to files.
 """
 
 from __future__ import annotations
@@ -20,27 +20,27 @@ from scipy.special import logit
 
 from ..training.splitting import Standardizer
 
-BLOCK = 512  # claims at once, whose places in all trees stay in the cache
+BLOCK = 512  # claims per block, whose positions in all trees fit into the cache
 
 
 @dataclass(frozen=True, repr=False)
 class HazardTable:
-    """Several fitted classifiers in one table, whose log odds are added.
+    """Several fitted classifiers in one table; their log odds are added.
 
     Parameters
     ----------
     weights : ndarray of shape (n_columns,)
-        Of the linear classifiers together.
+        Sum of the weights of the linear classifiers.
     offset : float
-        What the linear and boosted ones add whatever a claim looks like.
+        Sum of the constants of the linear and boosted classifiers.
     feature, threshold, down, value : ndarray of shape (n_nodes,)
-        The column that a node reads, the largest value that goes left, its left child,
-        and what a leaf adds to the log odds, or to the chance that its forest gives.
+        The column that a node uses, the largest value that goes left, its left child,
+        and the contribution of a leaf to the log odds, or to the probability of its forest.
     root, depth, forest : ndarray of shape (n_trees,)
-        First node and number of layers below it, the deepest tree first; number of the
-        forest that a tree belongs to, or -1 for one that adds to the log odds.
+        First node and number of layers below it, the deepest tree first. Index of the forest
+        that a tree belongs to, or -1 for a tree that adds to the log odds.
     doubt : ndarray of shape (n_forests,)
-        Share of the overall chance of an error in that of each forest.
+        Weight of the overall error probability in the probability of each forest.
     n_hazards : int, default=1
         Number of classifiers.
     standardizer : Standardizer, optional
@@ -61,14 +61,14 @@ class HazardTable:
     standardizer: Standardizer | None = None
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Take the state that a file holds, or raise ValueError where it leads out of the table."""
+        """Restore a saved state, or raise ValueError if a branch points outside the table."""
         self.__dict__.update(state)
         try:
             good = all(self._checks())
         except (AttributeError, TypeError, IndexError) as error:
             raise ValueError(f"a table of trees is damaged: {error}") from error
         if not good:
-            raise ValueError("a table of trees is damaged: a branch leads out of it")
+            raise ValueError("a table of trees is damaged: a branch points outside it")
 
     def __repr__(self) -> str:
         return f"HazardTable({self.n_hazards} classifiers, {len(self.root)} trees)"
@@ -95,7 +95,7 @@ class HazardTable:
         yield np.isfinite(self.offset) and self.n_hazards > 0
 
     def read(self, X: NDArray) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Compute the log odds that the classifiers give to rows of columns.
+        """Compute the log odds of the classifiers for rows of columns.
 
         Parameters
         ----------
@@ -105,15 +105,16 @@ class HazardTable:
         Returns
         -------
         log_odds : ndarray of shape (n_claims,)
-            Of the linear and boosted classifiers, added up.
+            Sum over the linear and boosted classifiers.
         chances : ndarray of shape (n_forests, n_claims)
+            Probabilities from the forests.
         """
         X = X if self.standardizer is None else self.standardizer(X)
         X = np.ascontiguousarray(X, dtype=np.float64)
         out = np.zeros((1 + len(self.doubt), len(X)))
         out[0] = X @ self.weights + self.offset
         layers = np.arange(self.depth.max(initial=0))
-        # How many trees, the deepest of which stand first, reach below each layer.
+        # Number of trees that reach below each layer; the deepest trees come first.
         deeper = np.searchsorted(-self.depth, -layers).tolist()
         for start in range(0, len(X) * bool(len(self.root)), BLOCK):
             block = X[start : start + BLOCK]
@@ -129,14 +130,14 @@ class HazardTable:
         return out[0], out[1:]
 
     def log_odds(self, X: NDArray, chance: float) -> NDArray[np.float64]:
-        """Sum of the log odds that the classifiers give.
+        """Return the sum of the log odds of all classifiers.
 
         Parameters
         ----------
         X : ndarray of shape (n_claims, n_columns)
             Standardised features.
-        error_probability : float
-            Overall chance of an error, for forests with a doubt.
+        chance : float
+            Overall error probability, for forests with a doubt.
 
         Returns
         -------
@@ -148,7 +149,7 @@ class HazardTable:
 
 
 def design(batch):
-    """Table of features, their means over the problem, log of its number of claims."""
+    """Return a table of features, their means over the problem, and the log of its size."""
     sizes = np.maximum(batch.sizes, 1)
     padded = np.vstack([batch.features, np.zeros(batch.n_features)])
     total = np.add.reduceat(padded, batch.offsets[:-1])
@@ -157,7 +158,7 @@ def design(batch):
 
 
 def join(tables: list[HazardTable], n_columns: int) -> HazardTable:
-    """Join several tables; a column that a table does not read has no weight in it."""
+    """Join several tables; columns that a table does not use get weight 0 in it."""
     nodes = np.cumsum([0] + [len(table.down) for table in tables])
     forests = np.cumsum([0] + [len(table.doubt) for table in tables])
     shifted = [
@@ -188,20 +189,21 @@ def join(tables: list[HazardTable], n_columns: int) -> HazardTable:
 
 
 def as_table(estimator: Any, doubt: float = 0.0) -> HazardTable | None:
-    """A fitted classifier of two classes as arrays.
+    """Convert a fitted binary classifier to arrays.
 
     Parameters
     ----------
     estimator : fitted estimator
         Logistic regression, a random forest, boosted trees of scikit-learn or xgboost,
-        or a pipeline of a StandardScaler and one of these. A random forest may be a
+        or a pipeline of a StandardScaler and one of these. The random forest may be a
         regression on 0 and 1.
     doubt : float, default=0.0
-        Share of the overall chance of an error in what a forest says.
+        Weight of the overall error probability in the probability of a forest.
 
     Returns
     -------
-    HazardTable, or None for any other estimator
+    HazardTable or None
+        None for other estimators.
     """
     package = type(estimator).__module__.split(".")[0]
     name = type(estimator).__name__
@@ -243,7 +245,7 @@ def _forest(estimator):
         values = tree.value[:, 0]
         if hasattr(estimator, "classes_"):
             chance = values[:, 1] / values.sum(axis=1)
-        else:  # a regression on 0 and 1, whose mean is the chance
+        else:  # a regression on 0 and 1, whose mean is a probability
             chance = values[:, 0]
         nodes.append(_nodes_of(tree, chance / n))
     table = _trees(estimator.n_features_in_, nodes)
@@ -286,9 +288,9 @@ def _xgboosted(estimator):
             return None
         names = "left_children", "right_children", "split_indices"
         number = np.array(tree["split_conditions"], dtype=np.float32)
-        # A category that equals the condition goes right, which here is left of it.
+        # A value that equals the condition goes right in xgboost, and would go left here.
         threshold = _largest_left(np.nextafter(number, np.float32(-np.inf)))
-        value = number.astype(np.float64)  # of a leaf
+        value = number.astype(np.float64)  # used for leaves
         nodes.append((*(np.array(tree[name]) for name in names), threshold, value))
 
     margin = partial(estimator.predict, output_margin=True)
@@ -296,7 +298,7 @@ def _xgboosted(estimator):
 
 
 def _with_offset(estimator, nodes, decide):
-    """The table of a booster; its offset is what the trees do not explain."""
+    """Return the table of a booster; its offset is the part not explained by the trees."""
     n = estimator.n_features_in_
     table = _trees(n, nodes)
     zero = np.zeros((1, n))
@@ -304,7 +306,7 @@ def _with_offset(estimator, nodes, decide):
 
 
 def _largest_left(threshold):
-    """The largest double that goes left where single precision is compared."""
+    """Return the largest double that goes left if values are compared in single precision."""
     low = threshold.astype(np.float32)
     low = np.where(low > threshold, np.nextafter(low, np.float32(-np.inf)), low)
     high = np.nextafter(low, np.float32(np.inf)).astype(np.float64)
@@ -314,7 +316,7 @@ def _largest_left(threshold):
 
 
 def _trees(n_columns, trees):
-    """Make a table of trees, each of them (left, right, feature, threshold, value)."""
+    """Return a table of trees; each tree is (left, right, feature, threshold, value)."""
     sizes = np.array([len(tree[0]) for tree in trees], dtype=np.int64)
     first = np.cumsum(sizes) - sizes
     tree_of = np.repeat(np.arange(len(trees)), sizes)

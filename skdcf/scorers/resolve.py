@@ -38,8 +38,8 @@ class FunctionScorer(Scorer):
     Parameters
     ----------
     function : callable
-        It returns an array of shape (n_claims,), where higher means safer. The values of a
-        problem must not depend on other problems: ranks or scales over the batch invalidate
+        The function returns an array of shape (n_claims,), where higher means safer. Values of
+        a problem must not depend on other problems. Ranks or scales over the batch invalidate
         the guarantee, and are refused if detected.
 
     Attributes
@@ -61,7 +61,7 @@ class FunctionScorer(Scorer):
     function: Callable[[GraphBatch], ArrayLike]
 
     def fit(self, batch: GraphBatch, labels: Any = None, task: Any = None) -> Self:
-        """Store a copy of the function, without learning anything.
+        """Store a copy of the function. Nothing is learnt.
 
         Parameters
         ----------
@@ -71,7 +71,7 @@ class FunctionScorer(Scorer):
         Returns
         -------
         self
-            The scorer itself, fitted.
+            The fitted scorer.
 
         Warns
         -----
@@ -82,8 +82,8 @@ class FunctionScorer(Scorer):
         if isinstance(owner, Scorer) and scorer_requires_fit(owner):
             warn(
                 f"the function is a method of a fitted {type(owner).__name__}. The guarantee "
-                "holds only for problems that it was not trained on. Pass the scorer itself, "
-                "so the filter trains it on other problems",
+                "holds only for problems that this scorer was not trained on. Pass the scorer "
+                "itself, so the filter trains it on other problems",
                 GuaranteeWarning,
             )
         self.function_ = deepcopy(self.function)
@@ -122,7 +122,7 @@ def as_scorer(scorer: Any, batch: GraphBatch) -> Scorer:
     Raises
     ------
     ValueError
-        If it is none of these, or its parameters are not valid.
+        If the object is none of these, or a parameter is invalid.
     """
     scorer_made = _make(scorer, batch.feature_names or ())
     scorer_made.validate()
@@ -145,7 +145,7 @@ def _make(scorer, names):
         return FeatureScorer(int(scorer))
     if hasattr(scorer, "predict_alpha"):
         raise ValueError(
-            f"scorer is the filter {scorer!r}: pass the scorer of that filter"
+            f"scorer is {scorer!r}, which is a filter: pass the scorer of this filter"
         )
     kind = _kind_of(scorer)
     if kind is None:
@@ -154,13 +154,17 @@ def _make(scorer, names):
             "name or column number, a Scorer, a differentiable model (with "
             "init(n_features, rng) and model(params, X)), a classifier with "
             "decision_function or predict_proba, or a function of a GraphBatch"
-            + (": derive it from Scorer" if hasattr(scorer, "confidence") else "")
+            + (
+                ". Make the class a subclass of Scorer"
+                if hasattr(scorer, "confidence")
+                else ""
+            )
         )
     return kind(scorer)
 
 
 def _kind_of(scorer):
-    """Find the class that wraps an object as a scorer, or None."""
+    """Return the class that wraps an object as a scorer; None if there is no such class."""
     # Scikit-learn's get_scorer and make_scorer return objects that evaluate predictions.
     if isinstance(scorer, type) or hasattr(scorer, "_score_func"):
         return None

@@ -1,6 +1,6 @@
-"""Settings of training through soft calibration, which `skdcf.training.loop` does.
+"""Settings of training through soft calibration; the training itself is in `skdcf.training.loop`.
 
-The settings load no autograd, so that a filter that holds some predicts without it.
+Settings are separate so that filters can predict without importing autograd.
 """
 
 from ._settings import LBFGS, Adam, SoftTraining
@@ -8,5 +8,5 @@ from .splitting import Standardizer as Standardizer
 
 __all__ = ["LBFGS", "Adam", "SoftTraining"]
 
-# A class that files of filters hold, and that nobody has to make.
+# A class that is stored in files of filters. Users do not need to create it.
 __saved__: list[str] = ["Standardizer"]

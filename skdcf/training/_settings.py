@@ -1,8 +1,8 @@
 """Settings for the training of differentiable models, and the optimizers.
 
-L-BFGS and Adam take ``fun(x) -> (value, gradient)`` of flat parameters, and call
-``callback(iteration, x, value)`` after each iteration, which can stop the run by returning
-True. Both return the last parameters with finite values, and whether all values were finite.
+L-BFGS and Adam minimise ``fun(x) -> (value, gradient)`` over flat parameters, and call
+``callback(iteration, x, value)`` after each iteration. If it returns True, the run is stopped.
+Both return the last parameters with finite values, and whether all values were finite.
 """
 
 from collections.abc import Callable
@@ -22,12 +22,12 @@ from .splitting import holdout_count
 
 @settings
 class LBFGS(Settings):
-    """Minimise by L-BFGS, with all training problems together.
+    """Minimise by L-BFGS, using all training problems at once.
 
     Parameters
     ----------
     max_iter : int, default=30
-        Largest number of iterations.
+        Maximum number of iterations.
 
     Examples
     --------
@@ -37,12 +37,12 @@ class LBFGS(Settings):
     """
 
     _parameter_constraints = {"max_iter": [allowed.COUNT]}
-    halves = False  # All problems are used for calibration and for prediction.
+    halves = False  # all problems are used both for calibration and for prediction
 
     max_iter: int = 30
 
     def n_validation(self, n: int) -> int:
-        """Return the number of validation problems that choose the best iteration: 0.
+        """Return the number of validation problems for choosing the best iteration, which is 0.
 
         Parameters
         ----------
@@ -52,7 +52,7 @@ class LBFGS(Settings):
         Returns
         -------
         int
-            How many problems are held out.
+            Number of held-out problems.
         """
         return 0
 
@@ -68,34 +68,34 @@ class LBFGS(Settings):
         x : ndarray of shape (n_params,)
             The initial parameters.
         callback : callable
-            ``callback(iteration, x, value)`` is called after each iteration, and ends the
-            run by returning True.
+            ``callback(iteration, x, value)`` is called after each iteration. If it returns
+            True, the run is stopped.
 
         Returns
         -------
         x : ndarray of shape (n_params,)
             The last parameters at which value and gradient were finite.
         finite : bool
-            Whether they were finite in all iterations.
+            Whether both were finite in all iterations.
         """
         return lbfgs(fun, x, self.max_iter, callback)
 
 
 @settings
 class Adam(Settings):
-    """Minimise by Adam, as published: in each epoch other halves calibrate and predict.
+    """Minimise by Adam, as published: in each epoch, one random half calibrates the other.
 
     Parameters
     ----------
     learning_rate : float, default=0.015
-        How far the first iterations move a parameter.
+        Step size of a parameter in the first iterations.
     max_iter : int, default=100
-        Epochs at most.
+        Maximum number of epochs.
     patience : int, default=10
-        Epochs without a better retention on the validation problems before it stops.
+        Number of epochs without a better retention on the validation problems before stopping.
     validation_size : float, int or None, default=0.2
         Share or number of the training questions on which the best epoch is chosen. None
-        takes the last epoch, and then ``patience`` has to stay as it is.
+        uses the last epoch, and then ``patience`` must keep its default.
 
     Examples
     --------
@@ -118,16 +118,16 @@ class Adam(Settings):
     validation_size: float | int | None = 0.2
 
     def validate(self) -> None:
-        """Raise ValueError if a parameter is not valid or would have no effect."""
+        """Raise ValueError if a parameter is invalid or would have no effect."""
         super().validate()
         if self.validation_size is None and self.patience != 10:
             raise ValueError(
-                f"patience is {self.patience!r}, but without validation problems there "
-                "is nothing to wait for: set validation_size, or leave patience at 10"
+                f"patience is {self.patience!r}, but has no effect without validation "
+                "problems: set validation_size, or leave patience at 10"
             )
 
     def n_validation(self, n: int) -> int:
-        """Say how many of n training problems choose the best epoch.
+        """Return how many of n training problems are used to choose the best epoch.
 
         Parameters
         ----------
@@ -137,7 +137,7 @@ class Adam(Settings):
         Returns
         -------
         int
-            How many problems are held out.
+            Number of held-out problems.
         """
         if self.validation_size is None:
             return 0
@@ -155,14 +155,14 @@ class Adam(Settings):
         x : ndarray of shape (n_params,)
             The initial parameters.
         callback : callable
-            ``callback(iteration, x, value)``; True ends the run.
+            ``callback(iteration, x, value)``. If it returns True, the run is stopped.
 
         Returns
         -------
         x : ndarray of shape (n_params,)
             The last parameters at which value and gradient were finite.
         finite : bool
-            Whether they were finite in all iterations.
+            Whether both were finite in all iterations.
         """
         mean = np.zeros_like(x)
         square = np.zeros_like(x)
@@ -194,25 +194,26 @@ class SoftTraining(Settings):
         The loss: minus the logarithm of the soft retention, or minus the soft retention.
     init : {"hazard", "coherent", "random"}, array or None, default=None
         The initial parameters. "hazard" is a logistic regression of "this claim is true" on
-        the claims whose ancestors are all true. "coherent" is one of "this claim and all its
-        ancestors are true". "random" uses the initial parameters of the model. An array holds
-        the weights of a linear model for standardised features. None means "hazard".
+        the claims whose ancestors are all true. "coherent" is a logistic regression of "this
+        claim and all its ancestors are true". "random" uses the initial parameters of the
+        model. An array contains the weights of a linear model for standardised features. None
+        means "hazard".
     shrinkage : float or None, default=None
-        Shrinkage towards the initial scores: the objective has the term ``shrinkage / (alpha
-        n)^2 (1 - corr)``, where corr is the correlation of the scores with the initial ones,
-        and n the number of training problems. None means 1,000, or 0 with ``init="random"``,
-        which needs 0.
+        Shrinkage towards the initial scores. The objective has the term ``shrinkage / (alpha
+        n)^2 (1 - corr)``, where corr is the correlation of the scores with the initial scores,
+        and n the number of training problems. None means 1,000. With ``init="random"`` the
+        shrinkage must be 0, and None means 0.
     gain : float in [0, 1], {"claims", "answers"}, callable or None, default=None
-        The value of the kept true claims of an answer, whose mean enters the loss. A power x
-        means (soft number + .001)^x, and 0 or "answers" means log(1 + soft number). Write a
-        function in ``autograd.numpy``. None means 1, the number.
+        The value of the kept true claims of an answer, whose mean is used in the loss. A power
+        x means (soft number + .001)^x, and 0 or "answers" means log(1 + soft number). A
+        function must use ``autograd.numpy``. None means 1, the number.
     unit_variance : bool, default=True
         Whether scores are scaled to unit standard deviation before the relaxation.
 
     Notes
     -----
-    The default scorer replaces None by its own values, and sets the initial weights and the
-    gain itself: see `~skdcf.scorers.StackingScorer`.
+    The default scorer replaces None by other defaults, and does not allow the initial weights
+    and the gain to be set: see `~skdcf.scorers.StackingScorer`.
 
     Examples
     --------
@@ -247,7 +248,7 @@ class SoftTraining(Settings):
 
     @classmethod
     def from_paper(cls) -> Self:
-        """Return the training of arXiv:2604.20098: Adam from random parameters.
+        """Return the training settings of arXiv:2604.20098: Adam from random parameters.
 
         Returns
         -------
@@ -257,7 +258,7 @@ class SoftTraining(Settings):
         return cls(Adam(), **plain, shrinkage=0.0, unit_variance=False)
 
     def validate(self) -> None:
-        """Raise ValueError if a parameter is not valid or would have no effect."""
+        """Raise ValueError if a parameter is invalid or would have no effect."""
         super().validate()
         if self.optimizer is not None:
             self.optimizer.validate()
@@ -271,7 +272,7 @@ class SoftTraining(Settings):
 
     @property
     def starts_at_random(self) -> bool:
-        """Whether the model draws the initial parameters."""
+        """Whether the initial parameters are drawn by the model."""
         return isinstance(self.init, str) and self.init == "random"
 
     def resolved(
@@ -280,12 +281,12 @@ class SoftTraining(Settings):
         shrinkage: float = 1000.0,
         gain: Gain = 1.0,
     ) -> Self:
-        """Return a copy in which values replace None.
+        """Return a copy in which None is replaced by defaults.
 
         Parameters
         ----------
         init, shrinkage, gain : object
-            The values for this scorer.
+            The defaults of the scorer.
 
         Returns
         -------
@@ -309,19 +310,19 @@ class _NotFiniteError(Exception):
 def lbfgs(fun, x, max_iter, callback, tolerance=1e-6):
     """Minimise by L-BFGS; ``tolerance`` bounds the largest entry of the gradient.
 
-    Its line search uses the Wolfe conditions, which a piecewise smooth loss does not always
-    satisfy. A line search with the Armijo condition alone was tried. It saved at most one
+    The line search uses the Wolfe conditions, which a piecewise smooth loss does not always
+    satisfy. We tried a line search with only the Armijo condition. It saved at most one
     evaluation in ten, and GridRelaxation kept fewer claims on small problems.
 
     Parameters
     ----------
     fun : callable
-        It returns value and gradient for flat parameters.
+        Returns value and gradient for flat parameters.
     x : ndarray of shape (n,)
         The initial parameters.
     max_iter : int
     callback : callable
-        ``callback(iteration, x, value)``, called after each one; True ends the run.
+        ``callback(iteration, x, value)``, called after each iteration; True stops the run.
     tolerance : float
 
     Returns

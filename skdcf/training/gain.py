@@ -1,8 +1,8 @@
-"""The gain: the value of the true claims that are kept of an answer.
+"""The gain, which is the value of the kept true claims of an answer.
 
-Keeping as many claims as possible spends the risk on the safest answers, and keeps nothing of
-the others. With a power below 1, the first claim of an answer is worth more than the fifth
-claim of another one.
+If as many claims as possible are kept, the risk is spent on the safest answers, and nothing is
+kept of the others. With a power below 1, the first claim of an answer has more value than the
+fifth claim of another answer.
 """
 
 from collections.abc import Callable
@@ -16,7 +16,9 @@ from numpy.typing import NDArray
 Worth: TypeAlias = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 Gain: TypeAlias = float | Literal["claims", "answers"] | Worth
 POWERS = {"claims": 1.0, "answers": 0.0}
-FLOOR = 0.001  # added to a soft number: at 0 the slope of most gains is infinite
+FLOOR = (
+    0.001  # added to a soft number, because the slope of most gains is infinite at 0
+)
 MOST_KEPT = 1000  # largest number of claims for which a gain is checked
 
 
@@ -26,12 +28,12 @@ def worth_of(gain: Gain) -> Worth:
     Raises
     ------
     ValueError
-        If it is not a function, and not such a power.
+        If the gain is neither a function nor a name nor a power from 0 to 1.
     """
     power = _power_of(gain)
     if callable(power):
         return power
-    # The power 0 would not grow beyond one claim; the logarithm grows as little.
+    # The power 0 would not increase beyond one claim, so use the logarithm, which is concave too.
     return np.log1p if power == 0 else lambda kept: kept**power
 
 
@@ -47,17 +49,17 @@ def _power_of(gain: Any) -> Any:
 
 
 def check_gain(gain: Gain) -> None:
-    """Raise ValueError unless a gain grows with every claim, and the less the more there are.
+    """Raise ValueError unless a gain is increasing and concave.
 
-    Otherwise no common price per claim exists, and kept sets would not be nested in alpha.
+    Otherwise there is no common price per claim, and kept sets would not be nested in alpha.
     """
     worth = worth_of(gain)
     gains = np.diff(np.asarray(worth(np.arange(MOST_KEPT + 1.0)), dtype=np.float64))
     grows = np.isfinite(gains).all() and (gains > 0).all()
     if not (grows and (np.diff(gains) <= 1e-9 * gains[:-1]).all()):
         raise ValueError(
-            "gain must be increasing and concave in the number of kept claims: no claim may "
-            "be worth more than the previous one"
+            "gain must be increasing and concave in the number of kept claims: the value added "
+            "by a claim must be positive, and must not exceed that of the previous claim"
         )
 
 
@@ -78,7 +80,7 @@ def soft_worth_of(gain: Gain) -> Callable[[Any], Any]:
             elementwise_grad(power)(np.ones(1))
         except TypeError as error:
             raise ValueError(
-                f"gain is {gain!r}, which autograd cannot differentiate: write it in "
+                f"gain is {gain!r}, which autograd cannot differentiate: use "
                 "functions of autograd.numpy, such as autograd.numpy.sqrt"
             ) from error
         return lambda kept: power(kept + FLOOR)

@@ -1,17 +1,17 @@
 """Training runs, from packed problems to parameters.
 
 =====  ==========================================================================
-z      scores that the model gives to n claims
-u      scores of mean 0 and deviation 1: (z - mean z) / std z
-k_i    soft number of true claims kept of problem i at the risk -u, or -z without unit variance
-w      what so many claims are worth: the gain
-mu     weight of the shrinkage towards the scores c of the start
-F      ``-log(mean w(k_i)) + mu (1 - corr(u, c))``, perhaps without the logarithm, which is
-       minimised
+z      scores of n claims, computed by the model
+u      scores with mean 0 and standard deviation 1: (z - mean z) / std z
+k_i    soft number of kept true claims of problem i at the risk -u, or -z without unit variance
+w      the gain, which is the value of a number of claims
+mu     weight of the shrinkage towards the initial scores c
+F      the objective ``-log(mean w(k_i)) + mu (1 - corr(u, c))``, which is minimised, optionally
+       without the logarithm
 =====  ==========================================================================
 
-Autograd follows F through the model, `standardised_risk`, the steps of the relaxation and the
-loss. Each of them is one primitive with its gradient beside it.
+Autograd differentiates F through the model, `standardised_risk`, the steps of the relaxation and
+the loss. Each of these steps is one primitive, defined together with its gradient.
 """
 
 from __future__ import annotations
@@ -59,17 +59,17 @@ class TrainingResult:
     params : object
         Parameters of the model.
     scale : float
-        Deviation of the scores on the training claims; 1 where scores are not brought
-        to unit variance. Confidence is ``model(params, standardizer(X)) / scale``.
+        Standard deviation of the scores on the training claims; 1 without unit variance. The
+        confidence is ``model(params, standardizer(X)) / scale``.
     standardizer : Standardizer
     loss_curve : list of float
         Training loss per iteration.
     validation_curve : list of float
         Soft retention of the validation problems per iteration; empty without them.
     converged : bool
-        False where a loss or gradient was not finite; params are the last good ones.
+        False if a loss or gradient was not finite; params are the last finite ones.
     message : str
-        Why training ended early, or did not start; empty otherwise.
+        Why training stopped early, or did not start; empty otherwise.
     """
 
     params: object
@@ -82,7 +82,7 @@ class TrainingResult:
 
     @property
     def n_iter(self) -> int:
-        """The number of iterations."""
+        """Number of iterations."""
         return len(self.loss_curve)
 
     def confidence(
@@ -107,31 +107,32 @@ def train(
 ) -> list[TrainingResult]:
     """Train a model through soft calibration and prediction, for each level.
 
-    What no level enters is done once: validation problems, standardisation, the start.
+    Work that does not depend on the level is done once: validation problems, standardisation and
+    initial parameters.
 
     Parameters
     ----------
     model : differentiable model
-        As `skdcf.scorers.LinearModel`.
+        For example `skdcf.scorers.LinearModel`.
     relaxation : PathRelaxation or GridRelaxation
     training : SoftTraining
     batch : GraphBatch
-        Training problems; features are standardised here, on these problems.
+        Training problems. The features are standardised on these problems.
     labels : ndarray of shape (n_claims,)
-        1 true, 0 false, -1 unknown: such a claim enters no loss.
+        1 true, 0 false, -1 unknown. Unknown claims are not used in the loss.
     alphas : sequence of float
         Levels to train for.
     groups : ndarray of shape (n_problems,), optional
         Problems of one group are held out for validation together.
     rng : RandomState or Generator, optional
-        Initial parameters, validation problems and halves.
+        Source of initial parameters, validation problems and halves.
     n_jobs : int, optional
-        Levels at a time, as in scikit-learn.
+        Number of levels trained in parallel, as in scikit-learn.
     verbose : int
-        Whether to show a bar: of the iterations, with loss and retention, or of the levels if
-        there are several.
+        Whether to show a progress bar: over iterations, with loss and retention, or over
+        levels if there are several.
     clip : float
-        Where standardised features are cut off.
+        Bound to which standardised features are clipped.
 
     Returns
     -------
@@ -140,7 +141,7 @@ def train(
     Raises
     ------
     ValueError
-        If relaxation or settings contradict themselves.
+        If a parameter of the relaxation or of the training is invalid, or a combination is.
 
     Examples
     --------
@@ -174,7 +175,7 @@ def train(
 class _Run:
     """A model with its training problems and settings, shared by all levels."""
 
-    verbose = 0  # the levels of several runs have a bar together
+    verbose = 0  # several levels share one progress bar
 
     def __init__(self, model, relaxation, training, rng):
         self.model = model
@@ -186,7 +187,7 @@ class _Run:
         self.validation = None
 
     def prepare(self, batch, labels, groups, clip):
-        """Hold out validation problems, standardise, start, and plan the rest."""
+        """Hold out validation problems, standardise, find initial parameters, make the plans."""
         n_questions = len(batch) if groups is None else len(np.unique(groups))
         n_validation = self.optimizer.n_validation(n_questions)
         if n_validation:
@@ -206,7 +207,7 @@ class _Run:
             self.validation = self.standardizer(held_out.features), plan
 
     def _start(self, batch, labels, x):
-        """Find the flat parameters to start from; ``x`` are those of the model itself."""
+        """Find the initial flat parameters; ``x`` are those of the model."""
         init = self.training.init
         if not isinstance(init, str):
             return np.array(init, dtype=np.float64)
@@ -216,7 +217,7 @@ class _Run:
         X = self.X[judged]
         target = target[judged]
         start = x
-        # The penalty can shrink every layer of a network to 0, from where it would not train.
+        # The penalty can shrink all layers of a network to 0, where training would not start.
         for weaker in (1, 10, 100, 1000):
             start = fit_logistic(
                 self.model,
@@ -231,7 +232,7 @@ class _Run:
         return start
 
     def for_level(self, alpha):
-        """Train for one level; every level draws the same random numbers."""
+        """Train for one level; all levels draw the same random numbers."""
         params = self.unflatten(self.x)
         training_result = TrainingResult(
             params, 1.0, self.standardizer, message=self.message
@@ -254,12 +255,12 @@ class _Run:
         if not finite:
             result.converged = False
             result.message = (
-                f"loss or gradient was not finite after {result.n_iter} iterations: the "
-                "last parameters before that are kept"
+                f"loss or gradient was not finite after {result.n_iter} iterations, so the "
+                "last finite parameters are kept"
             )
 
     def _objective(self, alpha):
-        """Make F, a function of flat parameters and of halves of the problems."""
+        """Return F, a function of flat parameters and of two halves of the problems."""
         training = self.training
         mu = training.shrinkage / (alpha * self.plan.n_problems) ** 2
         pull = mu / len(self.scores) * -standardised_risk(self.scores)
@@ -280,7 +281,7 @@ class _Run:
         return objective
 
     def retention(self, X, plan, alpha):
-        """Make a function of parameters: what is kept is worth, if all problems calibrate."""
+        """Return a function of parameters: the gain if all problems are used for calibration."""
 
         def measure(params):
             scores = self.model(params, X)
@@ -292,7 +293,7 @@ class _Run:
         return measure
 
     def _halved(self, objective):
-        """Let one half calibrate and predict the other, drawn again at each call."""
+        """Calibrate on one half and predict the other, with new random halves at each call."""
         n = self.plan.n_problems
         rng = deepcopy(self.rng)
 
@@ -305,7 +306,7 @@ class _Run:
 
 
 class _Watch:
-    """Keep curves and the best epoch on validation problems, and show progress."""
+    """Record curves and the best epoch on validation problems, and show progress."""
 
     def __init__(self, run, alpha, result):
         self.run = run
@@ -323,7 +324,7 @@ class _Watch:
         )
 
     def __call__(self, iteration, x, value):
-        """Record an iteration, and say whether to stop."""
+        """Record an iteration, and return whether to stop."""
         params = self.run.unflatten(x)
         curve = self.result.validation_curve
         self.result.loss_curve.append(value)
@@ -342,31 +343,33 @@ class _Watch:
 
 def _why_nothing_to_learn(labels, scores):
     if not (labels == 0).any():
-        return "no training claim is false: the scorer stays as it started"
+        return "no training claim is false, so the scorer keeps its initial parameters"
     if not (labels == 1).any():
-        return "no training claim is true: the scorer stays as it started"
+        return "no training claim is true, so the scorer keeps its initial parameters"
     if np.ptp(scores) == 0:
         return (
-            "all training claims have the same score at the start (constant features?): "
-            "there is no direction to learn in"
+            "all training claims have the same initial score (constant features?), so "
+            "nothing can be learnt"
         )
     return ""
 
 
 def _coherent_target(batch, labels):
-    """Mark claims that are true with all their ancestors, and claims of which that is known."""
+    """Return which claims are true with all their ancestors, and for which this is known."""
     target = coherent_labels(labels, batch)
     return target, target | ~coherent_labels(labels != 0, batch), 0.3
 
 
 def _hazard_target(batch, labels):
-    """Mark true claims, and judged claims whose ancestors are all true."""
+    """Return which claims are true, and which are judged and have only true ancestors."""
     return labels == 1, (labels >= 0) & below_true_claims(labels, batch), 0.03
 
 
-LEAST_SPREAD = 1e-3  # deviation of the log odds below which a start counts as constant
+LEAST_SPREAD = (
+    1e-3  # standard deviation of the log odds below which scores count as constant
+)
 
-# What the logistic regression of a start learns, from which claims, and its C.
+# Target of the logistic regression for initial parameters, the claims it uses, and its C.
 START = {"coherent": _coherent_target, "hazard": _hazard_target}
 
 
@@ -378,9 +381,9 @@ def fit_logistic(
     unflatten: Callable[[Any], Any],
     C: float,
 ) -> NDArray[np.float64]:
-    """Find parameters that minimise ``|params|^2 / 2 + C sum of log losses``.
+    """Return parameters that minimise ``|params|^2 / 2 + C sum of log losses``.
 
-    With `LinearModel` this is logistic regression; the intercept is free.
+    With `LinearModel` this is logistic regression; the intercept is not penalised.
 
     Parameters
     ----------
@@ -389,7 +392,7 @@ def fit_logistic(
         Standardised features.
     target : ndarray of bool, shape (n_claims,)
     x : ndarray of shape (n_params,)
-        Flat parameters to start from.
+        Initial flat parameters.
     unflatten : callable
     C : float
         Inverse strength of the penalty.
@@ -407,7 +410,7 @@ def fit_logistic(
         to_weights, scores = make_vjp(lambda w: model(unflatten(w), X))(weights)
         to_scores, loss = make_vjp(log_loss)(scores + flat[-1], sign)
         slope = to_scores(C)
-        # The halves are added one by one, which keeps the last bits of recorded fits.
+        # The halves are added separately, which preserves the last bits of recorded fits.
         of_weights = to_weights(slope) + weights / 2 + weights / 2
         return weights @ weights / 2 + C * loss, np.append(of_weights, slope.sum())
 
@@ -417,14 +420,14 @@ def fit_logistic(
 
 
 def flattened(params: Any) -> tuple[NDArray[Any], Callable[[Any], Any]]:
-    """Return parameters as one flat array, and what gives them their shapes again."""
+    """Return parameters as one flat array, and a function that restores their shapes."""
     if isinstance(params, np.ndarray) and params.ndim == 1:
-        return params, lambda flat: flat  # autograd need not follow that
+        return params, lambda flat: flat  # autograd need not differentiate this
     return flatten(params)
 
 
-# What is minimised, of the worth of the true claims that are kept of each problem. Each step of
-# F is one primitive, as autograd takes longer to follow a step than the step itself takes.
+# Losses, as functions of the gain of the kept true claims of each problem. Each step of F is one
+# primitive, because tracing a step with autograd would take longer than the step itself.
 
 
 @with_vjp(
@@ -461,9 +464,9 @@ def _pull_standardised(risk, scores):
 
 @with_vjp(_pull_standardised)
 def standardised_risk(scores: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Compute -u: minus the scores, shape (n,), brought to mean 0 and deviation 1."""
+    """Compute -u: minus the scores, shape (n,), scaled to mean 0 and standard deviation 1."""
     centred = scores - scores.sum() / len(scores)
     with np.errstate(
         invalid="ignore"
-    ):  # NaN if all scores are equal; training then ends
+    ):  # NaN if all scores are equal; training then stops
         return -centred / np.sqrt(centred @ centred / len(scores))

@@ -1,4 +1,4 @@
-"""Random parts of a set of problems that keep groups together."""
+"""Random splits of problems that keep groups together."""
 
 from dataclasses import dataclass
 from numbers import Integral, Real
@@ -16,7 +16,7 @@ def holdout_count(name: str, size: Any, n: int) -> int:
     Raises
     ------
     ValueError
-        If no problem would be held out, or none would be left.
+        If no problem would be held out, or none would remain.
     """
     count: Any = size
     is_share = isinstance(size, Real) and not isinstance(size, Integral)
@@ -46,7 +46,7 @@ def hold_out(
     Parameters
     ----------
     n, count : int
-        ``count`` of ``n`` problems are held out, or as many groups of them.
+        Number of problems, and how many of them, or of their groups, to hold out.
     groups : ndarray of shape (n,) or None
     rng : RandomState or Generator
 
@@ -58,8 +58,8 @@ def hold_out(
     n_groups = codes.max() + 1
     if n_groups < 2:
         raise ValueError(
-            "all problems are in one group of groups, so none can be held out: at least "
-            "2 are needed, or groups=None if each problem answers its own question"
+            "all problems are in one group of groups, so none can be held out. At least 2 groups "
+            "are needed. Use groups=None if each problem answers a different question"
         )
     is_held = np.isin(codes, rng.permutation(n_groups)[: min(count, n_groups - 1)])
     return np.flatnonzero(~is_held), np.flatnonzero(is_held)
@@ -72,15 +72,15 @@ def number_groups(groups: Any) -> NDArray[np.intp]:
 
 
 def pick(batch: GraphBatch, labels: NDArray[Any], rows: NDArray[np.intp]) -> Any:
-    """Return the problems ``rows``, in increasing order, with their flat labels."""
+    """Return the problems ``rows``, in increasing order, and their flat labels."""
     chosen = np.zeros(len(batch), dtype=bool)
     chosen[rows] = True
     return batch[rows], labels[chosen[batch.problem_of]]
 
 
-# A column that varies by less than this share of the widest one holds only rounding errors,
-# for instance from a PCA with more components than the data have. Standardised, these errors
-# would determine the scores, and they differ between batches.
+# A column whose variation is below this share of the largest one contains only rounding errors, for
+# example after a PCA with more components than the data have. If such a column were standardised,
+# these errors would determine the scores, and they differ between batches.
 NOISE = 1e-12
 
 
@@ -91,8 +91,8 @@ class Standardizer:
     Parameters
     ----------
     mean, scale : ndarray of shape (n_features,)
-        The scale is infinite, so the feature has no effect, if it was constant or varied by
-        rounding errors only.
+        Mean and scale of each feature. The scale is infinite, so the feature has no effect, if
+        the feature was constant or varied only by rounding errors.
     clip : float, default=3.0
         Bound in standard deviations. A linear score is linear in the raw features only as long
         as none of them is clipped.
@@ -129,7 +129,7 @@ class Standardizer:
         return cls(mean, np.where(left_out, np.inf, scale), clip)
 
     def __call__(self, features: np.ndarray) -> np.ndarray:
-        """Standardise rows, in the shape of ``features``."""
+        """Return the standardised rows, in the shape of ``features``."""
         return np.clip((features - self.mean) / self.scale, -self.clip, self.clip)
 
     def raw_weights(self, weights: np.ndarray) -> np.ndarray:
@@ -147,7 +147,7 @@ class Standardizer:
 
 
 def noise_columns(features: NDArray[np.float64]) -> NDArray[np.intp]:
-    """Return the numbers of columns that hold only rounding errors, without constants."""
+    """Return the indices of columns that contain only rounding errors, except constant ones."""
     mean = features.mean(axis=0)
     scale = features.std(axis=0)
     return np.flatnonzero(_is_noise(scale) & ~_is_constant(mean, scale))

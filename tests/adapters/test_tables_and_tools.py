@@ -674,7 +674,7 @@ def test_frame_of_numpy_scalars(library):
         (
             {"problem": [1], "parents": ["1"], "x": [1]},
             {},
-            r'"1": edge \(1, 0\) but only 1 claims',
+            r'"1": edge \(1, 0\) is out of range',
         ),
         ({"problem": [1], "label": [2], "x": [1]}, {}, r"labels\[0\] is 2"),
         ({"problem": [1], "x": [1]}, {"edges": chain_edges}, "edges=no_edges"),

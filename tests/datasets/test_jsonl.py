@@ -268,7 +268,7 @@ BROKEN = {
     "parents": ({"claims": ["a"], "parents": [["0"]]}, r"parents\[0\]\[0\] is '0'"),
     "too few parents": (
         {"claims": ["a", "b"], "parents": [[]]},
-        "1 lists of parents but 2 claims",
+        "1 lists, but there are 2 claims",
     ),
     "both": ({**GOOD, "parents": [[], [0]]}, "edges and parents are both given"),
     "two questions": (
@@ -564,7 +564,7 @@ def test_problems_that_do_not_fit_into_one_batch(tmp_path):
     graphs = [GRAPH, GRAPH.replace(features=None)]
     path = write_jsonl(tmp_path / "a.jsonl", graphs)
     assert [row.graph for row in iter_jsonl(path)] == graphs
-    with pytest.raises(ValueError, match=r"a\.jsonl: problem 1.*some have none"):
+    with pytest.raises(ValueError, match=r"a\.jsonl: problem 1.*others do not"):
         read_jsonl(path)
 
 

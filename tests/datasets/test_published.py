@@ -1256,7 +1256,7 @@ def test_groups_with_and_without_the_key(large):
         metadata=qags.graphs.metadata,
     )
     assert len(set(question_groups(told).tolist())) == 235
-    with pytest.raises(ValueError, match="Is it an instruction"):
+    with pytest.raises(ValueError, match="may be an instruction"):
         question_groups(without_group(told))
 
 

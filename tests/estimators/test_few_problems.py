@@ -29,7 +29,7 @@ def small_group(batch):
         (
             NoFalseClaim(by=small_group),
             0.1,
-            "kept where fewer than 9 problems calibrate",
+            "kept in groups with fewer than 9 calibration problems",
         ),
         (NoFalseClaim(by=small_group), 0.01, "keeps nothing until it has 99"),
     ],

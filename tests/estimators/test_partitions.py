@@ -132,7 +132,7 @@ def test_columns_and_streams(tmp_path):
     rows = (row.graph for row in iter_jsonl(path))
     kept = read_jsonl(write_jsonl(tmp_path / "kept.jsonl", rows, masks=masks))
     assert same(kept.masks, cf.predict(GRAPHS))
-    with pytest.raises(ValueError, match="no part was given"):
+    with pytest.raises(ValueError, match="parts is empty"):
         calibrate(cf, [])
 
 

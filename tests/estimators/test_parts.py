@@ -65,7 +65,7 @@ def test_rows_and_joins():
     assert len(again) == 300
     np.testing.assert_array_equal(again.scores, part.scores)
     np.testing.assert_array_equal(again.answers, part.answers)
-    with pytest.raises(ValueError, match="no part was given"):
+    with pytest.raises(ValueError, match="parts is empty"):
         cf.calibrate_parts([])
 
 
@@ -98,7 +98,9 @@ def test_parts_of_other_groups_or_weights_do_not_calibrate(name, make):
     )
     part = one.calibration_part(GRAPHS, Y)
     one.calibrate_parts([part])
-    with pytest.raises(ValueError, match=r"functions (for by|\(by what)"):
+    with pytest.raises(
+        ValueError, match=r"another by or weight|functions (for by|\(by what)"
+    ):
         other.calibrate_parts([part])
 
 
@@ -137,9 +139,7 @@ def test_parts_of_another_rule_of_edges_do_not_calibrate(make):
     other.fit(texts[:150], Y[:150])
     part = one.calibration_part(texts[150:], Y[150:])
     one.calibrate_parts([part])
-    with pytest.raises(
-        ValueError, match=r"or with other edges: score it again|edges = "
-    ):
+    with pytest.raises(ValueError, match=r"other edges|edges = "):
         other.calibrate_parts([part])
     one.set_params(edges=make(4))
     with pytest.raises(ValueError, match="call calibrate or fit again"):
@@ -166,10 +166,10 @@ def test_one_answer_of_each_question_calibrates_in_each_group():
     [
         (
             {"edges": "none"},
-            "a part has edges = 'given', and is to calibrate with 'none'",
+            "edges = 'given', .*'none'",
         ),
-        ({"ties": "jitter"}, "a part has ties = "),
-        ({"online": True}, "a part has online = False"),
+        ({"ties": "jitter"}, "with ties = "),
+        ({"online": True}, "with online = False"),
     ],
 )
 def test_a_part_of_other_settings_is_refused(change, message):

@@ -318,7 +318,7 @@ def test_search_keeps_groups_together(data, seen):
         ({"groups": [*range(119), np.nan]}, "problem 119 has no group"),
         ({"groups": MIXED}, "values that cannot be compared"),
         ({"y": [[1]]}, "120 problems"),
-        ({"X": []}, "no problems"),
+        ({"X": []}, "empty"),
         (
             {"filters": {"t": HardCF(ties="include")}, "protocol": "leave-one-out"},
             "filter 't' has ties=\"include\"",

@@ -185,7 +185,7 @@ def test_problems_that_chose_settings_count_as_trained():
     fitted = CalibratedSearch(search, random_state=0).fit(GRAPHS, Y, groups)
     trained, calibrated = seen(fitted.best_estimator_, GRAPHS, groups)
     assert not (trained & calibrated).any() and trained.sum() > N / 3
-    with pytest.raises(ValueError, match="trained"):
+    with pytest.raises(ValueError, match="used to train"):
         fitted.calibrate(GRAPHS, Y, groups)
 
 
@@ -384,7 +384,7 @@ def test_too_few_problems_and_bad_sizes():
     for size in (0, 1.5, -1, "a", True, N):
         with pytest.raises(ValueError, match="calibration_size"):
             CalibratedSearch(search, calibration_size=size).fit(GRAPHS, Y)
-    with pytest.raises(ValueError, match="90 problems, but y has 89 entries"):
+    with pytest.raises(ValueError, match="y has 89 entries for 90 problems"):
         CalibratedSearch(search).fit(GRAPHS, Y[:-1])
     with pytest.raises(ValueError, match=r"groups has shape \(2,\)"):
         CalibratedSearch(search).fit(GRAPHS, Y, [1, 2])

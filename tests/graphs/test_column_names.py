@@ -55,7 +55,7 @@ def test_columns_without_names_stay_without():
     assert ReasoningGraph(np.ones((1, 2))).feature_names is None
     with pytest.raises(ValueError, match=r"column.*0.*str"):
         ReasoningGraph(pd.DataFrame({"s": [1.0], 0: [2.0]}))
-    with pytest.raises(ValueError, match=r"more than once.*'s'"):
+    with pytest.raises(ValueError, match=r"repeated.*'s'"):
         ReasoningGraph(pd.DataFrame([[1.0, 2.0]], columns=["s", "s"]))
 
 

@@ -77,9 +77,9 @@ def test_alternatives_stay_with_their_problem():
 
 @pytest.mark.parametrize("wrong", ["one text", {"a": 1}, ["a", None], [b"a"], 3])
 def test_alternatives_are_lists_of_texts(wrong):
-    with pytest.raises(ValueError, match=r'"p".*alternative.* expected'):
+    with pytest.raises(ValueError, match=r'"p".*alternative.* but must be'):
         ReasoningGraph([[1.0]], [], id="p", alternatives=wrong)
-    with pytest.raises(ValueError, match=r"problem 1: alternative.* expected"):
+    with pytest.raises(ValueError, match=r"problem 1: alternative.* but must be"):
         GraphBatch.from_arrays([[1.0]] * 2, [0, 1, 2], alternatives=[None, wrong])
 
 
@@ -185,7 +185,9 @@ def test_ids_are_shown_escaped():
 def test_long_values_are_cut():
     with pytest.raises(ValueError) as info:
         ReasoningGraph([[0.0]], [], problem=["x" * 1000])
-    assert len(str(info.value)) < 150 and "xxx...: a str or None" in str(info.value)
+    assert len(str(info.value)) < 150 and "xxx..., but must be a str or None" in str(
+        info.value
+    )
 
 
 SPLIT = [1, 2, 4]
@@ -285,9 +287,9 @@ def test_metadata_goes_where_its_problem_goes():
     assert graphs[1] == graphs[1].replace(metadata=None)
     bare = GraphBatch.from_arrays([[1.0]], [0, 1], metadata=[{"a": 1}])
     assert bare.replace_metadata(None)[0].metadata is None
-    with pytest.raises(ValueError, match="metadata is 3: a dict is expected"):
+    with pytest.raises(ValueError, match=r"metadata is 3, .* dict"):
         ReasoningGraph([[1.0]], [], metadata=3)
-    with pytest.raises(ValueError, match="2 metadata, but the offsets say 1"):
+    with pytest.raises(ValueError, match="metadata has 2 entries, but 1"):
         bare.replace_metadata([{}, {}])
 
 
@@ -307,7 +309,7 @@ def test_labels_in_arrays_of_several_kinds():
     y = [np.array([True, False]), np.array([], dtype=bool), np.array([False, True])]
     assert pack_labels(y, batch).tolist() == [1, 0, 0, 1]
     assert pack_labels(y, batch).dtype == np.int8
-    with pytest.raises(ValueError, match="problem 2: 3 labels but 2 claims"):
+    with pytest.raises(ValueError, match="problem 2: 3 labels, but 2 claims"):
         pack_labels([*y[:2], np.ones(3)], batch)
     with pytest.raises(ValueError, match="problem 0, claim 0: the label is '1'"):
         pack_labels([np.array(["1", "b"]), y[1], y[2]], batch)

@@ -331,4 +331,4 @@ def test_without_a_good_share_nothing_passes_and_the_reason_is_given():
     calibration = guarantee.calibrate(Jumps.of_scores(np.full(3, inf)), risks)
     assert not calibration.passes(risks).any()
     assert np.isinf(calibration.levels(risks)).all()
-    assert "training answers" in calibration.shortage(0.5)
+    assert "50% in training" in calibration.shortage(0.5)

@@ -289,7 +289,7 @@ def test_tables_of_groups_hold_yes_and_no(data):
     graphs, y = data
     for table in (np.nan, 0.5, 2):
         by = lambda batch, v=table: np.full((len(batch), 2), v)  # noqa: E731
-        with pytest.raises(ValueError, match="other values than True and False"):
+        with pytest.raises(ValueError, match="values other than True and False"):
             HardCF(guarantee=NoFalseClaim(by=by)).fit(graphs, y)
     pandas = pytest.importorskip("pandas")
     frame = lambda batch: pandas.DataFrame(in_two(batch))  # noqa: E731
@@ -397,9 +397,9 @@ def test_parts_are_for_the_guarantee_that_made_them(data):
     generous = cf.calibration_part(graphs, y)
     for guarantee in (None, NoFalseClaim(1), NoFalseClaim(2, by=long), ExpectedFalse()):
         cf.set_params(guarantee=guarantee)
-        with pytest.raises(ValueError, match="score it again"):
+        with pytest.raises(ValueError, match=r"[Ss]core it again"):
             cf.calibrate_parts([generous])
-        with pytest.raises(ValueError, match="score it again"):
+        with pytest.raises(ValueError, match=r"[Ss]core it again"):
             cf.calibrate_parts([cf.calibration_part(graphs, y), generous])
     cf.set_params(guarantee=NoFalseClaim(2, delta=0.1)).calibrate_parts([generous])
     plain = HardCF("frequency-score").fit(graphs, y)
@@ -425,13 +425,13 @@ def test_parts_are_for_the_fit_that_made_them(data):
     }
     for refit in others.values():
         other = refit()
-        with pytest.raises(ValueError, match="score it again"):
+        with pytest.raises(ValueError, match=r"[Ss]core it again"):
             other.calibrate_parts([part])
-        with pytest.raises(ValueError, match="score it again"):
+        with pytest.raises(ValueError, match=r"[Ss]core it again"):
             other.calibrate_parts([other.calibration_part(*new), part])
     cf = HardCF(ClassifierScorer(), random_state=0).fit(graphs[:100], y[:100])
     unknown = replace(part, made_as=None)
-    with pytest.raises(ValueError, match="not known: score it again"):
+    with pytest.raises(ValueError, match="unknown settings"):
         cf.calibrate_parts([cf.calibration_part(*new), unknown])
     drawn = HardCF("frequency-score", ties="jitter", random_state=0).fit(graphs, y)
     part = drawn.calibration_part(graphs, y)
@@ -455,7 +455,7 @@ def test_parts_are_for_the_functions_that_made_them(data):
         cf = HardCF("frequency-score", guarantee=NoFalseClaim(by=first)).fit(graphs, y)
         part = cf.calibration_part(graphs, y)
         cf.calibrate_parts([part]).set_params(guarantee__by=second)
-        with pytest.raises(ValueError, match="functions"):
+        with pytest.raises(ValueError, match="by or weight"):
             cf.calibrate_parts([part])
     one, other = FunctionScorer(lambda b: b.depth), FunctionScorer(lambda b: -b.depth)
     cf = HardCF(one).fit(graphs, y)
@@ -544,7 +544,7 @@ def test_one_problem_with_several_groups_changes_no_other(data, unseen):
     topics[250] = {"topic": ["a", "b"]}
     mixed = graphs.replace_metadata(topics)[200:]
     if unseen == "error":
-        with pytest.raises(ValueError, match="is of group frozenset"):
+        with pytest.raises(ValueError, match="has group frozenset"):
             thresholds(cf, mixed)
     else:
         rest = np.arange(100) != 50

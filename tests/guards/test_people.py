@@ -177,7 +177,7 @@ def test_an_answer_without_a_question_that_is_there_twice_is_refused(kind):
     cf.set_params(random_state=0)
     X = [*answers(every, source, drawn), *answers(blind, HUMAN, "random")]
     y = [*labels[every], *labels[blind]]
-    with pytest.raises(ValueError, match="judged twice, an answer cannot do both"):
+    with pytest.raises(ValueError, match="judged twice cannot be used for both"):
         cf.fit(X, y)
     cf.fit(X, y, groups=np.r_[every, blind])
     trained, calibrated = seen(cf, answers(every, None, None), every)
@@ -212,7 +212,11 @@ def test_copies_without_a_question_are_noticed_where_they_train_and_calibrate():
             except ValueError as error:
                 assert "groups" in str(error)
                 said.add("both calibrate")
-        said |= {"one trains" for w in caught if "that train, and" in str(w.message)}
+        said |= {
+            "one trains"
+            for w in caught
+            if "copies of training answers" in str(w.message)
+        }
     assert said == {"both calibrate", "one trains"}
     # None of these leaves a doubt, so that nothing is said.
     cf.fit(graphs, labels)
@@ -256,7 +260,9 @@ def test_answers_that_look_alike_are_no_copies_where_that_is_said():
         X, y = [*people[0], *judged[0]], [*people[1], *judged[1]]
         cf = HardCF(ClassifierScorer(Usual()), alpha=0.1, random_state=0)
         if seed == 0:
-            with pytest.raises(ValueError, match="others for different answers"):
+            with pytest.raises(
+                ValueError, match="different values for different answers"
+            ):
                 cf.fit(X, y)
         cf.fit(X, y, groups=False)
         masks = cf.predict(new[0])
@@ -322,7 +328,7 @@ def test_what_does_not_fit_is_said():
     people, people_labels, _ = draw(rng, 20, HUMAN)
     judged, judged_labels, _ = draw(rng, 30, MODEL)
     X, y = [*people, *judged], [*people_labels, *judged_labels]
-    with pytest.raises(ValueError, match=r"calibration_size.*0.5.*judged 20 "):
+    with pytest.raises(ValueError, match=r"calibration_size.*0.5.*labelled 20 "):
         HardCF(ClassifierScorer(), calibration_size=0.5).fit(X, y)
     with pytest.warns(LabelWarning, match=r"People judged 20.*30"):
         assert HardCF(0, alpha=0.1).fit(X, y).n_calibration_ == 20
@@ -381,7 +387,7 @@ def test_a_search_and_a_comparison_say_what_to_pass_them():
     graphs, labels, _ = draw(rng, 30, HUMAN)
     more, verdicts, _ = draw(rng, 60, MODEL)
     search = GridSearchCV(HardCF(0, alpha=0.3), {"random_state": [0]}, cv=2)
-    wanted = "hold out answers themselves: pass them the answers that people judged"
+    wanted = "calibration_size is .*only the answers labelled by people"
     with pytest.raises(ValueError, match=wanted):
         CalibratedSearch(search, calibration_size=0.5, random_state=0).fit(
             graphs + more, labels + verdicts

@@ -114,7 +114,7 @@ def test_edges_are_dropped_if_those_of_calibration_were_unknown(filter_of):
 
 def test_a_mix_of_edges_cannot_calibrate():
     X, y = problems(20)
-    with pytest.raises(ValueError, match="some have none"):
+    with pytest.raises(ValueError, match="and others do not"):
         HardCF(0).fit([*X, problem("unknown")], [*y, [1, 1]])
     HardCF(0).fit(
         [*X, problem("unknown", n_claims=1)], [*y, [1]]
@@ -212,8 +212,8 @@ def test_another_origin_is_refused_or_accepted_with_a_reason(name):
             act()
         assert (
             str(other) in str(info.value)
-            or "is samples 4, and was samples 5" in str(info.value)
-            or "is samples 5, and was samples 4" in str(info.value)
+            or "is samples 4, but was samples 5" in str(info.value)
+            or "is samples 5, but was samples 4" in str(info.value)
             or (str(other).lower() in str(info.value))
         )
         with accept_provenance("measured alike"):
@@ -301,7 +301,7 @@ def test_parts_are_compared_too():
 def test_edges_that_all_have_and_then_none_are_doubted():
     """Left out as known to be none, they cover .62 for .8, and nothing was said."""
     cf = HardCF(0).fit(*problems(20))
-    with pytest.warns(GuaranteeWarning, match="none of 20 problems .* 100% of those"):
+    with pytest.warns(GuaranteeWarning, match="none of 20 problems .* 100% of the"):
         cf.predict([problem("none", seed) for seed in range(20)])
     cf.predict([problem("none", seed) for seed in range(19)])
     cf.predict([problem("none" if seed else "given", seed) for seed in range(20)])
@@ -314,7 +314,7 @@ def test_calibrated_on_single_claims_and_used_on_several():
     """.181 was missed for .1, and nothing was said."""
     single = [problem(seed=seed, n_claims=1) for seed in range(20)]
     cf = HardCF(0).fit(single, [[1], [0]] * 10)
-    with pytest.warns(GuaranteeWarning, match="calibrated have one claim"):
+    with pytest.warns(GuaranteeWarning, match="calibration problems have one claim"):
         cf.predict([problem("unknown", 30)])
     cf.predict([problem("none", 30), problem(seed=31, n_claims=1)])
 
@@ -352,10 +352,10 @@ def asked(n, start=0):
 def test_problems_that_trained_do_not_calibrate():
     X, y = asked(40)
     cf = HardCF(random_state=0).fit(X, y)
-    with pytest.raises(ValueError, match="trained the filter"):
+    with pytest.raises(ValueError, match="used to train the filter"):
         cf.calibrate(X, y)
     again = [ReasoningGraph([[9.0]], claims=["other"], problem=x.problem) for x in X]
-    with pytest.raises(ValueError, match="trained the filter"):
+    with pytest.raises(ValueError, match="used to train the filter"):
         cf.calibrate(again, y)
     trained, calibrated = seen(cf, X)
     assert trained.sum() + calibrated.sum() == 40 and not (trained & calibrated).any()
@@ -752,7 +752,7 @@ def test_parts_of_another_scorer_do_not_calibrate(make):
     one.calibrate_parts([part])
     with pytest.raises(
         ValueError,
-        match=r"another scorer, whose confidences differ|has scorer = ",
+        match=r"another scorer|with scorer = ",
     ):
         other.calibrate_parts([part])
 
@@ -817,9 +817,9 @@ def test_a_refused_origin_names_one_value_against_the_other():
     with pytest.raises(ValueError, match="what extracted") as caught:
         cf.predict(answers(other))
     said = str(caught.value)
-    assert "is steps.decompose.n 2, and was steps.decompose.n 1 for" in said
+    assert "is steps.decompose.n 2, but was steps.decompose.n 1" in said
     assert len(said) < 330
-    with pytest.raises(ValueError, match=r'is model "o", and was model "m"'):
+    with pytest.raises(ValueError, match=r'is model "o", but was model "m"'):
         cf.predict(answers(steps | {"model": "o"}))
 
 
@@ -831,5 +831,5 @@ def test_answers_without_edges_are_doubted_next_to_answers_of_one_claim():
     X = GraphBatch.from_arrays(table, offsets, pairs)
     cf = HardCF(0, alpha=0.2).fit(X, (table[:, 0] > 0.3).astype(int))
     cf.predict(X)  # a warning would be an error here
-    with pytest.warns(GuaranteeWarning, match="none of 54 problems .* has an edge"):
+    with pytest.warns(GuaranteeWarning, match="none of 54 problems .* has edges"):
         cf.predict(GraphBatch.from_arrays(table, offsets, NO_EDGES))

@@ -593,7 +593,7 @@ def test_release_meets_decimal_levels_exactly():
 
 def test_release_of_unknown_empty_and_bad():
     cf = HardCF("frequency-score").fit(GRAPHS[:200], Y[:200])
-    with pytest.raises(ValueError, match="no problems"):
+    with pytest.raises(ValueError, match="empty"):
         release(cf, GRAPHS[:0], 0.1)
     unknown = [np.where(row == 0, -1, row) for row in Y[:200]]
     other = HardCF("frequency-score").fit(GRAPHS[:200], unknown)

@@ -143,7 +143,7 @@ def test_small_and_unseen_groups(named):
     with pytest.warns(CalibrationWarning):
         t = thresholds(cf, graphs[:300])
     assert (t[:5] == -np.inf).all() and (t[5:] > -np.inf).all()
-    with pytest.raises(ValueError, match="is of group 'new'"), pytest.warns():
+    with pytest.raises(ValueError, match="has group 'new'"), pytest.warns():
         thresholds(cf, graphs[300:])
     for unseen, expected in (("empty", True), ("pool", False)):
         cf.set_params(guarantee__unseen=unseen)

@@ -582,7 +582,7 @@ def test_threshold_without_a_number():
 
 
 def test_a_group_has_no_threshold_alone(tmp_path):
-    with pytest.raises(ValueError, match="thresholds of their own"):
+    with pytest.raises(ValueError, match=r"guarantee=.*for each problem"):
         save_threshold(fitted("per group"), tmp_path / "t.json")
 
 

@@ -234,13 +234,13 @@ def test_problems_that_it_has_seen_are_refused(name, features, having_seen):
     y = batch.split(labels)
     scorer = USED_BY[name](having_seen)
     cf = HardCF(scorer, features=features, random_state=0)
-    with pytest.raises(ValueError, match="19 of 100 problems, problem 81 "):
+    with pytest.raises(ValueError, match=r"19 of 100 problems, .* problem 81,"):
         cf.fit(batch, y)
     known = having_seen.seen(batch)
     assert known.tolist() == [False] * 81 + [True] * 19
     cf.fit(batch[~known], y[:81])
     for enter in (cf.calibrate, cf.calibration_part):
-        with pytest.raises(ValueError, match="19 of 100 problems, problem 81 "):
+        with pytest.raises(ValueError, match=r"19 of 100 problems, .* problem 81,"):
             enter(batch, y)
     sliding = SlidingCalibration(cf, window=40, smallest=10)
     for enter in (
@@ -263,7 +263,7 @@ def test_other_wordings_of_a_question_are_refused_with_it(name, having_seen):
     ]
     batch, y = batch[rows], [batch.split(labels)[i] for i in rows]
     cf = HardCF(USED_BY[name](having_seen), random_state=0)
-    with pytest.raises(ValueError, match="20 of 100 problems, problem 80 "):
+    with pytest.raises(ValueError, match=r"20 of 100 problems, .* problem 80,"):
         cf.fit(batch, y, groups=names)
     cf.fit(batch[:80], y[:80], groups=names[:80])
     with pytest.raises(ValueError, match="20 of 20 problems"):
@@ -276,7 +276,7 @@ def test_a_prior_that_cannot_be_read_is_an_error(tmp_path):
     batch, labels = problems(60)
     path = tmp_path / "prior.json"
     path.write_text(json.dumps(RECORD | {"weights": WEIGHTS[::-1]}))
-    with pytest.raises(ValueError, match="it was changed"):
+    with pytest.raises(ValueError, match="it was modified"):
         HardCF(PublicPrior(path)).fit(batch, batch.split(labels))
 
 
@@ -292,8 +292,8 @@ def test_a_prior_that_cannot_be_read_is_an_error(tmp_path):
             {"trees": {k: v for k, v in TREES.items() if k != "value"}},
             "prior",
         ),
-        ({"columns": None}, "no public prior"),
-        ({"questions": ["a"]}, "no public prior"),
+        ({"columns": None}, "not a public prior"),
+        ({"questions": ["a"]}, "not a public prior"),
     ],
 )
 def test_a_file_that_does_not_fit(change, reason, tmp_path):
@@ -304,7 +304,7 @@ def test_a_file_that_does_not_fit(change, reason, tmp_path):
     with pytest.raises(ValueError, match=reason):
         PublicPrior(path).fit(batch, labels)
     path.write_text("{")
-    with pytest.raises(ValueError, match="is no public prior"):
+    with pytest.raises(ValueError, match="is not a public prior"):
         PublicPrior(tmp_path / "." / "prior.json").fit(batch, labels)
 
 
@@ -326,7 +326,7 @@ def test_a_file_that_was_changed(change, tmp_path):
     prior = PublicPrior(path).fit(batch, labels)
     path.write_text(json.dumps(RECORD | change))
     os.utime(path, ns=(0, 1))  # another file at the same place
-    with pytest.raises(ValueError, match=r"was changed since .*make_prior"):
+    with pytest.raises(ValueError, match=r"was modified after .*make_prior"):
         PublicPrior(path).fit(batch, labels)
     for array in (
         prior.questions_,
@@ -465,5 +465,7 @@ def test_the_prior_of_agreement(tmp_path):
     np.testing.assert_array_equal(
         again.path_risk(graphs[:1])[0], cf.path_risk(graphs[:1])[0]
     )
-    with pytest.raises(ValueError, match=r"columns .* are missing, such as 'answer_"):
+    with pytest.raises(
+        ValueError, match=r"columns .* are missing, for example 'answer_"
+    ):
         prior.fit(problems(3)[0])

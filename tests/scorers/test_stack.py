@@ -233,7 +233,7 @@ def test_a_base_scorer_that_gives_one_value_changes_nothing():
 @pytest.mark.parametrize("scorers", [{"constant": Recording()}])
 def test_base_scorers_that_tell_nothing_are_warned_of(scorers):
     batch, labels = problems(60)
-    with pytest.warns(ConvergenceWarning, match="same score"):
+    with pytest.warns(ConvergenceWarning, match="same initial score"):
         fit(batch, labels, [0.1], scorer=StackingScorer(scorers))
 
 

@@ -52,7 +52,7 @@ from ._sentences import pieces_of
 ABSTENTION = "I have no statement on this question that I can stand behind."
 _ACCEPT = Advice(
     "accept_provenance",
-    'say why it may be overlooked, with skdcf.accept_provenance("reason"): ...',
+    'say why this is acceptable, with skdcf.accept_provenance("reason"): ...',
 )
 _ENTAILED = calls.verdicts_of("entailed", "not entailed")
 _UNKNOWN_WRITERS = (

@@ -104,7 +104,7 @@ def test_a_scorer_without_hazards_is_refused_before_a_file_is_written(
     out = tmp_path / "kept.jsonl"
     command = ["filter", folder / "plain.skops", folder / "new.jsonl", "-o", out]
     assert run(*command, "--at-least-one")
-    assert "states no chance of a text" in capsys.readouterr().err
+    assert "error_probability needs a scorer" in capsys.readouterr().err
     assert not out.exists()
     assert not run(*command)
     assert "no chance is stated of single texts" in capsys.readouterr().err

@@ -373,7 +373,7 @@ def test_neither_a_review_nor_an_audit_calibrates(
     capsys.readouterr()
     again = tmp_path / "m2"
     assert run("calibrate", folder / "m", out, "-o", again) == 2
-    assert "verdicts of a review or an audit" in capsys.readouterr().err
+    assert "labelled in a review or an audit" in capsys.readouterr().err
     assert not again.exists()
 
 

@@ -243,7 +243,7 @@ def test_verdicts_of_a_review_never_calibrate(reviewed):
     [source] = [s for s in marked[check.problem].metadata["label_sources"] if s]
     assert source["by"] == "ann" and source["kind"] == "human"
     for method in (cf.calibrate, cf.calibration_part, HardCF("frequency-score").fit):
-        with pytest.raises(ValueError, match="verdicts of a review or an audit"):
+        with pytest.raises(ValueError, match="labelled in a review or an audit"):
             method(marked, y)
 
 
@@ -308,7 +308,7 @@ def test_what_was_reviewed_trains_and_others_calibrate_as_without_it(with_texts)
         clone(cf).fit(marked, y_marked)
     for method in (both.calibrate, both.calibration_part):
         with pytest.raises(
-            ValueError, match=r"60 problems, .* first, have the verdicts"
+            ValueError, match=r"60 problems, .* in a review or an audit"
         ):
             method([*graphs, *marked], [*y, *y_marked])
 

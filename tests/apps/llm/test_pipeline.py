@@ -320,7 +320,7 @@ def test_labels_of_a_model_are_marked_and_calibration_on_them_warns(
     filter = HardCF("judge_log_odds", alpha=0.2)
     with pytest.warns(LabelWarning, match="given by a language model"):
         filter.fit(back.graphs, back.labels)
-    with pytest.warns(LabelWarning, match="100% of the labels"):
+    with pytest.warns(LabelWarning, match="100% of the calibration labels"):
         filter.calibrate(back.graphs, back.labels)
     assert "nothing that judge judge calls false is kept" in filter.describe()
     save(filter, tmp_path / "f.skops")
@@ -336,7 +336,7 @@ def test_the_share_of_labels_by_models_stands_in_the_promise(n_by_model):
     n = sum(len(row) for row in y[:n_by_model])
     share = n / sum(map(len, y))
     if share > 0.05:
-        with pytest.warns(LabelWarning, match=f"{share:.0%} of the labels"):
+        with pytest.warns(LabelWarning, match=f"{share:.0%} of the calibration labels"):
             filter.fit([*marked, *X[n_by_model:]], y)
     else:
         filter.fit([*marked, *X[n_by_model:]], y)

@@ -208,7 +208,7 @@ def test_the_model_that_writes_sees_the_passages(server):
         assert json.loads(passages) == {"context": ["Another passage."]}
     n = len(server.requests)
     status, reply, _ = ask(app)  # those that calibrated had passages
-    assert status == 400 and "have no contexts" in reply["error"]
+    assert status == 400 and "do not have contexts" in reply["error"]
     assert len(server.requests) == n
 
 

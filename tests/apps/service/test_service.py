@@ -417,7 +417,7 @@ def test_what_is_wrong_with_a_stream_is_said(fitted, online):
     assert stream(app, b"[1]\n")[0] == 400
     status, said = stream(app, as_lines([head, first, late]))
     assert status == 200 and said[0]["claim"] == 0
-    assert "does not come before it" in said[1]["error"] and len(said) == 2
+    assert "positions of earlier claims" in said[1]["error"] and len(said) == 2
     _, said = stream(app, as_lines([head, first]) + b"{")
     assert [list(line) for line in said] == [["claim", "keep"], ["error"]]
     status, reply = stream(create_app(fitted), as_lines([head, first]))

@@ -163,8 +163,8 @@ def test_texts_are_on_the_disk_until_the_run_is_over(app, tmp_path):
         ({"claim": True}, 400, '"claim" is True'),
         ({"claim": 1, "features": ["x"]}, 400, ""),
         ({"claim": 1, "features": [1.0]}, 400, ""),
-        ({"claim": 1, "parents": []}, 400, "does not build on claim 0"),
-        ({"claim": 1, "parents": [1]}, 400, "does not come before it"),
+        ({"claim": 1, "parents": []}, 400, "does not depend on claim 0"),
+        ({"claim": 1, "parents": [1]}, 400, "positions of earlier claims"),
         ({"claim": 1, "run": "nobody"}, 404, "no run with this id is open"),
         ({"claim": 1, "run": None}, 400, '"run" is None'),
         ({"claim": 1, "text": "x" * 9000}, 413, "at most 5,000 characters"),
@@ -195,7 +195,7 @@ def test_what_cannot_be_opened(app, filters, tmp_path):
     assert status == 400 and "send the whole answer" in reply["error"]
     apart = skdcf.HardCF("frequency-score", edges="none", online=True)
     apart = create_app(apart.fit(RUNS[:200], Y[:200]), folder=tmp_path)
-    assert "edges that make a chain" in ask(apart, "/v1/runs")[1]["error"]
+    assert "edges that form a chain" in ask(apart, "/v1/runs")[1]["error"]
     status, reply = ask(create_app(filters["alone"]), "/v1/runs")
     assert status == 501 and "--folder" in reply["error"]
     assert "skdcf_runs 0.0\n" in call(app, "/metrics", method="GET")[1]

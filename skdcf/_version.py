@@ -1,3 +1,3 @@
-"""The version, in a file of its own, since modules read it and none imports the package."""
+"""The version, in a separate file so that modules can read it without importing the package."""
 
 __version__ = "0.1.0"

@@ -348,7 +348,7 @@ class FilterReport(Table):
         Number of calibration problems of the filter.
     seen : tuple of two int
         Number of test problems that were also used for training, and for calibration. The
-        results are too good for these.
+        results on these are biased upwards.
     groups : dict of FilterReport
         Report of each group, keyed by its name; empty without ``by``.
     passing : ndarray of shape (n_alphas,)
@@ -475,11 +475,13 @@ class FilterReport(Table):
     def warning(self) -> str:
         """Warning about problems that were used in `fit`; empty if there are none."""
         sentences = [
-            f"{n} of these problems {word} the filter"
-            for n, word in zip(self.seen, ("trained", "calibrated"), strict=True)
+            f"{n} of these problems were used for {word}"
+            for n, word in zip(self.seen, ("training", "calibration"), strict=True)
             if n
         ]
-        return f"; {' and '.join(sentences)}: coverage is too good" if sentences else ""
+        return (
+            f"; {' and '.join(sentences)}, so coverage is too high" if sentences else ""
+        )
 
     def rows(self) -> list[dict[str, Any]]:
         """Return one dict per alpha, first for all problems and then for each group.
@@ -507,7 +509,9 @@ class FilterReport(Table):
             answers += f", {self.n_calibration} for calibration"
         if (self.passing < 1).any():
             shares = ", ".join(f"{share:.1%}" for share in np.unique(self.passing))
-            answers += f"; {shares} pass, and coverage is that of these"
+            answers += (
+                f"; {shares} of the answers pass, and coverage is computed for these"
+            )
         return answers + self.warning
 
     def _values(self):

@@ -65,8 +65,8 @@ class ChanceReport(Table):
 
     _fields = ("stated", "observed", "observed_interval", "n_texts")
     _columns = {
-        "chance stated": "{stated:.3f}",
-        "share observed": "{observed:.3f}",
+        "predicted": "{stated:.3f}",
+        "observed": "{observed:.3f}",
         "95 % interval": "{observed_interval_low:.3f} - {observed_interval_high:.3f}",
         "texts": "{n_texts:d}",
     }
@@ -74,12 +74,12 @@ class ChanceReport(Table):
     def _heading(self):
         n = int(self.n_texts.sum())
         if not n:
-            return "no text is shown, so that no chance is stated"
+            return "no text is shown, so there are no error probabilities"
         return (
-            f"something false in a text: stated and observed in {n} texts; squared error "
-            f"{self.brier:.3f}, {self.brier_constant:.3f} +- {self.brier_error:.3f} of the "
-            f"best constant; mean distance {self.calibration_error:.3f}, about "
-            f"{self.calibration_error_expected:.3f} if all is right"
+            f"predicted and observed error rates of {n} texts; Brier score {self.brier:.3f}, "
+            f"{self.brier_constant:.3f} +- {self.brier_error:.3f} for the best constant; "
+            f"calibration error {self.calibration_error:.3f}, about "
+            f"{self.calibration_error_expected:.3f} if all probabilities are right"
         )
 
     @classmethod

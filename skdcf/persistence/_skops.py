@@ -1,8 +1,8 @@
-"""`skops.io`, imported without all modules of scikit-learn.
+"""Import of `skops.io` without importing all modules of scikit-learn.
 
 When skops is imported, it lists all estimators of scikit-learn, which it then trusts. This
-imports every module of scikit-learn and takes longer than the work of a command. Here the list
-stays empty, and `is_estimator` looks up the few names that a file holds.
+imports every module of scikit-learn, and takes longer than most commands of the program. Here
+the list stays empty, and `is_estimator` looks up only the names in a file.
 """
 
 import inspect
@@ -16,7 +16,7 @@ from typing import Any
 import sklearn.utils
 from sklearn.base import BaseEstimator
 
-# Parts of scikit-learn in which skops looks for no estimators.
+# Parts of scikit-learn in which skops does not look for estimators.
 _LEFT_OUT = frozenset(
     ("conftest", "estimator_checks", "experimental", "externals", "setup", "tests")
 )
@@ -24,11 +24,11 @@ _LEFT_OUT = frozenset(
 
 @cache
 def skops_io() -> Any:
-    """Return the module `skops.io`: the user's if it is imported, else a private copy.
+    """Return the module `skops.io` if the user has imported it, or else a private copy.
 
-    The copy trusts no estimator by itself, so it must not be the one that users import.
+    The copy does not trust any estimator, so users must not get it when they import skops.
     """
-    # Another thread must not meet the empty list while skops is imported.
+    # Other threads must not see the empty list while skops is imported.
     if "skops.io" in sys.modules or threading.active_count() > 1:
         return import_module("skops.io")
     list_all = sklearn.utils.all_estimators
@@ -47,7 +47,7 @@ def skops_io() -> Any:
 
 @cache
 def is_estimator(name: str) -> bool:
-    """Tell whether a dotted name is that of an estimator that scikit-learn exports."""
+    """Whether a dotted name is the public name of a scikit-learn estimator."""
     module, _, last = name.rpartition(".")
     parts = module.split(".")
     if parts[0] != "sklearn" or _LEFT_OUT.intersection(parts):

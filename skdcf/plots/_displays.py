@@ -449,9 +449,8 @@ class ChanceDisplay(Display):
 def _lines(report):
     """Return the columns of a report, keyed by name, with errors and bands."""
     lines = {}
-    if isinstance(
-        report, ComparisonReport
-    ):  # it has no intervals, only means over splits
+    # A comparison has only means over splits, no intervals.
+    if isinstance(report, ComparisonReport):
         table = report._values()
         for name in report.names:
             own_values = {
@@ -658,7 +657,7 @@ class ScoreDistributionDisplay(Display):
         Parameters
         ----------
             1 true, 0 false; other claims are ignored.
-            1 true, 0 false; other claims are left out.
+            1 true, 0 false; other claims are ignored.
         scores : dict of str to array-like of shape (n_claims,)
             The scores, keyed by the name of the panel.
         ax : matplotlib Axes, or a sequence of one per panel, optional

@@ -194,6 +194,7 @@ def test_problems_that_the_filter_has_seen_are_said():
     assert fresh.seen == (0, 0) and fresh.warning == ""
     again = evaluate_filter(filter, graphs, y, [0.2])
     assert again.seen == (0, filter.n_calibration_)
-    assert f"{filter.n_calibration_} of these problems calibrated the filter" in str(
-        again
+    assert (
+        f"{filter.n_calibration_} of these problems were used for calibration"
+        in str(again)
     )

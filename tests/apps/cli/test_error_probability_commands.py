@@ -117,7 +117,7 @@ def test_evaluate_prints_and_draws_the_chances(folder, tmp_path, capsys):
     picture = tmp_path / "chances.svg"
     command = ["evaluate", folder / "stack.skops", folder / "new.jsonl"]
     assert not run(*command, "--picture", picture)
-    assert "chance stated" in capsys.readouterr().out
+    assert "predicted" in capsys.readouterr().out
     assert "<svg" in picture.read_text("utf-8")
     assert not run(*command, "--json")
     chances = json.loads(capsys.readouterr().out)["chances"]

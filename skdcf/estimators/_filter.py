@@ -726,7 +726,7 @@ class ConformalFilter(Settings):
         >>> from skdcf.datasets import make_reasoning_graphs
         >>> graphs, y = make_reasoning_graphs(100, random_state=0, return_X_y=True)
         >>> HardCF(0).fit(graphs, y).describe(0.2)
-        'with a probability of at least 0.8, nothing false is kept, for new answers...'
+        'with a probability of at least 0.8, no false claim is kept, for new answers...'
         """
         check_is_fitted(self, "nonconformity_scores_")
         refuse_changed(self)

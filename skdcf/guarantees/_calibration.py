@@ -315,15 +315,17 @@ class Calibration(metaclass=ABCMeta):
         if np.isnan(share):
             return ""
         if not share:
-            return "Of new answers nothing is shown at this level"
-        kept = f"In about {share:.0%} of new answers something is kept"
+            return "At this level nothing is shown of new answers"
+        kept = f"In about {share:.0%} of new answers some claims are kept"
         rate = self.false_among_shown(level)
         if rate is None:
             return kept
         of_them, low, high = rate
         most = getattr(self.guarantee, "max_false", 0)
-        hold = f"more than {most} false claims" if most else "a false claim"
-        sentence = f"{kept}; of these texts about {of_them:.0%} will hold {hold}"
+        errors = f"more than {most} false claims" if most else "a false claim"
+        sentence = (
+            f"{kept}, and about {of_them:.0%} of these texts will contain {errors}"
+        )
         if np.isnan(low):
             return sentence
         return f"{sentence} ({low:.0%} to {high:.0%} for nine of ten calibrations)"

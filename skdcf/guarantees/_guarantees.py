@@ -470,7 +470,7 @@ class Guarantee(Settings, metaclass=ABCMeta):
             return f", in every group by {self.by!r}"
         if self.weight is not None:
             return ", for new answers from the population that the weights represent"
-        return ", for new answers that are sampled as the calibration answers were"
+        return ", for new answers that are sampled like the calibration answers"
 
     def describe_passing(self, level: float) -> str:
         """Describe the guarantee for the answers that pass, as the end of a sentence.
@@ -773,7 +773,7 @@ class NoFalseClaim(Guarantee):
 
     def describe(self, level: float) -> str:
         what = f"at most {self.max_false} of the kept claims are false"
-        what = what if self.max_false else "nothing false is kept"
+        what = what if self.max_false else "no false claim is kept"
         sure = f"with a probability of at least {1 - level:.6g}"
         if self.delta is None:
             return f"{sure}, {what}{self.scope}"

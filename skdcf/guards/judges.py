@@ -19,7 +19,7 @@ from ..graphs import GraphBatch
 from ..graphs.sources import SOURCES, iterate_sources, read_sources
 
 _FEW = 0.05  # share of labels from a model above which there is a warning
-_NOTHING = "nothing false"
+_NO_ERROR = "no false claim"
 
 
 #: Judge of an answer: unknown, a model alone, or a person who labelled a random sample. REACHED is
@@ -151,10 +151,10 @@ def name_errors(sentence, origin):
     elif max(shares) > 0:
         most = "up to " * (len(shares) > 1)
         sentence += f" (judge {judges} gave {most}{max(shares):.0%} of the labels)"
-    if error and _NOTHING in sentence:
-        sentence = sentence.replace(_NOTHING, f"nothing that {error}")
+    if error and _NO_ERROR in sentence:
+        sentence = sentence.replace(_NO_ERROR, f"no claim that {error}")
     elif error:
-        sentence = f"{sentence}, where false is what {error}"
+        sentence = f"{sentence}, where a false claim is one that {error}"
     if any(origin.get("reviewed", ())):
         sentence += (
             " (if the filter of the review that trained the scorer had not seen any of the "

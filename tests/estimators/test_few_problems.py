@@ -25,7 +25,7 @@ def small_group(batch):
         (None, 0.01, "keeps nothing until it has 99 calibration problems; it has 40"),
         (NoFalseClaim(delta=0.05), 0.05, "keeps nothing until it has 59 calibration"),
         (ExpectedFalse("count"), 0.01, "keeps nothing until it has 99 calibration"),
-        (NoFalseClaim(by=small_group), 0.1, "at least 0.9, nothing false is kept"),
+        (NoFalseClaim(by=small_group), 0.1, "at least 0.9, no false claim is kept"),
         (
             NoFalseClaim(by=small_group),
             0.1,

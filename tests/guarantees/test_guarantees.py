@@ -726,7 +726,7 @@ def test_the_level_that_a_message_names_is_the_smallest_that_keeps_anything(n):
 @pytest.mark.parametrize(
     ("settings", "end"),
     [
-        ({}, ", for new answers that are sampled as the calibration answers were"),
+        ({}, ", for new answers that are sampled like the calibration answers"),
         ({"by": "kind"}, ", in every group by 'kind'"),
         (
             {"weight": "w"},

@@ -64,7 +64,7 @@ def test_fit_says_what_it_promises(files, tmp_path, capsys):
     fit = "fit", files / "old.jsonl", "-o", tmp_path / "m", "--alpha", "0.2"
     assert run(*fit, "--show", 1) == 0
     said = capsys.readouterr().err
-    assert "with a probability of at least 0.8, nothing false is kept" in said
+    assert "with a probability of at least 0.8, no false claim is kept" in said
     assert "fitted on 240 problems" in said
     model = skdcf.load(tmp_path / "m")
     assert model.alpha == 0.2
@@ -358,7 +358,7 @@ def test_report_is_one_page_with_all_that_was_kept_and_missed(files, tmp_path, c
     assert f"{missed} of 60 answers keep a claim that is false" in text
     assert "<td>page 3</td>" in text
     assert "<svg" in text
-    assert "nothing false is kept" in text
+    assert "no false claim is kept" in text
     assert not re.search(r"(src|href)=[\"']?(http|//)|@import|url\(http", text)
 
 

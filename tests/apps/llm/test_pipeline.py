@@ -322,7 +322,7 @@ def test_labels_of_a_model_are_marked_and_calibration_on_them_warns(
         filter.fit(back.graphs, back.labels)
     with pytest.warns(LabelWarning, match="100% of the calibration labels"):
         filter.calibrate(back.graphs, back.labels)
-    assert "nothing that judge judge calls false is kept" in filter.describe()
+    assert "no claim that judge judge calls false is kept" in filter.describe()
     save(filter, tmp_path / "f.skops")
     assert load(tmp_path / "f.skops").describe() == filter.describe()
 
@@ -340,7 +340,7 @@ def test_the_share_of_labels_by_models_stands_in_the_promise(n_by_model):
             filter.fit([*marked, *X[n_by_model:]], y)
     else:
         filter.fit([*marked, *X[n_by_model:]], y)
-    said = "with a probability of at least 0.8, nothing false is kept, for new answers"
+    said = "with a probability of at least 0.8, no false claim is kept, for new answers"
     part = f" (judge m gave {share:.0%} of the labels)" if n else ""
     assert (
         filter.describe().startswith(said) and f"{part}. In about" in filter.describe()
@@ -354,12 +354,12 @@ def test_what_a_label_means_stands_in_the_promise():
     X, y = make_reasoning_graphs(120, random_state=0, return_X_y=True)
     meant = [g.replace(metadata={"label_meaning": "supported"}) for g in X]
     said = HardCF(0, alpha=0.2).fit(meant, y).describe()
-    assert "nothing that its context does not support is kept" in said
+    assert "no claim that its context does not support is kept" in said
     judged = [set_label_sources(g, LabelSource("model", "m")) for g in meant]
     share = ExpectedFalse(of="share")
     with pytest.warns(LabelWarning):
         filter = HardCF(0, alpha=0.2, guarantee=share).fit(judged, y)
-    error = "where false is what judge m finds unsupported by its context"
+    error = "where a false claim is one that judge m finds unsupported by its context"
     assert f"{error}. In about" in filter.describe()
 
 

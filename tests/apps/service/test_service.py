@@ -525,7 +525,7 @@ def test_health_says_what_runs(fitted):
     [[name, told]] = reply["filters"].items()
     assert name == "default" and told["alpha"] == 0.2
     assert told["n_calibration"] == fitted.n_calibration_
-    assert "nothing false is kept" in told["guarantee"]
+    assert "no false claim is kept" in told["guarantee"]
 
 
 def test_behind_a_token_health_says_that_it_is_alive_and_no_more(fitted):

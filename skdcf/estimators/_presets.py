@@ -43,8 +43,8 @@ class CoherentConformalFilter(ConformalFilter):
         The soft version of the procedure; None is ``PathRelaxation()``. Only for scorers that
         are trained through it.
     training : SoftTraining or None, default=None
-        Settings of the training; None is ``SoftTraining()``. Settings of it that are None
-        depend on the scorer. Only for scorers that use ``relaxation``.
+        Settings of the training; None is ``SoftTraining()``. Its parameters that are None
+        get defaults from the scorer. Only for scorers that use ``relaxation``.
     edges : "given", "none" or a function of `skdcf.edges`, default="given"
         The dependencies between claims. "given" uses the edges of the problems. "none" drops
         them after the columns are computed, so claims are independent. A function, such as

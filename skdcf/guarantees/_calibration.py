@@ -261,7 +261,7 @@ class Calibration(metaclass=ABCMeta):
         return self.shortage(level) is not None
 
     def shown(self, level: float) -> float:
-        """Return the share of the calibration answers of which something is kept at a level.
+        """Return the share of the calibration answers with a kept claim at a level.
 
         Parameters
         ----------
@@ -299,7 +299,7 @@ class Calibration(metaclass=ABCMeta):
         return None
 
     def describe_shown(self, level: float) -> str:
-        """Describe in a sentence what readers see who only see the shown texts.
+        """Describe in a sentence how many texts are shown, and how many contain a false claim.
 
         Parameters
         ----------

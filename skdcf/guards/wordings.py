@@ -1,4 +1,4 @@
-"""Wordings with a guarantee or a filter for which no guarantee is proven.
+"""Wordings that are used with a guarantee or a filter for which nothing is proven.
 
 A user-defined guarantee counts rows, one for each wording, but a text shows one statement per
 claim. The share of false claims was .116 instead of .1 when rows were counted. An online filter

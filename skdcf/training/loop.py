@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 
 class Model(Protocol):
-    """A differentiable model, as `skdcf.scorers.LinearModel`."""
+    """A differentiable model, for example `skdcf.scorers.LinearModel`."""
 
     def init(self, n_features: int, rng: Any) -> Any: ...
     def __call__(self, params: Any, X: NDArray[np.float64]) -> NDArray[np.float64]: ...

@@ -54,7 +54,6 @@ def fetch_agent_process_bench(
         texts.
     alternatives : bool
         Whether each run is compared with the four other runs of its task, as in
-        Whether each run is compared with the four other runs of its task, as in
         `skdcf.adapters.from_runs`. Needs texts.
     data_home : path-like, optional
         Folder for downloaded files. The default is the environment variable ``SKDCF_DATA``, or

@@ -656,7 +656,7 @@ class ScoreDistributionDisplay(Display):
 
         Parameters
         ----------
-            1 true, 0 false; other claims are ignored.
+        y : array-like of shape (n_claims,)
             1 true, 0 false; other claims are ignored.
         scores : dict of str to array-like of shape (n_claims,)
             The scores, keyed by the name of the panel.

@@ -140,7 +140,7 @@ class ChanceReport(Table):
         questions = questions[shown]
         if ((chance < 0) | (chance > 1)).any():
             raise ValueError(
-                "chance has values below 0 or above 1, but must hold probabilities"
+                "chance must contain probabilities, got values below 0 or above 1"
             )
 
         n = len(chance)
@@ -247,8 +247,8 @@ def evaluate_error_probability(
         masks = batch.split(flat_masks(filter, batch, [alpha])[0])
     elif alpha is not None:
         raise ValueError(
-            f"alpha is {alpha:g}, but masks were passed as well, which already say what is "
-            "kept: pass only one of the two"
+            f"alpha is {alpha:g}, but the kept claims are already given by masks. Pass only one "
+            "of the two"
         )
     chance = filter.error_probability(batch, masks)
     labels, kept, offsets = flatten(batch.split(labels), masks)

@@ -152,7 +152,10 @@ class CalibratedSearch(BaseEstimator):
         n = codes.max() + 1
         size = self.calibration_size
         if n < 2:
-            raise ValueError("all problems answer one question: none can be held out")
+            raise ValueError(
+                "all problems are answers to the same question, so none can be held out for "
+                "calibration"
+            )
         if size is None:
             guarantee = estimator.guarantee or NoFalseClaim()
             size = guarantee.calibration_count(
@@ -213,14 +216,14 @@ def check_search(search):
             )
         if words[0] == "calibration_size":
             raise ValueError(
-                f"the search tries values of {key!r}: set it in CalibratedSearch itself"
+                f"the search tries values of {key!r}. Set it in CalibratedSearch instead"
             )
     _check_scoring(search.scoring)
     many_scores = isinstance(search.scoring, (Mapping, list, tuple, set))
     if many_scores and search.refit is True:
         raise ValueError(
-            f"the search has several scores, {list(search.scoring)}: name the one that "
-            'decides, as in refit="<name>"'
+            f"the search has several scores, {list(search.scoring)}. Select one of them with "
+            'refit="<name>"'
         )
 
 
@@ -296,8 +299,8 @@ def _predefined(cv, rows, n_problems):
         train, test = (position[part][position[part] >= 0] for part in split)
         if not (len(train) and len(test)):
             raise ValueError(
-                "the calibration problems were drawn first, and a split in cv has no problem "
-                "left to train or to test on: use larger folds, or another random_state"
+                "without the calibration problems, a split in cv has no training or no test "
+                "problem. Use larger folds, or another random_state"
             )
         splits.append((train, test))
     return splits
@@ -353,7 +356,7 @@ def fit_levels(
     alphas = [check_alpha(alpha) for alpha in alphas]
     if search_in(filter) is not None:
         raise ValueError(
-            "a search has a single level: set alpha in its filter, and fit one "
+            "a search has a single level. Set alpha in its filter, and fit one "
             "CalibratedSearch for each level"
         )
     if isinstance(filter, Mapping):

@@ -89,7 +89,8 @@ def compare_filters(
         (`skdcf.graphs.question_groups`), and False means one question per problem. Answers to
         one question are always in the same part, and count as one problem.
     n_jobs : int, optional
-        Splits at a time, as in scikit-learn. The result is the same for every value.
+        Number of splits to run in parallel, as in scikit-learn. The result is the same for
+        every value.
     random_state : int, RandomState or None, default=None
         Determines the splits, and replaces every ``random_state`` of a filter that is None.
     verbose : int, default=0
@@ -381,7 +382,7 @@ def make_splits(cv: Any, questions: Any, protocol: Any, rng: Any) -> Any:
             cv = cv.split(np.zeros(n), **options)
         splits = [_given(split, questions, shares, rng) for split in cv]
     if not splits:
-        raise ValueError(f"cv={cv!r} gives no splits, but at least one is needed")
+        raise ValueError(f"cv must give at least one split, got cv={cv!r}")
     for number, parts in enumerate(splits):
         _check_split(parts, number, questions, protocol)
     return splits
@@ -406,7 +407,7 @@ def _given(split, codes, shares, rng):
         parts = [np.sort(rows[np.asarray(part)].ravel()) for part in split]
     except IndexError as error:
         raise ValueError(
-            f"each part of a split must hold row numbers of the {len(rows)} problems: {error}"
+            f"each part of a split must contain row numbers of the {len(rows)} problems: {error}"
         ) from None
     if len(parts) == 2 and len(shares) == 3:
         parts = [*_cut(parts[0], codes, shares[:2], rng), parts[1]]
@@ -425,11 +426,13 @@ def _check_split(parts, number, codes, protocol):
         sizes = "/".join(str(len(part)) for part in parts)
         raise ValueError(
             f"split {number} has parts of {sizes} problems, but each needs at least "
-            f"{least}: pass more problems, or more questions with fewer answers"
+            f"{least}. Pass more problems, or more questions with fewer answers"
         )
     members = np.concatenate([np.unique(codes[part]) for part in parts])
     if len(np.unique(np.concatenate(parts))) < sum(map(len, parts)):
-        raise ValueError(f"split {number}: a problem is in two parts, or twice in one")
+        raise ValueError(
+            f"split {number}: a problem is in two parts, or twice in one part"
+        )
     if len(np.unique(members)) < len(members):
         raise ValueError(
             f"split {number}: answers to one question are in two parts. Leave cv at its "

@@ -80,8 +80,8 @@ def test_calibration_problems_are_cut_from_the_training_part():
         ([([0, 1], np.arange(0), [4, 5])], "split 0 has parts of 2/0/2 problems"),
         ([([0, 1], [2, 3], [4, 5], [6])], "a split has 4 parts, but 3 are needed"),
         ([(["a"], [2, 3], [4, 5])], "numbers of the 12 problems"),
-        ([], "gives no splits"),
-        (0, "cv=0 gives no splits"),
+        ([], "at least one split"),
+        (0, "at least one split, got cv=0"),
     ],
 )
 def test_bad_splits_are_refused(cv, message):

@@ -209,7 +209,7 @@ def test_without_any_text_nothing_is_known_and_it_says_so():
     ("wrong", "chance", "message"),
     [
         ([True, False], [0.5], "chance has 1"),
-        ([True], [1.2], "chance has values"),
+        ([True], [1.2], "chance must contain probabilities"),
     ],
 )
 def test_numbers_that_cannot_be_are_refused(wrong, chance, message):
@@ -235,7 +235,7 @@ def test_displays_draw_what_the_reports_hold():
         "graph_depth" if "graph_depth" in columns.feature_names else 0, alpha=0.2
     )
     cf.fit(columns[:200], labels[:200])
-    with pytest.raises(ValueError, match="pass only one"):
+    with pytest.raises(ValueError, match="Pass only one"):
         evaluate_error_probability(
             cf, columns[200:], labels[200:], labels[200:], alpha=0.1
         )

@@ -306,7 +306,7 @@ def test_extract_takes_options_from_a_file(server, tmp_path, capsys):
             '{"problem": "q"}',
             """line 2: there is no text called "answer", only ['problem']""",
         ),
-        ("[]", "line 2: a must be an object, got a list"),
+        ("[]", "line 2: the line must be an object, got a list"),
     ],
 )
 def test_extract_names_the_line_that_is_wrong(tmp_path, capsys, line, message):

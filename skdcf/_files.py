@@ -316,8 +316,8 @@ def iter_objects(
         for number, line in enumerate(lines, first_line):
             if len(line) > max_line_bytes:
                 raise ValueError(
-                    f"{name}, line {number} has more than {max_line_bytes:,} bytes. If the "
-                    "line should be so long, set max_line_bytes (--max-line-bytes)"
+                    f"{name}, line {number} has more than {max_line_bytes:,} bytes. If such "
+                    "a long line is intended, set max_line_bytes (--max-line-bytes)"
                 )
             start += len(line)
             if line.strip():

@@ -154,7 +154,7 @@ def load(path: str | os.PathLike[str], *, trusted: Iterable[str] = ()) -> Any:
     warn_of_versions(header["object"], versions)
     if closed:
         warn(
-            f"{path} would open {', '.join(closed)}. This was removed: set it again if needed",
+            f"{path} would open {', '.join(closed)}. This was removed. Set it again if needed",
             ParameterWarning,
         )
     return loaded

@@ -716,7 +716,7 @@ def test_perl_refuses_a_step_that_is_judged_twice(data_home, place):
     judged = records[3]["error_annotation"]["error_annotations"]["step_level"]
     judged.insert(1, judged[0])
     n = len(judged) - 1
-    with pytest.raises(ValueError, match=rf"/3.*: {n + 1} labels, but {n}"):
+    with pytest.raises(ValueError, match=rf"/3.*{n + 1} labels for {n}"):
         fetch_perl("gsm8k", "negatives", data_home=place(name, records))
     data = fetch_perl(
         "gsm8k", "negatives", on_invalid="drop", data_home=place(name, records)

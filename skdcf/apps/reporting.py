@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Sequence
+from datetime import date
+from importlib.util import find_spec
 from io import StringIO
 from pathlib import Path
 from textwrap import shorten
@@ -15,6 +17,7 @@ from numpy.typing import ArrayLike
 from .._drawing import CLAIMS_LISTED
 from .._files import write_text
 from .._html import card, escape, folded, page, table
+from .._version import __version__
 from ..estimators import Filter, check
 from ..evaluation import evaluate_error_probability
 from ..graphs import Labels, Problems
@@ -38,6 +41,8 @@ def write_report(
     by: str | Callable | Sequence[Any] | None = None,
     groups: ArrayLike | Literal[False] | None = None,
     n_answers: int = 30,
+    filter_name: str | None = None,
+    data_name: str | None = None,
 ) -> Path:
     """Write a report on a fitted filter and its results on test problems.
 
@@ -66,6 +71,8 @@ def write_report(
         Number of answers to show, besides those that keep a false claim. They are spread
         evenly over the problems. Of very long answers fewer are shown, and the page says
         what it leaves out.
+    filter_name, data_name : str, optional
+        What the page calls the filter and the test problems, such as the names of their files.
 
     Returns
     -------
@@ -99,27 +106,42 @@ def write_report(
     cards = [
         card(summary, "What is guaranteed, and what was found"),
         _figure(report),
+        card(_paragraphs(_verdict_of_levels(report)), "Coverage at each level"),
         report._repr_html_(),
         *_chances(filter, batch, labels, groups),
         card(_more_labels(filter), "What more labels would give"),
         *_answers(explain(filter, batch, labels), _texts(filter, batch), n_answers),
     ]
     title = f"What was kept of {report.n_problems} answers"
-    body = f"<h1>{escape(title)}</h1>{''.join(cards)}"
+    about = (
+        f"Filter: {filter_name or type(filter).__name__}. "
+        f"Answers: {data_name or 'passed in Python'}. "
+        f"Written on {date.today():%d %B %Y} by skdcf {__version__}."
+    )
+    body = f"<h1>{escape(title)}</h1>{_paragraphs(about)}{''.join(cards)}"
     return write_text(path, [page(body, title)])
+
+
+def _paragraphs(*sentences):
+    return "".join(f"<p>{escape(sentence)}</p>" for sentence in sentences)
 
 
 def _summary(filter, report, own, labels):
     j = report.alpha.tolist().index(own)
     low, high = report.coverage_band[j]
     theory = "" if np.isnan(low) else f" Theory expects {low:.1%} to {high:.1%}."
-    unused = f" ({n} were not used)" if (n := len(filter.unused_indices_)) else ""
+    unused = (
+        f" ({n} more would change nothing)"
+        if (n := len(filter.unused_indices_))
+        else ""
+    )
     answers = f"the {report.n_problems} answers of this report"
     if (share := report.passing[j]) < 1:
         answers = f"the answers that pass ({share:.1%} of {answers})"
     guarantee = filter.describe(own)
-    sentences = (
+    return _paragraphs(
         f"{guarantee[0].upper()}{guarantee[1:]}.",
+        _verdict_of_coverage(report, j),
         f"At alpha = {own:g}, with {report.n_calibration} calibration answers{unused}, the "
         f"guarantee was met in {report.coverage[j]:.1%} of {answers}. They answer "
         f"{report.n_questions} questions.{theory}",
@@ -128,7 +150,36 @@ def _summary(filter, report, own, labels):
         f"The labels: {labels}.",
         *([f"Warning{report.warning}."] if report.warning else []),
     )
-    return "".join(f"<p>{escape(sentence)}</p>" for sentence in sentences)
+
+
+def _verdict_of_coverage(report, j):
+    """Say whether the observed coverage agrees with the guarantee."""
+    low, high = report.coverage_band[j]
+    if np.isnan(low):
+        return "Theory says nothing about the coverage of these answers."
+    if report.coverage[j] < low:
+        return (
+            "These answers do not agree with the guarantee: more of them keep a false claim than "
+            "chance explains. They probably differ from the calibration answers."
+        )
+    if report.coverage[j] > high:
+        return (
+            "The guarantee holds, and fewer of these answers keep a false claim than theory "
+            "expects."
+        )
+    return "These answers agree with the guarantee."
+
+
+def _verdict_of_levels(report):
+    """Say at which levels the observed coverage is below what theory expects."""
+    low = report.coverage_band[:, 0]
+    below = report.alpha[report.coverage < low]
+    if len(below):
+        levels = ", ".join(f"{level:g}" for level in below)
+        return f"The coverage is lower than theory expects at alpha = {levels}."
+    if np.isnan(low).all():
+        return "Theory says nothing about the coverage of these answers."
+    return "The coverage is at no level lower than theory expects."
 
 
 def _of_shown(report, j):
@@ -143,7 +194,10 @@ def _of_shown(report, j):
 
 
 def _figure(report):
-    """What is kept, and what a reader meets, as drawings, where there is matplotlib."""
+    """What is kept, and what a reader meets, as drawings, if there is matplotlib."""
+    if find_spec("matplotlib") is None:
+        hint = "This page has no figures, because matplotlib is not installed."
+        return card(_paragraphs(f"{hint} Install it with: pip install matplotlib"))
     return "".join(
         _drawing(kind, {"this filter": report})
         for kind in ("ReportDisplay", "ShownDisplay")
@@ -151,7 +205,7 @@ def _figure(report):
 
 
 def _drawing(kind, report):
-    """A display in a frame; empty where there is no matplotlib."""
+    """A display in a frame; empty if there is no matplotlib."""
     try:
         import matplotlib.pyplot as plt
     except ImportError:
@@ -163,7 +217,8 @@ def _drawing(kind, report):
     display.figure_.savefig(out, format="svg", bbox_inches="tight")
     plt.close(display.figure_)
     drawing = out.getvalue()[out.getvalue().index("<svg ") :]
-    style = '<svg style="max-width:100%;height:auto" '
+    # On a phone the frame scrolls, since the letters would be too small.
+    style = '<svg style="max-width:max(100%,36em);height:auto" '
     drawing = drawing.replace("<svg ", style, 1)
     return card(f'<div class="plot">{drawing}</div>')
 
@@ -183,8 +238,27 @@ def _chances(filter, batch, labels, groups):
         title,
     )
     if report.n_texts.sum():
+        yield card(_paragraphs(_verdict_of_chances(report)))
         yield _drawing("ChanceDisplay", report)
     yield report._repr_html_()
+
+
+def _verdict_of_chances(report):
+    """Say where the stated error probabilities differ from the labels by more than chance."""
+    low, high = report.observed_interval.T
+    n_bins = len(report.stated)
+    for words, differs in (
+        ("too low", report.stated < low),
+        ("too high", report.stated > high),
+    ):
+        if differs.any():
+            worst = np.argmax(differs * abs(report.stated - report.observed))
+            return (
+                f"The stated probabilities are {words} in {int(differs.sum())} of {n_bins} groups "
+                f"of texts: {report.stated[worst]:.2f} was stated and "
+                f"{report.observed[worst]:.2f} observed."
+            )
+    return "The stated probabilities agree with the labels."
 
 
 def _texts(filter, batch):
@@ -211,9 +285,14 @@ def _more_labels(filter):
             (f"{n}{as_it_is}", f"{1 / (n + 1):.2g}", f"{low:.3f} to {high:.3f}")
         )
     header = "calibration answers", "smallest alpha", "coverage of 95 % of filters"
-    return table(header, rows) + (
-        "<p>More labels also train a better score, which keeps more true claims.</p>"
+    low, high = coverage_band(n_now, filter.alpha)
+    low_then, high_then = coverage_band(4 * n_now, filter.alpha)
+    verdict = (
+        "With four times as many calibration answers, the coverage of one filter would vary by "
+        f"{high_then - low_then:.3f} instead of {high - low:.3f}."
     )
+    hint = "More labels also train a better score, which keeps more true claims."
+    return _paragraphs(verdict) + table(header, rows) + _paragraphs(hint)
 
 
 def _answers(explained, chances, n_answers):

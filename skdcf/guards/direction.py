@@ -15,7 +15,7 @@ from ..exceptions import GuaranteeWarning, ParameterWarning
 # This many claims are enough to determine the direction of a score.
 _LOOKED_AT = 20_000
 _FEWEST = 20  # claims of either kind needed for a warning
-_LEAST = 0.3  # share of pairs in the right order below which a score is suspected to be reversed
+_ERRORS = 4  # standard errors below one half, which chance hardly reaches
 
 
 def warn_of_reversed_edges(batch):
@@ -49,7 +49,7 @@ def warn_of_direction(confidence, labels):
     ranks_of_true = rankdata(confidence[judged])[labels[judged] == 1].sum()
     share = (ranks_of_true - n_true * (n_true + 1) / 2) / (n_true * n_false)
     error = np.sqrt((n_true + n_false + 1) / (12 * n_true * n_false))
-    if share < min(_LEAST, 0.5 - 4 * error):
+    if share < 0.5 - _ERRORS * error:
         warn(
             "the score ranks backwards: among pairs of a true and a false calibration claim, "
             f"the false one scores higher in {1 - share:.0%}. If the score is a risk, pass its "

@@ -63,6 +63,7 @@ _NOT_GUARANTEED = (
 )
 _SUPPORT = "context_trigrams"  # the best single column, of `ContextFeatures`
 _SHOWN = 20  # kinds of faults that are printed
+_EVERY = 10  # of the shares that were tried, one in ten is printed
 _DOUBLINGS, _DRAWS = 6, 10
 _LEVELS = (0.02, 0.05, 0.1, 0.2, 0.3)
 
@@ -165,7 +166,10 @@ def _fitted(filter, problems, share):
     except ShareError as error:
         if share is not None:
             raise
-        files.inform(f"all answers pass (--show 1): {error.reason}")
+        files.inform(
+            "With so few answers the guarantee is about all answers (--show 1), not about those "
+            f"that pass: {error.reason}"
+        )
         return filter.set_params(guarantee=None).fit(problems.graphs, problems.labels)
 
 
@@ -253,7 +257,7 @@ def _save(filter, data, options):
         files.inform(*_levels_to_choose(filter, data))
         files.inform(*_checks_to_spend(filter, data))
         n_unused = len(filter.unused_indices_)
-        unused = f" ({n_unused} were not used)" if n_unused else ""
+        unused = f" ({n_unused} more would change nothing)" if n_unused else ""
         files.inform(
             f"{n} calibration answers{unused}: they allow alpha = {smallest:.3g} and above"
         )
@@ -279,10 +283,15 @@ def _shares_tried(filter):
     table = getattr(filter, "share_table_", None)
     if filter.share_ is None or table is None:
         return
-    yield f"{filter.share_:.0%} of the answers may pass (--show), by training answers:"
-    yield "show   training answers that pass   of these wrong below the cut"
-    for share, passing, wrong in table[::10]:
-        yield f"{share:<5.2f}  {passing:>26.0f}   {wrong:>28.0f}"
+    yield f"{filter.share_:.0%} of the answers may pass (--show {filter.share_:g}). This was chosen"
+    yield "on the training answers, where the safest claims of an answer decide if it passes:"
+    yield "may pass   training answers that pass   of these, with a false claim kept"
+    is_chosen = table[:, 0] == filter.share_
+    rows = np.unique([*range(0, len(table), _EVERY), *np.flatnonzero(is_chosen)])
+    for share, passing, wrong in table[rows]:
+        rate = f"{wrong:.0f} ({wrong / passing:.0%})" if passing else "-"
+        chosen = "   chosen" if share == filter.share_ else ""
+        yield f"{share:>8.0%}   {passing:>26.0f}   {rate:>25}{chosen}"
 
 
 def _levels_to_choose(filter, data):
@@ -866,6 +875,8 @@ def report(options):
         "alphas": options.alphas,
         "by": options.by,
         "n_answers": options.answers,
+        "filter_name": options.model,
+        "data_name": options.problems,
     }
     reporting.write_report(
         options.output, model, problems.graphs, problems.labels, **settings

@@ -217,6 +217,7 @@ def test_numbers_that_cannot_be_are_refused(wrong, chance, message):
         ChanceReport.from_predictions(np.array(wrong), np.array(chance))
 
 
+@pytest.mark.filterwarnings("ignore:the score ranks backwards")
 def test_displays_draw_what_the_reports_hold():
     rng = np.random.default_rng(2)
     chance = rng.random(400)

@@ -1,0 +1,77 @@
+"""The page of a report: who and when, a verdict per block, and what is missing."""
+
+import re
+from datetime import date
+from importlib import util
+
+import numpy as np
+import pytest
+
+import skdcf
+from skdcf import CoherentConformalFilter, HardCF
+from skdcf.apps import reporting
+from skdcf.apps.cli import main
+from skdcf.apps.reporting import write_report
+from skdcf.datasets import make_reasoning_graphs, write_jsonl
+from skdcf.evaluation import ChanceReport
+
+GRAPHS, Y = make_reasoning_graphs(240, random_state=0, return_X_y=True)
+
+
+@pytest.fixture(scope="module")
+def model():
+    return HardCF("frequency-score").fit(GRAPHS[:120], Y[:120])
+
+
+def text_of(page):
+    page = re.sub(r"<(svg|style).*?</\1>", "", page, flags=re.DOTALL)
+    return re.sub(r"<[^>]+>", "\n", page)
+
+
+def test_the_page_says_what_it_is_about(model, tmp_path):
+    skdcf.save(model, tmp_path / "mine.skops")
+    write_jsonl(tmp_path / "held.jsonl", GRAPHS[120:], Y[120:])
+    words = ["report", tmp_path / "mine.skops", tmp_path / "held.jsonl"]
+    assert main([*map(str, words), "-o", str(tmp_path / "r.html")]) == 0
+    page = (tmp_path / "r.html").read_text("utf-8")
+    for word in ("mine.skops", "held.jsonl", skdcf.__version__, f"{date.today():%Y}"):
+        assert word in page
+
+
+def test_answers_that_contradict_the_guarantee_are_named(model, tmp_path):
+    page = write_report(tmp_path / "a.html", model, GRAPHS[120:], Y[120:])
+    assert "agree with the guarantee" in text_of(page.read_text("utf-8"))
+    wrong = [np.zeros_like(row) for row in Y[120:]]
+    page = write_report(tmp_path / "b.html", model, GRAPHS[120:], wrong)
+    text = text_of(page.read_text("utf-8"))
+    assert "do not agree with the guarantee" in text
+    assert re.search(r"lower than theory expects at alpha = .*0\.1", text)
+
+
+@pytest.mark.parametrize(
+    ("factor", "words"), [(2, "too high"), (0.5, "too low"), (1, "agree")]
+)
+def test_stated_chances_are_judged(tmp_path, monkeypatch, factor, words):
+    rng = np.random.default_rng(0)
+    chance = rng.uniform(0.1, 0.4, 2000)
+    report = ChanceReport.from_predictions(
+        rng.random(2000) < chance, factor * chance, n_bins=5
+    )
+    monkeypatch.setattr(
+        reporting, "evaluate_error_probability", lambda *_, **__: report
+    )
+    cf = CoherentConformalFilter(random_state=0).fit(GRAPHS[:120], Y[:120])
+    page = write_report(tmp_path / "r.html", cf, GRAPHS[120:150], Y[120:150])
+    text = text_of(page.read_text("utf-8"))
+    assert re.search(f"stated probabilities (are )?{words}", text)
+
+
+def test_without_matplotlib_the_page_says_how_to_have_figures(
+    model, tmp_path, monkeypatch
+):
+    find = util.find_spec
+    monkeypatch.setattr(
+        reporting, "find_spec", lambda n: None if n == "matplotlib" else find(n)
+    )
+    page = write_report(tmp_path / "r.html", model, GRAPHS[120:], Y[120:])
+    assert "pip install matplotlib" in page.read_text("utf-8")

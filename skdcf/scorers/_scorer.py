@@ -169,11 +169,11 @@ class Scorer(Settings, metaclass=ABCMeta):
     >>> from skdcf import HardCF
     >>> from skdcf.datasets import make_reasoning_graphs
     >>> from skdcf.scorers import Scorer
-    >>> class EarlyClaims(Scorer):
+    >>> class LateClaims(Scorer):
     ...     def confidence(self, batch):
-    ...         return -batch.depth
+    ...         return batch.depth
     >>> graphs, y = make_reasoning_graphs(200, random_state=0, return_X_y=True)
-    >>> HardCF(EarlyClaims(), alpha=0.2).fit(graphs, y).n_calibration_
+    >>> HardCF(LateClaims(), alpha=0.2).fit(graphs, y).n_calibration_
     199
     """
 

@@ -52,7 +52,7 @@ class FunctionScorer(Scorer):
     >>> from skdcf import HardCF
     >>> from skdcf.datasets import make_reasoning_graphs
     >>> graphs, y = make_reasoning_graphs(200, random_state=0, return_X_y=True)
-    >>> HardCF(lambda batch: -batch.depth).fit(graphs, y).scorer_
+    >>> HardCF(lambda batch: batch.depth).fit(graphs, y).scorer_
     FunctionScorer(function=<function <lambda> at ...>)
     """
 

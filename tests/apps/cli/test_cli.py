@@ -306,6 +306,7 @@ def test_problems_through_a_pipe_of_two_programs(files):
     assert json.loads(checked.stdout)["features"] == 41
 
 
+@pytest.mark.filterwarnings("ignore:the score ranks backwards")
 def test_calibrate_at_another_level_where_the_guarantee_had_one(files, tmp_path):
     """--alpha was set next to a bound, which went on to say the level."""
     data = read_jsonl(files / "old.jsonl")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import KW_ONLY
 from functools import partial
+from itertools import chain, islice
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -37,11 +38,11 @@ DOUBT = 0.05
 MOST_CLAIMS = 15_000  # largest number of claims per tree; more is only slower
 
 
-def learn_hazards(X, false, n_features, random_state, trees=40, share=0.5):
-    """Fit four classifiers to the claims at risk, those with only true ancestors.
+def classifiers(n_claims, n_features, random_state, trees=40, share=0.5):
+    """Return four unfitted classifiers, each with the columns that it reads.
 
-    Two of them use the features of the claim, and two also the means over its problem and the
-    number of claims. All are stored in one table.
+    Two of them read the features of the claim, and two also the means over its problem and the
+    number of claims.
     """
     from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestRegressor
     from sklearn.linear_model import LogisticRegression
@@ -62,18 +63,22 @@ def learn_hazards(X, false, n_features, random_state, trees=40, share=0.5):
         trees,
         min_samples_leaf=8,
         max_features=0.3,
-        max_samples=min(int(share * len(false)) + 1, MOST_CLAIMS),
+        max_samples=min(int(share * n_claims) + 1, MOST_CLAIMS),
         random_state=random_state,
     )
     linear, wide = (
         LogisticRegression(C=c, solver="newton-cholesky") for c in (0.1, 0.03)
     )
-    features = X[:, :n_features]
-    inputs = (linear, features), (wide, X), (boosted, features), (forest, X)
+    own, all_columns = slice(n_features), slice(None)
+    return (linear, own), (wide, all_columns), (boosted, own), (forest, all_columns)
+
+
+def learn(model, columns, rows, evidence):
+    """Fit a classifier to some claims, and return it as a table, or None if it is constant."""
+    X = evidence.X[rows][:, columns]
     # These settings are fixed, so skip scikit-learn's validation in each fold.
     with config_context(skip_parameter_validation=True):
-        tables = [as_table(model.fit(rows, false), DOUBT) for model, rows in inputs]
-    return join([table for table in tables if table is not None], X.shape[1])
+        return as_table(model.fit(X, evidence.labels[rows] == 0), DOUBT)
 
 
 @settings
@@ -193,7 +198,9 @@ class NeymanPearsonScorer(Scorer):
             return self.fit_folds(Folded(batch, fold_of), labels, [task])[0][0]
         self.frailty_: NDArray[np.float64] | None = None
         evidence = self._read(batch, labels, task)
-        self._learn(evidence, batch.n_features, self._seed(task))
+        jobs = self._jobs(evidence, batch.n_features, self._seed(task))
+        # One after the other, since they may draw from the same RandomState.
+        self._adopt([job() for job in jobs], evidence)
         return self
 
     def fit_folds(
@@ -226,13 +233,15 @@ class NeymanPearsonScorer(Scorer):
         members = [clone(self) for _ in folded.parts]
         rng = check_random_state(self._seed(tasks[0]))
         of_fold = [fold_of[batch.problem_of] == fold for fold in range(len(members))]
-        jobs = []
-        for member, rows in zip(members, of_fold, strict=True):
-            seed = rng.randint(2**31 - 1)
-            learn = partial(member._learn_without, rows, evidence)
-            jobs.append(partial(learn, batch.n_features, seed))
-        members = run_of(tasks[0], jobs, self, unit="fold")
-        for member, rows in zip(members, of_fold, strict=True):
+        jobs = [
+            member._jobs(
+                evidence, batch.n_features, rng.randint(2**31 - 1), ~rows, **OF_A_FOLD
+            )
+            for member, rows in zip(members, of_fold, strict=True)
+        ]
+        tables = iter(run_of(tasks[0], [*chain(*jobs)], self, unit="classifier"))
+        for member, of_member, rows in zip(members, jobs, of_fold, strict=True):
+            member._adopt([*islice(tables, len(of_member))], evidence)
             log_odds[rows] = member._log_odds(evidence.X[rows])
         if self.prior_ is not None:  # combine out-of-fold hazards with public ones
             public = self.prior_.hazards(batch)
@@ -247,8 +256,8 @@ class NeymanPearsonScorer(Scorer):
         ):
             unseen[rows] = member._price(mixed[rows], in_fold)
         self.frailty_ = fit_frailty(mixed, labels, batch, unseen)
-        tables = [member.table_ for member in members if member.table_ is not None]
-        self.table_ = join(tables, evidence.X.shape[1]) if tables else None
+        of_folds = [member.table_ for member in members if member.table_ is not None]
+        self._adopt(of_folds, evidence)
         return [self] * len(tasks), np.tile(unseen, (len(tasks), 1))
 
     def _read(self, batch, labels, task):
@@ -264,26 +273,29 @@ class NeymanPearsonScorer(Scorer):
         after_error = judged & ~below_true_claims(labels != 0, batch)
         return _Evidence(self._standardizer(table), labels, at_risk, after_error)
 
-    def _count(self, evidence):
+    def _count(self, evidence, rows=True):
         """Estimate the overall share of false claims."""
         labels = evidence.labels
-        self._chance = _share(labels[evidence.at_risk] == 0)
+        self._chance = _share(labels[evidence.at_risk & rows] == 0)
         # If few claims below an error were judged, most are assumed false: assuming
         # unjudged claims true costs claims at low alpha.
-        below = labels[evidence.after_error]
+        below = labels[evidence.after_error & rows]
         self.true_after_error_ = np.sum(below == 1) / (len(below) + DOUBTED)
 
-    def _learn(self, evidence, n_features, seed, **forest):
-        self._count(evidence)
-        at_risk = evidence.take(evidence.at_risk)
-        false = at_risk.labels == 0
-        self.table_ = None
-        if n_features and false.any() and not false.all():
-            self.table_ = learn_hazards(at_risk.X, false, n_features, seed, **forest)
+    def _jobs(self, evidence, n_features, seed, rows=True, **forest):
+        """Count the claims, and return a job per classifier; none without two classes."""
+        self._count(evidence, rows)
+        at_risk = evidence.at_risk & rows
+        false = evidence.labels[at_risk] == 0
+        if not n_features or not false.any() or false.all():
+            return []
+        each = classifiers(len(false), n_features, seed, **forest)
+        return [
+            partial(learn, model, columns, at_risk, evidence) for model, columns in each
+        ]
 
-    def _learn_without(self, rows, evidence, n_features, seed):
-        self._learn(evidence.take(~rows), n_features, seed, **OF_A_FOLD)
-        return self
+    def _adopt(self, tables, evidence):
+        self.table_ = join(tables, evidence.X.shape[1]) if tables else None
 
     def _mixed(self, own, batch):
         if self.prior_ is None:
@@ -354,9 +366,6 @@ class _Evidence(NamedTuple):
     labels: NDArray
     at_risk: NDArray  # whether all ancestors are known to be true
     after_error: NDArray  # whether an ancestor is known to be false
-
-    def take(self, rows):
-        return _Evidence(*[column[rows] for column in self])
 
 
 def _share(flags):

@@ -52,6 +52,7 @@ from skdcf.features import (
     DomainIndicators,
     FrequencyFeature,
     GraphFeatures,
+    GraphTransformer,
     MetadataIndicators,
     PairFeature,
     SemanticFeatures,
@@ -124,6 +125,15 @@ def test_scikit_learns_own_checks_one_by_one(estimator, check):
     check(estimator)
 
 
+# All filters, and the default once with another scorer.
+@pytest.mark.long
+@parametrize_with_checks([*FILTERS, LINEAR])
+@pytest.mark.filterwarnings("ignore::skdcf.exceptions.CalibrationWarning")
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_scikit_learns_own_checks_of_every_filter_one_by_one(estimator, check):
+    check(estimator)
+
+
 def no_score(first, second):
     return [0.0] * len(first)
 
@@ -156,6 +166,22 @@ def test_scikit_learns_own_checks_of_transformers(transformer):
     results = check_estimator(transformer, on_skip=None)
     skipped = {r["check_name"] for r in results if r["status"] != "passed"}
     assert skipped <= {"check_array_api_input"}
+
+
+@pytest.mark.long
+@parametrize_with_checks(TRANSFORMERS)
+def test_scikit_learns_own_checks_of_transformers_one_by_one(estimator, check):
+    check(estimator)
+
+
+def test_no_public_transformer_is_left_out():
+    public = {
+        cls
+        for cls in map(skdcf.features.__dict__.get, skdcf.features.__all__)
+        if isinstance(cls, type) and issubclass(cls, GraphTransformer)
+    }
+    assert public | {ClaimTransformer} == {*map(type, TRANSFORMERS), GraphTransformer}
+    assert ClaimTransformer.__name__ in skdcf.features.__all__
 
 
 @pytest.mark.parametrize("filter", FILTERS, ids=names)

@@ -628,6 +628,51 @@ def test_kill_9_loses_no_label(model, tmp_path):
         assert f"{name} {len(saved)}.0\n" in text
 
 
+# What skdcf serve shows in /metrics, and the monitor in Python in its summary.
+NUMBERS = {
+    "answers_judged_total": "n_problems",
+    "answers_with_error_total": "n_errors",
+    "monitor_wealth": "wealth",
+    "monitor_alarm": "alarm",
+    "shown_share": "shown",
+    "false_among_shown_share": "false_among_shown",
+}
+
+
+@pytest.mark.long
+@pytest.mark.filterwarnings("ignore::skdcf.exceptions.GuaranteeWarning")
+@pytest.mark.parametrize("name", [name for name in GUARANTEES if name != "weight"])
+def test_the_command_has_the_numbers_of_the_same_stream_in_python(name, tmp_path):
+    kinds = [
+        graph.replace(metadata={"kind": "ab"[i % 2]}) for i, graph in enumerate(GRAPHS)
+    ]
+    cf = skdcf.HardCF("frequency-score", alpha=0.2, guarantee=GUARANTEES[name])
+    cf.fit(kinds[:200], Y[:200])
+    skdcf.save(cf, tmp_path / "m.skops")
+    monitor = CoverageMonitor(cf)
+    with Serving(tmp_path / "m.skops", "--folder", tmp_path) as serving:
+
+        def numbers():
+            text = serving.ask("GET", "/metrics")[1].decode()
+            rows = (line.split() for line in text.splitlines() if line[0] != "#")
+            return {row[0].split("{")[0]: float(row[-1]) for row in rows}
+
+        for i in range(200, 300):
+            asked = json.loads(body_of(kinds[i]))
+            reply = json.loads(serving.ask("POST", "/v1/filter", asked)[1])
+            labels = [int(v) for v in Y[i]] if i < 240 else [0] * len(Y[i])
+            said = {"id": reply["id"], "labels": labels, "sampling": "random"}
+            assert serving.ask("POST", "/v1/labels", said)[0] == 200
+            monitor.update([kinds[i]], [labels])
+            if i in (239, 299):
+                found, summary = numbers(), monitor.summary()
+                for metric, key in NUMBERS.items():
+                    assert found[f"skdcf_{metric}"] == pytest.approx(
+                        float(summary[key])
+                    )
+                assert summary["alarm"] == (i == 299)
+
+
 @pytest.mark.long
 @POSIX
 def test_what_runs_is_finished_and_no_secret_is_logged(model):

@@ -16,7 +16,7 @@ def with_alpha(fitted, alpha):
     refuse_changed(fitted)
     copied = copy_at(fitted, alpha)
     copied.calibration_ = copy(fitted.calibration_)
-    copied.calibration_.guarantee = deepcopy(copied._resolved())
+    copied.calibration_.guarantee = deepcopy(copied._resolved_guarantee())
     copied._calibrated_as = settings_of(copied)
     warn_of_level(copied.calibration_, level_of(copied, None))
     return copied
@@ -26,4 +26,4 @@ def thresholds(fitted, X, alpha=None):
     """Return the threshold of each problem: claims with a smaller path risk are kept."""
     risks, view, level = fitted._at_level(X, alpha)
     of_problems = fitted.calibration_.thresholds(risks, level)
-    return np.broadcast_to(of_problems, len(view.passed)).copy()
+    return np.broadcast_to(of_problems, len(view.raw)).copy()

@@ -1,9 +1,13 @@
 """Calibration of a filter, shared by `fit` and `calibrate`.
 
-`score` turns confidences into risks, path risks and nonconformity scores, one score per problem,
-and lowers the scores to allow for rounding. `calibrate_with` chooses one answer to each question,
-sorts the scores of the chosen answers, and stores them. The threshold at a level is one of these
-scores.
+The risk of a claim is minus its confidence. Its path risk is the largest risk among the claim and
+its ancestors, and a filter keeps the claims whose path risk is below the threshold. The
+nonconformity score of a problem is the smallest path risk of a false claim: the largest threshold
+at which no false claim is kept.
+
+`score` computes the nonconformity scores and lowers them by their possible rounding error.
+`calibrate_with` chooses one answer to each question, at random with respect to the scores, and
+stores the scores of the chosen answers. The threshold at a level is one of them.
 
 The smallest and largest path risks of each answer are stored too. The smallest decides whether an
 answer passes (``show=``), and the largest whether a whole answer may be released.
@@ -36,10 +40,11 @@ def labelled_part(estimator, X, y, groups):
     selection = select_to_calibrate(read_labelled(estimator, X, y, groups))
     guards.at_calibrate(estimator, selection)
     view = selection.view.take(selection.candidates)
-    view.scored = estimator._scored(view.passed)
+    view.with_columns = estimator._with_columns(view.raw)
     part = score(estimator, view)
-    # If a language model labelled answers in another call, only people's labels count.
-    labels = labels_of_people(view.labels, view.passed)
+    # If this part is later joined with one that people labelled, a model's labels no longer count.
+    # So the scores by people's labels alone are stored as well.
+    labels = labels_of_people(view.labels, view.raw)
     if (labels == view.labels).all():
         return part
     by_people = score(estimator, replace(view, labels=labels))
@@ -62,16 +67,16 @@ def score(estimator, view):
     -------
     CalibrationPart
     """
-    guarantee = estimator._resolved()
+    guarantee = estimator._resolved_guarantee()
     view.confidence = estimator._confidence(view)
-    risk = estimator._risk(view.confidence, view.passed, steady=True)
+    risk = estimator._risk(view.confidence, view.raw, steady=True)
     # `NoFalseClaim` needs path risks only for problems with a false claim. Other guarantees may
     # need them for all problems.
     if type(guarantee) is NoFalseClaim:
-        path = path_risk_of_errors(risk, view.labels, view.scored)
+        path = path_risk_of_errors(risk, view.labels, view.with_columns)
     else:
-        path = path_risk(risk, view.scored)
-    jumps = jumps_of(guarantee, path, view.labels, view.passed)
+        path = path_risk(risk, view.with_columns)
+    jumps = jumps_of(guarantee, path, view.labels, view.raw)
     named = with_names(view, guarantee)
     claims = guarantee.path_risks(path, named)
     precision = guards.at_scores(estimator, view, named, claims)
@@ -84,7 +89,7 @@ def score(estimator, view):
         hashes=view.hashes,
         judges=view.judges,
         rows=view.rows,
-        has_texts=with_texts(view.passed),
+        has_texts=with_texts(view.raw),
         **_extremes(risk, view, precision),
     )
 
@@ -99,16 +104,16 @@ def jumps_of(guarantee, path_risk, labels, batch):
 
 def _extremes(risk, view, precision):
     """Return the smallest and largest path risk of each answer, exact and lowered."""
-    offsets = view.passed.offsets
+    offsets = view.raw.offsets
     largest = segment_max(risk, offsets)
     # A whole answer is released if its largest risk is below that of all answers with an error.
     wrong = np.zeros(len(largest), dtype=bool)
-    wrong[view.passed.problem_of[view.labels != 1]] = True
+    wrong[view.raw.problem_of[view.labels != 1]] = True
     # An answer passes if any of its claims is kept. Its smallest path risk belongs to a claim
     # without parents.
-    starts = risk.copy()
-    starts[view.scored.edges[:, 1]] = np.inf
-    lowest = segment_min(starts, offsets)
+    risk_of_roots = risk.copy()
+    risk_of_roots[view.with_columns.edges[:, 1]] = np.inf
+    lowest = segment_min(risk_of_roots, offsets)
     return {
         "answers": precision.lower(np.where(wrong, largest, np.inf)),
         "largest": largest,
@@ -121,17 +126,17 @@ def calibrate_with(estimator, part, fewest):
     """Choose one answer to each question, calibrate on their scores, and store the result."""
     part.refuse_copies()
     # A copy, since the caller may change the original.
-    guarantee = deepcopy(estimator._resolved())
+    guarantee = deepcopy(estimator._resolved_guarantee())
     level = level_of(estimator, None)
     chosen, left_over = part.choose(guarantee, level, fewest)
     # A whole answer is released once, however many groups it is in. So one answer per question
-    # is chosen across all groups. Otherwise a question in many groups would count more often.
+    # is chosen across all groups. Otherwise a question would be counted once per group.
     released = chosen
     if part.groups is not None:
         released, _ = part.choose(guarantee, level, fewest, in_groups=False)
     estimator.whole_answer_scores_ = np.sort(part.answers[released])
     estimator.max_path_risks_ = np.sort(part.largest[released])
-    estimator._calibrated = part.hashes[np.union1d(chosen, released)].kept()
+    estimator._calibrated = part.hashes[np.union1d(chosen, released)].to_store()
     estimator.unused_indices_ = part.rows[left_over]
     if len(chosen) < len(part):
         part = part[chosen]

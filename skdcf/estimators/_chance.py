@@ -27,10 +27,10 @@ def chances_of(
                 "claims are kept. Leave out one of the two"
             )
         view = fitted._look(X)
-        kept = _flat_masks(masks, view.passed)
-    _refuse_open(kept, view.scored)
-    chance = fitted.scorer_.error_probability(view.scored, kept)
-    n_kept = np.bincount(view.passed.problem_of[kept], minlength=len(view.passed))
+        kept = _flat_masks(masks, view.raw)
+    _refuse_open(kept, view.with_columns)
+    chance = fitted.scorer_.error_probability(view.with_columns, kept)
+    n_kept = np.bincount(view.raw.problem_of[kept], minlength=len(view.raw))
     return np.where(n_kept > 0, chance, np.nan)
 
 
@@ -67,7 +67,7 @@ def first_claims(filter: Any, X: Problems, share: float = 0.0) -> NDArray[Any]:
     if not 0 <= share <= 1:
         raise ValueError(f"share must be in [0, 1], got {share!r}")
     claims, view = filter_in(filter)._claims(X)
-    batch = view.scored
+    batch = view.with_columns
     risk = claims.path_risk
     order = np.lexsort((np.arange(len(risk)), batch.depth, risk, batch.problem_of))
 

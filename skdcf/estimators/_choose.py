@@ -119,7 +119,7 @@ def chosen_answers(
         As in `choose`.
     """
     batch, rows, ks = _chosen(filter, X, groups, rule)
-    scorer = filter_in(filter)._chooses_as
+    scorer = filter_in(filter)._choice_fingerprint
     marks = [{"rule": rule, "k": k, "scorer": scorer} for k in ks]
     return _marked(batch[rows], marks)
 
@@ -144,7 +144,7 @@ def as_chosen(filter: Any, X: Problems, groups: Groups = None) -> GraphBatch:
     batch = as_batch(X)
     question, n_answers = _questions(batch, groups)
     _, first = np.unique(question, return_index=True)
-    scorer = filter_in(filter)._chooses_as
+    scorer = filter_in(filter)._choice_fingerprint
     marks = [
         {"rule": SAFEST_CLAIM, "k": k, "scorer": scorer} for k in n_answers.tolist()
     ]
@@ -188,9 +188,9 @@ def _chosen(filter, X, groups, rule):
 
 def _risks(cf, batch, rule):
     """Return the risk that the rule minimises for each answer; +inf for one without claims."""
-    view = View(batch, cf._scored(batch))
+    view = View(batch, cf._with_columns(batch))
     view.confidence = cf._confidence(view)
-    risk = path_risk(cf._risk(view.confidence, batch), view.scored)
+    risk = path_risk(cf._risk(view.confidence, batch), view.with_columns)
     if rule == SAFEST_CLAIM:
         return segment_min(risk, batch.offsets)
     return np.where(batch.sizes > 0, segment_max(risk, batch.offsets), np.inf)

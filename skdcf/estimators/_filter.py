@@ -139,7 +139,7 @@ class ConformalFilter(Settings):
         """Return the scorer to use. Presets create it from their own parameters."""
         return self.scorer
 
-    def _resolved(self):
+    def _resolved_guarantee(self):
         """Return the guarantee in force: None is the default, "auto" the share chosen by fit."""
         if self.guarantee is None:
             return PLAIN
@@ -341,31 +341,33 @@ class ConformalFilter(Settings):
         if y is not None:
             # Labelled problems may be scored repeatedly, so store their columns with them.
             batch = carry_columns(self.features, batch)
-        scored = self._scored(batch)
-        return View(passed=batch, scored=scored, is_table=is_table, labels=labels)
+        with_columns = self._with_columns(batch)
+        return View(
+            raw=batch, with_columns=with_columns, is_table=is_table, labels=labels
+        )
 
-    def _scored(self, batch):
+    def _with_columns(self, batch):
         """Return the problems as the scorer sees them."""
         batch = apply_columns(self.features_, batch)
         return batch.without_edges() if self.edges == "none" else batch
 
     def _confidence(self, view):
         if not self.online:
-            return confidence_of(self.scorer_, view.scored)
-        return _online.confidence_so_far(self, view.passed, view.scored)
+            return confidence_of(self.scorer_, view.with_columns)
+        return _online.confidence_so_far(self, view.raw, view.with_columns)
 
     def _confidence_alone(self, batch):
         """Return confidences of passed problems, with columns computed for them alone."""
-        return self._confidence(View(batch, self._scored(batch)))
+        return self._confidence(View(batch, self._with_columns(batch)))
 
     def _path_risks_alone(self, batch):
         """Return path risks, weights and groups of passed problems."""
-        return self._path_risks(View(batch, self._scored(batch)))
+        return self._path_risks(View(batch, self._with_columns(batch)))
 
     def _path_risks(self, view):
         view.confidence = self._confidence(view)
-        risk = path_risk(self._risk(view.confidence, view.passed), view.scored)
-        guarantee = self._resolved()
+        risk = path_risk(self._risk(view.confidence, view.raw), view.with_columns)
+        guarantee = self._resolved_guarantee()
         return guarantee.path_risks(risk, with_names(view, guarantee))
 
     def _risk(self, confidence, batch, steady=False):
@@ -393,7 +395,7 @@ class ConformalFilter(Settings):
         GraphBatch
             Without edges if ``edges="none"``.
         """
-        return self._look(X).scored
+        return self._look(X).with_columns
 
     def confidence(self, X: Problems) -> NDArray[Any]:
         """Return the scorer's confidence in each claim; higher means more trustworthy.
@@ -454,7 +456,7 @@ class ConformalFilter(Settings):
             answer per question.
         """
         risks, view = self._claims(X)
-        warn_of_several_answers(view.passed)
+        warn_of_several_answers(view.raw)
         is_sequence = isinstance(alpha, (Sequence, np.ndarray))
         levels: list[Any] = [*alpha] if is_sequence else [alpha]  # type: ignore[misc]
         rows = []
@@ -591,9 +593,9 @@ class ConformalFilter(Settings):
         """
         check_choice("output", output, OUTPUTS)
         margin, view = self._decision(X, alpha)
-        warn_of_several_answers(view.passed)
-        masks = view.passed.split(margin > 0)
-        kept = (g.shown(mask) for g, mask in zip(view.passed, masks, strict=True))
+        warn_of_several_answers(view.raw)
+        masks = view.raw.split(margin > 0)
+        kept = (g.shown(mask) for g, mask in zip(view.raw, masks, strict=True))
         return [OUTPUTS[output](graph) for graph in kept]
 
     def score(
@@ -630,7 +632,7 @@ class ConformalFilter(Settings):
         """
         margin, view = self._decision(X, alpha, y)
         labels = view.labels
-        batch = view.passed
+        batch = view.raw
         said = statements_of(batch, labels, margin > 0)
         is_true = (said.labels == 1) & makes_claim(batch)[said.rows]
         kept = segment_sum(is_true & said.kept, said.offsets)
@@ -653,7 +655,7 @@ class ConformalFilter(Settings):
         if self.ties == "include" and np.isfinite(threshold):
             threshold = np.nextafter(threshold, np.inf)
         if np.ndim(threshold):
-            threshold = threshold[view.passed.problem_of]
+            threshold = threshold[view.raw.problem_of]
         with np.errstate(invalid="ignore"):
             margin = threshold - claims.path_risk
         # These claims are never kept, whatever the threshold.

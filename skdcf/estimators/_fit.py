@@ -1,18 +1,23 @@
 """Fitting of a filter, in seven steps.
 
-1. Read: `read_labelled` packs the problems and flattens the labels.
-2. Select the problems that count, and among them those that may be used for calibration.
-3. Compute the columns, unless they learn from labels, and create the unfitted scorer. The split
-   depends on whether the scorer needs training, so the scorer must be known first.
-4. Split by question: draw the calibration questions. All other problems are used for training.
-5. Guard: compare the provenance, and refuse anything that would violate the guarantee. Nothing has
-   been trained at this point.
-6. Fit the columns that learn and the scorer on training problems only. If the guarantee has
-   ``show="auto"``, choose the share of answers that may pass, also on training problems.
+1. Read (`prepare`): pack the problems and flatten the labels. A problem is one answer to a
+   question, and a question may have several answers. A label is 1 (true), 0 (false) or -1 (not
+   judged).
+2. Select (`prepare`): drop unjudged problems if the judged ones are a random sample, and find the
+   problems that may be used for calibration.
+3. Compute the columns (`prepare`), unless they learn from labels, and create the unfitted scorer.
+   The split depends on whether the scorer needs training, so the scorer must be known first.
+4. Split by question (`count_held_out`, `divide`): draw the calibration questions. Every judged
+   problem to another question may be used for training.
+5. Guard (`divide`): compare the provenance, and refuse anything that would violate the guarantee.
+   Nothing has been trained at this point.
+6. Train: fit the columns that learn (`divide`) and the scorer (`fit`) on training problems only.
+   If the guarantee has ``show="auto"``, choose the share of answers that may pass, also on
+   training problems.
 7. Calibrate on the calibration problems.
 
-`prepare` takes steps 1 to 3, and `divide` steps 4 and 5. If neither the columns nor the scorer
-learn, nothing is trained, and all eligible problems are used for calibration.
+If neither the columns nor the scorer learn, nothing is trained, and all eligible problems are used
+for calibration.
 
 `_levels` fits several levels together, in the same steps.
 """
@@ -36,7 +41,7 @@ from ..scorers.resolve import as_scorer, scorer_requires_fit
 from ..training.splitting import holdout_count
 from ._calibrate import calibrate_with, score
 from ._selection import Selection, select, warn_of_unused
-from ._share import count_apart, is_chosen, refuse_too_few, set_share
+from ._share import count_for_share, is_chosen, refuse_too_few, set_share
 from ._validation import View, read_labelled
 
 
@@ -47,7 +52,8 @@ def fit(estimator, X, y, groups) -> None:
     split = divide(estimator, selection, scorer, n_held)
     task = task_of(estimator, split)
     train: Any = split.training
-    [fitted] = split.scorer.fit_levels(train.scored, train.labels, [task])
+    # One level here. `_levels` passes several tasks.
+    [fitted] = split.scorer.fit_levels(train.with_columns, train.labels, [task])
     take_scorer(estimator, fitted, split)
     if is_chosen(estimator):
         set_share(estimator, split, task)
@@ -61,8 +67,8 @@ class Split:
     Attributes
     ----------
     training : View
-        The training problems. If nothing is learnt, these are problems without labels, because
-        ``fit`` of the scorer is always called.
+        The training problems. A scorer that learns nothing is fitted as well, on problems
+        whose labels are hidden.
     calibration : View
         The calibration problems.
     questions : ndarray of int, shape (n_training,), or None
@@ -74,9 +80,10 @@ class Split:
     n_calibration : int
         Number of questions among the calibration problems.
     fewest : bool
-        Whether to calibrate on the smallest number of questions with the same rank. Questions
-        that were held out from training are all used, unless the share of answers that may
-        pass is chosen.
+        Whether to calibrate on the smallest number of questions with the same rank
+        floor(alpha (n + 1)). For example, 25 questions and 19 have rank 2 at alpha = 0.1, and with
+        19 the threshold is higher. Questions that were held out from training are all used,
+        unless the share of answers that may pass is chosen.
     rng : RandomState
         Source of all randomness after the split.
     """
@@ -99,7 +106,7 @@ def prepare(estimator, X, y, groups) -> tuple[Selection, Scorer | None]:
     """
     estimator.validate()
     view = read_labelled(estimator, X, y, groups, reset=True)
-    vars(estimator).pop("provenance_", None)
+    vars(estimator).pop("provenance_", None)  # the guards compare and store it again
     estimator.share_ = None
     seed = check_random_state(estimator.random_state).randint(2**31 - 1)
     estimator._seed = int(seed)
@@ -112,10 +119,8 @@ def prepare(estimator, X, y, groups) -> tuple[Selection, Scorer | None]:
 
 def make_columns(estimator, view, training) -> Scorer:
     """Fit the columns on training problems, compute them for all problems, create the scorer."""
-    estimator.features_ = fit_columns(
-        estimator.features, training.passed, training.labels
-    )
-    batch = view.scored = estimator._scored(view.passed)
+    estimator.features_ = fit_columns(estimator.features, training.raw, training.labels)
+    batch = view.with_columns = estimator._with_columns(view.raw)
     numbered = tuple(f"x{i}" for i in range(batch.n_features or 0))
     estimator._columns_out = (
         numbered if batch.feature_names is None else batch.feature_names
@@ -129,7 +134,7 @@ def count_held_out(estimator, selection, scorer):
     """Return the number of questions to hold out from training; None if all are calibrated on."""
     size = estimator.calibration_size
     learns = scorer is None or scorer_requires_fit(scorer)
-    if selection.all_calibrate:
+    if selection.judges_are_mixed:
         if size is not None:
             raise ValueError(
                 f"calibration_size is {size!r}, but people labelled {len(selection.candidates)} "
@@ -145,21 +150,22 @@ def count_held_out(estimator, selection, scorer):
     n = selection.n_questions
     if n == 1 and len(selection.candidates) > 1:
         raise ValueError(
-            "all problems are in one group of groups, so none can be held out. At least 2 groups "
-            "are needed. Use groups=None if each problem answers a different question"
+            f"groups puts all {len(selection.candidates)} problems into one group, but at least "
+            "2 groups are needed to hold one out. Use groups=None if each problem answers a "
+            "different question"
         )
     if size is None and not learns:
-        size = count_apart(n)
+        size = count_for_share(n)
     elif size is None:
-        guarantee = estimator._resolved()
+        guarantee = estimator._resolved_guarantee()
         level = level_in_force(estimator)
         size = guarantee.calibration_count(n, level)
         # With fewer than ``needed`` questions nothing is kept. So hold out that many if reviewed
         # answers are left for training. This decision depends on counts only.
         needed = guarantee.problems_needed(level)
-        if size < needed <= n and selection.others_train:
+        if size < needed <= n and selection.others_may_train:
             size = needed
-        if size == n and selection.others_train:
+        if size == n and selection.others_may_train:
             return n
     return holdout_count("calibration_size", size, n)
 
@@ -191,19 +197,19 @@ def divide(estimator, selection, scorer, n_held) -> Split:
     guards.at_fit(estimator, selection, training_rows, calibration_rows)
     if scorer is None:
         scorer = make_columns(estimator, view, view.take(training_rows))
-    n_questions = selection.question.max() + 1
+    n_all_questions = selection.question.max() + 1
     return Split(
-        training=unlabelled or view.take(training_rows),
+        training=view.take(training_rows) if unlabelled is None else unlabelled,
         calibration=view.take(calibration_rows),
         questions=(
             selection.question[training_rows]
-            if learns and n_questions < len(selection.question)
+            if learns and n_all_questions < len(selection.question)
             else None
         ),
         scorer=scorer,
         learns=learns,
         n_calibration=n_calibration,
-        fewest=chooses or (n_held is None and not selection.all_calibrate),
+        fewest=chooses or (n_held is None and not selection.judges_are_mixed),
         rng=rng,
     )
 
@@ -230,6 +236,6 @@ def take_scorer(estimator, scorer, split):
     """Store the fitted scorer, the level it was fitted for, and hashes of its training problems."""
     estimator.scorer_ = scorer
     trained = split.training.hashes if split.learns else Hashes.unknown(0)
-    estimator._trained = trained.kept()
-    estimator._chooses_as = fingerprint(estimator)
+    estimator._trained = trained.to_store()
+    estimator._choice_fingerprint = fingerprint(estimator)
     estimator._alpha_of_fit = level_in_force(estimator) if scorer.uses_alpha else None

@@ -86,7 +86,7 @@ def _fit_together(estimators, selection, scorer, n_held):
     if split.scorer.uses_alpha:
         tasks = [replace(task, rng=deepcopy(task.rng)) for task in tasks]
     training: Any = split.training
-    fitted = split.scorer.fit_levels(training.scored, training.labels, tasks)
+    fitted = split.scorer.fit_levels(training.with_columns, training.labels, tasks)
 
     # Levels that share a scorer are scored once: their guarantees differ only in the level.
     parts: dict[int, Any] = {}

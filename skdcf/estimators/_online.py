@@ -157,7 +157,7 @@ def confidence_so_far(
         return confidence_of(fitted.scorer_, scored)
     confidence = np.empty(passed.n_claims)
     for claims, prefixes in blocks_of_prefixes(passed):
-        of_prefixes = confidence_of(fitted.scorer_, fitted._scored(prefixes))
+        of_prefixes = confidence_of(fitted.scorer_, fitted._with_columns(prefixes))
         confidence[claims] = of_prefixes[prefixes.offsets[1:] - 1]
     return confidence
 
@@ -283,13 +283,13 @@ class _Answer:
 
         view = self.whole._look([graph])
         confidence = self.whole._confidence(view)
-        risk = self.whole._risk(confidence, view.passed)
+        risk = self.whole._risk(confidence, view.raw)
         risk[:-1] = risks_before
         if v in self.never_kept:
             risk[-1] = np.inf
         guarantee = self.filter.calibration_.guarantee
         risks = guarantee.path_risks(
-            path_risk(risk, view.scored), with_names(view, guarantee)
+            path_risk(risk, view.with_columns), with_names(view, guarantee)
         )
         self.path_risk.append(risks.path_risk[-1])
         return bool(self.whole._margin(risks, view, self.level)[-1] > 0)
@@ -328,8 +328,8 @@ def largest_risks(
     """
     view = fitted._look(X)
     confidence = fitted._confidence(view)
-    risk = fitted._risk(confidence, view.passed, steady=True)
-    return segment_max(risk, view.passed.offsets), hashes_of(view.passed, groups)
+    risk = fitted._risk(confidence, view.raw, steady=True)
+    return segment_max(risk, view.raw.offsets), hashes_of(view.raw, groups)
 
 
 class Decision(NamedTuple):
@@ -388,18 +388,18 @@ def decide(
     margin = fitted._margin(risks, view, level)
     threshold = calibration.thresholds(risks, level)
     if np.ndim(threshold):
-        threshold = threshold[view.passed.problem_of]
+        threshold = threshold[view.raw.problem_of]
     threshold = np.broadcast_to(threshold, margin.shape)
     try:
         levels = calibration.levels(risks, fitted.ties == "include")
     except ValueError:  # with overlapping groups, a claim has no single smallest level
         levels = np.full(len(margin), np.nan)
     return Decision(
-        batch=view.scored,
+        batch=view.with_columns,
         kept=margin > 0,
         confidence=view.confidence,
         path_risk=risks.path_risk,
         threshold=threshold,
         smallest_alpha=levels,
-        form=fitted.scorer_.linear_form(view.scored),
+        form=fitted.scorer_.linear_form(view.with_columns),
     )

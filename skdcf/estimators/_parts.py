@@ -407,7 +407,7 @@ def refuse_part(part, fitted):
 
 def part_settings(fitted):
     """Return the settings that must not change after a part was scored."""
-    guarantee = fitted._resolved()
+    guarantee = fitted._resolved_guarantee()
     return (
         described(fitted.edges),
         fitted.online,

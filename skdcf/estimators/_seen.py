@@ -58,7 +58,7 @@ def count_as_trained(estimator, X, groups=None):
         The question that each problem answers.
     """
     trained = estimator._trained
-    kept = hashes_of(check(estimator, X), groups).kept()
+    kept = hashes_of(check(estimator, X), groups).to_store()
     merged = {
         kind: np.union1d(trained[kind], kept[kind])
         for kind in ("question", "content", "name", "passage")

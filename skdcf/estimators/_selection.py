@@ -21,8 +21,9 @@ from ..guards.judges import kinds_of, labels_of_people, person_judged
 from ..training.splitting import hold_out, number_groups
 from ._validation import View
 
-# Values of ``metadata["sampling"]`` for answers whose judged claims were chosen by a filter.
-NOT_BLIND = ("review", "audit")
+# Values of ``metadata["sampling"]``. In a review, a person checks claims that a filter chose. In an
+# audit, a person judges texts that a filter has shown.
+CHOSEN_BY_FILTER = ("review", "audit")
 
 
 @dataclass(frozen=True)
@@ -35,14 +36,14 @@ class Selection:
         The problems that count.
     candidates : ndarray of int
         Positions of the problems that may be used for calibration.
-    all_calibrate : bool
+    judges_are_mixed : bool
         True if people judged the candidates and a model judged the others. Then all candidates
         are used for calibration, and the others for training.
     """
 
     view: View
     candidates: NDArray[np.int64]
-    all_calibrate: bool = False
+    judges_are_mixed: bool = False
 
     @cached_property
     def question(self) -> NDArray[np.int64]:
@@ -65,12 +66,12 @@ class Selection:
         return int(self.question_of_candidates.max()) + 1
 
     @cached_property
-    def others_train(self) -> bool:
+    def others_may_train(self) -> bool:
         """Whether problems to other questions are left for training if all candidates calibrate."""
         return not np.isin(self.question, self.question[self.candidates]).all()
 
     @property
-    def judged_twice(self) -> NDArray[np.bool_] | None:
+    def not_candidates(self) -> NDArray[np.bool_] | None:
         """Mask of the problems that are not candidates; None if all are.
 
         Their labels come from a model, a review or an audit, perhaps in addition to a person.
@@ -107,8 +108,8 @@ class Selection:
     def _judged(self, rows):
         """Keep problems with a judged claim and empty ones, or all if nothing was judged."""
         train = self.view.take(rows)
-        judged = judged_problems(train.passed, train.labels)
-        empty = train.passed.sizes == 0
+        judged = judged_problems(train.raw, train.labels)
+        empty = train.raw.sizes == 0
         return rows[judged | empty] if judged.any() else rows
 
 
@@ -125,18 +126,18 @@ def select(view):
     Selection
         In its view, labels from a model are unknown for answers that people judged.
     """
-    rows, reviewed = rows_that_count(view.passed, view.labels, to_train=True)
+    rows, reviewed = rows_that_count(view.raw, view.labels, to_train=True)
     view = view.take(rows)
     if len(kinds_of(view.judges)) == 2:
-        view = replace(view, labels=labels_of_people(view.labels, view.passed))
+        view = replace(view, labels=labels_of_people(view.labels, view.raw))
         people = np.flatnonzero(person_judged(view.judges))
-        return Selection(view, people, all_calibrate=True)
+        return Selection(view, people, judges_are_mixed=True)
     return Selection(view, np.flatnonzero(~reviewed))
 
 
 def select_to_calibrate(view):
     """Select the problems of a call of ``calibrate``, in which nothing is trained."""
-    rows, _ = rows_that_count(view.passed, view.labels)
+    rows, _ = rows_that_count(view.raw, view.labels)
     selection = select(view.take(rows))
     warn_of_unused(selection)
     return selection
@@ -145,7 +146,7 @@ def select_to_calibrate(view):
 def warn_of_unused(selection):
     """Warn about answers that are used neither for calibration nor for training."""
     n = len(selection.question) - len(selection.candidates)
-    if selection.all_calibrate:
+    if selection.judges_are_mixed:
         warn_of_models(len(selection.candidates), n)
     elif n:
         warn(
@@ -179,7 +180,7 @@ def rows_that_count(batch, labels, *, to_train=False):
         return rows, np.zeros(len(sizes), dtype=bool)
     drawn = np.empty(len(sizes), dtype=object)
     drawn[:] = [(row or {}).get("sampling") for row in batch.metadata]
-    reviewed = np.isin(drawn, NOT_BLIND)
+    reviewed = np.isin(drawn, CHOSEN_BY_FILTER)
     if reviewed.any() and (reviewed.all() or not to_train):
         raise ValueError(
             f"{int(reviewed.sum())} problems, the first of which is "

@@ -33,7 +33,7 @@ def is_chosen(estimator) -> bool:
     return estimator.guarantee is not None and estimator.guarantee.show == "auto"
 
 
-def count_apart(n_questions: int) -> int:
+def count_for_share(n_questions: int) -> int:
     """Return the number of questions to hold out if nothing is learnt: all but a fifth."""
     return n_questions - -(-n_questions // 5)
 
@@ -69,20 +69,22 @@ def set_share(estimator, split, task) -> None:
     training answers that pass, and the number of these with an error.
     """
     train = split.training
-    confidence = estimator.scorer_.confidence(train.scored)
+    confidence = estimator.scorer_.confidence(train.with_columns)
     if scorer_requires_fit(split.scorer):
-        fold_of = folds(len(train.scored), task.groups, N_FOLDS, deepcopy(task.rng))
+        fold_of = folds(
+            len(train.with_columns), task.groups, N_FOLDS, deepcopy(task.rng)
+        )
         if fold_of.any():  # all 0 if all training problems answer the same question
-            folded = Folded(train.scored, fold_of)
+            folded = Folded(train.with_columns, fold_of)
             [confidence] = out_of_fold_confidence(
                 split.scorer, folded, train.labels, [task]
             )
-    risk = estimator._risk(np.asarray(confidence, float), train.passed)
+    risk = estimator._risk(np.asarray(confidence, float), train.raw)
     choice = choose_share(
         estimator.guarantee,
-        path_risk(risk, train.scored),
-        count_once(train.labels, train.passed),
-        train.passed.offsets,
+        path_risk(risk, train.with_columns),
+        count_once(train.labels, train.raw),
+        train.raw.offsets,
         level=level_in_force(estimator),
         n_calibration=None if estimator.calibration_size == 1 else split.n_calibration,
     )

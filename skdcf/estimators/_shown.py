@@ -45,7 +45,7 @@ def shown_masks(
     """Return the masks of `skdcf.monitoring.release_claims`."""
     _refuse_unproven(fitted)
     claims, view = fitted._claims(X)
-    batch = view.passed
+    batch = view.raw
     refuse_whole(batch)
     hashes = hashes_of(batch, groups)
     refuse_trained(batch, hashes, fitted._trained)

@@ -40,10 +40,10 @@ class View:
 
     Attributes
     ----------
-    passed : GraphBatch
-        As the caller passed them, with edges if ``edges`` is a function.
-    scored : GraphBatch
-        As the scorer sees them, with the columns of ``features``.
+    raw : GraphBatch
+        As the caller passed them, but with edges if ``edges`` is a function.
+    with_columns : GraphBatch
+        With the columns of ``features``, as the scorer reads them.
     is_table : bool
         Whether the caller passed a table with one claim per row.
     labels, confidence : ndarray of shape (n_claims,) or None
@@ -55,8 +55,8 @@ class View:
         Positions of the problems in the caller's data.
     """
 
-    passed: GraphBatch
-    scored: GraphBatch
+    raw: GraphBatch
+    with_columns: GraphBatch
     is_table: bool = False
     labels: np.ndarray | None = None
     confidence: np.ndarray | None = None
@@ -66,20 +66,22 @@ class View:
 
     def shaped(self, values):
         """Return values per claim in the shape that the caller expects."""
-        return values if self.is_table else self.passed.split(values)
+        return values if self.is_table else self.raw.split(values)
 
     def take(self, rows):
         """Return some of the problems, in the given order."""
-        if len(rows) == len(self.passed):
+        if len(rows) == len(self.raw):
             return self
-        passed = self.passed[rows]
-        scored = passed if self.scored is self.passed else self.scored[rows]
-        starts = self.passed.offsets[:-1]
-        claims = ranges(starts[rows], self.passed.sizes[rows])
+        raw = self.raw[rows]
+        with_columns = raw
+        if self.with_columns is not self.raw:
+            with_columns = self.with_columns[rows]
+        starts = self.raw.offsets[:-1]
+        claims = ranges(starts[rows], self.raw.sizes[rows])
         return replace(
             self,
-            passed=passed,
-            scored=scored,
+            raw=raw,
+            with_columns=with_columns,
             labels=None if self.labels is None else self.labels[claims],
             hashes=None if self.hashes is None else self.hashes[rows],
             judges=None if self.judges is None else self.judges[rows],
@@ -112,8 +114,8 @@ def read_labelled(estimator, X, y, groups, *, reset=False):
     if reset and classes is not None:
         estimator.classes_ = classes
     return View(
-        passed=batch,
-        scored=batch,
+        raw=batch,
+        with_columns=batch,
         is_table=is_table,
         labels=labels,
         hashes=hashes_of(batch, groups),
@@ -203,7 +205,7 @@ def _reads_all(estimator):
     """
     if estimator.features is not None or estimator.ties == "jitter":
         return True
-    guarantee = estimator._resolved()
+    guarantee = estimator._resolved_guarantee()
     return any(map(callable, [*guarantee.entries, guarantee.weight]))
 
 
@@ -278,10 +280,10 @@ def _is_per_problem(y):
 
 def with_names(view, guarantee):
     """Return the passed problems, with computed columns that the guarantee refers to by name."""
-    passed = view.passed
-    if view.scored is passed:
+    passed = view.raw
+    if view.with_columns is passed:
         return passed
-    columns = view.scored.feature_names or ()
+    columns = view.with_columns.feature_names or ()
     rows = () if passed.metadata is None else passed.metadata
     keys = {key for row in rows for key in row or ()}
     available = keys.union(passed.feature_names or ())
@@ -292,7 +294,7 @@ def with_names(view, guarantee):
     ]
     if not names:
         return passed
-    table = view.scored.features[:, [columns.index(name) for name in names]]
+    table = view.with_columns.features[:, [columns.index(name) for name in names]]
     if not passed.feature_names:
         return passed.replace_features(table, names)
     table = np.hstack([passed.features, table])

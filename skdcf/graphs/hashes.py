@@ -317,7 +317,7 @@ class Hashes:
             salt = _sum_of_smallest(question)
             return mix(answer + salt), mix(question + salt)
 
-    def kept(self) -> dict[str, NDArray[Any]]:
+    def to_store(self) -> dict[str, NDArray[Any]]:
         """Return the hashes to store, sorted and distinct, from which problems are recognised.
 
         For each text, it is also stored whether the text identifies one question. It does if

@@ -1,6 +1,6 @@
 """Guards: one file for each way in which the guarantee can be lost without notice.
 
-Five functions call the guards in order, and each of them is called in one place:
+Five functions call the guards, and each of the five is called in one place:
 
 * `at_fit` after the problems are split, before anything is trained;
 * `at_calibrate` after calibration problems are selected;
@@ -12,20 +12,20 @@ A guard raises an error or warns. `at_fit` and `at_calibrate` also store provena
 the filter, so later problems can be compared with them. Three guards change data. `presence` drops
 edges that the calibration problems did not have. `rounding` lowers scores by the amount by which
 they may differ on another machine. `verdicts` drops a claim if its verdict is missing or if it may
-misstate the answer.
+misstate the answer. Two more guards need other data and are called where these exist: `presence`
+when problems are read, and `verdicts` when path risks are computed.
 """
 
 from __future__ import annotations
 
 from ..guarantees import refuse_dependence
 from .choices import refuse_chosen, refuse_other_scorer
-from .copies import refuse_copies as refuse_copies_among
-from .copies import with_texts
+from .copies import refuse_copies, with_texts
 from .direction import warn_of_direction, warn_of_reversed_edges
 from .judges import kinds_of, note_judges
 from .labels import warn_of_no_errors, warn_of_unjudged
 from .leakage import warn_of_labels_among_columns
-from .overlap import refuse_copies, refuse_trained
+from .overlap import refuse_copies_across_split, refuse_trained
 from .priors import refuse_known_questions
 from .provenance import compare_provenance, provenance_of, reason_in_force
 from .rounding import Precision, measured_rounding, resolution_of
@@ -47,23 +47,25 @@ def at_fit(estimator, selection, training_rows, calibration_rows):
     """
     view = selection.view
     _note_provenance(estimator, view)
-    warn_of_reversed_edges(view.passed)
-    refuse_wordings(estimator, view.passed)
+    warn_of_reversed_edges(view.raw)
+    refuse_wordings(estimator, view.raw)
     priors = getattr(estimator.scorer, "priors", ())
-    refuse_known_questions(priors, view.passed, view.hashes)
-    warn_of_labels_among_columns(view.passed, view.labels)
-    has_texts = with_texts(view.passed)[calibration_rows]
-    refuse_copies_among(view.hashes[calibration_rows], has_texts)
+    refuse_known_questions(priors, view.raw, view.hashes)
+    warn_of_labels_among_columns(view.raw, view.labels)
+    has_texts = with_texts(view.raw)[calibration_rows]
+    refuse_copies(view.hashes[calibration_rows], has_texts)
     if len(training_rows):
-        judged_twice = selection.judged_twice
-        refuse_copies(view, training_rows, calibration_rows, judged_twice)
-        if judged_twice is not None and not selection.all_calibrate:
-            n_reviewed = int(judged_twice[training_rows].sum())
+        not_candidates = selection.not_candidates
+        refuse_copies_across_split(
+            view, training_rows, calibration_rows, not_candidates
+        )
+        if not_candidates is not None and not selection.judges_are_mixed:
+            n_reviewed = int(not_candidates[training_rows].sum())
             estimator.provenance_["reviewed"] = [n_reviewed]
         warn_of_no_errors(view.labels)
     calibration = view.take(calibration_rows)
-    note_judges(estimator, calibration.passed, calibration.labels)
-    warn_of_unjudged(estimator, calibration.passed, calibration.labels)
+    note_judges(estimator, calibration.raw, calibration.labels)
+    warn_of_unjudged(estimator, calibration.raw, calibration.labels)
 
 
 def at_calibrate(estimator, selection):
@@ -78,12 +80,12 @@ def at_calibrate(estimator, selection):
     """
     _note_provenance(estimator, selection.view)
     view = selection.view.take(selection.candidates)
-    refuse_wordings(estimator, view.passed)
-    refuse_known_questions(estimator.scorer_.priors, view.passed, view.hashes)
-    refuse_trained(view.passed, view.hashes, estimator._trained)
-    refuse_other_scorer(estimator, view.passed, reason_in_force(estimator))
-    note_judges(estimator, view.passed, view.labels)
-    warn_of_unjudged(estimator, view.passed, view.labels)
+    refuse_wordings(estimator, view.raw)
+    refuse_known_questions(estimator.scorer_.priors, view.raw, view.hashes)
+    refuse_trained(view.raw, view.hashes, estimator._trained)
+    refuse_other_scorer(estimator, view.raw, reason_in_force(estimator))
+    note_judges(estimator, view.raw, view.labels)
+    warn_of_unjudged(estimator, view.raw, view.labels)
 
 
 def at_scores(estimator, view, named, risks):
@@ -106,13 +108,14 @@ def at_scores(estimator, view, named, risks):
         Lowers scores by the amount by which they may differ.
     """
     warn_of_direction(view.confidence, view.labels)
-    refuse_dependence(estimator._resolved(), named, risks)
+    refuse_dependence(estimator._resolved_guarantee(), named, risks)
     rounding = 0.0
-    # A scorer whose results are bitwise equal in every batch needs no measurement.
+    # Without fitted columns, a scorer whose results are bitwise equal in every batch needs no
+    # measurement.
     if not estimator.scorer_.batch_invariant or estimator.features_ is not None:
         confidence_alone = estimator._confidence_alone
-        rounding = measured_rounding(confidence_alone, view.passed, view.confidence)
-    batches = view.passed, view.scored
+        rounding = measured_rounding(confidence_alone, view.raw, view.confidence)
+    batches = view.raw, view.with_columns
     resolution = resolution_of(estimator.scorer_, batches, view.confidence)
     return Precision(resolution, rounding)
 
@@ -150,12 +153,13 @@ def at_choice(estimator, batch):
     refuse_changed(estimator)
     refuse_wordings(estimator, batch)
     refuse_chosen(batch)
-    origin = provenance_of(estimator, batch, labelled=False)
-    compare_provenance(estimator, origin | {"chosen_by": []})
+    provenance = provenance_of(estimator, batch, labelled=False)
+    # An empty list agrees with every rule.
+    compare_provenance(estimator, provenance | {"chosen_by": []})
 
 
 def _note_provenance(estimator, view):
     """Compare the provenance of problems with that of the filter, and store it there."""
-    provenance = provenance_of(estimator, view.passed, labelled=True)
+    provenance = provenance_of(estimator, view.raw, labelled=True)
     provenance["judged_by"] = kinds_of(view.judges)
     compare_provenance(estimator, provenance, new=True)

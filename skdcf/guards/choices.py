@@ -127,7 +127,7 @@ def refuse_other_scorer(estimator: Any, batch: GraphBatch, reason: str | None) -
     """
     if batch.metadata is None or reason is not None:
         return
-    own = estimator._chooses_as
+    own = estimator._choice_fingerprint
     for i, mark in enumerate(map(mark_of, batch.metadata)):
         scorer = mark.get("scorer") if isinstance(mark, dict) else None
         if scorer is not None and scorer != own:

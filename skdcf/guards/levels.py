@@ -20,7 +20,7 @@ def level_in_force(estimator):
 
 def level_of(estimator, alpha):
     """Return the level for an alpha, or raise ValueError if the scorer needs another one."""
-    level = estimator._resolved().level(alpha, estimator.alpha)
+    level = estimator._resolved_guarantee().level(alpha, estimator.alpha)
     trained_at = estimator._alpha_of_fit
     if alpha is None and trained_at not in (None, level):
         raise ValueError(

@@ -40,22 +40,22 @@ def refuse_trained(batch, hashes, trained):
         )
 
 
-def refuse_copies(view, training_rows, calibration_rows, judged_twice):
+def refuse_copies_across_split(view, training_rows, calibration_rows, not_candidates):
     """Refuse or report exact copies in training and calibration without a question to tell.
 
     Raises ValueError if the copies probably are the same answers, judged by a model and by a
     person, or reviewed. Otherwise warns if the problems have texts. Leaving the copies out of
     training would not help. If they were different answers, the calibration answers would be
     rarer than future answers, and a scorer that trusts common answers would keep too much.
-    ``judged_twice`` marks problems that may be copies judged a second time.
+    ``not_candidates`` marks problems that may be copies judged a second time.
     """
-    batch = view.passed
+    batch = view.raw
     content = view.hashes.content
     hashes = view.hashes[calibration_rows]
     is_empty = batch.sizes[calibration_rows] == 0
     unknown = (hashes.question < 0) & ~hashes.alone & ~hashes.asked & ~is_empty
-    if judged_twice is not None:
-        twice = content[training_rows[judged_twice[training_rows]]]
+    if not_candidates is not None:
+        twice = content[training_rows[not_candidates[training_rows]]]
         n_copies = int(np.sum(unknown & np.isin(hashes.content, twice)))
         if n_copies:
             raise ValueError(

@@ -95,7 +95,9 @@ def refuse_changed(estimator):
             "calibrate or fit again"
         )
     # Functions may have equal texts, and the caller may have changed the original.
-    if not estimator.calibration_.guarantee.shares_functions(estimator._resolved()):
+    if not estimator.calibration_.guarantee.shares_functions(
+        estimator._resolved_guarantee()
+    ):
         raise ValueError(
             "guarantee has other functions for by or weight than in calibration: call "
             "calibrate or fit again"

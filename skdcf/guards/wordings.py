@@ -10,7 +10,7 @@ def refuse_wordings(estimator, batch):
     """Raise ValueError if problems have wordings and the filter cannot count statements."""
     if batch.wordings is None:
         return
-    guarantee = estimator._resolved()
+    guarantee = estimator._resolved_guarantee()
     if not guarantee.allows_wordings:
         raise ValueError(
             f"the problems have wordings, but guarantee={guarantee!r} does not declare that it "

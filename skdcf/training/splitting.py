@@ -58,8 +58,8 @@ def hold_out(
     n_groups = codes.max() + 1
     if n_groups < 2:
         raise ValueError(
-            "all problems are in one group of groups, so none can be held out. At least 2 groups "
-            "are needed. Use groups=None if each problem answers a different question"
+            f"groups puts all {n} problems into one group, but at least 2 groups are needed to "
+            "hold one out. Use groups=None if each problem answers a different question"
         )
     is_held = np.isin(codes, rng.permutation(n_groups)[: min(count, n_groups - 1)])
     return np.flatnonzero(~is_held), np.flatnonzero(is_held)

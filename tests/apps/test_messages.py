@@ -71,5 +71,5 @@ def test_the_service_answers_in_words_of_a_request():
     with pytest.raises(ValueError, match="rename=") as caught:
         read_problem(broken)
     status, said = fault_of("/v1/filter", caught.value)
-    assert status == 400 and 'did you mean "labels"? Rename it, or put' in said
+    assert status == 400 and 'did you mean "labels"? Rename it' in said
     assert "rename=" not in said and "--map" not in said

@@ -1,8 +1,9 @@
-"""From raw answers to reasoning graphs and back to text, with a language model.
+"""Use a language model to turn answers into reasoning graphs, and kept claims into text.
 
-Models are reached through `ChatClient`: any endpoint that speaks the chat-completions
-protocol (hosted, vLLM, Ollama, llama.cpp), or any function. The extra ``apps`` is
-for endpoints. Keys are read from the environment when calls are made, and stored nowhere.
+Models are called through `ChatClient`, which wraps either an endpoint that speaks the
+chat-completions protocol (hosted, vLLM, Ollama, llama.cpp) or a Python function. Endpoints need
+the extra ``apps``. API keys are read from the environment at the time of a call and are never
+stored.
 """
 
 from ._client import ChatClient

@@ -1,4 +1,4 @@
-"""Replies of models by the digest of their call, in a file."""
+"""File cache of model replies, keyed by a digest of the call."""
 
 from __future__ import annotations
 
@@ -7,26 +7,28 @@ import sqlite3
 import time
 from pathlib import Path
 
-_BUSY_SECONDS = 60  # longest time that another program may hold the file of the cache
+_BUSY_SECONDS = 60  # longest wait for another program that has locked the cache file
 _TABLE = """PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;
 CREATE TABLE IF NOT EXISTS replies (key TEXT PRIMARY KEY, reply TEXT NOT NULL,
 prompt TEXT NOT NULL, time REAL NOT NULL)"""
 
 
 class ReplyCache:
-    """Replies by the digest of their call, in a file.
+    """File cache of model replies, keyed by a digest of the call.
 
-    Several programs may use a file at once. Only its owner may read it: it holds texts of
-    users, though never the key of an API.
+    Several programs can use the same file at once. The file is readable by its owner only, because
+    it contains texts of users. It never contains API keys.
     """
 
     def __init__(self, path):
         path = Path(path)
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.touch(0o600)  # SQLite gives its other files the same mode
-        path.open("ab").close()  # a folder is refused here, before its mode is changed
+        path.touch(0o600)  # SQLite gives its auxiliary files the same mode
+        path.open(
+            "ab"
+        ).close()  # fails for a folder, before the mode of the folder is changed
         path.chmod(0o600)
-        # SQLite does not wait while another program changes the journal mode.
+        # SQLite does not wait if another program is changing the journal mode, so retry here.
         end = time.monotonic() + _BUSY_SECONDS
         while True:
             self._db = sqlite3.connect(
@@ -44,13 +46,13 @@ class ReplyCache:
                 code = getattr(error, "sqlite_errorcode", 0) & 0xFF
                 if code != sqlite3.SQLITE_BUSY or time.monotonic() > end:
                     raise ValueError(
-                        f"cache {os.fspath(path)!r} cannot be used ({error}): name another "
-                        "file, or remove it if no other program uses it"
+                        f"cache {os.fspath(path)!r} cannot be used ({error}): pass another "
+                        "path, or delete the file if no other program uses it"
                     ) from error
             time.sleep(0.02)
 
     def get(self, key: str) -> tuple[str, str] | None:
-        """The reply to a call, as JSON, and the name of its prompt; None without one."""
+        """Return the reply to a call, as JSON, and the name of its prompt, or None if missing."""
         query = "SELECT reply, prompt FROM replies WHERE key = ?"
         return self._db.execute(query, (key,)).fetchone()
 
@@ -59,7 +61,7 @@ class ReplyCache:
         self._db.execute("INSERT OR REPLACE INTO replies VALUES (?, ?, ?, ?)", row)
 
     def purge(self, seconds: float) -> int:
-        """Remove replies at least that old, from the disk as well, and count them."""
+        """Delete replies of at least this age, also from the disk, and return their number."""
         query = "DELETE FROM replies WHERE time <= ?"
         count = self._db.execute(query, (time.time() - seconds,)).rowcount
         self._db.execute("VACUUM")

@@ -1,7 +1,8 @@
-"""Calls of a model and their replies: what is asked, what comes back, what can go wrong.
+"""Calls of a model, their prompts and schemas, and how replies are read.
 
-What a reply says is data. It may quote the texts that it was asked about, and these may
-hold JSON of their own: so the last object counts, and two that differ are refused.
+The content of a reply is treated as data. A reply may quote the texts in the input, which may
+contain JSON as well. Therefore the last object in a reply is used, and a reply with two objects
+that differ is refused.
 """
 
 from __future__ import annotations
@@ -26,17 +27,17 @@ from ._verdicts import log_odds as log_odds
 _FILES = files("skdcf.apps.llm").joinpath("prompts").iterdir()
 _TEXTS = {path.name.removesuffix(".txt"): path.read_text("utf-8") for path in _FILES}
 _FOUND = (full.rpartition("-") for full in _TEXTS)
-#: Version of each prompt that is used by default: the newest.
+#: The default version of each prompt, which is the newest.
 VERSIONS = {name: n for n, name in sorted((int(v), name) for name, _, v in _FOUND)}
 
 
 class Prompt(NamedTuple):
-    """A prompt, which tells a model what to do.
+    """The instructions to a model for one task.
 
     Parameters
     ----------
     name : str
-        Name and version, or a digest where the caller wrote it.
+        Name and version, or name and digest for a prompt of the caller.
     text : str
     """
 
@@ -45,11 +46,11 @@ class Prompt(NamedTuple):
 
 
 def load_prompt(name: str, own: str | Path | None = None) -> Prompt:
-    """Read a prompt of the package, in its newest version, or one of the caller.
+    """Return the newest version of a built-in prompt, or a prompt of the caller.
 
-    A prompt is part of the call, and so of the name under which a reply is kept: another
-    prompt, another reply. What is asked about (questions, answers, claims) is never
-    written into a prompt. It follows as one JSON object.
+    The prompt is part of the call and of its cache key, so replies to different prompts are cached
+    separately. The input (questions, answers, claims) is never inserted into a prompt. It follows
+    the prompt as a JSON object.
 
     Parameters
     ----------
@@ -57,7 +58,7 @@ def load_prompt(name: str, own: str | Path | None = None) -> Prompt:
         "answer", "decompose", "entailment", "frequency", "graph",
         "labels", "merge", "reword", "semantic", "verdict", "verify" or "verify_all".
     own : str or Path, optional
-        The caller's own prompt for the same: a text, or the path of a file.
+        A prompt to use instead: its text, or the path of a file with the text.
 
     Returns
     -------
@@ -88,16 +89,16 @@ class Call:
     model : str
     messages : tuple of (role, text)
     schema : str or None
-        JSON schema that the reply is to have, as JSON.
+        JSON schema of the reply, as JSON.
     temperature : float
     seed : int or None
-        Passed on to the model.
+        Seed that is passed to the endpoint.
     max_tokens : int or None
-        Of the reply; None leaves it to the endpoint.
+        Length limit of the reply. If None, the endpoint decides.
     structured : bool
-        Whether the endpoint is asked to keep to the schema.
+        Whether the endpoint is asked to enforce the schema.
     logprobs : bool
-        Whether the reply has to say how probable its words are.
+        Whether to request log-probabilities of the tokens.
     prompt : str
         Name and version of the prompt.
     """
@@ -113,12 +114,12 @@ class Call:
     structured: bool = True
 
     def key(self, endpoint: Any) -> str:
-        """Name of the reply in a cache: a digest of all that the reply depends on.
+        """Return the cache key of the reply, a digest of everything that affects it.
 
         Parameters
         ----------
         endpoint : JSON value
-            Address of the model, and what is sent there beside the call.
+            Address of the endpoint, and the extra parameters that are sent with each call.
 
         Returns
         -------
@@ -128,23 +129,23 @@ class Call:
         return hashlib.sha256(content.encode()).hexdigest()
 
 
-#: What may begin an object that is not quite JSON.
+#: Possible beginnings of an object that is not valid JSON.
 _BEGINS = re.compile(r"""\{\s*["'\w\u201c]""")
-#: What models write for a claim that builds on nothing.
+#: Values that models write for a claim without premises.
 _NO_PREMISES = (None, 0, "", "none", "None", [None])
 _LONGEST_REPAIRED = (
-    100_000  # characters of a reply that are read if it is not quite JSON
+    100_000  # largest number of characters read from a reply that is not valid JSON
 )
-_LONGEST_WHY = 600  # characters of a reason
-_LONGEST = 400_000  # characters of a reply that are read
-_MOST_STARTS = 200  # places of a reply that are tried as the beginning of an object
+_LONGEST_WHY = 600  # largest number of characters of a reason
+_LONGEST = 400_000  # largest number of characters read from a reply
+_MOST_STARTS = 200  # largest number of positions tried as the beginning of an object
 _THOUGHT = "</think>"  # ends the thoughts that some servers leave in the reply
 _KINDS = {str: "string", int: "integer", float: "number"}
 _FENCED = re.compile(r"(?s)```[a-zA-Z]*\n(.*?)```")
 
 
 def _object(**columns):
-    """The type of an object with these columns; some of them may be missing."""
+    """Return the type of an object with these columns, some of which may be missing."""
     defaults = {"why": ("",), "span": ("",), "claim": (None,)}
     fields = [(name, kind, *defaults.get(name, ())) for name, kind in columns.items()]
     rules = {"__pydantic_config__": {"str_strip_whitespace": True}}
@@ -152,13 +153,13 @@ def _object(**columns):
 
 
 def rows_of(name, **columns):
-    """The type of a reply whose one field lists rows with these columns."""
+    """Return the type of a reply with one field, a list of rows with these columns."""
     row: Any = _object(**columns)
     return _object(**{name: list[row]})
 
 
 def verdicts_of(*words: str) -> Any:
-    """The type of a reply that gives each claim one of several words."""
+    """Return the type of a reply that gives each claim one of several verdicts."""
     return rows_of("verdicts", claim=int | None, why=str, verdict=Literal[words])
 
 
@@ -171,10 +172,10 @@ BareVerdict = _object(verdict=Literal["true", "false"])
 
 
 def read_object(text, kind):
-    """The reply as the type that was asked for; ValueError says what is wrong with it."""
+    """Parse a reply as an object of a type. The ValueError says what is wrong with the reply."""
     name = list(kind.__dataclass_fields__)[-1]
     try:
-        # A judge may quote a verdict. What was cut up may be corrected, and the last counts.
+        # A judge may quote a verdict, so all objects must agree. Claims may be corrected.
         fields = parse_object(text, name, corrected=kind in (Claims, Premises))
     except ValueError:
         rows = (
@@ -189,11 +190,11 @@ def read_object(text, kind):
     if isinstance(rows := fields[name], list):
         rows = [_row_of(row.items()) if isinstance(row, dict) else row for row in rows]
         fields = {name: rows}
-    try:  # since no file can hold control characters and half ones
+    try:  # control characters and unpaired surrogates cannot be written to files
         raw = clean_json(json.dumps(fields, ensure_ascii=False))
         return _adapter(kind).validate_json(raw.encode("utf-8", "replace"))
     except ValueError as error:
-        faults: Any = error  # an error of pydantic, which lists what is wrong
+        faults: Any = error  # a pydantic ValidationError, which lists the errors
         first, *more_errors = faults.errors(include_url=False, include_input=False)
     more_problems = f", and {len(more_errors)} more" if more_errors else ""
     raise ValueError(
@@ -202,7 +203,7 @@ def read_object(text, kind):
 
 
 def _read_list(text):
-    """The rows of a reply that is nothing but a list, alone or in one fence."""
+    """Return the rows of a reply that consists of a list, possibly in a fenced block."""
     conclusion = text[:_LONGEST].rpartition(_THOUGHT)[2]
     fenced = _FENCED.findall(conclusion)
     body = (fenced[0] if len(fenced) == 1 else conclusion).strip()
@@ -229,18 +230,18 @@ def schema_of(
     most_rows: int | None = None,
     longest: int = _LONGEST_WHY,
 ) -> dict[str, Any]:
-    """JSON schema of a reply.
+    """Return the JSON schema of a reply.
 
     Parameters
     ----------
     kind : type
-        Of the reply.
+        Type of the reply.
     n_rows : int, optional
-        How many rows are wanted.
+        Number of rows that the reply must have.
     most_rows : int, optional
-        How many there may be, if their number is not known.
+        Largest number of rows, if their number is unknown.
     longest : int
-        Most characters of a text.
+        Largest number of characters of a text.
 
     Returns
     -------
@@ -259,7 +260,7 @@ def schema_of(
         least = {"minItems": n_rows} if n_rows else {}
         items = schema_of(get_args(kind)[0], **bounds)
         return {"type": "array", "items": items, **most, **least}
-    if kinds := get_args(kind):  # a row, or a text alone, which is not asked for
+    if kinds := get_args(kind):  # a row or a plain text; the schema asks for rows only
         return schema_of(kinds[0], **bounds)
     properties = {
         field.name: schema_of(field.type, n_rows=n_rows, **bounds)
@@ -270,9 +271,9 @@ def schema_of(
 
 
 def parse_object(text: str, key: str, *, corrected: bool = False) -> dict[str, Any]:
-    """The last object with that key in a text; ValueError if it is not the only answer.
+    """Return the last object with a key in a text. Raise ValueError if objects differ.
 
-    With ``corrected``, an object that differs from one before it takes its place.
+    With ``corrected``, a later object replaces an earlier one that differs.
     """
     text = text[:_LONGEST]
     objects = list(_objects(text, key))
@@ -282,18 +283,18 @@ def parse_object(text: str, key: str, *, corrected: bool = False) -> dict[str, A
     if not good:
         return _repaired(text[cut:].removeprefix(_THOUGHT), key)
     end, last = good[-1]
-    # What is broken after the last object was to be the answer.
+    # A broken object after the last valid one was meant to be the answer.
     opened = re.compile(rf"""\{{[^{{}}"']*["']{re.escape(key)}["']\s*:""")
     if broken := opened.search(text, end):
         return _repaired(text[broken.start() :], key)
     if not corrected and any(value != last for _, value in good):
-        raise ValueError(f'it holds several objects with "{key}" that differ')
+        raise ValueError(f'it contains several objects with "{key}" that differ')
     return last
 
 
 def _objects(text, key) -> Iterator[tuple[int, int, dict]]:
-    """Start, end and value of the objects of JSON in a text, not those inside of others."""
-    # int takes neither NaN nor Infinity; line breaks within texts are read.
+    """Yield the start, the end and the value of each top-level JSON object in a text."""
+    # int rejects NaN and Infinity. With strict=False, texts may contain line breaks.
     decoder = json.JSONDecoder(
         parse_constant=int, object_pairs_hook=_row_of, strict=False
     )
@@ -309,17 +310,17 @@ def _objects(text, key) -> Iterator[tuple[int, int, dict]]:
 
 
 def _unwrapped(value, key):
-    """An object, without one around it that has the name of the schema or of a call."""
+    """Return the inner object if it is wrapped in the name of the schema or of a call."""
     inner = [v for v in value.values() if isinstance(v, dict) and key in v]
     is_wrapped = len(value) == 1 or isinstance(value.get("name"), str)
     return inner[0] if len(inner) == 1 and is_wrapped else value
 
 
 def _repaired(text, key):
-    """The object in a text that is not quite JSON; ValueError if it may be another one.
+    """Return the object in a text that is not valid JSON. Raise ValueError if it is ambiguous.
 
-    It has to be whole, and the only one. Of verdicts that differ in a text, one may be
-    quoted, so none is taken.
+    The object must be complete and the only one. If a text contains verdicts that differ, one of
+    them may be a quotation, so the text is refused.
     """
     begin = _BEGINS.search(text)
     candidate, _, rest = text[begin.start() if begin else 0 :].rpartition("}")
@@ -330,15 +331,15 @@ def _repaired(text, key):
     if isinstance(value, dict):
         value = _unwrapped(value, key)
     if not isinstance(value, dict) or key not in value:
-        raise ValueError(f'it holds no JSON object with "{key}" that can be read')
+        raise ValueError(f'it contains no readable JSON object with "{key}"')
     words = {plain_word(match[1]) for match in IN_OBJECT.finditer(candidate)}
     if key == "verdict" and len(words) > 1:
-        raise ValueError('it holds several objects with "verdict" that differ')
+        raise ValueError('it contains several objects with "verdict" that differ')
     return _row_of(value.items())
 
 
 def _repair(text):
-    """What a text says that is not quite JSON; ValueError if its end is missing."""
+    """Parse a text that is not valid JSON. Raise ValueError if its end is missing."""
     json_repair = import_extra("json_repair", "apps")
     value, repairs = json_repair.loads(
         text[:_LONGEST_REPAIRED], skip_json_loads=True, strict=True, logging=True
@@ -349,9 +350,9 @@ def _repair(text):
 
 
 def _row_of(pairs):
-    """An object with its verdict as the word that was asked for, and its reasons as texts.
+    """Build an object from its items, with a standard verdict and reasons that are texts.
 
-    ValueError if it gives two verdicts.
+    Raises ValueError if the items contain two verdicts that differ.
     """
     row: dict[str, Any] = {}
     for name, value in pairs:
@@ -360,7 +361,7 @@ def _row_of(pairs):
             if row.get(name, value) != value:
                 raise ValueError("it gives two verdicts")
         row[name] = value
-    for name in ("why", "span"):  # which are left out if they are no text
+    for name in ("why", "span"):  # other types are ignored
         if not isinstance(row.get(name, ""), str):
             del row[name]
     if row.get("builds_on", []) in _NO_PREMISES:
@@ -369,7 +370,7 @@ def _row_of(pairs):
 
 
 def _end_of_thought(text, found):
-    """Where the model's thinking ends: not at a "</think>" that an object quotes."""
+    """Return where the model's thoughts end, ignoring a "</think>" inside an object."""
     place = text.rfind(_THOUGHT)
     while place >= 0 and any(start < place < end for start, end, _ in found):
         place = text.rfind(_THOUGHT, 0, place)
@@ -377,7 +378,7 @@ def _end_of_thought(text, found):
 
 
 def read_verdict(reply: Reply, shown: str = "") -> str:
-    """ "true" or "false": the verdict of an object, or what the sentences of a reply say."""
+    """Return the verdict of a reply, "true" or "false", from an object or from its sentences."""
     text = reply.text
     try:
         return read_object(text, Verdict).verdict
@@ -393,14 +394,14 @@ def read_verdict(reply: Reply, shown: str = "") -> str:
 
 
 def number_rows(rows: Sequence[Any], n: int) -> list[Any]:
-    """The rows about claims 1 to n, in order.
+    """Return the rows about claims 1 to n, in order.
 
-    Rows that count from 0 are moved by one, and rows without numbers are counted.
+    Rows that count from 0 are shifted by one. Rows without numbers are numbered in order.
     """
     if any(row.claim is None for row in rows):
         if len(rows) != n or any(row.claim is not None for row in rows):
             raise ValueError(
-                f"rows do not say which claim they are about, and there are not {n} of them"
+                f"rows do not name their claims, and their number is not {n}"
             )
         for v, row in enumerate(rows, 1):
             row.claim = v
@@ -410,16 +411,18 @@ def number_rows(rows: Sequence[Any], n: int) -> list[Any]:
             row.builds_on = [u + 1 for u in getattr(row, "builds_on", ())]
     out = {row.claim: row for row in rows}
     if wrong := [v for v in out if not 1 <= v <= n]:
-        raise ValueError(f'"claim" is {wrong[0]}, but they are numbered from 1 to {n}')
+        raise ValueError(
+            f'"claim" is {wrong[0]}, but claims are numbered from 1 to {n}'
+        )
     if len(out) < len(rows):
-        raise ValueError("it speaks of a claim twice")
+        raise ValueError("a claim occurs twice")
     if missing := [v for v in range(1, n + 1) if v not in out]:
-        raise ValueError(f"it says nothing of claim {missing[0]}")
+        raise ValueError(f"claim {missing[0]} is missing")
     return [out[v] for v in range(1, n + 1)]
 
 
 def read_texts(values: Sequence[str]) -> list[str]:
-    """Texts that are not blank, of which one at least says something."""
+    """Check that no text is blank and that at least one contains a letter or digit."""
     if not all(values):
         raise ValueError("one of its texts is empty")
     if values and not any(c.isalnum() for value in values for c in value):

@@ -1,4 +1,4 @@
-"""The client, which says where models are and holds no key, and what all steps share."""
+"""The client, which knows where models are but stores no key, and the base class of all steps."""
 
 from __future__ import annotations
 
@@ -33,90 +33,91 @@ from ._transport import Endpoint, FunctionTransport
 
 _OPENAI = "https://api.openai.com/v1"
 _AMOUNT = Number(Real, 0, None, closed="left")
-#: What each verdict counts as a number.
+#: The number for each verdict.
 _VALUES = {"supports": 1, "contradicts": -1, "silent": 0}
 _VALUES |= {"true": 1, "false": 0, "unsure": -1}
-TOKENS_OF_CLAIM = 40  # a guess of the tokens of an answer for each claim
-#: What the parameters that all steps have may be.
+TOKENS_OF_CLAIM = 40  # approximate number of tokens of an answer per claim
+#: Valid types of the parameters that all steps have.
 COMMON: dict[str, list] = {"prompt": [str, Path, None], "model": [str, None]}
-_LOCK = threading.Lock()  # held while an engine is made
+_LOCK = threading.Lock()  # held while an engine is created
 _SECRET_WORDS = ("key", "token", "secret", "password", "sig", "auth")
 _OURS = {"model", "messages", "response_format", "seed", "stream", "n", "logprobs"}
 
 
 @dataclass(eq=False, repr=False)
 class ChatClient(Settings):
-    """An endpoint that speaks the chat-completions protocol, or a function.
+    """Client for an endpoint that speaks the chat-completions protocol, or for a function.
 
     Parameters
     ----------
     base_url : str, optional
-        Address of the endpoint, such as ``"http://127.0.0.1:8000/v1"``; it may have a
-        query (``?api-version=...``). None: what the environment variable
-        ``OPENAI_BASE_URL`` says, and else OpenAI's.
+        Address of the endpoint, such as ``"http://127.0.0.1:8000/v1"``. It may contain a query
+        (``?api-version=...``). If None, use the environment variable ``OPENAI_BASE_URL``, or
+        OpenAI's endpoint if it is not set.
     complete : callable, optional
-        In the place of an endpoint: ``complete(messages)`` gets a list of dictionaries
-        with ``role`` and ``content``, and returns a text or a `Reply`; it may be async.
-        If it takes ``**options``, these are ``model``, ``schema``, ``temperature``,
-        ``seed``, ``max_tokens`` and ``logprobs``. In a cache, replies are kept under the
-        function's module and name: another function needs another name.
+        Function to call instead of an endpoint. ``complete(messages)`` gets a list of dictionaries
+        with ``role`` and ``content``, and returns a text or a `Reply`. It may be async. If it
+        takes ``**options``, these are ``model``, ``schema``, ``temperature``, ``seed``,
+        ``max_tokens`` and ``logprobs``. Cached replies are stored under the module and the name of
+        the function, so a different function must have a different name.
     key_variable : str or None, default="OPENAI_API_KEY"
-        Name of the environment variable that holds the key for this address. The key
-        itself is read when calls are made, and is never stored. None sends no key.
+        Name of the environment variable that holds the API key for this address. The key is read
+        when calls are made, and is never stored. If None, no key is sent.
     headers : dict, optional
-        Further headers: name of the header to name of the environment variable that
-        holds its value, as in ``{"api-key": "AZURE_KEY"}``. Nothing else that the
-        environment holds is sent, so an organisation has to be named here as well:
-        ``{"OpenAI-Organization": "OPENAI_ORG_ID"}``.
+        Additional headers. Maps the name of each header to the environment variable that holds its
+        value, as in ``{"api-key": "AZURE_KEY"}``. No other environment variables are sent, so an
+        organisation must be listed here as well: ``{"OpenAI-Organization": "OPENAI_ORG_ID"}``.
     extra : dict, optional
-        What the body of each call holds beside what this package puts there, such as
-        ``{"top_k": 1}``. It is part of the name under which a reply is kept.
+        Additional fields of each request body, such as ``{"top_k": 1}``. They are part of the
+        cache key of a reply.
     cache : path-like, optional
-        A file that keeps all replies that could be read, so that none is asked for twice
-        and an interrupted run goes on where it was. Only its owner may read it. None
-        remembers them for the time of a run.
+        File in which all usable replies are stored, so that none is requested twice and an
+        interrupted run can be resumed. Only the owner of the file can read it. If None, replies
+        are kept for the duration of a run only.
     in_flight : int, default=8
-        Most calls at once, over all threads that use this client.
+        Largest number of concurrent calls, over all threads that use this client.
     timeout : float, default=600.0
-        Seconds for each attempt, the whole reply and its place in the server's queue
-        included. After a timeout half as many calls are in flight, with one warning.
+        Seconds allowed for each attempt, including the whole reply and the time in the server's
+        queue. After a timeout, the number of concurrent calls is halved, with one warning.
     max_retries : int, default=5
-        How often a call is made again after status 408, 409, 425 or 5xx, a lost
-        connection, a timeout or a broken response. A rate limit (429) pauses all calls
-        for as long as the server asks, up to two minutes, or for 2, 4, 8 up to 60
-        seconds; it is no attempt, and ends the run after ten minutes without any success.
+        Number of retries of a call after status 408, 409, 425 or 5xx, a lost connection, a timeout
+        or a malformed response. A rate limit (429) does not count as an attempt. It pauses all
+        calls for as long as the server asks, up to two minutes, or else for 2, 4, 8 up to 60
+        seconds. The run fails after ten minutes without any success.
     max_tokens : int, optional
-        Of a reply. None: about three times what a reply is expected to have, and 300. A
-        reply that reaches this is asked for again, without a schema and with twice the
-        tokens. For a model whose thoughts alone reach it, there is no such limit.
+        Length limit of a reply in tokens. If None, about three times the expected length, plus
+        300. A reply that reaches this limit is requested again, without a schema and with twice
+        the limit. There is no default limit for a model whose thoughts alone reach it.
     max_calls : int, optional
-        Most calls that are begun for one problem in a run; where it takes more, it fails.
-        None is no bound.
+        Largest number of calls for one problem in a run. A problem that needs more calls fails.
+        If None, there is no limit.
     prices : (float, float), optional
-        Of a million tokens of prompts and of replies, in whatever currency.
+        Prices of a million prompt tokens and of a million completion tokens, in any currency.
     confirm_above : float, optional
-        Before a run whose estimate is above it, a person is asked. In the currency of
-        ``prices``, and without prices in tokens. By default 1,000,000 tokens, or 1.
+        Ask for confirmation before a run with an estimate above this value. In the currency of
+        ``prices``, or in tokens if there are no prices. The default is 1,000,000 tokens, or a cost
+        of 1.
 
     Raises
     ------
     ValueError
-        If a parameter has a wrong value.
+        If a parameter is invalid.
     EndpointError
-        When calls are made: if there is no key for an endpoint on another machine.
+        When calls are made, if there is no key for an endpoint on another machine.
     ImportError
-        When calls are made: if the openai client is not installed.
+        When calls are made, if the openai client is not installed.
 
     Notes
     -----
-    What an endpoint refuses is sent in another way, and learnt once for each model:
-    ``response_format`` with a schema becomes any JSON object, then text, which is read
-    tolerantly; ``max_tokens``, ``temperature``, ``seed`` and ``logprobs`` are left out;
-    a system message becomes the beginning of the user's.
+    If an endpoint refuses a parameter, the request is sent in another form, and the form that
+    works is remembered for each model. ``response_format`` with a schema is replaced by any JSON
+    object and then by plain text, which is parsed leniently. ``max_tokens``, ``temperature``,
+    ``seed`` and ``logprobs`` are left out. A system message is moved to the beginning of the user's
+    message.
 
-    Connections stay open between runs. They end with `close`, or with the client itself.
-    A client that `skdcf.load` read from a file knows no address, key or cache until
-    ``set_params(base_url=..., key_variable=...)``.
+    Connections stay open between runs. They are closed by `close`, or when the client is deleted.
+    A client that was read from a file by `skdcf.load` has no address, key or cache until these are
+    set with ``set_params(base_url=..., key_variable=...)``.
 
     Examples
     --------
@@ -126,7 +127,7 @@ class ChatClient(Settings):
     [['2 + 2 = 4']]
     """
 
-    # Not taken from a file: `skdcf.load` makes them None.
+    # Parameters that `skdcf.load` sets to None.
     _opens = ("base_url", "complete", "key_variable", "headers", "cache")
     _parameter_constraints = {
         "base_url": [str, None],
@@ -143,7 +144,7 @@ class ChatClient(Settings):
         "prices": [tuple, list, None],
         "confirm_above": [_AMOUNT, None],
     }
-    _engine = cast(Any, None)  # with the settings that it was made with
+    _engine = cast(Any, None)  # together with the settings it was created with
 
     base_url: str | None = None
     _: KW_ONLY
@@ -161,85 +162,86 @@ class ChatClient(Settings):
     confirm_above: float | None = None
 
     def validate(self) -> None:
-        """Raise ValueError unless all parameters are as declared, and of use."""
+        """Raise ValueError if a parameter is invalid or cannot be used."""
         super().validate()
         if self.base_url is self.complete is self.key_variable is None:
             raise ValueError(
-                "the client is from a file and knows no address: set_params(base_url=..., "
-                "key_variable=...) sets it"
+                "the client was loaded from a file and has no address: set it with "
+                "set_params(base_url=..., key_variable=...)"
             )
         if self.base_url is not None:
             _check_url(self.base_url)
             if self.complete is not None:
-                raise ValueError("base_url and complete are both given: choose one")
+                raise ValueError("base_url and complete cannot both be set: choose one")
         if taken := _OURS.intersection(self.extra or ()):
-            raise ValueError(f"extra holds {sorted(taken)}, which this package sets")
+            raise ValueError(
+                f"extra contains {sorted(taken)}, which this package sets itself"
+            )
         pairs = (self.headers or {}).items()
         if not all(isinstance(name, str) for pair in pairs for name in pair):
             raise ValueError(
-                f"headers is {self.headers!r}, but must give the environment variable that "
-                "holds the value of each header"
+                f"headers must map header names to environment variables, got {self.headers!r}"
             )
         prices = (0, 0) if self.prices is None else self.prices
         if len(prices) != 2 or not all(map(_AMOUNT.is_satisfied_by, prices)):
             raise ValueError(
-                f"prices is {prices!r}, but must be two: of a million tokens of prompts, and "
-                "of a million tokens of replies"
+                "prices must be two numbers, the price of a million prompt tokens and of a "
+                f"million completion tokens, got {prices!r}"
             )
 
     def _limit(self):
-        """What is limited without asking ("tokens" or "cost"), and how much of it is free."""
+        """Return the unit of the limit, "tokens" or "cost", and the limit without confirmation."""
         unit, limit = ("tokens", 1e6) if self.prices is None else ("cost", 1.0)
         return unit, limit if self.confirm_above is None else self.confirm_above
 
     def _submit(self, items, work, model, *, show=False, dry=False):
-        """Begin ``work(chat, item)`` for each item, and return a future of results and usage.
+        """Start ``work(chat, item)`` for each item, and return a future of results and usage.
 
-        With ``show`` the progress is shown, and with ``dry`` the cache alone answers.
+        With ``show``, progress is shown. With ``dry``, only the cache is used.
         """
         session = Session(self._started(), self, dry)
         return session.engine.submit(gather_all(session, items, work, model, show=show))
 
     async def _later(self, *work, **options):
-        """Do work, as `_submit`, while other tasks of the caller's loop go on."""
+        """Do the work as in `_submit`, without blocking the event loop of the caller."""
         return await asyncio.wrap_future(self._submit(*work, **options))
 
     async def _now(self, *work, **options):
-        """Do work, as `_submit`, and wait for it, so that no loop is needed: `finish`."""
+        """Do the work as in `_submit`, and block until it is done. Call with `finish`."""
         future = self._submit(*work, **options)
         try:
-            # On Windows a program sees Ctrl-C between waits only.
+            # On Windows, Ctrl-C is only noticed between two waits.
             while not wait([future], 0.5).done:
                 pass
             return future.result()
         finally:
-            future.cancel()  # if the wait was interrupted, as by Ctrl-C
+            future.cancel()  # if the wait was interrupted, for example by Ctrl-C
 
     def spent(self) -> Usage:
-        """What all runs have cost since the connections were opened.
+        """Return the cost of all runs since the connections were opened.
 
-        Runs that go on, and those that were ended before their result, are counted too.
+        Runs in progress and runs that were interrupted are included.
 
         Returns
         -------
         Usage
-            A copy, which does not change with later calls.
+            A copy, which later calls do not change.
         """
         opened = self._engine
         return Usage() if opened is None else replace(opened[0].usage)
 
     def purge(self, older_than: timedelta | float = 0.0) -> int:
-        """Remove replies from the cache.
+        """Delete replies from the cache.
 
         Parameters
         ----------
         older_than : timedelta or float, default=0.0
-            Age from which replies are removed; a number is in seconds. 0 removes all.
+            Smallest age of the replies to delete, as a timedelta or in seconds. 0 deletes all.
 
         Returns
         -------
         int
-            How many were removed.
+            Number of replies deleted.
 
         Raises
         ------
@@ -247,14 +249,14 @@ class ChatClient(Settings):
             If the client has no cache.
         """
         if self.cache is None:
-            raise ValueError("this client keeps no replies: its cache is None")
+            raise ValueError("this client stores no replies, since cache is None")
         if isinstance(older_than, timedelta):
             older_than = older_than.total_seconds()
         with closing(ReplyCache(self.cache)) as cache:
             return cache.purge(older_than)
 
     def close(self) -> None:
-        """End connections; the next run opens them again."""
+        """Close the connections. The next run opens them again."""
         with _LOCK:
             opened = self._engine
             self._engine = None
@@ -262,7 +264,7 @@ class ChatClient(Settings):
             opened[2]()
 
     def _started(self):
-        """The engine for these settings: the one that runs, or a new one."""
+        """Return the engine for the current settings, starting it if necessary."""
         self.validate()
         url = self.base_url or os.environ.get("OPENAI_BASE_URL") or _OPENAI
         settings = self.get_params(deep=False) | {"base_url": url.rstrip("/")}
@@ -283,7 +285,7 @@ class ChatClient(Settings):
 
 
 def finish(work: Any) -> Any:
-    """The result of a coroutine that has nothing to wait for."""
+    """Return the result of a coroutine that never waits."""
     try:
         work.send(None)
     except StopIteration as end:
@@ -291,7 +293,7 @@ def finish(work: Any) -> Any:
 
 
 def as_client(client: Any) -> ChatClient:
-    """A ChatClient of whatever the caller passed for a client.
+    """Return a ChatClient for the value passed as a client.
 
     Parameters
     ----------
@@ -304,55 +306,53 @@ def as_client(client: Any) -> ChatClient:
     Raises
     ------
     ValueError
-        If it is something else, such as a client of openai, which would hold a key.
+        If the value is of another type, such as a client of openai, which would store a key.
     """
     if client is None or isinstance(client, ChatClient):
         return client or ChatClient()
     if callable(client) and not isinstance(client, type):
         return ChatClient(complete=client)
     raise ValueError(
-        f"client is of {type(client)}, no ChatClient or function; a client of openai "
-        "stores its key: pass ChatClient(..., key_variable=...)"
+        f"client must be a ChatClient or a function, got {type(client)}. A client of openai "
+        "stores its key: pass ChatClient(..., key_variable=...) instead"
     )
 
 
 def _check_url(url):
     split_url = urlsplit(url)
     if split_url.scheme not in ("http", "https") or not split_url.hostname:
-        raise ValueError(
-            f"the base URL {url!r} does not begin with http:// or https://"
-        )
+        raise ValueError(f"base_url must begin with http:// or https://, got {url!r}")
     named = [
         name.lower() for name, _ in parse_qsl(split_url.query, keep_blank_values=True)
     ]
     secret = any(word in name for name in named for word in _SECRET_WORDS)
     if split_url.username or split_url.password or secret:
         raise ValueError(
-            "the base URL holds a user name, a password or a key: put keys into "
-            "environment variables, and name these"
+            "base_url contains a user name, a password or a key: put keys into environment "
+            "variables, and pass the names of these variables"
         )
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """About how many calls and tokens a run will need.
+    """Estimated numbers of calls and tokens of a run.
 
     Parameters
     ----------
     n_problems : int
-        Problems of the run.
+        Number of problems in the run.
     n_done : int
-        Those of them whose replies are all in the cache; they cost nothing.
+        Number of problems whose replies are all cached. They cost nothing.
     calls : int
     prompt_tokens, completion_tokens : int
-        Guessed from the lengths of the texts, four characters to a token, and corrected
-        by what answers in the cache needed. Models that think before they answer write
-        several times as much.
+        Estimates from the lengths of the texts, with four characters per token, corrected by the
+        tokens of answers in the cache. Models that think before they answer write several times as
+        many.
     cost : float or None
-        By the prices of the client, None where these are not known.
+        Cost by the prices of the client, or None if these are unknown.
     most_completion_tokens : int
-        As many are written if each call is made as often as it may be, and each reply is
-        as long as it may be.
+        Number of completion tokens if each call is made as often as allowed and each reply is as
+        long as allowed.
     """
 
     n_problems: int
@@ -365,7 +365,7 @@ class Estimate:
 
     @property
     def tokens(self) -> int:
-        """Tokens of prompts and replies together."""
+        """Number of prompt and completion tokens."""
         return self.prompt_tokens + self.completion_tokens
 
     def __str__(self):
@@ -383,20 +383,20 @@ class Estimate:
 
 
 def share_of_limit(client, estimate):
-    """An estimate as a share of the amount above which somebody has to agree."""
+    """Return an estimate as a share of the amount above which confirmation is needed."""
     unit, limit = client._limit()
     return getattr(estimate, unit) / limit if limit else math.inf
 
 
 def check_budget(client, estimate, confirm, n_done=0):
-    """Whether somebody agreed to an estimate above the client's limit; ValueError if nobody did."""
+    """Return whether an estimate is above the client's limit. Raise ValueError if not confirmed."""
     unit, limit = client._limit()
     is_above = getattr(estimate, unit) > limit
     if is_above and not (confirm or _ask)(estimate):
         message = Message(
-            (f"{n_done} answers are done" if n_done else "nothing was called")
-            + f": {estimate}. That is above the limit of {limit:g} {unit}, and nobody "
-            "agreed to it. ",
+            (f"{n_done} answers are done" if n_done else "no calls were made")
+            + f": {estimate}. This is above the limit of {limit:g} {unit} and was not "
+            "confirmed. ",
             Advice(
                 "agree",
                 "Raise confirm_above of the ChatClient, or pass confirm=lambda estimate: True",
@@ -407,7 +407,7 @@ def check_budget(client, estimate, confirm, n_done=0):
 
 
 def _ask(estimate):
-    """Ask whoever sits at the terminal; without one the answer is no."""
+    """Ask for confirmation at the terminal. Without a terminal the answer is no."""
     if not (sys.stdin and sys.stdin.isatty()):
         return False
     return input(f"{estimate}. Go on? [y/N] ").strip().lower() in ("y", "yes")
@@ -415,18 +415,18 @@ def _ask(estimate):
 
 @dataclass(eq=False, repr=False)
 class Step(Settings):
-    """One step between a model's answer and what a filter takes.
+    """Base class of the steps from a model's answer to the input of a filter.
 
-    Subclasses name their prompt and the type of its reply, which is a list where there
-    may be nothing to ask. They define ``_question``, what a model is asked about one
-    problem, and ``_read``, what its reply means; as they stand here, both are those of a
-    verdict on each claim of a graph. Those that ask more than once define ``_run``.
+    A subclass names its prompt and the type of the reply, which is a list if there may be nothing
+    to ask. It defines ``_question``, the input of the model for one problem, and ``_read``, which
+    interprets the reply. The implementations here ask for a verdict on each claim of a graph. A
+    step that makes several calls overrides ``_run``.
     """
 
     _prompt_name: ClassVar[str] = ""
     _reply: ClassVar[Any]
-    _written: ClassVar[int] = 37  # tokens of a reply for each claim
-    per = "answer"  # each of these has a call of its own: answer, claim or alternative
+    _written: ClassVar[int] = 37  # expected number of completion tokens per claim
+    per = "answer"  # unit of one call: "answer", "claim" or "alternative"
     _parameter_constraints = COMMON
 
     prompt: str | Path | None = None
@@ -441,11 +441,11 @@ class Step(Settings):
         return np.array([_VALUES[row.verdict] for row in rows], dtype=np.int64)
 
     async def _run(self, chat: Any, *item: Any) -> Any:
-        """Do the step for one problem, in a session that is open."""
+        """Do the step for one problem in an open session."""
         question = self._question(*item)
         rows = question.get("claims")
         text = question.get("answer", "")
-        if not (rows or text.strip()):  # there is nothing to ask
+        if not (rows or text.strip()):  # nothing to ask
             return self._read(self._reply([]), *item)
 
         def read(reply):
@@ -461,18 +461,18 @@ class Step(Settings):
         )
 
     def _schema(self, question):
-        """JSON schema of the reply to a question."""
+        """Return the JSON schema of the reply to a question."""
         return calls.schema_of(self._reply, n_rows=len(question.get("claims") or ()))
 
     def _limit(self, n_rows):
-        """Most tokens of a reply: a model that writes as many repeats itself."""
+        """Return the length limit in tokens. A longer reply probably repeats itself."""
         return 3 * self._written * n_rows + 300
 
     def _expect(self, shared, answer, n_claims, n_others):
-        """Estimate calls, tokens of prompts and of replies, and their most, for a problem.
+        """Estimate calls, prompt tokens, completion tokens and their upper limit for a problem.
 
-        Its sizes are the tokens of what all calls show and of the answer, and the numbers
-        of claims and of other answers.
+        ``shared`` and ``answer`` are the tokens of the common input and of the answer. ``n_claims``
+        and ``n_others`` are the numbers of claims and of alternative answers.
         """
         n_calls = {"claim": n_claims, "alternative": n_others}
         n_rows = 1 if self.per == "claim" else n_claims
@@ -482,36 +482,36 @@ class Step(Settings):
         return n_calls.get(self.per, getattr(self, "n", 1)) * tokens
 
     def wording(self) -> Prompt:
-        """The prompt that is used.
+        """Return the prompt that is used.
 
         Returns
         -------
         Prompt
-            Its name and its text: the package's own, or that of the caller.
+            Name and text of the built-in prompt, or of the prompt passed by the caller.
         """
         return calls.load_prompt(self._prompt_name, self.prompt)
 
     def apply(self, *columns: Sequence[Any], model: str, client: Any = None) -> list:
-        """Do the step alone, for many problems.
+        """Apply only this step to many problems.
 
         Parameters
         ----------
         *columns : sequences of equal length
-            What the step takes of each problem; the class says what.
+            Inputs of the step, see the documentation of the class.
         model : str
-            Name of the model, where the step has none of its own.
+            Name of the model, unless the step sets another one.
         client : ChatClient or callable, optional
-            None is ``ChatClient()``.
+            If None, use ``ChatClient()``.
 
         Returns
         -------
         list
-            A result per problem.
+            One result per problem.
 
         Raises
         ------
         CallError
-            If a call failed; the replies to the others are in the cache.
+            If a call failed. The replies to the other calls are in the cache.
         """
         self.validate()
 
@@ -520,48 +520,48 @@ class Step(Settings):
 
 
 def check_step(name: str, step: Any, model: str | None) -> None:
-    """ValueError for a step with a wrong setting, or one that lacks the name of a model.
+    """Raise ValueError if a step is invalid or has no model.
 
-    What is no step, such as a function, passes.
+    Other values, such as functions, are accepted.
     """
     if isinstance(step, Step):
         step.validate()
         if model is step.model is None:
             raise ValueError(
-                f"model is None, but {name} asks one: name it, or put a function in the "
-                "place of that step"
+                f"model is None, but {name} calls a model: set model, or pass a function instead "
+                "of this step"
             )
 
 
 def run_all(client: Any, items: Sequence[Any], *work: Any, **options: Any) -> Any:
-    """Results of `ChatClient._now` and their usage; CallError if one of them failed."""
+    """Return the results of `ChatClient._now` and the usage. Raise CallError if one failed."""
     results, usage = finish(as_client(client)._now(items, *work, **options))
     raise_first(results)
     return results, usage
 
 
 def raise_first(results: Sequence[Any]) -> None:
-    """CallError if there is one among the results."""
+    """Raise the first CallError among the results."""
     failed = [(i, r) for i, r in enumerate(results) if isinstance(r, CallError)]
     for i, error in failed[:1]:
         raise CallError(
-            f"{len(failed)} of {len(results)} problems failed, the first is problem {i}: "
-            f"{error}. With a cache only these are asked again"
+            f"{len(failed)} of {len(results)} problems failed. The first is problem {i}: "
+            f"{error}. With a cache, a second run repeats only the failed problems"
         ) from error
 
 
 def count_tokens(text: str | None) -> int:
-    """About how many tokens a text has: one in four bytes."""
+    """Estimate the number of tokens of a text, with four bytes per token."""
     return len((text or "").encode()) // 4 + 1
 
 
 def count_claims(answer: str) -> int:
-    """About how many claims an answer has: one in forty tokens."""
+    """Estimate the number of claims of an answer, with forty tokens per claim."""
     return count_tokens(answer) // TOKENS_OF_CLAIM + 1
 
 
 async def call_step(step: Any, chat: Any, *item: Any) -> Any:
-    """The result of a step, or of the callable that replaces it."""
+    """Return the result of a step, or of the callable used instead."""
     if isinstance(step, Step):
         return await step._run(chat.of(step.model), *item)
     out = step(*item)
@@ -569,12 +569,12 @@ async def call_step(step: Any, chat: Any, *item: Any) -> Any:
 
 
 def number_texts(texts: Sequence[str]) -> list[dict[str, Any]]:
-    """Texts as rows that a model is shown, numbered from 1."""
+    """Return texts as rows numbered from 1, for the input of a model."""
     return [{"claim": v, "text": text} for v, text in enumerate(texts, 1)]
 
 
 def tabled(graph: Any) -> dict[str, Any]:
-    """Question, claims and what they build on, as a model is shown them."""
+    """Return the question and the claims with their premises, for the input of a model."""
     rows = number_texts(graph.claims)
     for v, row in enumerate(rows):
         row["builds_on"] = (graph.edges[graph.edges[:, 1] == v, 0] + 1).tolist()
@@ -582,5 +582,5 @@ def tabled(graph: Any) -> dict[str, Any]:
 
 
 def context_of(graph: Any) -> dict[str, Any]:
-    """The passages that an answer has to be supported by, where there are some."""
+    """Return the passages that must support the answer, if there are any."""
     return {"context": list(graph.context)} if graph.context else {}

@@ -1,8 +1,8 @@
-"""What models write where they were asked for JSON: backslashes, and literals of Python.
+"""Repair JSON written by models: wrong backslashes and double escapes.
 
-Mathematics is full of backslashes, and models forget to double them. Some of what they
-write then is no JSON, and some of it is JSON that says something else: ``\\frac`` begins
-with the escape of a form feed, and ``\\times`` with that of a tab.
+Mathematical text contains many backslashes, and models often forget to double them. The result is
+either invalid JSON, or valid JSON with another meaning: ``\\frac`` begins with the escape sequence
+of a form feed, and ``\\times`` with the escape sequence of a tab.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _CONTROL = re.compile(r"(?<!\\)((?:\\\\)*)(?:\\(?:u00[01].|[bfrt])|[\x7f-\x9f])"
 
 
 def texts_in(value: Any) -> Iterator[str]:
-    """Yield all texts in what a model is shown."""
+    """Yield all texts in the input of a model."""
     if isinstance(value, str):
         yield value
         return
@@ -32,19 +32,19 @@ def texts_in(value: Any) -> Iterator[str]:
             yield from texts_in(item)
 
 
-def mend_json(text: str, shown: str) -> str:
-    r"""A reply that is to be JSON, as its model meant it.
+def repair_json(text: str, shown: str) -> str:
+    r"""Repair a reply that should be JSON.
 
-    A JSON string that holds JSON is what it holds. Letters that were escaped twice
-    (``\\u00e9``) are escaped once, unless what was shown has them so. Backslashes that
-    were meant for themselves are doubled: `mend_backslashes`.
+    If the reply is a JSON string that contains JSON, the content of the string is used. Letters
+    that were escaped twice (``\\u00e9``) are escaped once, unless the input of the model contains
+    the same sequence. Literal backslashes are doubled, see `repair_backslashes`.
 
     Parameters
     ----------
     text : str
         The reply.
     shown : str
-        The texts that the model was shown.
+        The texts in the input of the model.
 
     Returns
     -------
@@ -52,8 +52,8 @@ def mend_json(text: str, shown: str) -> str:
 
     Examples
     --------
-    >>> from skdcf.apps.llm._decoding import mend_json
-    >>> mend_json(r'"{\"text\": \"caf\\u00e9\"}"', "")
+    >>> from skdcf.apps.llm._decoding import repair_json
+    >>> repair_json(r'"{\"text\": \"caf\\u00e9\"}"', "")
     '{"text": "caf\\u00e9"}'
     """
     stripped = text.strip()
@@ -64,21 +64,22 @@ def mend_json(text: str, shown: str) -> str:
     def once(match):
         return match[0] if match[0][1:] in shown else match[0][1:]
 
-    return mend_backslashes(_ESCAPED_TWICE.sub(once, text), shown)
+    return repair_backslashes(_ESCAPED_TWICE.sub(once, text), shown)
 
 
-def mend_backslashes(text: str, shown: str) -> str:
-    r"""A reply in which backslashes are doubled that were meant for themselves.
+def repair_backslashes(text: str, shown: str) -> str:
+    r"""Double the literal backslashes in a reply.
 
-    A backslash is doubled if no JSON escape begins with it, if it precedes b or f and another
-    letter, and those before n, r or t where the same command stands in what was shown.
+    A backslash is doubled if it does not begin a JSON escape sequence, or if it precedes b or f
+    and another letter. A backslash before n, r or t is doubled if the same command occurs in the
+    input of the model.
 
     Parameters
     ----------
     text : str
         The reply.
     shown : str
-        The texts that the model was shown.
+        The texts in the input of the model.
 
     Returns
     -------
@@ -86,22 +87,22 @@ def mend_backslashes(text: str, shown: str) -> str:
 
     Examples
     --------
-    >>> from skdcf.apps.llm._decoding import mend_backslashes
-    >>> print(mend_backslashes(r'{"text": "\frac12 \times x\nSo"}', r"\frac12 \times x"))
+    >>> from skdcf.apps.llm._decoding import repair_backslashes
+    >>> print(repair_backslashes(r'{"text": "\frac12 \times x\nSo"}', r"\frac12 \times x"))
     {"text": "\\frac12 \\times x\nSo"}
     """
     commands = set(_COMMAND.findall(shown))
 
-    def mend(match):
-        if match[1] == "/":  # which means the same with a backslash and without one
+    def repaired(match):
+        if match[1] == "/":  # "\/" and "/" mean the same
             return "/"
         return match[0] if _is_escape(match[1], commands) else "\\" + match[0]
 
-    return _BACKSLASH.sub(mend, text)
+    return _BACKSLASH.sub(repaired, text)
 
 
 def _is_escape(word, commands):
-    """Whether a backslash and what follows were meant as an escape, as far as one can tell."""
+    """Guess whether a backslash and the letters after it were meant as an escape sequence."""
     first = word[0]
     if first == "u":
         return _HALF_CHARACTER.fullmatch(word) is not None
@@ -113,5 +114,5 @@ def _is_escape(word, commands):
 
 
 def clean_json(text: str) -> str:
-    """JSON with a space in the place of each escape that stands for a control character."""
+    """Replace each escape sequence of a control character in JSON by a space."""
     return _CONTROL.sub(r"\1 ", text)

@@ -1,20 +1,20 @@
-"""What can go wrong with a call of a model."""
+"""Errors raised by calls to a model."""
 
 from __future__ import annotations
 
 
 class CallError(RuntimeError):
-    """Error: a call of a model brought no usable reply, however often it was tried."""
+    """Raised if a call to a model gave no usable reply after all retries."""
 
 
 class EndpointError(CallError):
-    """Error: no call can succeed, as with a wrong key or an endpoint that is down."""
+    """Raised if no call can succeed, such as with a wrong key or a server that is down."""
 
 
 class UnreadableError(CallError):
-    """Error: the endpoint answers, but not with what was asked for.
+    """Raised if the endpoint replies, but the reply cannot be used.
 
-    ``text`` is the last reply.
+    The attribute ``text`` holds the last reply.
     """
 
     def __init__(self, message: str, text: str = ""):
@@ -23,13 +23,13 @@ class UnreadableError(CallError):
 
 
 class PassingError(Exception):
-    """A fault that may be gone next time.
+    """Raised for a temporary failure, after which a retry may succeed.
 
     Parameters
     ----------
     problem : str
     wait : float, optional
-        Seconds that the server asks for; None if it does not say.
+        Seconds to wait, as requested by the server. None if the server gives no time.
     """
 
     def __init__(self, problem: str, wait: float | None = None):
@@ -38,4 +38,4 @@ class PassingError(Exception):
 
 
 class RefusedError(PassingError):
-    """A rate limit, which holds for all calls."""
+    """Raised for a rate limit, which applies to all calls."""

@@ -1,4 +1,4 @@
-"""From problems and answers to reasoning graphs, as a scikit-learn transformer."""
+"""Extraction of reasoning graphs from problems and answers, as a scikit-learn transformer."""
 
 from __future__ import annotations
 
@@ -38,23 +38,23 @@ _MARKS = re.compile(r"^\s*(?:[-*\u2022#>]+\s+|\d+[.)]\s+)|[.!?\u3002\s]+$")
 
 
 class Answer(NamedTuple):
-    """An answer to a problem, before anything is known about it.
+    """A problem with its answer, before extraction.
 
     Parameters
     ----------
     problem : str or None
         The question.
     answer : str or None
-        None where the model is to be asked, which `ConformalFactualityPipeline` does.
+        The answer. If None, `ConformalFactualityPipeline` lets the model answer.
     id : str or int or None
-        A name for messages and files.
+        Identifier for messages and files.
     alternatives : sequence of str or None
-        Other answers, where there are some already.
+        Other answers to the same question, if there are any already.
     metadata : dict or None
-        Whatever else belongs to the problem, such as what a guarantee groups by, and
-        ``group``, which names the question.
+        Additional data of the problem, such as the values that define the groups of a guarantee,
+        and ``group``, which identifies the question.
     context : str, sequence of str or None
-        Passages that the answer has to be supported by; None where they are not known.
+        Passages that must support the answer. None if they are unknown.
     """
 
     problem: str | None
@@ -67,18 +67,18 @@ class Answer(NamedTuple):
 
 @dataclass(frozen=True)
 class Extraction:
-    """The extraction of one answer, and how it went.
+    """The result of extracting one answer.
 
     Parameters
     ----------
     graph : ReasoningGraph
     answer : Answer
     flags : tuple of str
-        What was not as it should be, such as a graph that had to be repaired.
+        Anything unusual, such as a graph that had to be repaired.
     usage : Usage
-        What it cost.
+        Cost of the extraction.
     flagged : tuple of int
-        The claims that may not say what the answer says.
+        Positions of claims that may not say what the answer says.
     """
 
     graph: ReasoningGraph
@@ -89,17 +89,19 @@ class Extraction:
 
 
 def read_answers(X: Iterable[Any], *, ask: bool = False) -> list[Answer]:
-    """Read what the caller passed as answers; ValueError names an item that is none.
+    """Convert the input to answers. The ValueError names the first invalid item.
 
-    With ``ask``, an answer may be missing, and an item may be a question alone.
+    With ``ask``, answers may be missing, and an item may be a question only.
     """
     if isinstance(X, (str, bytes, Mapping)):
-        raise ValueError(f"a {type(X).__name__} is no list of problems and answers")
+        raise ValueError(
+            f"X must be a list of problems and answers, got a {type(X).__name__}"
+        )
     return [_read_answer(i, item, ask) for i, item in enumerate(X)]
 
 
 def _read_answer(i, item, ask):
-    """Read the items, so that all that could be wrong is found before the first call."""
+    """Convert one item to an answer, so that invalid items are found before the first call."""
     names = Answer._fields
     if isinstance(item, str) and ask:
         item = {"problem": item}
@@ -107,13 +109,13 @@ def _read_answer(i, item, ask):
         item = dict(zip(names, item, strict=False))
     if not isinstance(item, Mapping):
         raise ValueError(
-            f"problem {i} is a {type(item).__name__}, but must be (problem, answer), or a "
-            'dictionary with "problem" and "answer"'
+            f'problem {i} must be (problem, answer) or a dictionary with "problem" and '
+            f'"answer", got a {type(item).__name__}'
         )
     if unknown := sorted(map(str, item.keys() - {*names, "group"})):
         raise ValueError(
-            f"problem {i}: unknown keys {unknown}, not {names}. The question is the "
-            '"problem", and all others go into "metadata"'
+            f"problem {i} has unknown keys {unknown}; the valid keys are {names}. The question is "
+            'the "problem". Put other keys into "metadata"'
         )
     group = {} if item.get("group") is None else {"group": item["group"]}
     try:
@@ -123,16 +125,16 @@ def _read_answer(i, item, ask):
 
 
 def _checked(ask, group, answer, id, context, **others):
-    """Make an answer, of which every value is what it has to be."""
+    """Create an answer, checking its values."""
     context = (context,) if isinstance(context, str) else context
     graph = ReasoningGraph(None, (), claims=(), context=context, **others)
     if not isinstance(id, str | int | None) or isinstance(id, bool):
-        raise ValueError(f"its id is {id!r}, but must be a text or whole number")
+        raise ValueError(f"its id must be a text or an integer, got {id!r}")
     asked = answer is None and ask and (graph.problem or "").strip()
     if not (isinstance(answer, str) or asked):
         raise ValueError(
-            f"its answer is {answer!r}, but must be a text, unless a pipeline has a "
-            "question to ask"
+            f"its answer must be a text, got {answer!r}. Only a pipeline accepts a question "
+            "without an answer"
         )
     metadata = {**(graph.metadata or {}), **group} or None
     return Answer(
@@ -146,7 +148,7 @@ def _checked(ask, group, answer, id, context, **others):
 
 
 def _whole(value):
-    """Texts whose half characters are joined, or replaced where the other one is lost."""
+    """Return a text in which surrogate pairs are joined and unpaired surrogates replaced."""
     if isinstance(value, str):
         return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
     return (
@@ -155,9 +157,9 @@ def _whole(value):
 
 
 def make_graph(answer: Answer, claims: Sequence[Any], edges: Any) -> ReasoningGraph:
-    """The graph of an answer, and in its metadata the words that state each claim.
+    """Create the graph of an answer, with the words that state each claim in its metadata.
 
-    Words that are the claim's own are left out.
+    Words that equal the text of the claim are left out.
     """
     spans = {str(c): c.span for c in claims if getattr(c, "span", c) not in ("", c)}
     metadata = {**(answer.metadata or {}), "answer": answer.answer}
@@ -168,14 +170,14 @@ def make_graph(answer: Answer, claims: Sequence[Any], edges: Any) -> ReasoningGr
 
 
 def cut_answer(graph: ReasoningGraph, kept: Sequence[bool]) -> str:
-    """The answer itself, without the sentences that are not all in words of kept claims.
+    """Return the answer without sentences that are not entirely in words of kept claims.
 
-    Words of a claim that are not found word for word in the answer keep nothing; and
-    where those of a dropped claim are not found, nothing is kept, since it may be stated
-    anywhere.
+    If the words of a kept claim are not found verbatim in the answer, they keep nothing. If the
+    words of a dropped claim are not found, the whole answer is removed, since the claim may be
+    stated anywhere.
     """
     mask = np.asarray(kept, dtype=bool)
-    if graph.wordings is not None:  # the answer has the most specific wordings
+    if graph.wordings is not None:  # the answer contains the most specific wordings
         mask = mask[[rows[0] for rows in rows_of_claims(graph)]]
         graph = graph.shown()
     answer, stated = stated_by(graph)
@@ -188,95 +190,99 @@ def cut_answer(graph: ReasoningGraph, kept: Sequence[bool]) -> str:
         stated_by_kept = good[end : end + len(sentence)]
         end += len(sentence)
         is_letter = np.array([not c.isspace() for c in sentence], dtype=bool)
-        for match in _MARKS.finditer(sentence):  # bullets and what ends a sentence
+        for match in _MARKS.finditer(sentence):  # bullets and punctuation at the end
             is_letter[slice(*match.span())] = False
         if is_letter.any() and stated_by_kept[is_letter].all():
             text += sentence
     return text.strip()
 
 
-_FIRST = 20  # answers that tell what the others cost
-_FEW = 5  # answers that tell it before somebody is asked to agree
-_UNDERRATED = 20  # times that an estimate may be too low before it is made again
-_TOKENS_OF_ANSWER = 300  # a guess, where the model writes the answer
+_FIRST = 20  # number of first answers from which the cost of the others is estimated
+_FEW = 5  # number of first answers before a run that needs confirmation
+_UNDERRATED = 20  # factor by which an estimate may be too low before it is corrected
+_TOKENS_OF_ANSWER = 300  # expected length of an answer written by the model
 
 
 @dataclass(eq=False, repr=False)
 class ClaimExtractor(TransformerMixin, Settings):
     """Turn problems and answers into reasoning graphs, with a language model.
 
-    Each answer is cut into claims, the claims get their dependencies, the problem other
-    answers, and every claim its feature columns. Each of these steps is a value with
-    settings of its own, and any callable can take its place.
+    Each answer is split into claims. Then the dependencies of the claims are deduced, other
+    answers to the problem are sampled, and features of the claims are computed. Each of these
+    steps is an object with its own settings, and any callable can be used instead.
 
     Parameters
     ----------
     model : str, optional
-        Name of the model, as the endpoint knows it. Only needed where a step calls one
-        and has none of its own.
+        Name of the model at the endpoint. Only needed if a step calls a model and does not set
+        another one.
     client : ChatClient or callable, optional
-        Where the model is; a callable gets the messages and returns a text. None is
-        ``ChatClient()``: OpenAI's endpoint, or that of ``OPENAI_BASE_URL``.
+        Client for the model. A callable gets the messages and returns a text. If None, use
+        ``ChatClient()``: OpenAI's endpoint, or the address in ``OPENAI_BASE_URL``.
     decompose : Decompose or callable, optional
-        ``decompose(answer, problem)`` gives the claims, in order. None is `Decompose`.
+        ``decompose(answer, problem)`` returns the claims, in order. If None, use `Decompose`.
     graph : DeduceGraph or callable, optional
-        ``graph(claims, problem)`` gives the edges, as the functions of `skdcf.edges` do.
-        None is `DeduceGraph`.
+        ``graph(claims, problem)`` returns the edges, as the functions of `skdcf.edges` do. If
+        None, use `DeduceGraph`.
     sample : SampleAnswers or callable, optional
-        ``sample(problem)`` gives other answers, where a problem has none yet. None draws
-        none.
+        ``sample(problem)`` returns other answers, for problems that have none yet. If None, none
+        are sampled.
     reword : Reword or callable, optional
-        ``reword(claims, problem)`` gives for each claim its wordings, the claim itself first
-        and the vaguest one last. None leaves every claim as it is.
+        ``reword(claims, problem)`` returns the wordings of each claim, from the claim itself to
+        the vaguest wording. If None, claims have a single wording.
     features : sequence, optional
-        Steps that add columns: `Frequency`, `SemanticJudge`, `Verify`, or
-        pairs ``(name, callable)``, where ``callable(graph)`` gives an array of shape
-        (n_claims,). None adds none. Columns that need no model, such as those of
-        `skdcf.features.reasoning_features`, belong to the filter: ``features=`` there.
+        Steps that compute feature columns: `Frequency`, `SemanticJudge`, `Verify`, or pairs
+        ``(name, callable)``, where ``callable(graph)`` returns an array of shape (n_claims,). If
+        None, there are no feature columns. Pass features that need no model, such as
+        `skdcf.features.reasoning_features`, to the filter instead (``features=``).
     on_failure : {"raise", "abstain"}
-        What to do where a model gives no usable reply: raise an error when everything
-        else is done, or give a graph without claims, of which nothing can be kept.
+        What to do if a model gives no usable reply: raise an error after the other problems are
+        done, or return a graph without claims, of which nothing can be kept.
     keep_flagged : bool, default=False
-        Whether filters may keep claims that are flagged: those whose words are not in the
-        answer, that have a number which neither the answer nor the question has, or that
-        equal an earlier one. It holds in calibration and in use alike, and is part of the
-        description that filters compare.
+        Whether filters may keep flagged claims: claims whose words are not in the answer, claims
+        with a number that is neither in the answer nor in the question, and repeated claims. The
+        setting holds both in calibration and in use, and is part of the description that filters
+        compare.
     confirm : callable, optional
-        ``confirm(estimate)`` says whether a run above the client's limit may begin. None
-        asks at the terminal, and says no where there is none.
+        ``confirm(estimate)`` returns whether a run above the limit of the client may start. If
+        None, ask at the terminal. Without a terminal, the run does not start.
     verbose : bool, default=False
-        Whether to show what a run will cost, and its progress.
+        Whether to print the estimated cost of a run, and its progress.
 
     Attributes
     ----------
     usage_ : Usage
-        What the last run cost.
+        Cost of the last run.
 
     Raises
     ------
     ValueError
-        On a wrong parameter or input, or a run above the limit that nobody agreed to.
+        If a parameter or the input is invalid, or if a run above the limit was not confirmed.
     CallError
-        If calls failed; replies to the others are in the client's cache.
+        If calls failed. The replies to the other calls are in the cache of the client.
 
     Notes
     -----
-    Nothing is learned: `fit` only looks at the parameters. What is extracted depends on
-    one answer at a time. Calibration and use must extract in the same way, with the same
-    models, prompts and numbers of other answers.
+    Nothing is learned: `fit` only validates the parameters. Each answer is extracted independently
+    of the others. Calibration and use must extract with the same models, prompts and numbers of
+    alternative answers.
 
-    The metadata of a graph say how it was made: ``answer``, the text; ``written_by``, the
-    model and the prompt where the model wrote it; ``extraction``, the model, the steps and
-    the parameters that the endpoint does not take (``left_out``), both of which filters
-    compare; ``spans``, the words of the answer that
-    state a claim; ``flags``, what was not as it should be; ``flagged_claims``, those that
-    may not say what the answer says, and ``no_verdict``, those on which a judge gave no
-    verdict, of both of which filters keep none, nor what builds on them; and ``log_odds_missing``,
-    the share of verdicts for which no log odds came (0 stands in the column, and "missing"
-    in the description).
+    The metadata of a graph record how it was made:
 
-    Texts of answers are data. They reach a model as JSON, apart from the instructions;
-    of a reply only the expected fields are read; and labels never come from it.
+    * ``answer``: text of the answer
+    * ``written_by``: model and prompt, if the model wrote the answer
+    * ``extraction``: the model, the steps and the parameters that the endpoint does not accept
+      (``left_out``). Filters compare ``written_by`` and ``extraction``.
+    * ``spans``: words of the answer that state a claim
+    * ``flags``: anything unusual
+    * ``flagged_claims``: claims that may not say what the answer says
+    * ``no_verdict``: claims without a verdict of the judge. Filters drop these and the flagged
+      claims, together with the claims that depend on them.
+    * ``log_odds_missing``: share of verdicts without log odds. The column is then 0, and the
+      description says "missing".
+
+    Texts of answers are treated as data. They are passed to a model as JSON, separate from the
+    instructions. Only the expected fields of a reply are read, and labels never come from a reply.
 
     Examples
     --------
@@ -321,14 +327,14 @@ class ClaimExtractor(TransformerMixin, Settings):
     def from_description(
         cls, description: Mapping[str, Any], client: Any = None, **settings: Any
     ) -> Self:
-        """The extractor that made the problems of a file, without its address.
+        """Rebuild the extractor of the problems in a file, without its address.
 
         Parameters
         ----------
         description : dict
-            What `describe` gave: ``extraction`` in the metadata of a graph.
+            Result of `describe`: the field ``extraction`` in the metadata of a graph.
         client : ChatClient or callable, optional
-            As in the constructor.
+            See the constructor.
         **settings
             ``on_failure``, ``confirm`` or ``verbose``.
 
@@ -339,38 +345,36 @@ class ClaimExtractor(TransformerMixin, Settings):
         Raises
         ------
         ValueError
-            If a step used a prompt or a function that is not in this package.
+            If a step used a prompt or a function that is not part of this package.
         """
         steps = {name: _steps.rebuild(s) for name, s in description["steps"].items()}
-        # A file may have sorted them: [2] comes before [10].
+        # A file may have sorted the names as text, with [10] before [2].
         names = sorted((n for n in steps if n.startswith("features")), key=len)
         columns = [steps.pop(name) for name in names] or None
         settings = {"keep_flagged": description.get("keep_flagged", False)} | settings
         return cls(description["model"], client, features=columns, **steps, **settings)
 
     def validate(self) -> None:
-        """Raise ValueError unless all parameters are as declared, and of use."""
+        """Raise ValueError if a parameter is invalid or cannot be used."""
         super().validate()
         clients.as_client(self.client).validate()
         for name, step in self.steps().items():
             if isinstance(step, type) or not isinstance(step, Step | Callable):
-                raise ValueError(
-                    f"{name} is {step!r}, but must be a step or a function"
-                )
+                raise ValueError(f"{name} must be a step or a function, got {step!r}")
             clients.check_step(name, step, self.model)
 
     def fit(self, X: Any = None, y: Any = None) -> Self:
-        """Look at the parameters; nothing is learned and nothing is called.
+        """Validate the parameters. Nothing is learned and no model is called.
 
         Parameters
         ----------
         X, y : ignored
-            There for scikit-learn.
+            Present for compatibility with scikit-learn.
 
         Returns
         -------
         self
-            The extractor itself.
+            The extractor.
         """
         self.validate()
         return self
@@ -381,31 +385,31 @@ class ClaimExtractor(TransformerMixin, Settings):
         Parameters
         ----------
         X : sequence of (problem, answer), of dict, or of Answer
-            Dictionaries have ``answer`` and may have ``problem``, ``id``, ``group``,
+            Dictionaries must have the key ``answer``, and may have ``problem``, ``id``, ``group``,
             ``alternatives``, ``context`` and ``metadata``.
 
         Returns
         -------
         GraphBatch
-            One problem per answer, in their order.
+            One problem per answer, in order.
         """
         return GraphBatch.from_graphs([e.graph for e in self.extract(X)])
 
     def extract(self, X: Iterable[Any], *, write: bool = False) -> list[Extraction]:
-        """Extract the graphs, and say what was not as it should be.
+        """Extract the graphs, and report anything unusual.
 
         Parameters
         ----------
         X : sequence of (problem, answer), of dict, or of Answer
-            As for `transform`.
+            See `transform`.
         write : bool, default=False
-            Whether the model writes answers that are missing, in the same way in which
-            `ConformalFactualityPipeline` lets it write them.
+            Whether the model writes missing answers, in the same manner as in
+            `ConformalFactualityPipeline`.
 
         Returns
         -------
         list of Extraction
-            One per answer, in their order.
+            One per answer, in order.
         """
         return clients.finish(
             self._extracting(ChatClient._now, X, self.on_failure, write=write)
@@ -414,39 +418,39 @@ class ClaimExtractor(TransformerMixin, Settings):
     async def aextract(
         self, X: Iterable[Any], *, write: bool = False
     ) -> list[Extraction]:
-        """Extract the graphs from within a loop; as `extract`.
+        """Extract the graphs in a running event loop, see `extract`.
 
         Parameters
         ----------
         X : sequence of (problem, answer), of dict, or of Answer
-            As for `transform`.
+            See `transform`.
         write : bool, default=False
-            As for `extract`.
+            See `extract`.
 
         Returns
         -------
         list of Extraction
-            One per answer, in their order.
+            One per answer, in order.
         """
         return await self._extracting(
             ChatClient._later, X, self.on_failure, write=write
         )
 
     def add_features(self, graphs: Iterable[ReasoningGraph]) -> GraphBatch:
-        """Draw other answers and make feature columns for graphs that are there.
+        """Sample other answers and compute feature columns for existing graphs.
 
-        For graphs whose claims or edges people have corrected: what a judge said before
-        no longer belongs to them.
+        Use this method after people have corrected claims or edges, because earlier verdicts of a
+        judge no longer apply.
 
         Parameters
         ----------
         graphs : sequence of ReasoningGraph
-            With claims. Feature columns that they have are dropped.
+            Graphs with claims. Existing feature columns are dropped.
 
         Returns
         -------
         GraphBatch
-            The graphs with their new columns.
+            The graphs with the new columns.
         """
         self.validate()
         bare = [graph.replace(features=None, feature_names=None) for graph in graphs]
@@ -456,17 +460,17 @@ class ClaimExtractor(TransformerMixin, Settings):
         return GraphBatch.from_graphs(enriched)
 
     def estimate(self, X: Iterable[Any]) -> Estimate:
-        """Estimate what a run will cost; nothing is called.
+        """Estimate the cost of a run, without calling a model.
 
         Parameters
         ----------
         X : sequence of (problem, answer), of dict, or of Answer
-            As for `transform`.
+            See `transform`.
 
         Returns
         -------
         Estimate
-            Calls, tokens and, where prices are known, the cost.
+            Numbers of calls and tokens, and the cost if prices are known.
         """
         self.validate()
         client = clients.as_client(self.client)
@@ -474,22 +478,22 @@ class ClaimExtractor(TransformerMixin, Settings):
         return clients.finish(self._estimating(ChatClient._now, client, answers))
 
     def feature_names(self) -> list[str]:
-        """Names of the columns that are made.
+        """Return the names of the feature columns.
 
         Returns
         -------
         list of str
-            In the order of the columns.
+            The names, in the order of the columns.
         """
         return [name for names, _ in self._columns() for name in names]
 
     def steps(self) -> dict[str, Any]:
-        """List all steps by name, also those that are defaults.
+        """Return all steps by name, including the default steps.
 
         Returns
         -------
         dict
-            From the name of each step to the step.
+            Steps, keyed by name.
         """
         named: dict[str, Any] = {"decompose": self.decompose or Decompose()}
         named |= {"graph": self.graph or DeduceGraph(), "sample": self.sample}
@@ -498,14 +502,14 @@ class ClaimExtractor(TransformerMixin, Settings):
         return {name: step for name, step in named.items() if step is not None}
 
     def describe(self) -> dict[str, Any]:
-        """Describe the models and prompts with which graphs are made, without addresses.
+        """Describe the models and prompts that make the graphs, without addresses.
 
         Returns
         -------
         dict
-            ``model``, ``samples``, the number of other answers that are drawn,
-            ``keep_flagged`` if it is set, and in ``steps`` for each step its settings and
-            the name of its prompt, or the name of its function.
+            ``model``; ``samples``, the number of other answers sampled; ``keep_flagged``, if set;
+            and ``steps``, with the settings and the prompt name, or the function name, of each
+            step.
         """
         described = {name: _steps.describe(step) for name, step in self.steps().items()}
         for i, (names, _) in enumerate(self._columns()):
@@ -516,7 +520,7 @@ class ClaimExtractor(TransformerMixin, Settings):
         return {"model": self.model, "samples": n, "steps": described, **flagged}
 
     def _columns(self):
-        """Column names and step of each member of ``features``."""
+        """Return the column names and the step of each element of ``features``."""
         out = []
         for i, step in enumerate(() if self.features is None else self.features):
             match step:
@@ -526,13 +530,13 @@ class ClaimExtractor(TransformerMixin, Settings):
                     out.append(((name,), function))
                 case _:
                     raise ValueError(
-                        f"features[{i}] is {step!r}, but must be a step such as Frequency(), "
-                        "or a pair (name, function)"
+                        f"features[{i}] must be a step such as Frequency() or a pair (name, "
+                        f"function), got {step!r}"
                     )
         return out
 
     async def _extract(self, chat, answer):
-        """All steps for one answer, which the model writes where it is missing."""
+        """Run all steps for one answer, which the model writes if it is missing."""
         if answer.answer is None:
             answer = await self._write(chat, answer)
         steps = self.steps()
@@ -551,7 +555,7 @@ class ClaimExtractor(TransformerMixin, Settings):
         chat.flag(flag_of_text(plain))
         for text in texts_of(found):
             chat.flag(text)
-        # A claim that the answer does not state is kept in no wording.
+        # A claim that the answer does not state is dropped in all its wordings.
         positions = rows_of_claims(graph)
         doubtful = sorted({v for rows in found.values() for v in rows})
         flagged = tuple(row for v in doubtful for row in positions[v])
@@ -564,7 +568,7 @@ class ClaimExtractor(TransformerMixin, Settings):
         return replace(extraction, flagged=flagged)
 
     async def _reworded(self, chat, graph):
-        """The graph with the wordings of its claims, if they are asked for."""
+        """Add the wordings of the claims to a graph, if requested."""
         if self.reword is None:
             return graph
         claims = list(graph.claims)
@@ -576,7 +580,7 @@ class ClaimExtractor(TransformerMixin, Settings):
         return sample if isinstance(sample, SampleAnswers) else SampleAnswers(1)
 
     async def _write(self, chat, question):
-        """The question with an answer of the model, marked as written by it."""
+        """Let the model answer a question, and record in the metadata that it did."""
         writer = self._writer()
         text = await writer._answer(chat, question.problem, question.context)
         return self._written(question, text)
@@ -587,13 +591,13 @@ class ClaimExtractor(TransformerMixin, Settings):
         return question._replace(answer=text, metadata=metadata)
 
     async def _draw(self, chat, graph):
-        """Other answers, for which the package's own step sees the passages, too."""
+        """Sample other answers. Only `SampleAnswers` gets the passages as well."""
         if isinstance(self.sample, SampleAnswers):
             return await call_step(self.sample, chat, graph.problem, graph.context)
         return await call_step(self.sample, chat, graph.problem)
 
     async def _enrich(self, chat, graph):
-        """The graph with other answers and feature columns."""
+        """Add other answers and feature columns to a graph."""
         if graph.alternatives is None and self.sample is not None:
             alternatives = await self._draw(chat, graph)
             graph = graph.replace(alternatives=alternatives)
@@ -629,7 +633,7 @@ class ClaimExtractor(TransformerMixin, Settings):
         )
 
     def _told(self, graph, answer, flags, *, usage, left_out=()):
-        """The graph with metadata that say how it was made, and what became of it."""
+        """Return the extraction, with metadata that record how the graph was made."""
         metadata = dict(graph.metadata or {})
         odds = "missing" if metadata.get("log_odds_missing") else True
         extraction = with_log_odds(self.describe(), odds)
@@ -638,9 +642,9 @@ class ClaimExtractor(TransformerMixin, Settings):
         return Extraction(graph.replace(metadata=metadata), answer, tuple(flags), usage)
 
     async def _extracting(self, run, X, on_failure, *, write=False, agreed=False):
-        """What `extract` returns; ``run`` is one of a client's ways to do work.
+        """Return the result of `extract`. ``run`` is a method of the client that runs work.
 
-        Where its cost is ``agreed`` to, nobody is asked.
+        With ``agreed``, no confirmation is needed.
         """
         self.validate()
         client = clients.as_client(self.client)
@@ -652,7 +656,7 @@ class ClaimExtractor(TransformerMixin, Settings):
         first = self._count_first(client, answers, share)
         asks_later = share > 1 and first < len(answers)
         for some_answers in filter(None, (answers[:first], answers[first:])):
-            if done:  # what the first ones needed says what the others will
+            if done:  # estimate the remaining cost from the first answers
                 estimate = self._estimated(client, some_answers, some_answers, done)
             if self.verbose:
                 tqdm.write(str(estimate), file=sys.stderr)
@@ -671,10 +675,10 @@ class ClaimExtractor(TransformerMixin, Settings):
         return _agreeing(done)
 
     def _count_first(self, client, answers, share):
-        """How many answers come first, to learn from them what the others cost.
+        """Return the number of answers to extract first, from which the other costs are estimated.
 
-        Above the limit these are a few, unless they alone are above it; below it some more,
-        where the estimate might be much too low.
+        If the estimate is above the limit, this is a small number, unless these answers alone
+        exceed the limit. If it is below the limit but might be much too low, the number is larger.
         """
         few = self._estimated(client, answers[:_FEW], answers[:_FEW], [])
         if (
@@ -714,7 +718,7 @@ class ClaimExtractor(TransformerMixin, Settings):
         )
 
     def _expect(self, answer):
-        """About what one answer will cost."""
+        """Estimate the cost of one answer."""
         alternatives = answer.alternatives
         is_written = answer.answer is None
         n = _TOKENS_OF_ANSWER if is_written else count_tokens(answer.answer)
@@ -733,15 +737,15 @@ class ClaimExtractor(TransformerMixin, Settings):
         return expected
 
     def _learnt(self, done):
-        """How many times as much as expected the first answers needed that are done."""
+        """Return the actual cost of the first answers relative to their estimate."""
         extractions = [e for e in done if isinstance(e, Extraction)][:_FIRST]
         needed = sum((e.usage.needed() for e in extractions), np.zeros(3))
         expected = sum((self._expect(e.answer)[:3] for e in extractions), np.zeros(3))
-        is_counted = (needed > 0) & (expected > 0)  # endpoints need not count tokens
+        is_counted = (needed > 0) & (expected > 0)  # endpoints may not count tokens
         return np.divide(needed, expected, out=np.ones(3), where=is_counted)
 
     def _failed(self, answer, error):
-        """A graph without claims, of which nothing can be kept, and why there are none."""
+        """Return a graph without claims for a failed extraction, flagged with the reason."""
         if self.sample is not None and not answer.alternatives:
             answer = answer._replace(alternatives=())
         if answer.answer is None:
@@ -756,7 +760,7 @@ class ClaimExtractor(TransformerMixin, Settings):
 
 
 def with_log_odds(extraction: Any, odds: bool | str) -> Any:
-    """What made a graph, where log odds that were asked for are there, or are "missing"."""
+    """Set in the description of an extraction whether log odds are present or "missing"."""
     if not isinstance(extraction, Mapping):
         return extraction
     steps = {
@@ -767,9 +771,9 @@ def with_log_odds(extraction: Any, odds: bool | str) -> Any:
 
 
 def with_left_out(extraction: Any, left_out: Iterable[str]) -> Any:
-    """What made a graph, with the parameters that its endpoint does not take.
+    """Set in the description of an extraction which parameters the endpoint does not accept.
 
-    Log-probabilities are left out here, as `with_log_odds` says that they are missing.
+    Log-probabilities are not listed, since `with_log_odds` records whether they are missing.
     """
     if not isinstance(extraction, Mapping):
         return extraction
@@ -779,21 +783,21 @@ def with_left_out(extraction: Any, left_out: Iterable[str]) -> Any:
 
 
 def as_asked(extraction: Any) -> Any:
-    """What was to make a graph, whatever its endpoint made of that."""
+    """Return the description of an extraction as requested, ignoring limits of the endpoint."""
     return with_left_out(with_log_odds(extraction, True), ())
 
 
 def made_as(graph: ReasoningGraph, extraction: Any) -> ReasoningGraph:
-    """A graph without claims, for which not all was asked, as made like the others."""
+    """Give a graph without claims the description of the others, since it needed fewer calls."""
     if graph.n_claims:
         return graph
     return graph.replace(metadata={**(graph.metadata or {}), "extraction": extraction})
 
 
 def _agreeing(done):
-    """Extractions of one run, which say alike what their endpoint does not give or take.
+    """Record for all extractions of a run what the endpoint does not return or accept.
 
-    Not every answer needs every call, and one without claims needs hardly any.
+    An answer may not need every call, and an answer without claims needs hardly any.
     """
     extractions = [e.graph.metadata["extraction"] for e in done]
     left_out = {name for each in extractions for name in each.get("left_out", ())}
@@ -812,5 +816,7 @@ def _as_columns(table, names, graph):
     table = np.asarray(table, dtype=float)
     n = graph.n_claims
     if table.shape not in ((n,), (n, len(names))):
-        raise ValueError(f"step {names[0]!r} gives shape {table.shape} for {n} claims")
+        raise ValueError(
+            f"step {names[0]!r} returned shape {table.shape} for {n} claims"
+        )
     return table.reshape(n, len(names))

@@ -1,7 +1,7 @@
-"""What may be wrong with the claims of an answer, seen without another model.
+"""Find doubtful claims of an answer without calling a model.
 
-A model that cuts an answer into claims may alter a number, state something that the answer
-does not, or say a thing twice. Such claims are flagged, and filters keep none of them.
+A model that splits an answer into claims may change a number, add a statement that is not in the
+answer, or repeat a claim. These claims are flagged, and filters do not keep them.
 """
 
 from __future__ import annotations
@@ -14,33 +14,36 @@ import numpy as np
 
 from ...graphs import ReasoningGraph
 
-_MOST_OUTSIDE = 0.2  # this share of an answer may be in no claim without a flag
+_MOST_OUTSIDE = (
+    0.2  # largest share of an answer that may be outside all claims without a flag
+)
 _WORD = re.compile(r"[^\W_]+")
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 _PLURAL = {"is": "are", "has": "have", "equals": "equal"}
-#: Marks without a width, and those that change the direction of a text.
+#: Zero-width characters and characters that change the direction of the text.
 _UNSEEN = re.compile(
     "[\u200b\u200e\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff]"
 )
 
 
 def visible(text: str) -> str:
-    """A text without marks that show nowhere and may hide what it says."""
+    """Remove invisible characters, which may hide what a text says."""
     return _UNSEEN.sub("", text)
 
 
 def flagged_claims(graph: ReasoningGraph) -> dict[str, list[int]]:
-    """The claims that may not say what the answer says, by what is wrong with them.
+    """Find the claims that may not say what the answer says.
 
     Parameters
     ----------
     graph : ReasoningGraph
-        With its answer and the words that state each claim in its metadata.
+        A graph with the answer, and the words that state each claim, in its metadata.
 
     Returns
     -------
     dict
-        From what is wrong, as it is said of one claim, to the positions of the claims.
+        Positions of the doubtful claims, keyed by the reason. Each reason is worded for a single
+        claim.
     """
     claims = graph.claims or ()
     metadata = graph.metadata or {}
@@ -68,7 +71,7 @@ def flagged_claims(graph: ReasoningGraph) -> dict[str, list[int]]:
 
 
 def texts_of(flagged: dict[str, list[int]]) -> list[str]:
-    """What is wrong with the claims of an answer, in words."""
+    """Describe in words what is wrong with the claims of an answer."""
     texts = []
     for wrong, rows in flagged.items():
         if len(rows) == 1:
@@ -80,25 +83,25 @@ def texts_of(flagged: dict[str, list[int]]) -> list[str]:
 
 
 def _words(text):
-    """The words and numbers of a text, between single blanks, whatever stands around them."""
+    """Return the words and numbers of a text, separated and surrounded by single spaces."""
     plain = unicodedata.normalize("NFKC", visible(text)).casefold()
     return f" {' '.join(_WORD.findall(plain))} "
 
 
 def _states(words, text):
-    """Whether an answer with these words has those of a text, one after the other."""
+    """Return whether the words of a text occur consecutively in the words of an answer."""
     said = _words(text)
     return bool(said.strip()) and said in words
 
 
 def _numbers(text):
-    """The numbers of a text, without what separates thousands."""
+    """Return the numbers in a text, without thousands separators."""
     plain = unicodedata.normalize("NFKC", text)
     return {number.replace(",", "") for number in _NUMBER.findall(plain)}
 
 
 def flag_of_text(graph: ReasoningGraph) -> str | None:
-    """A flag if much of an answer is in no claim: it was neither kept nor dropped."""
+    """Return a flag if much of the answer is in no claim, and so is neither kept nor dropped."""
     answer, stated = stated_by(graph)
     letters = np.array([c.isalnum() for c in answer], dtype=bool)
     share = (letters & ~stated.any(axis=0)).sum() / max(letters.sum(), 1)
@@ -107,7 +110,7 @@ def flag_of_text(graph: ReasoningGraph) -> str | None:
 
 
 def stated_by(graph: ReasoningGraph) -> tuple[str, np.ndarray]:
-    """An answer, and for each claim which characters of it are its words."""
+    """Return an answer, and a mask of its characters for each claim that they state."""
     metadata = graph.metadata or {}
     answer = metadata.get("answer") or ""
     spans = metadata.get("spans") or {}

@@ -1,9 +1,9 @@
-"""Tell sentences that claim nothing from claims, by a list of patterns.
+"""Separate sentences that make no claim from claims, with a list of patterns.
 
-"Sure." and "Here is what I found:" are neither true nor false. Judged by whether a passage
-supports them they are false, and a filter that is calibrated on such labels keeps less of the
-rest. So they are taken out of the claims before anything is computed, alike in calibration and in
-use. The list is part of the provenance.
+"Sure." and "Here is what I found:" are neither true nor false. If labels say whether a passage
+supports each sentence, such sentences are labelled false, and a filter calibrated on these labels
+keeps fewer of the other claims. They are therefore removed from the claims before anything is
+computed, both in calibration and in use. The list is part of the provenance.
 """
 
 from __future__ import annotations
@@ -22,26 +22,26 @@ _BUILT_IN = files("skdcf.apps.llm").joinpath("no_claim.txt")
 
 @dataclass(frozen=True)
 class NoClaimList:
-    """Patterns of sentences that claim nothing.
+    """Patterns of sentences that make no claim.
 
     Parameters
     ----------
     name : str
-        For the provenance: two lists of the same patterns have the same name.
+        Name of the list in the provenance. Lists with the same patterns have the same name.
     patterns : tuple of re.Pattern
-        A sentence claims nothing if one of them matches the whole of it.
+        A sentence makes no claim if one of the patterns matches the whole sentence.
     """
 
     name: str
     patterns: tuple[re.Pattern[str], ...]
 
     def matches(self, sentence: str) -> bool:
-        """Tell whether a sentence claims nothing.
+        """Return whether a sentence makes no claim.
 
         Parameters
         ----------
         sentence : str
-            As `split_sentences` returns it.
+            A sentence as returned by `split_sentences`.
 
         Returns
         -------
@@ -52,19 +52,19 @@ class NoClaimList:
         return any(pattern.fullmatch(plain) for pattern in self.patterns)
 
     def divide(self, sentences: list[str]) -> tuple[list[str], list[list[Any]]]:
-        """Divide sentences into claims and those that claim nothing.
+        """Separate the claims from the sentences that make no claim.
 
         Parameters
         ----------
         sentences : list of str
-            Of one answer, in their order.
+            The sentences of one answer, in order.
 
         Returns
         -------
         claims : list of str
-            The others.
+            The sentences that make a claim.
         without_claim : list of [position, text]
-            ``position`` is the number of claims before the sentence.
+            The other sentences. ``position`` is the number of claims before the sentence.
         """
         claims: list[str] = []
         without_claim: list[list[Any]] = []
@@ -77,18 +77,18 @@ class NoClaimList:
 
 
 def no_claim_list(path: str | os.PathLike[str] | None = None) -> NoClaimList:
-    """Read a list of sentences that claim nothing.
+    """Read a list of patterns of sentences that make no claim.
 
     Parameters
     ----------
     path : path-like, optional
-        A text file with one regular expression per line; empty lines and lines that begin with
-        ``"# "`` are comments. None is the list of the package, ``no_claim.txt``.
+        A text file with one regular expression per line. Empty lines and lines that begin with
+        ``"# "`` are ignored. If None, use the list of the package, ``no_claim.txt``.
 
     Returns
     -------
     NoClaimList
-        With a name that depends on the patterns only.
+        The list. Its name depends on the patterns only.
 
     Raises
     ------
@@ -115,8 +115,8 @@ def _parsed(text, source):
         except re.error as error:
             raise ValueError(
                 f"{source}, line {number}: {line.strip()!r} is not a regular expression "
-                f"({error}). Write one pattern per line, and escape characters such as ( and ? "
-                "by a backslash"
+                f"({error}). Write one pattern per line, and escape special characters such as "
+                "( and ? with a backslash"
             ) from error
     content = "\n".join(pattern.pattern for pattern in patterns)
     return NoClaimList(

@@ -1,9 +1,9 @@
-"""When calls may begin: how many are in flight, and how long they wait after a refusal.
+"""Decide when calls may start: concurrency, and pauses after rate limits.
 
-A rate limit holds for all calls alike. After a refusal no call begins for as long as the
-server asks, and then calls go at the pace of the last successes. After two refusals in a row
-one call alone asks whether the server takes calls again. The retries of the openai client
-and tenacity wait for one call at a time, and aiolimiter needs a rate that is known.
+A rate limit applies to all calls. After a refusal, no call starts for as long as the server asks.
+Then calls start at the rate of the last successes. After two refusals in a row, a single call
+tests whether the server accepts calls again. The retries of the openai client and of tenacity
+cannot be used here, since they wait for one call at a time. aiolimiter needs a known rate.
 """
 
 from __future__ import annotations
@@ -18,49 +18,51 @@ from typing import TypeVar
 
 from ._errors import EndpointError, PassingError, RefusedError
 
-#: Seconds that a server may ask for before a call is given up.
+#: Longest wait in seconds that a server may ask for. If it asks for more, the call fails.
 LONGEST_WAIT = 120.0
-_PATIENCE = 600.0  # seconds without any success after which a run ends
-_MANY = 10  # refusals in a row after which the pause doubles
-_RECOVERY = 20  # successes that double the pace
-_SHORTEST = 0.01  # seconds of a pause, where two calls are the least for each pause
+_PATIENCE = 600.0  # seconds without any success after which the run fails
+_MANY = 10  # number of consecutive refusals after which the pause doubles
+_RECOVERY = 20  # number of successes that double the rate
+_SHORTEST = 0.01  # shortest pause in seconds; the rate is at least two calls per pause
 
 T = TypeVar("T")
 
 
 def back_off(n: int) -> float:
-    """Seconds to wait after the n-th failure in a row, if the server does not say."""
+    """Return the seconds to wait after the n-th failure in a row, if the server gives no time."""
     return min(0.5 * 2**n, 60) * (1 - 0.25 * random.random())
 
 
 class Pace:
-    """Let calls begin as an endpoint takes them.
+    """Start calls at the rate that an endpoint accepts.
 
     Parameters
     ----------
     in_flight : int
-        Most calls at once.
+        Largest number of concurrent calls.
     """
 
     def __init__(self, in_flight: int):
         self.in_flight = in_flight
         self._slots = asyncio.Semaphore(in_flight)
         self._n_busy = 0
-        self._n_to_close = 0  # slots that close when their calls end
+        self._n_to_close = 0  # slots that will be removed when their calls end
         self._halved = -math.inf
 
-        self._resume = -math.inf  # no call begins before
-        self._seconds = 0.0  # of the last pause
+        self._resume = -math.inf  # no call starts before this time
+        self._seconds = 0.0  # length of the last pause
         self._rate = math.inf  # calls per second
-        self._gain = 0.0  # what a success adds to the rate
-        self._next = -math.inf  # when the rate lets the next call begin
-        self._n_taken = 0  # successes since the last pause,
-        self._round = 0.0  # of which the first began then
-        self._n_before = 0  # those before the last refusals
-        self._n_refused = 0  # refusals in a row
+        self._gain = 0.0  # increase of the rate with each success
+        self._next = -math.inf  # earliest start of the next call at this rate
+        self._n_taken = 0  # successes since the last pause
+        self._round = 0.0  # start of the first of these successes
+        self._n_before = 0  # successes before the last refusals
+        self._n_refused = 0  # consecutive refusals
         self._refused_since = -math.inf
         self._succeeded = -math.inf
-        self._first = asyncio.Lock()  # held by the call that asks after a refusal
+        self._first = (
+            asyncio.Lock()
+        )  # held by the call that tests the server after a refusal
 
     @property
     def has_succeeded(self) -> bool:
@@ -69,7 +71,7 @@ class Pace:
 
     @asynccontextmanager
     async def slot(self) -> AsyncIterator[None]:
-        """Hold one of the places for calls in flight."""
+        """Hold one of the slots for concurrent calls."""
         await self._slots.acquire()
         self._n_busy += 1
         try:
@@ -82,12 +84,12 @@ class Pace:
                 self._slots.release()
 
     def halve(self, begun: float) -> bool:
-        """Let half as many calls be in flight, after one that began then took too long.
+        """Halve the number of concurrent calls after a call that started at ``begun`` timed out.
 
         Returns
         -------
         bool
-            Whether that was done. Once is enough for all calls that ran at that time.
+            Whether the number was halved. It is halved once for all calls that ran at that time.
         """
         if begun < self._halved or self._n_busy < 2 or self.in_flight == 1:
             return False
@@ -97,7 +99,7 @@ class Pace:
         return True
 
     async def attempt(self, send: Callable[[], Awaitable[T]]) -> T:
-        """The result of ``send()``, which is repeated for as long as it is refused."""
+        """Return the result of ``send()``, which is repeated for as long as it is refused."""
         async with self.slot():
             while True:
                 with suppress(RefusedError):
@@ -115,7 +117,7 @@ class Pace:
     async def _begin(self, send):
         await self._wait()
         begun = time.monotonic()
-        # Calls that could not begin during a pause may begin together after it.
+        # Calls that were held back by a pause may start together after it.
         self._next = max(self._next, begun - self._seconds) + 1 / self._rate
         try:
             reply = await send()
@@ -124,7 +126,9 @@ class Pace:
             raise
         self._succeeded = time.monotonic()
         if begun >= self._resume:
-            if self._n_refused and self._n_before:  # the refusals took time as well
+            if (
+                self._n_refused and self._n_before
+            ):  # count the time spent on refusals as well
                 pace = self._n_before / (begun - self._round)
                 self._go_at(min(max(pace, self._rate / 2), self._rate))
             self._round = self._round if self._n_taken else begun
@@ -134,7 +138,7 @@ class Pace:
         return reply
 
     def _refuse(self, error, begun):
-        """Pause and slow down; an error if nothing has succeeded for too long."""
+        """Pause and lower the rate. Raise an error if no call has succeeded for too long."""
         now = time.monotonic()
         wait = error.wait
         if wait is not None and wait > LONGEST_WAIT:
@@ -146,12 +150,16 @@ class Pace:
             raise EndpointError(
                 f"the endpoint has refused all calls for {without:.0f} s: {error}"
             ) from error
-        if begun < self._resume:  # another call that was refused with it has paused
+        if (
+            begun < self._resume
+        ):  # a concurrent call was refused as well and has started a pause
             return
         self._n_refused += 1
         if wait is None:
             wait = back_off(self._n_refused)
-        elif self._n_refused > _MANY:  # what the server said did not help
+        elif (
+            self._n_refused > _MANY
+        ):  # waiting for as long as the server asked did not help
             wait = min(wait * 2 ** (self._n_refused // _MANY), max(wait, 60.0))
         if self._n_taken:
             pace = self._n_taken / (now + wait - self._round)
@@ -165,7 +173,7 @@ class Pace:
         self._gain = self._rate / _RECOVERY
 
     def pause(self, seconds: float) -> None:
-        """Let no call begin for some seconds."""
+        """Start no call for this number of seconds."""
         self._resume = max(self._resume, time.monotonic() + seconds)
         self._seconds = seconds
         self._n_taken = 0

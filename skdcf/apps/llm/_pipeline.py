@@ -1,4 +1,4 @@
-"""From a question to the text of what can be trusted of its answer."""
+"""Pipeline from a question to the text of the claims that can be trusted."""
 
 from __future__ import annotations
 
@@ -56,16 +56,16 @@ _ACCEPT = Advice(
 )
 _ENTAILED = calls.verdicts_of("entailed", "not entailed")
 _UNKNOWN_WRITERS = (
-    "who wrote the answers that calibrated is not known, nor who wrote this one: the promise "
-    "holds if both were written in the same way"
+    "it is unknown who wrote the calibration answers and this answer: the guarantee holds only if "
+    "both were written in the same manner"
 )
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
-#: What begins with a capital within a sentence.
+#: Capitalised words within a sentence.
 _NAME = re.compile(r"(?<!^)\b[^\W\d_a-z]\w+")
 
 
 class _Label(Step):
-    """One call per problem: a verdict on each claim, which may be "unsure"."""
+    """Label each claim, with one call per problem. A verdict may be "unsure"."""
 
     _prompt_name = "labels"
     _reply = calls.verdicts_of("true", "false", "unsure")
@@ -78,38 +78,38 @@ def judge_labels(
     *,
     prompt: str | Path | None = None,
 ) -> Bunch:
-    """Let a model propose labels, marked as a model's.
+    """Let a model propose labels, and record in the metadata that a model gave them.
 
-    A help for people who label, and a stopgap. Filters that calibrate on such labels
-    alone warn: what they promise then is about the model's verdicts.
-    `skdcf.apps.labelling.agreement` compares them with people's.
+    Use these labels to help people who label, or as a temporary substitute. A filter calibrated
+    only on such labels warns, because its guarantee is about the model's verdicts.
+    `skdcf.apps.labelling.agreement` compares them with labels of people.
 
     Parameters
     ----------
     graphs : sequence of ReasoningGraph
-        With claims. Where a graph has a context, a claim is true if that supports it, and
-        the metadata say so (``label_meaning``).
+        Graphs with claims. If a graph has a context, a claim is true if the context supports it,
+        and the metadata record this (``label_meaning``).
     model : str
-        Name of the judge; had best be another model than the one that answered.
+        Name of the judge, which should differ from the model that wrote the answers.
     client : ChatClient or callable, optional
-        None is ``ChatClient()``.
+        If None, use ``ChatClient()``.
     prompt : str or Path, optional
-        What the model is told: a text, or the path of a file. None is the package's
-        prompt "labels".
+        Instructions for the model: a text, or the path of a file. If None, use the built-in prompt
+        "labels".
 
     Returns
     -------
     Bunch
-        ``graphs`` (GraphBatch, with the source of each label in its metadata) and
-        ``labels`` (list of int arrays: 1 true, 0 false or unsure). The metadata list the
-        claims of which the model was unsure (``unsure_claims``); with -1 as their label
-        `~skdcf.apps.labelling.agreement` counts no false alarm for them, and leaves them out of
-        kappa.
+        ``graphs`` is a GraphBatch with the source of each label in the metadata. ``labels`` is a
+        list of int arrays (1 true, 0 false or unsure). The metadata list the claims that the model
+        was unsure about (``unsure_claims``). If their label is set to -1,
+        `~skdcf.apps.labelling.agreement` does not count them as false alarms and leaves them out
+        of kappa.
 
     Raises
     ------
     CallError
-        If calls failed; replies to the others are in the client's cache.
+        If calls failed. The replies to the other calls are in the cache of the client.
 
     Examples
     --------
@@ -130,7 +130,7 @@ def judge_labels(
     for graph, row in zip(graphs, verdicts, strict=True):
         meant = {"label_meaning": "supported"} if graph.context else {}
         metadata = {**meant, **(graph.metadata or {})}
-        # The model looked at these and could not call them true, as people sometimes cannot.
+        # The model could not decide that these are true, as happens to people as well.
         unsure = np.flatnonzero(row < 0).tolist()
         metadata.pop(UNSURE, None)
         if unsure:
@@ -141,16 +141,16 @@ def judge_labels(
 
 
 class MergedText(NamedTuple):
-    """The text of the kept claims.
+    """Text of the kept claims.
 
     Parameters
     ----------
     text : str
     refused : tuple of str
-        Sentences of a model's text that the claims do not entail. If there are any, the
-        text is not the model's but the claims as they stand.
+        Sentences of the model's text that the claims do not entail. If there are any, ``text``
+        consists of the claims themselves.
     flag : str or None
-        Why the text is not a model's, where it was to be one.
+        Why the text of a model was not used, if one was requested.
     """
 
     text: str
@@ -159,21 +159,21 @@ class MergedText(NamedTuple):
 
 
 def join_claims(claims: Sequence[str], problem: str | None = None) -> str:
-    """Join the claims as they stand, one after the other, without a model.
+    """Join the kept claims unchanged into one text, without a model.
 
-    The only text for which a filter's promise holds.
+    The guarantee of a filter holds for this text only.
 
     Parameters
     ----------
     claims : sequence of str
-        Texts of the claims, in their order.
+        Texts of the claims, in order.
     problem : str, optional
-        Not looked at.
+        Ignored.
 
     Returns
     -------
     str
-        The claims as sentences of one line.
+        The claims as sentences on one line.
 
     Examples
     --------
@@ -187,30 +187,29 @@ def join_claims(claims: Sequence[str], problem: str | None = None) -> str:
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class Merge(Step):
-    """Write kept claims as fluent text, by a model, and check that nothing was added.
+    """Let a model write the kept claims as fluent text, and check that it added nothing.
 
-    Nothing is promised for such a text: a model writes it, and a model checks it. Every
-    sentence has to be entailed by the claims, to state none of the dropped ones, and to
-    hold no number and no name that the claims or the question do not hold. If one does
-    not, the claims are given as they stand, and the sentence is reported. No claims give
-    the text for abstention, and a single claim is itself. `apply` takes lists of claims
-    and problems, and, if there are some, of dropped claims, and returns a ``MergedText`` for
-    each.
+    The guarantee does not cover this text, since a model writes it and a model checks it. Every
+    sentence must be entailed by the kept claims, must not state a dropped claim, and must not
+    contain a number or a name that is neither in the claims nor in the question. If a sentence
+    fails, the claims are returned unchanged and the sentence is reported. Without claims the text
+    is ``abstention``, and a single claim is returned unchanged. `apply` takes lists of claims,
+    problems and optionally lists of dropped claims, and returns a ``MergedText`` for each.
 
     Parameters
     ----------
     prompt : str or Path, optional
-        What the model is told: a text, or the path of a file. None is the package's
-        prompt "merge".
+        Instructions for the model: a text, or the path of a file. If None, use the built-in prompt
+        "merge".
     model : str, optional
-        Another model than that of the other steps.
+        Model of this step, if it differs from the model of the other steps.
     abstention : str, optional
-        The text where no claim is kept.
+        Text used if no claim is kept.
 
     Raises
     ------
     ValueError
-        If a parameter has a wrong value.
+        If a parameter is invalid.
 
     Examples
     --------
@@ -259,7 +258,7 @@ class Merge(Step):
         return MergedText(text)
 
     async def _refused(self, chat, claims, problem, dropped, text):
-        """Sentences of a text that are not entailed, or add a number or a name."""
+        """Return the sentences that are not entailed or that add a number or a name."""
         sentences = list(filter(None, map(str.strip, pieces_of(text))))
         n = len(sentences)
         allowed_text = " ".join([*claims, problem or ""])
@@ -281,15 +280,15 @@ class Merge(Step):
 
 
 async def _at_once(function, *arguments):
-    """The text that a function of the caller returns."""
+    """Return the text of a function of the caller."""
     return function(*arguments)
 
 
 def check_writer(pipeline: ConformalFactualityPipeline, answer: str | None) -> str:
-    """ValueError where the model would write an answer, and others wrote those that calibrated.
+    """Raise ValueError if the model would write an answer but others wrote the calibration answers.
 
-    Unless a reason is in force, as in ``with skdcf.accept_provenance(reason): ...``. Where an
-    answer is there, the doubt that is left about who wrote it, or an empty text.
+    No error is raised if a reason is in force (``with skdcf.accept_provenance(reason): ...``). For
+    an existing answer, return a remark if its writer is unknown, and otherwise an empty text.
     """
     calibrated = pipeline.filter_.provenance_.get("written_by") or [None]
     if answer is not None:
@@ -298,13 +297,12 @@ def check_writer(pipeline: ConformalFactualityPipeline, answer: str | None) -> s
     differing = [by for by in map(_read_json, calibrated) if by != writer]
     if not differing or reason_in_force() is not None:
         return ""
-    by = "an unknown hand" if differing[0] is None else _in_words(differing[0])
+    by = "an unknown writer" if differing[0] is None else _in_words(differing[0])
     raise ValueError(
         Message(
-            f"the calibration answers were written by {by}, and this one would be written by "
-            f"{_in_words(writer)}. The guarantee is about answers that are written alike: "
-            "give the answer, calibrate on answers that the model wrote (skdcf extract "
-            "--write), or ",
+            f"the calibration answers were written by {by}, but this one would be written by "
+            f"{_in_words(writer)}. The guarantee needs answers written in the same manner: pass an "
+            "answer, or calibrate on answers written by the model (skdcf extract --write), or ",
             _ACCEPT,
         )
     )
@@ -319,7 +317,7 @@ def _in_words(writer):
 
 
 def _read_json(text):
-    """What a text of an origin says, or the value where it is no text of JSON."""
+    """Parse an origin written as JSON. Return other values unchanged."""
     try:
         return json.loads(text)
     except (TypeError, ValueError):
@@ -327,7 +325,7 @@ def _read_json(text):
 
 
 def _adds(sentence, known):
-    """Whether a sentence holds a number or a name that is not known."""
+    """Return whether a sentence contains a number or a name that is not in the known text."""
     numbers = set(_NUMBER.findall(sentence)) - set(_NUMBER.findall(known))
     words = {word.lower() for word in re.findall(r"\w+", known)}
     names = {name.lower() for name in _NAME.findall(sentence)}
@@ -336,41 +334,42 @@ def _adds(sentence, known):
 
 @dataclass(frozen=True)
 class FilteredAnswer:
-    """The part of one answer that can be trusted, and what happened to the rest.
+    """The part of an answer that can be trusted, and what happened to the rest.
 
     Parameters
     ----------
     text : str
-        Of the kept claims; the text for abstention where none is kept.
+        Text of the kept claims, or the text for abstention if no claim is kept.
     graph : ReasoningGraph
         The kept claims.
     original : ReasoningGraph
         All claims of the answer.
     kept : ndarray of bool, shape (n_claims,)
-        Which of them are kept.
+        Mask of the kept claims.
     claim_alpha : ndarray of float, shape (n_claims,)
-        The smallest alpha at which each of them is kept; +inf where none is.
+        Smallest alpha at which each claim is kept, +inf if it is never kept.
     alpha : float
-        The level: a false claim is kept in at most this share of problems.
+        The level: at most this share of problems keeps a false claim.
     error_probability : float or None
-        How likely something false is in the text: an estimate, no promise. None where
-        nothing is kept, or the filter's scorer does not say it.
+        Estimated probability that the text contains a false claim, which is not a guarantee. None
+        if no claim is kept, or if the scorer of the filter does not estimate it.
     dropped : tuple of (str, str)
-        Text of each dropped claim, and why it was dropped, in words before numbers.
+        Text of each dropped claim and the reason why it was dropped. Reasons are stated in words
+        before numbers.
     flags : tuple of str
-        What was not as it should be on the way.
+        Anything unusual that happened on the way.
     text_guarantee : {"claims", "none"}
-        What the promise says of the text. It is about claims as they were labelled, so it
-        covers a text of just these ("claims"); a text that a model wrote of them may say
-        more than they do, and nothing is promised for it ("none").
+        Whether the guarantee covers the text. It is about claims as they were labelled, so it
+        covers a text that consists of these claims ("claims"). It does not cover a text that a
+        model wrote from them ("none"), since that text may say more.
     excerpt : str
-        The answer itself, without the sentences that are not all in words of kept claims.
-        It reads better than the claims, and nothing is promised for it: a sentence may
-        mean something else without those around it.
+        The answer without sentences that are not entirely in words of kept claims. It reads better
+        than the claims, but the guarantee does not cover it, since a sentence may change its
+        meaning without its neighbours.
     usage : Usage
-        What the answer cost.
+        Cost of the answer.
     chosen : int or None
-        Position of the answer among those that were passed, if the filter chose it.
+        Position of this answer among the answers that were passed, if the filter chose it.
     """
 
     text: str
@@ -389,32 +388,32 @@ class FilteredAnswer:
 
     @property
     def abstained(self) -> bool:
-        """Whether nothing is kept."""
+        """Whether no claim is kept."""
         return not self.kept.any()
 
     @property
     def complete(self) -> bool:
         """Whether the last claim is kept, which is the conclusion of most answers.
 
-        Where it is not, the text ends before it answers the question.
+        If it is not, the text ends before it answers the question.
         """
         return bool(self.kept[-1:].any())
 
 
 @dataclass(eq=False, repr=False)
 class ConformalFactualityPipeline(Settings):
-    """An extractor and a filter: questions in, text that can be trusted out.
+    """Answer questions with text that can be trusted, using an extractor and a filter.
 
     Parameters
     ----------
     extractor : ClaimExtractor
-        Turns answers into graphs; in use as in calibration.
+        Turns answers into graphs, both in calibration and in use.
     filter : filter of skdcf
-        With ``features=`` for columns beside those of the extractor.
+        The filter. Pass ``features=`` for columns in addition to those of the extractor.
     merge : Merge or callable, optional
-        ``merge(claims, problem)`` gives the text of the kept claims. None is
-        `join_claims`, the only text for which the promise holds; `Merge` lets the
-        extractor's model write one.
+        ``merge(claims, problem)`` returns the text of the kept claims. If None, use `join_claims`,
+        whose text is the only one covered by the guarantee. With `Merge`, the model of the
+        extractor writes the text.
 
     Attributes
     ----------
@@ -423,14 +422,14 @@ class ConformalFactualityPipeline(Settings):
     Raises
     ------
     ValueError
-        On a wrong parameter, or problems that were extracted with other columns, models
-        or prompts.
+        If a parameter is invalid, or if problems were extracted with other columns, models or
+        prompts.
 
     Notes
     -----
-    The promise is the filter's: with a probability of at least ``1 - alpha``, no false
-    claim is kept, for claims as they were labelled. Where a model fails on an answer,
-    nothing of that answer is kept.
+    The guarantee is that of the filter: with a probability of at least ``1 - alpha``, no false
+    claim is kept, where claims are false as defined by the labels. If a model fails on an answer,
+    no claim of that answer is kept.
 
     Examples
     --------
@@ -463,7 +462,7 @@ class ConformalFactualityPipeline(Settings):
     merge: Merge | Callable | None = None
 
     def validate(self) -> None:
-        """Raise ValueError unless all parameters are as declared, and of use."""
+        """Raise ValueError if a parameter is invalid or cannot be used."""
         super().validate()
         self.extractor.validate()
         clients.check_step("merge", self.merge, self.extractor.model)
@@ -477,36 +476,36 @@ class ConformalFactualityPipeline(Settings):
         model: str | None = None,
         confirm: Callable[[Any], bool] | None = None,
     ) -> Self:
-        """A fitted pipeline, for a filter that knows what extracted its claims.
+        """Create a fitted pipeline from a filter that knows how its claims were extracted.
 
         Parameters
         ----------
         filter : fitted filter
-            It calibrated on problems that a `ClaimExtractor` made, or ``skdcf extract``.
+            A filter calibrated on problems made by a `ClaimExtractor` or by ``skdcf extract``.
         client : ChatClient or callable, optional
-            Where the model is. None is ``ChatClient()``.
+            Client for the model. If None, use ``ChatClient()``.
         model : str, optional
-            Name of the model. None is that of calibration.
+            Name of the model. If None, use the model of calibration.
         confirm : callable, optional
-            As for `ClaimExtractor`.
+            See `ClaimExtractor`.
 
         Returns
         -------
         ConformalFactualityPipeline
-            Its extractor makes claims as those that calibrated were made.
+            A pipeline that extracts claims in the same manner as in calibration.
 
         Raises
         ------
         ValueError
-            If the filter does not know what extracted the claims, or a step used a prompt
-            or a function that is not in this package.
+            If the filter does not know how its claims were extracted, or if a step used a prompt or
+            a function that is not part of this package.
         """
         origin = getattr(filter, "provenance_", None) or {}
         extractions = [text for text in origin.get("extraction", ()) if text]
         if len(extractions) != 1:
             raise ValueError(
-                "the filter does not know what extracted the claims that calibrated it: fit "
-                "it on a file that skdcf extract wrote"
+                "the filter does not know how its calibration claims were extracted: fit it on a "
+                "file written by skdcf extract"
             )
         extraction = _read_json(extractions[0])
         extraction = extraction | {"model": model or extraction["model"]}
@@ -526,13 +525,13 @@ class ConformalFactualityPipeline(Settings):
         Parameters
         ----------
         X : sequence of ReasoningGraph, or of (problem, answer)
-            Problems as the extractor made them; those without features get them now.
-            Answers are extracted first, which only makes sense where it always gives the
-            same claims, from a cache say.
+            Problems made by the extractor. Missing features are computed. Answers are extracted
+            first, which is only useful if the extraction always returns the same claims, for
+            example from a cache.
         y : sequence of arrays, one per problem
-            1 for a true claim, 0 for a false one, -1 for one that nobody judged.
+            1 for a true claim, 0 for a false one, -1 for an unlabelled one.
         groups : array-like of shape (n_problems,), optional
-            Answers to the same question; see the filter's `fit`.
+            Identifies answers to the same question, see `fit` of the filter.
 
         Returns
         -------
@@ -563,9 +562,9 @@ class ConformalFactualityPipeline(Settings):
             raise ValueError(
                 Message(
                     f"{len(differing)} of {len(graphs)} problems were extracted with other "
-                    f"steps, {differing[0]}, than new ones will be, {extraction}. The "
-                    "guarantee is about problems that are made alike: fit or calibrate "
-                    "again, or ",
+                    f"steps, {differing[0]}, than new problems will be, {extraction}. The "
+                    "guarantee needs problems made in the same manner: fit or calibrate again, "
+                    "or ",
                     _ACCEPT,
                 )
             )
@@ -576,7 +575,7 @@ class ConformalFactualityPipeline(Settings):
         if names != expected:
             raise ValueError(
                 f"the problems have the columns {names}, but the extractor makes "
-                f"{expected}: both have to be alike"
+                f"{expected}: these must be the same"
             )
         return GraphBatch.from_graphs(graphs)
 
@@ -588,32 +587,32 @@ class ConformalFactualityPipeline(Settings):
         alpha: float | None = None,
         choose: bool = False,
     ) -> list[FilteredAnswer]:
-        """Keep of answers what can be trusted.
+        """Keep the claims of answers that can be trusted.
 
         Parameters
         ----------
         problems : sequence of str, of (problem, answer), of dict, or of Answer
-            Questions, or all that `ClaimExtractor.extract` takes. Where the answer is
-            missing, the model is asked.
+            Questions, or any input of `ClaimExtractor.extract`. If an answer is missing, the model
+            writes it.
         answers : sequence of str, optional
-            An answer to each question, where ``problems`` are texts.
+            An answer to each question, if ``problems`` are texts.
         alpha : float in (0, 1), optional
-            None is the filter's own.
+            The level. If None, use the level of the filter.
         choose : bool, default=False
-            Whether the filter chooses one of several answers to each question, as
-            `skdcf.estimators.choose` does. It must be calibrated on chosen answers.
+            Whether the filter chooses one of several answers to each question, see
+            `skdcf.estimators.choose`. It must be calibrated on answers chosen in the same manner.
 
         Returns
         -------
         list of FilteredAnswer
-            One per problem, in their order; with ``choose`` one per question.
+            One per problem, in order. With ``choose``, one per question.
 
         Raises
         ------
         ValueError
-            If there are not as many answers as problems, or alpha is out of range.
+            If the numbers of answers and problems differ, or if alpha is out of range.
         CallError
-            If no model can be reached, or gives no answer.
+            If no model can be reached, or if it does not answer.
         """
         items = self._read(problems, answers, alpha)
         work = self._answering(items, alpha, ChatClient._now, _at_once, choose)
@@ -627,50 +626,52 @@ class ConformalFactualityPipeline(Settings):
         alpha: float | None = None,
         choose: bool = False,
     ) -> list[FilteredAnswer]:
-        """Keep of answers what can be trusted, from within a loop; as `answer`.
+        """Keep the claims that can be trusted, in a running event loop, see `answer`.
 
         Parameters
         ----------
         problems : sequence
-            As for `answer`.
+            See `answer`.
         answers : sequence of str, optional
-            As for `answer`.
+            See `answer`.
         alpha : float in (0, 1), optional
-            As for `answer`.
+            See `answer`.
         choose : bool, default=False
-            As for `answer`.
+            See `answer`.
 
         Returns
         -------
         list of FilteredAnswer
-            As from `answer`.
+            See `answer`.
         """
         items = self._read(problems, answers, alpha)
-        beside = asyncio.to_thread  # so that other tasks go on while the filter decides
+        beside = (
+            asyncio.to_thread
+        )  # other tasks of the loop continue while the filter decides
         return await self._answering(items, alpha, ChatClient._later, beside, choose)
 
     def _read(self, problems, answers, alpha):
-        """Read the items, so that all that could be wrong is found before the first call."""
+        """Convert all items to answers, so that invalid items are found before the first call."""
         check_is_fitted(self, "filter_")
         self.extractor.validate()
         if alpha is not None:
             check_alpha(alpha)
         if isinstance(problems, str) or isinstance(answers, str):
-            raise ValueError("a single text was passed, but a list of texts is needed")
+            raise ValueError("problems must be a list of texts, got a single text")
         items = list(problems)
         if answers is not None and len(answers) != len(items):
-            raise ValueError(f"{len(answers)} answers but {len(items)} problems")
+            raise ValueError(f"got {len(answers)} answers for {len(items)} problems")
         pairs = items if answers is None else zip(items, answers, strict=True)
         return read_answers(pairs, ask=answers is None)
 
     def _compare_origin(self, items, choose):
-        """How claims will be extracted; ValueError, before any call, where that differs."""
+        """Describe the extraction. Raise ValueError if it differs from calibration."""
         filter = self.filter_
         extraction = self.extractor.describe()
         if not hasattr(filter, "provenance_"):
             return extraction
         for value in map(_read_json, filter.provenance_.get("extraction", ())):
-            # What an endpoint did not give or take, it may not give or take again.
+            # The endpoint may lack the same parameters and log odds as in calibration.
             if as_asked(value) == extraction:
                 extraction = value
         expected = []
@@ -695,12 +696,12 @@ class ConformalFactualityPipeline(Settings):
         if choose:
             batch = as_chosen(filter, batch)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # warnings come when the claims are there
+            warnings.simplefilter("ignore")  # issued again when the claims are known
             compare_provenance(filter, provenance_of(filter, batch, labelled=False))
         return extraction
 
     async def _answering(self, items, alpha, run, call, choose):
-        """What `answer` returns; ``run`` does work of a client, ``call`` calls a function."""
+        """Return the result of `answer`. ``run`` uses the client, and ``call`` calls a function."""
         if not items:
             return []
         extraction = self._compare_origin(items, choose)
@@ -735,7 +736,7 @@ class ConformalFactualityPipeline(Settings):
         return await each(rows, self._finish)
 
     def _decide(self, batch, alpha):
-        """What is kept of each answer, and how likely something false is in it, if known."""
+        """Return the kept claims of each answer, and the error probability if it is known."""
         shown = explain(self.filter_, batch, alpha=alpha)
         if not hasattr(getattr(self.filter_, "scorer_", None), "error_probability"):
             return shown, [None] * len(shown)
@@ -744,13 +745,13 @@ class ConformalFactualityPipeline(Settings):
         return shown, [None if np.isnan(chance) else chance for chance in chances]
 
     async def _ask(self, chat, item):
-        """The item with its answer, for which the model is asked if it is missing."""
+        """Return the item with its answer, which the model writes if it is missing."""
         if item.answer is None:
             item = await self.extractor._write(chat, item)
         return item, chat
 
     async def _finish(self, chat, item):
-        """The text of what is kept of an answer, and all that is told of it."""
+        """Return the text of the kept claims and everything else reported of an answer."""
         asked, extraction, place, shown, chance = item
         graph = extraction.graph
         mask = shown.kept

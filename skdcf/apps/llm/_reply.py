@@ -1,4 +1,4 @@
-"""What comes back from a model, and what it cost."""
+"""Replies of a model, and counts of calls and tokens."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ class Reply:
     Parameters
     ----------
     text : str
-        What the model wrote.
+        Text of the reply.
     finish_reason : str
-        "stop" where the model ended by itself, "length" where it was cut off,
-        "content_filter" where somebody held it back.
+        "stop" if the model finished by itself, "length" if the reply was cut off,
+        "content_filter" if the reply was blocked.
     top_logprobs : list of dict
-        For each word of the reply the log-probabilities of the likeliest words in its
-        place; empty where they were not asked for, or cannot be read.
+        For each token of the reply, the log-probabilities of the most likely tokens at that
+        position. Empty if they were not requested or cannot be read.
     prompt_tokens, completion_tokens : int
-        As the endpoint counts them; 0 where it does not.
+        Numbers of tokens as counted by the endpoint, 0 if it does not count them.
     tokens : list of str
-        The words of the reply to which ``top_logprobs`` belong; where it is empty, each
-        is taken to be the likeliest one in its place.
+        The tokens of the reply to which ``top_logprobs`` refer. If empty, the most likely token
+        at each position is assumed.
     left_out : list of str
-        Parameters that the endpoint does not take for this model, or takes in a form that
-        says less.
+        Parameters that the endpoint does not accept for this model, or accepts only in a weaker
+        form.
     """
 
     text: str
@@ -43,20 +43,20 @@ class Reply:
 
 @dataclass
 class Usage:
-    """Numbers of calls and tokens that were spent.
+    """Counts of calls and tokens.
 
     Parameters
     ----------
     calls : int
-        Replies that a model gave.
+        Number of replies from a model.
     cached : int
-        Replies that came from the cache.
+        Number of replies from the cache.
     retries : int
-        Requests that had to be made again.
+        Number of repeated requests.
     prompt_tokens, completion_tokens : int
-        Of the calls, as the endpoint counts them.
+        Tokens of the calls, as counted by the endpoint.
     cached_prompt_tokens, cached_completion_tokens : int
-        Of the replies from the cache, when they were paid for.
+        Tokens of the cached replies, as counted when the calls were made.
     """
 
     calls: int = 0
@@ -75,7 +75,7 @@ class Usage:
         reply : Reply
             A reply of a model.
         cached : bool, default=False
-            Whether it came from the cache.
+            Whether the reply comes from the cache.
         """
         if cached:
             self.cached += 1
@@ -87,17 +87,17 @@ class Usage:
             self.completion_tokens += reply.completion_tokens
 
     def cost(self, prices: Sequence[float]) -> float:
-        """What the calls cost, without replies from the cache.
+        """Compute the cost of the calls, without the cached replies.
 
         Parameters
         ----------
         prices : (float, float)
-            Of a million tokens of prompts and of replies.
+            Prices of a million prompt tokens and of a million completion tokens.
 
         Returns
         -------
         float
-            In the currency of the prices.
+            The cost, in the currency of the prices.
         """
         price_in, price_out = prices
         return (
@@ -105,12 +105,12 @@ class Usage:
         ) / 1e6
 
     def needed(self) -> np.ndarray:
-        """Count calls, tokens of prompts and tokens of replies, with those from the cache.
+        """Count calls, prompt tokens and completion tokens, including the cached replies.
 
         Returns
         -------
         ndarray of int, shape (3,)
-            Their numbers, in this order.
+            The three numbers, in this order.
         """
         calls, cached, _, sent, n_received, *kept = vars(self).values()
         return np.add((calls, sent, n_received), (cached, *kept))

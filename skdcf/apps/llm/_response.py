@@ -1,4 +1,4 @@
-"""Responses of chat-completions endpoints: a reply, or the fault that they stand for."""
+"""Convert responses of chat-completions endpoints to replies or errors."""
 
 from __future__ import annotations
 
@@ -15,31 +15,33 @@ from typing import Any
 from ._errors import EndpointError, PassingError, RefusedError, UnreadableError
 from ._reply import Reply
 
-SHORT = 300  # characters of a server's message that are shown
-#: What a value of an unexpected kind raises, wherever it is looked into.
+SHORT = 300  # largest number of characters shown of a server's message
+#: Exceptions raised when a value of an unexpected type is read.
 ODD = ValueError, LookupError, TypeError, AttributeError, RecursionError
-_REFUSED = (
-    429,
-    529,
-)  # statuses of a limit or of too much load, which hold for all calls
-_PASSING = (408, 409, 425)  # statuses of faults that may pass; so may all from 500 on
+# Statuses for rate limits and overload, which apply to all calls.
+_REFUSED = (429, 529)
+_PASSING = (
+    408,
+    409,
+    425,
+)  # statuses of temporary errors; all from 500 on are treated alike
 _HOPELESS = (401, 402, 403, 404)
-#: What servers say of one input that they do not take, with status 403.
+#: Words used by servers that reject a single input with status 403.
 _MODERATED = re.compile(
     r"moderat|flagged|polic(?:y|ies)|safety|guardrail|content.filter"
 )
 _FINISHED = ("stop", "length", "content_filter")
-#: What begins the answer of a model that writes in channels, as gpt-oss does.
+#: Start of the final answer of a model that writes in channels, such as gpt-oss.
 _FINAL_CHANNEL = re.compile(r"(?s)\A.*<\|channel\|>\s*final\b.*?<\|message\|>")
 _CHANNEL_END = re.compile(r"(?:<\|(?:return|end|call)\|>\s*)+$")
-_LEAST = -9999.0  # what stands for a log-probability that is not known
-#: Keys of a reply in the protocol of another API.
+_LEAST = -9999.0  # value used by servers for an unknown log-probability
+#: Keys that identify a reply in the protocol of another API.
 _PROTOCOLS = {
     "Anthropic's": {"type", "content"},
     "Gemini's": {"candidates"},
     "Ollama's": {"message", "done"},
 }
-# The longest wait in seconds if a server only says when all is free.
+# Longest wait in seconds if the server only says when the whole limit is reset.
 _LONGEST_GUESS = 60.0
 _SECONDS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
 _TIME = re.compile(r"([\d.]+)\s*(ms|h|m|s)")
@@ -51,10 +53,10 @@ _IN_WORDS = re.compile(
 
 
 def read_reply(body: bytes, *, wants_json: bool = False) -> Reply:
-    """The reply in the body of a response; a fault that may pass if it has none.
+    """Read the reply from the body of a response. Raise PassingError if there is none.
 
-    Its text is all that it needs: what is odd about the rest of a reply that was paid for
-    is no reason to ask again. If JSON is wanted, it is also looked for where some servers
+    Only the text is required. Other fields may be malformed, since the reply has been paid for and
+    should not be requested again. If JSON is expected, it is also searched for where some servers
     put it: in the arguments of a tool call, or in the reasoning.
     """
     try:
@@ -65,7 +67,9 @@ def read_reply(body: bytes, *, wants_json: bool = False) -> Reply:
         text = _text_of(choice["message"], wants_json)
     except ODD as error:
         problem = f"{type(error).__name__}: {error}"[:SHORT]
-        raise PassingError(f"the response is no chat completion ({problem})") from None
+        raise PassingError(
+            f"the response is not a chat completion ({problem})"
+        ) from None
     reason = choice.get("finish_reason")
     tokens, tops = _logprobs(choice.get("logprobs"))
     usage = reply.get("usage")
@@ -80,7 +84,7 @@ def read_reply(body: bytes, *, wants_json: bool = False) -> Reply:
 
 
 def _check_protocol(reply):
-    """Raise for a body that holds an error, or speaks another protocol."""
+    """Raise an error if the body contains an error or uses another protocol."""
     if not isinstance(reply, dict) or reply.get("choices"):
         return
     if error := reply.get("error"):
@@ -90,13 +94,13 @@ def _check_protocol(reply):
     for name, keys in _PROTOCOLS.items():
         if keys <= reply.keys():
             raise EndpointError(
-                f"the reply is in {name} own protocol, not a chat completion: base_url "
-                "must be the address of the OpenAI-compatible endpoint, often .../v1"
+                f"the reply uses {name} own protocol instead of chat completions: set base_url to "
+                "the address of the OpenAI-compatible endpoint, which often ends in /v1"
             )
 
 
 def _text_of(message, wants_json):
-    """The text of a message."""
+    """Return the text of a message."""
     text = _joined(message.get("content"))
     text = _CHANNEL_END.sub("", _FINAL_CHANNEL.sub("", text))
     if text.strip() or not wants_json:
@@ -111,16 +115,16 @@ def _text_of(message, wants_json):
 
 
 def _joined(content):
-    """The text of a message, which may come in parts."""
+    """Return the content of a message, joining its parts if there are several."""
     if isinstance(content, list):
         content = "".join(p["text"] for p in content if p.get("type", "text") == "text")
     if not isinstance(content, str | None):
-        raise TypeError("content is no text")
+        raise TypeError("content is not a text")
     return content or ""
 
 
 def _join_stream(body: bytes) -> dict[str, Any]:
-    """The chat completion of a body of server-sent events; ValueError for half of one."""
+    """Join server-sent events to a chat completion. Raise ValueError if they are incomplete."""
     text = ""
     logprobs = []
     joined: dict[str, Any] = {}
@@ -139,7 +143,7 @@ def _join_stream(body: bytes) -> dict[str, Any]:
             reason = choice.get("finish_reason") or joined.get("finish_reason")
             joined["finish_reason"] = reason
     if joined.get("finish_reason") is None:
-        raise ValueError("the stream of the reply has no end")
+        raise ValueError("the stream of the reply is incomplete")
     choice = {"message": {"content": text}, "logprobs": {"content": logprobs}}
     choice["finish_reason"] = joined["finish_reason"]
     return {"choices": [choice], "usage": joined["usage"]}
@@ -151,7 +155,7 @@ def _count(usage, name):
 
 
 def _logprobs(logprobs):
-    """Words and likeliest words of a reply; none if they cannot be read."""
+    """Return the tokens of a reply and their most likely alternatives, both empty if unreadable."""
     try:
         rows = logprobs["content"]
         tops = [_likeliest(row["top_logprobs"]) for row in rows]
@@ -164,7 +168,7 @@ def _logprobs(logprobs):
 
 
 def _likeliest(top):
-    """Log-probabilities of the words of one place, as far as they are known."""
+    """Return the known log-probabilities at one position."""
     pairs = ((str(t["token"]), float(t["logprob"])) for t in top)
     return {
         token: logprob
@@ -176,15 +180,15 @@ def _likeliest(top):
 def fault_of(
     status: int, message: str, wait: float | None = None, has_succeeded: bool = False
 ) -> Exception:
-    """The error that a response stands for.
+    """Return the exception for an error response.
 
     Parameters
     ----------
     status : int
     message : str
-        What the server says.
+        Message of the server.
     wait : float, optional
-        Seconds that it asks for.
+        Seconds to wait, as requested by the server.
     has_succeeded : bool, default=False
         Whether the endpoint has replied to another call.
 
@@ -195,7 +199,7 @@ def fault_of(
     fault = f"status {status}: {message[:SHORT]}"
     lowered = message.lower()
     if 300 <= status < 400 and not has_succeeded:
-        why = "redirects are not followed, since texts and keys would go elsewhere"
+        why = "redirects are not followed, since texts and keys would be sent to another host"
         return EndpointError(f"status {status}: {why}. Change base_url instead")
     if status == 403 and (has_succeeded or _MODERATED.search(lowered)):
         return UnreadableError(fault)
@@ -205,21 +209,21 @@ def fault_of(
         return EndpointError(fault)
     if status in _REFUSED:
         return RefusedError(fault, wait)
-    # A gateway may redirect on its way to another server.
+    # Gateways sometimes redirect while they switch to another server.
     if 300 <= status < 400 or status in _PASSING or status >= 500:
         return PassingError(fault, wait)
     return UnreadableError(fault)
 
 
 def read_wait(headers: Mapping[str, str], message: str) -> float | None:
-    """Seconds that a server asks to wait for, None if it does not say.
+    """Return the seconds that a server asks to wait, or None if it does not say.
 
     Parameters
     ----------
     headers : dict
-        With names in lower case.
+        Headers, with names in lower case.
     message : str
-        What the server says of the error.
+        Message of the server about the error.
 
     Returns
     -------
@@ -252,7 +256,7 @@ def read_wait(headers: Mapping[str, str], message: str) -> float | None:
 
 
 def _until(value):
-    """Seconds until a limit is reset: a duration, seconds, a date, or a time since 1970."""
+    """Return the seconds until a limit is reset, from a duration, a date or a Unix time."""
     with suppress(ValueError):
         number = float(value)
         if number > 1e9:
@@ -265,7 +269,7 @@ def _until(value):
 
 
 def _duration(text):
-    """Seconds in a duration such as "1m2.5s" or "20 seconds"; None if it is none."""
+    """Return the seconds in a duration such as "1m2.5s" or "20 seconds", None if unreadable."""
     with suppress(ValueError):
         seconds = [float(n) * _SECONDS[unit] for n, unit in _TIME.findall(text)]
         return sum(seconds) if seconds else None

@@ -1,7 +1,7 @@
-"""Cut a text into sentences, without a model.
+"""Split a text into sentences, without a model.
 
-The sentences of a line are those of sentencex, which knows the abbreviations of many languages.
-What a line is comes before: a block of code is one claim, and so is each row of a table.
+Lines are split into sentences by sentencex, which knows the abbreviations of many languages.
+Blocks are recognised first: a block of code is one claim, and so is each row of a table.
 """
 
 from __future__ import annotations
@@ -14,28 +14,28 @@ from ..._checks import import_extra
 _LANGUAGE = re.compile(r"[a-z]{2,3}")
 _BULLET = re.compile(r"^\s*(?:[-*\u2022]\s+(?:\[[ xX]\]\s+)?|\d+[.)]\s+)")
 _FENCE = re.compile(r"\s*(`{3,}|~{3,})")
-#: Lines that begin a formula of several lines, and those that end it.
+#: Lines that begin a formula of several lines.
 _FORMULA = re.compile(r"\s*(\$\$|\\\[|\\begin\{(?P<name>\w+\*?)\})\s*(?:\{[^}]*\})?\s*")
-#: A rule between the rows of a table, or between the parts of a text.
+#: A rule between the rows of a table or between parts of the text.
 _RULE = re.compile(
     r"\s*(?:[|+:\s]*[-=]{2,}[-=|+:\s]*|\|?(?:\s*:?-+:?\s*\|)+[-:\s]*|(?:[-*_]\s*){3,})"
 )
-#: What is not a sentence by itself, but belongs to the one after it: "Step 2.", "M.".
+#: Text that is not a sentence by itself but belongs to the next one: "Step 2.", "M.".
 _NUMBER = re.compile(
     r"(?:(?:[Ss]tep|[Ss]chritt|[ÉéEe]tape|[Pp]aso|[Cc]ase|[Ff]all|[Pp]art|[Tt]eil)\s+)?\d+[.)]"
     r"|[A-Z]\."
 )
-#: What is cited by its number, as in "Eq. 4".
+#: Abbreviations that are followed by a number, such as "Eq. 4".
 _CITED = re.compile(
     r"\b(?:[Ee]qs?|[Ss]ecs?|[Tt]hm|[Dd]ef|[Pp]rop|[Ll]em|[Cc]or|[Tt]ab|[Aa]lg|[Vv]ol|"
     r"[Aa]pprox|[Pp]\u00e1g)\.\s*$"
 )
-#: What is counted in German, as in "der 2. Weltkrieg".
+#: German ordinal numbers, as in "der 2. Weltkrieg".
 _ORDINAL = re.compile(
     r"\b(?:d(?:er|ie|as|en|em|es)|im|am|vom|zum|zur|beim|bis|seit|ab)\s+\d{1,2}\.\s*$",
     re.I,
 )
-#: Marks of Markdown that end with the sentence before them.
+#: Markdown marks that belong to the end of the previous sentence.
 _MARKS = re.compile(r"[*_~]+(?:\s+|$)")
 _LINE = re.compile(r"(?s).+?(?:\n\s*|\Z)")
 _WIDE = re.compile(r"[^\S\x00-\x7f]")
@@ -45,33 +45,34 @@ _CLOSES = "$)]}\u00bb\u201d\u2019\"'"
 def split_sentences(
     answer: str, problem: str | None = None, *, language: str = "en"
 ) -> list[str]:
-    """Cut an answer at its line ends and sentences, without a model.
+    """Split an answer into lines and sentences, without a model.
 
-    In the place of `Decompose`, for answers that state one thing per line or sentence. A
-    fenced block of code and a row of a table are one claim each, and rules are none.
+    Use this function instead of `Decompose` for answers that state one thing per line or
+    sentence. A fenced block of code and a row of a table are one claim each. Horizontal rules are
+    ignored.
 
     Parameters
     ----------
     answer : str
-        The text to be cut.
+        The text to split.
     problem : str, optional
-        Not looked at.
+        Ignored.
     language : str
-        ISO 639 code of its language, such as "en" or "de", whose abbreviations end no
-        sentence. It is part of the provenance: for another one than "en" pass
+        ISO 639 code of the language, such as "en" or "de". It decides which abbreviations do not
+        end a sentence, and it is part of the provenance. For a language other than "en", pass
         ``functools.partial(split_sentences, language="de")`` as ``decompose``.
 
     Returns
     -------
     list of str
-        The claims, in their order.
+        The claims, in order.
 
     Raises
     ------
     ValueError
-        If the language is not such a code.
+        If ``language`` is not an ISO 639 code.
     ImportError
-        If sentencex is not installed, which the extra ``apps`` brings.
+        If sentencex is not installed. The extra ``apps`` installs it.
 
     Examples
     --------
@@ -81,31 +82,31 @@ def split_sentences(
     """
     if not isinstance(language, str) or not _LANGUAGE.fullmatch(language):
         raise ValueError(
-            f"language is {language!r}, but must be a code of ISO 639, such as 'en' or 'de'"
+            f"language must be an ISO 639 code such as 'en' or 'de', got {language!r}"
         )
     claims: list[str] = []
-    # Halves of characters are replaced.
+    # Unpaired surrogates are replaced.
     for block, is_whole in _blocks(answer.encode("utf-8", "replace").decode()):
         claims += [block] if is_whole else pieces_of(block, language)
     return [claim for claim in map(str.strip, claims) if claim]
 
 
 def pieces_of(text: str, language: str = "en") -> list[str]:
-    """Cut a text at the ends of its lines and sentences; the pieces together are the text.
+    """Split a text at the ends of lines and sentences, such that the pieces add up to the text.
 
     Parameters
     ----------
     text : str
     language : str
-        As in `split_sentences`.
+        Language code, see `split_sentences`.
 
     Returns
     -------
     list of str
-        Each with the white space that follows it.
+        The pieces, each including the white space that follows it.
     """
     segment = import_extra("sentencex", "apps").segment
-    # sentencex 1.1 panics at white space of several bytes, as in "z.\u00a0B.".
+    # sentencex 1.1 panics on multi-byte white space, as in "z.\u00a0B.".
     plain_text = _WIDE.sub(" ", text).encode("utf-8", "replace").decode()
     pieces: list[str] = []
     start = 0
@@ -121,12 +122,12 @@ def pieces_of(text: str, language: str = "en") -> list[str]:
 
 
 def splitter_of(language: str = "en") -> dict[str, str]:
-    """What cuts a text into sentences, for the provenance of its claims.
+    """Return the splitter and the language, for the provenance of the claims.
 
     Parameters
     ----------
     language : str
-        As in `split_sentences`.
+        Language code, see `split_sentences`.
 
     Returns
     -------
@@ -136,7 +137,7 @@ def splitter_of(language: str = "en") -> dict[str, str]:
 
 
 def _blocks(text: str) -> Iterator[tuple[str, bool]]:
-    """Lines and blocks of code, each with whether it is a claim as a whole."""
+    """Yield lines and blocks of code, each with whether it is a single claim."""
     lines = text.splitlines()
     rows = _rows_of_tables(lines)
     fence = ""
@@ -154,12 +155,12 @@ def _blocks(text: str) -> Iterator[tuple[str, bool]]:
         elif not _RULE.fullmatch(line):
             in_table = number in rows
             yield line if in_table else _BULLET.sub("", line).strip(), in_table
-    if fence:  # the answer was cut off
+    if fence:  # the answer was cut off within a block
         yield "\n".join(block), True
 
 
 def _ends(line: str, begin: str) -> bool:
-    """Whether a line ends the block of code or the formula that another one began."""
+    """Return whether a line ends the block of code or the formula that began with ``begin``."""
     if begin[0] in "`~":
         return line.startswith(begin) and not line.strip(begin[0])
     end = {"$$": "$$", "\\[": "\\]"}.get(begin, begin.replace("begin", "end"))
@@ -167,7 +168,7 @@ def _ends(line: str, begin: str) -> bool:
 
 
 def _rows_of_tables(lines: list[str]) -> set[int]:
-    """Numbers of the lines that are rows: around a rule, or between bars."""
+    """Return the numbers of the lines that are table rows: around a rule, or between bars."""
     rows = set()
     below = False
     for number, line in enumerate(lines):
@@ -183,7 +184,7 @@ def _rows_of_tables(lines: list[str]) -> set[int]:
 
 
 def _sentences(pieces: list[str], language: str) -> Iterator[str]:
-    """Pieces of a line; one that was cut from its number or within a formula is joined."""
+    """Yield the sentences of a line, joining pieces split after a number or within a formula."""
     sentence = ""
     for piece in pieces:
         marks = _MARKS.match(piece)

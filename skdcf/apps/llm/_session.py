@@ -1,11 +1,12 @@
-"""Calls in flight: how many at once, each of them once, and what they cost.
+"""Make concurrent calls, each of them once, and count their cost.
 
-With a cache, replies are on disk as soon as they could be read: what a killed program had
-is not asked for again. Unreadable replies are not stored, so they are asked for again.
+With a cache, each reply is written to disk as soon as it has been read, so a program that was
+killed does not request it again. Replies that cannot be read are not stored, so they are requested
+again.
 
-Each client has one `Engine`: one loop in a thread of its own, with warm
-connections, one bound of calls and one cache for whoever calls, from whatever thread. A
-`Session` is one run in it, and a `Chat` what one problem of the run asks.
+Each client has one `Engine`: an event loop in a separate thread, with open connections, one limit
+on concurrent calls and one cache, all shared by the threads that use the client. A `Session` is one
+run of the engine. A `Chat` makes the calls of one problem in a run.
 """
 
 from __future__ import annotations
@@ -27,34 +28,34 @@ from tqdm.auto import tqdm
 from ..._checks import warn
 from ...exceptions import ParameterWarning
 from ._calls import Call
-from ._decoding import mend_json, texts_in
+from ._decoding import repair_json, texts_in
 from ._errors import CallError, EndpointError, UnreadableError
 from ._pace import Pace
 from ._reply import Reply, Usage
 
-#: How often a reply is asked for that cannot be used.
+#: Largest number of requests for one usable reply.
 MOST_ASKS = 3
-#: All askings together may have as many times the tokens of the first.
+#: Largest number of tokens over these requests, relative to the limit of the first.
 MOST_PER_LIMIT = sum(2**number for number in range(MOST_ASKS))
-_WARMER = 0.3  # the temperature rises by this with each asking, up to 1
-_WARMEST = 1.0  # the highest temperature, unless the first call was warmer
-_MOST_CHARACTERS = 6  # characters of a prompt for each token that its server counts
-# A smaller count may be only of the tokens that the server had not cached.
+_WARMER = 0.3  # increase of the temperature with each repeated request
+_WARMEST = 1.0  # highest temperature, unless the first call had a higher one
+_MOST_CHARACTERS = 6  # largest plausible number of characters per token of a prompt
+# Smaller counts may only include the tokens that the server had not cached.
 _FEWEST_TOKENS = 256
 CUT_PROMPT = (
-    "the endpoint counted far fewer tokens than a prompt has, and may have cut it: raise "
-    "the length of its context"
+    "the endpoint counted far fewer tokens than the prompt has and may have truncated it: "
+    "increase the context length of the server"
 )
-_SILENCE = 60.0  # seconds without a reply after which it is said
-_SHOWN_BACK = 4000  # characters that are shown of a reply that could not be read
+_SILENCE = 60.0  # seconds without a reply before a message is printed
+_SHOWN_BACK = 4000  # number of characters of an unusable reply that the model is shown
 _LOG = logging.getLogger("skdcf.apps.llm")
 
 
 @dataclass
 class _Conversation:
-    """A call that is on its way, with what it takes to get a readable reply to it.
+    """A call in progress, including the requests needed for a usable reply.
 
-    ``usage`` is what it has cost, without what one of those who wait for it has counted.
+    ``usage`` is its cost so far, without the part that a waiting caller has already counted.
     """
 
     task: asyncio.Task[Reply]
@@ -63,15 +64,17 @@ class _Conversation:
 
 
 class Engine:
-    """What a client keeps between its runs."""
+    """The state that a client keeps between its runs."""
 
     def __init__(self, transport, settings, cache):
         self.in_flight = settings["in_flight"]
         self.transport = transport(settings, Pace(self.in_flight))
         self.cache = cache
         self.replied = time.monotonic()  # when the last call ended
-        self.thinking = set()  # models whose thoughts take more tokens than a reply
-        # Each by the digest of its call.
+        self.thinking = (
+            set()
+        )  # models whose thoughts need more tokens than a reply may have
+        # Keyed by the digest of the call.
         self.conversations: dict[str, _Conversation] = {}
         self.usage = Usage()  # sum over all runs
         self._warned = set()
@@ -85,22 +88,22 @@ class Engine:
         self._loop.close()
 
     def warn_once(self, text):
-        """Warn of something that holds for all calls."""
+        """Issue a warning that applies to all calls, once."""
         if text not in self._warned:
             self._warned.add(text)
             warn(text, ParameterWarning)
 
     def submit(self, work):
-        """Start work in the loop, and return a future of `concurrent.futures`."""
+        """Start work in the event loop, and return a `concurrent.futures` future."""
         if threading.current_thread() is self._thread:
             work.close()
             raise ValueError(
-                "a function that a client calls cannot wait for this client"
+                "a function called by a client cannot wait for the same client"
             )
         return asyncio.run_coroutine_threadsafe(work, self._loop)
 
     def close(self) -> None:
-        """End the loop and what runs in it; a copy in a forked process has none."""
+        """Stop the event loop and its tasks. Do nothing in a forked process."""
         if self.process != os.getpid() or not self._thread.is_alive():
             return
         asyncio.run_coroutine_threadsafe(self._end(), self._loop)
@@ -120,7 +123,7 @@ class Engine:
 
 
 class Session:
-    """One run: its replies, what they cost, and when to give up."""
+    """One run: its replies, their cost, and the decision when to give up."""
 
     def __init__(self, engine, settings, dry):
         self.engine = engine
@@ -129,21 +132,21 @@ class Session:
         self._dry = dry
         self._known = {} if engine.cache is None else engine.cache
         self.usage = Usage()
-        self._errors = []  # errors since the last call that succeeded
+        self._errors = []  # errors since the last successful call
 
     async def ask(self, call, read, again, *, usage, allowance):
-        """What ``read`` makes of the reply to a call, from the cache where it is known.
+        """Return the result of ``read`` for the reply to a call, cached if possible.
 
-        Where ``read`` raises ValueError, ``again(call, reply, fault)`` gives the next call,
-        always made from the first one; the reply that is read at last is kept under the
-        digest of the first call. An equal call that is on its way is not made again: all who
-        wait for it read its reply, and the first of them to hear of it counts what it cost.
+        If ``read`` raises ValueError, ``again(call, reply, fault)`` returns the next call. It is
+        always derived from the first call, and the reply that is finally read is stored under the
+        digest of the first call. If an equal call is in progress, it is not repeated: all waiting
+        callers read the same reply, and the first of them to receive it counts the cost.
         """
         engine = self.engine
         key = call.key(engine.transport.identity)
         stored = self._known.get(key)
         if stored is not None:
-            # A reply that cannot be read is asked for again.
+            # A stored reply that cannot be read is requested again.
             with suppress(ValueError, TypeError):
                 reply = Reply(**json.loads(stored[0]))
                 value = read(reply)
@@ -152,7 +155,7 @@ class Session:
         if self._dry:
             raise CallError("there is no readable reply in the cache")
 
-        # A task of its own, so that the call goes on for others where who began it gives up.
+        # A separate task, so the call continues for others if the first caller gives up.
         if key not in engine.conversations:
             cost = Usage()
             work = self._converse(
@@ -167,14 +170,14 @@ class Session:
             conversation.n_waiting -= 1
             if not conversation.n_waiting:
                 del engine.conversations[key]
-                conversation.task.cancel()  # which does nothing to a task that has ended
+                conversation.task.cancel()  # has no effect on a finished task
             if conversation.task.done() or not conversation.n_waiting:
                 usage += conversation.usage
                 conversation.usage = Usage()
         return read(reply)
 
     async def _converse(self, key, call, read, again, usage, allowance):
-        """The first reply to a call that can be read, of as many as may be asked for."""
+        """Return the first usable reply, up to the largest number of requests."""
         first = call
         reply: Any = None
         fault = ""
@@ -199,10 +202,10 @@ class Session:
         )
 
     def _limited(self, call, number):
-        """The call with the length that its reply may have at this asking.
+        """Return the call with the length limit for this request.
 
-        A limit of the caller's holds. Ours grows with each asking, and does not hold for
-        models that need more tokens to think than to reply.
+        A limit set by the user always applies. The default limit grows with each request. It does
+        not apply to models that need more tokens to think than to reply.
         """
         if self.max_tokens is not None or call.max_tokens is None:
             return call
@@ -211,19 +214,19 @@ class Session:
         return replace(call, max_tokens=call.max_tokens * 2**number)
 
     def _store(self, key, reply, prompt):
-        """Keep a reply, which was paid for: a full disk does not take it from the run."""
+        """Store a reply. A full disk does not lose it for this run, since it has been paid for."""
         try:
             self._known[key] = json.dumps(asdict(reply)), prompt
         except sqlite3.OperationalError as error:
             self.engine.warn_once(
-                f"a reply cannot be kept in the cache ({error}), so that another run would ask "
-                "for it again. See that there is space on the disk"
+                f"a reply cannot be stored in the cache ({error}), so another run would request "
+                "it again. Check that there is space on the disk"
             )
 
     async def _fetch(self, call, usage, allowance):
         if (n := len(self._errors)) >= max(10, 2 * self.engine.in_flight):
             raise EndpointError(
-                f"the last {n} calls have failed: no more are made. The last one: "
+                f"the last {n} calls have failed, so no more calls are made. Last error: "
                 f"{self._errors[-1]}"
             )
         allowance.take()
@@ -253,27 +256,27 @@ class Session:
 
 @dataclass
 class Allowance:
-    """How many calls may be begun for one problem, and how many were."""
+    """The number of calls allowed and made for one problem."""
 
     most: int | None
     n_begun: int = 0
 
     def take(self) -> None:
-        """Count a call; CallError if no more are allowed."""
+        """Count a call. Raise CallError if no more calls are allowed."""
         if self.most is not None and self.n_begun >= self.most:
             raise CallError(
-                f"{self.n_begun} calls were made for this problem, and no more are allowed "
-                "(max_calls): shorten the answer, or allow more"
+                f"{self.n_begun} calls were made for this problem, the largest number allowed "
+                "by max_calls: shorten the answer, or increase max_calls"
             )
         self.n_begun += 1
 
 
 @dataclass
 class Chat:
-    """A session together with the model that is asked in it for one problem.
+    """A session, together with the model that is called for one problem.
 
-    ``usage`` counts what the problem cost, ``flags`` says what was not as it should be, and
-    ``left_out`` names the parameters that the endpoint did not take.
+    ``usage`` is the cost of the problem, ``flags`` lists anything unusual, and ``left_out`` names
+    the parameters that the endpoint did not accept.
     """
 
     session: Session
@@ -284,34 +287,34 @@ class Chat:
     left_out: set[str] = field(default_factory=set)
 
     def of(self, model: str | None) -> Chat:
-        """The same problem with another model; None is this one."""
+        """Return a copy with another model, or with the same model if None."""
         return replace(self, model=self.model if model is None else model)
 
     def flag(self, text: str | None) -> None:
-        """Note something that is not as it should be, once; None is nothing."""
+        """Add a flag, unless it is None or already present."""
         if text is not None and text not in self.flags:
             self.flags.append(text)
 
     async def ask(
         self, prompt, content, read, *, again=None, schema=None, limit=None, **options
     ):
-        """What ``read`` makes of the reply to a text, or to an object.
+        """Return the result of ``read`` for the reply to a text or an object.
 
-        ``limit`` is how many tokens the reply may have if the caller of the client does
-        not say. Backslashes are mended in a reply that is to be JSON.
+        ``limit`` is the length limit of the reply in tokens, unless the user of the client has set
+        one. Backslashes are repaired in a reply that should be JSON.
         """
         shown = "\n".join(texts_in(content))
         if isinstance(content, dict):
             content = json.dumps(content, ensure_ascii=False)
         n_characters = len(prompt.text) + len(content)
 
-        def read_mended(reply):
+        def read_repaired(reply):
             self.left_out.update(reply.left_out)
             if _FEWEST_TOKENS <= reply.prompt_tokens < n_characters / _MOST_CHARACTERS:
                 self.flag(CUT_PROMPT)
                 self.session.engine.warn_once(CUT_PROMPT)
             if schema is not None:
-                reply = replace(reply, text=mend_json(reply.text, shown))
+                reply = replace(reply, text=repair_json(reply.text, shown))
             return read(reply)
 
         messages = (("system", prompt.text), ("user", content))
@@ -321,18 +324,18 @@ class Chat:
         call = Call(self.model or "", messages, prompt=prompt.name, **options)
         again = again or _complain
         return await self.session.ask(
-            call, read_mended, again, usage=self.usage, allowance=self.allowance
+            call, read_repaired, again, usage=self.usage, allowance=self.allowance
         )
 
 
 def _is_thought(text):
-    """Whether a text that was cut off holds nothing but what the model thought."""
+    """Return whether a reply that was cut off contains only thoughts."""
     return not text.strip() or ("<think>" in text and "</think>" not in text)
 
 
 def _vary(call, first, number):
-    """The call once more, with another seed and warmer, as some models ignore a complaint."""
-    if call.seed != first.seed:  # as who made the call has varied it
+    """Change the seed and raise the temperature, since some models ignore a complaint."""
+    if call.seed != first.seed:  # the caller has changed it already
         return call
     seed = None if call.seed is None else call.seed + number
     warmest = max(call.temperature, _WARMEST)
@@ -341,7 +344,7 @@ def _vary(call, first, number):
 
 
 def _complain(call, reply, fault):
-    """The call with a complaint about its reply; an empty reply is not shown back."""
+    """Return the call with a complaint about its reply, which is shown unless it is empty."""
     if reply.finish_reason == "length":
         fault += "; it was cut off, so be brief"
     complaint = f"This reply cannot be used: {fault}. Reply again, as you were told."
@@ -353,18 +356,18 @@ def _complain(call, reply, fault):
 
 
 async def gather_all(session, items, work, model, show=False):
-    """``work(chat, item)`` for each item, several at once.
+    """Compute ``work(chat, item)`` for all items, several at a time.
 
     Returns
     -------
     results : list
-        A result per item, or the CallError that it ended with. An EndpointError, and any
-        error that is no CallError, ends all of them.
+        For each item, its result or the CallError that it raised. An EndpointError, or any other
+        exception that is not a CallError, stops all items.
     usage : Usage
-        What they cost.
+        The cost of the run.
     """
     results: list[Any] = [None] * len(items)
-    todo = iter(enumerate(items))  # shared: each worker takes the next one that is left
+    todo = iter(enumerate(items))  # shared: each worker takes the next remaining item
 
     async def worker():
         for i, item in todo:
@@ -379,7 +382,7 @@ async def gather_all(session, items, work, model, show=False):
                 session.usage += chat.usage
             bar.update()
 
-    # So many that no slot waits for work.
+    # Enough workers to keep all slots busy.
     n_workers = min(len(items), 2 * session.engine.in_flight)
     with tqdm(total=len(items), desc="extract", disable=not show) as bar:
         waiting = asyncio.create_task(_say_what_is_waited_for(session.engine, bar))
@@ -391,16 +394,16 @@ async def gather_all(session, items, work, model, show=False):
 
 
 async def _say_what_is_waited_for(engine, bar):
-    """Say after each minute without a reply that calls wait for one, and whose."""
+    """Report after each minute without a reply that calls are waiting, and for which server."""
     said = time.monotonic()
     while True:
         await asyncio.sleep(max(said + _SILENCE - time.monotonic(), 0.0))
         last = max(said, engine.replied)
         if time.monotonic() - last >= _SILENCE:
             text = (
-                f"{len(engine.conversations)} calls wait for {engine.transport.name}, and "
-                f"none has ended for {time.monotonic() - engine.replied:.0f} s: the server is "
-                "slow, or refuses them for now. The log of skdcf.apps.llm has each call"
+                f"{len(engine.conversations)} calls are waiting for {engine.transport.name}, and "
+                f"no call has ended for {time.monotonic() - engine.replied:.0f} s. The server is "
+                "slow or refuses calls for now. The logger skdcf.apps.llm records each call"
             )
             _LOG.warning(text)
             if not bar.disable:
@@ -410,7 +413,7 @@ async def _say_what_is_waited_for(engine, bar):
 
 
 async def gather_coroutines(*work):
-    """Results of several coroutines at once; the first error ends the others."""
+    """Run coroutines concurrently. The first error cancels the others."""
     tasks = [asyncio.ensure_future(w) for w in work]
     try:
         return list(await asyncio.gather(*tasks))

@@ -1,7 +1,7 @@
-"""Steps from a question to a graph with its columns, each of which asks a model.
+"""Steps that call a model, from a question to a graph with feature columns.
 
-From a question to other answers, from an answer to its claims, from claims to a graph, and
-from a graph to what a judge says of it.
+The steps sample other answers to a question, split an answer into claims, deduce the graph of the
+claims, reword claims, and compute features of the claims from the verdicts of a judge.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from ._flags import visible
 from ._sentences import pieces_of, split_sentences, splitter_of
 from ._session import MOST_PER_LIMIT, gather_coroutines
 
-#: How refusals begin, in the languages that models are asked in most.
+#: Beginnings of refusals, in the languages that models are used in most.
 _REFUSAL = re.compile(
     r"""(?ix)\W*(?:
     (?:i'?m|i\ am|we\ are)?\ ?(?:very\ )?(?:sorry|unable|afraid)\b
@@ -52,13 +52,13 @@ _REFUSAL = re.compile(
     )"""
 )
 _NO_ODDS = (
-    "the endpoint gives no log-probabilities with its verdicts, so that the column "
-    "judge_log_odds is missing: ask for none (log_odds=False, or --no-log-odds), or use an "
-    "endpoint that has them"
+    "the endpoint returns no log-probabilities with its verdicts, so the column "
+    "judge_log_odds is missing: pass log_odds=False (--no-log-odds), or use an endpoint "
+    "that supports log-probabilities"
 )
-#: Most tokens of an answer that a model writes, unless somebody says how many.
+#: Default length limit, in tokens, of an answer that a model writes.
 LIMIT = 2100
-_LONGEST_REFUSAL = 400  # characters; a longer text says something
+_LONGEST_REFUSAL = 400  # characters; a longer text is not taken for a refusal
 REPAIRED = "graph repaired: edges to later claims, unknown ones and loops left out"
 CHAINED = "graph unreadable: every claim builds on the one before it"
 CUT_OFF = "the answer was cut off at the greatest length of a reply"
@@ -68,7 +68,7 @@ _RATED = (
 )
 #: The largest value of each rating; the smallest is 0.
 _RATINGS = dict.fromkeys(_RATED.split(), 1) | {"inference_gap_size": 5}
-# Modules whose functions a description may name.
+# Modules with functions that a description may name.
 _OF_FUNCTIONS = (
     "skdcf.edges",
     "skdcf.apps.llm",
@@ -76,32 +76,32 @@ _OF_FUNCTIONS = (
 
 
 class Claim(str):
-    """The text of a claim, with the words of the answer that state it as ``span``."""
+    """Text of a claim. The attribute ``span`` holds the words of the answer that state it."""
 
     span = ""
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class Decompose(Step):
-    """Cut an answer into claims, in their order, by a model.
+    """Split an answer into claims with a model.
 
-    `apply` takes answers and problems, and returns a list of texts for each. An answer of
-    more than ``max_claims`` claims is cut at its middle and decomposed in parts.
+    `apply` takes answers and problems, and returns a list of claims for each answer, in order. An
+    answer with more than ``max_claims`` claims is split near its middle and decomposed in parts.
 
     Parameters
     ----------
     prompt : str or Path, optional
-        What the model is told: a text, or the path of a file. None is the package's
-        prompt "decompose".
+        Instructions for the model: a text, or the path of a file. If None, use the built-in prompt
+        "decompose".
     model : str, optional
-        Another model than that of the other steps.
+        Model of this step, if it differs from the model of the other steps.
     max_claims : int, default=100
-        Most claims that one reply may have.
+        Largest number of claims in one reply.
 
     Raises
     ------
     ValueError
-        If a parameter has a wrong value.
+        If a parameter is invalid.
 
     Examples
     --------
@@ -147,7 +147,7 @@ class Decompose(Step):
 
 
 def _halves(answer):
-    """Cut an answer in two at the end of the line or sentence that is nearest its middle."""
+    """Split an answer in two, at the end of the line or sentence nearest to its middle."""
     text = answer.strip()
     ends = list(accumulate(map(len, pieces_of(text))))[:-1]
     middle = min(ends, key=lambda end: abs(2 * end - len(text)), default=None)
@@ -155,14 +155,14 @@ def _halves(answer):
 
 
 class DeducedGraph(NamedTuple):
-    """The edges between claims, and whether they had to be repaired.
+    """Edges between claims, and whether the graph had to be repaired.
 
     Parameters
     ----------
     edges : list of (parent, child)
-        Positions of claims, counted from 0.
+        Positions of the claims, counted from 0.
     flag : str or None
-        What was done to a graph that was malformed after the last asking.
+        How a graph was repaired that was still malformed after the last request.
     """
 
     edges: list[tuple[int, int]]
@@ -171,32 +171,31 @@ class DeducedGraph(NamedTuple):
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class DeduceGraph(Step):
-    """Say which claims build on which, by a model.
+    """Deduce with a model which claims depend on which.
 
     `apply` takes lists of claims and problems, and returns a ``DeducedGraph`` for each.
 
-    Claims that name their premises themselves, as in "#5. (by #2 #4)", are read without
-    a call. A graph that is cyclic or malformed is asked for again, with what is wrong
-    with it. After the third time it is repaired: edges from later claims, from a claim to
-    itself and to unknown claims are left out, and a claim that is not spoken of builds on
-    the one before it. A reply in which no graph can be read makes every claim build on
-    the one before it, the cautious choice. Both are flagged. Rows that count claims from
-    0 are recognised.
+    If claims name their premises themselves, as in "#5. (by #2 #4)", no call is made. If a graph
+    is cyclic or malformed, it is requested again with a description of the error. After three
+    requests the graph is repaired: edges from later claims, from a claim to itself and to unknown
+    claims are removed, and a claim that is not mentioned depends on the previous claim. If no
+    graph can be read from the reply, every claim depends on the previous one, which is the
+    cautious choice. Both cases are flagged. Replies that number the claims from 0 are recognised.
 
     Parameters
     ----------
     prompt : str or Path, optional
-        What the model is told: a text, or the path of a file. None is the package's
-        prompt "graph".
+        Instructions for the model: a text, or the path of a file. If None, use the built-in prompt
+        "graph".
     model : str, optional
-        Another model than that of the other steps.
+        Model of this step, if it differs from the model of the other steps.
     read_cited : bool, default=True
-        Whether premises that the claims name are taken instead of asking.
+        Whether to read premises named in the claims instead of calling the model.
 
     Raises
     ------
     ValueError
-        If a parameter has a wrong value.
+        If a parameter is invalid.
 
     Examples
     --------
@@ -230,10 +229,10 @@ class DeduceGraph(Step):
 
 
 def _edges(rows):
-    """Edges of a reply; ValueError says what is wrong with it, for the next asking."""
+    """Return the edges of a reply. The text of a ValueError is shown to the model."""
     n = len(rows)
     for row in rows:
-        if row.builds_on == [0]:  # as there is no claim 0
+        if row.builds_on == [0]:  # means no premises, since there is no claim 0
             row.builds_on = []
         if wrong := [u for u in row.builds_on if not 1 <= u <= n or u == row.claim]:
             raise ValueError(f"claim {row.claim} builds on {wrong[0]}")
@@ -265,27 +264,27 @@ def _repaired(text, claims):
 
 @dataclass(eq=False, repr=False)
 class Reword(Step):
-    """Ask a model for vaguer wordings of each claim: the ``wordings`` of a problem.
+    """Ask a model for vaguer wordings of each claim, the ``wordings`` of a problem.
 
-    `apply` takes lists of claims and problems, and returns for each a list with the wordings
-    of each claim, of which the first one is the claim itself. Calibration and use must ask for
-    as many, in the same way. The guarantee does not depend on what the model writes, since
-    wordings are judged from the vaguest one upwards.
+    `apply` takes lists of claims and problems. It returns, for each problem, a list with the
+    wordings of each claim. The first wording is the claim itself. Use the same settings in
+    calibration and in use. The guarantee does not depend on what the model writes, since wordings
+    are judged from the vaguest to the most specific one.
 
     Parameters
     ----------
     n : int, default=1
-        Most vaguer wordings of a claim.
+        Largest number of vaguer wordings per claim.
     prompt : str or Path, optional
-        What the model is told: a text, or the path of a file. None is the package's
-        prompt "reword".
+        Instructions for the model: a text, or the path of a file. If None, use the built-in prompt
+        "reword".
     model : str, optional
-        Another model than that of the other steps.
+        Model of this step, if it differs from the model of the other steps.
 
     Raises
     ------
     ValueError
-        If a parameter has a wrong value.
+        If a parameter is invalid.
 
     Examples
     --------
@@ -319,7 +318,7 @@ class Reword(Step):
         return [self._worded(str(claim), row.vaguer) for claim, row in pairs]
 
     def _worded(self, claim, vaguer):
-        """A claim with its vaguer wordings, without those that are empty or equal another."""
+        """Return a claim with its vaguer wordings, without empty and repeated ones."""
         worded = {text_key(claim): claim}
         for text in vaguer:
             text = visible(text).strip()
@@ -331,7 +330,7 @@ class Reword(Step):
         return self.n * super()._limit(n_rows)
 
     def _expect(self, shared, answer, n_claims, n_others):
-        # One call, in whose reply each claim has n texts.
+        # One call, whose reply has n texts per claim.
         asked = count_tokens(self.wording().text) + shared + answer + 12 * n_claims
         most = MOST_PER_LIMIT * self._limit(n_claims)
         return np.array([1, asked, self.n * self._written * n_claims, most])
@@ -339,36 +338,36 @@ class Reword(Step):
 
 @dataclass(eq=False, repr=False)
 class SampleAnswers(Step):
-    """Ask the model for more answers to a question: the ``alternatives`` of a problem.
+    """Ask the model for other answers to a question, the ``alternatives`` of a problem.
 
-    `apply` takes problems, and their passages where there are some, and returns a list of
-    texts for each. Calibration and use must draw as many, in the same way.
+    `apply` takes problems, and optionally their passages, and returns a list of answers for each.
+    Use the same settings in calibration and in use.
 
     Parameters
     ----------
     n : int, default=5
         Number of answers.
     prompt : str or Path, optional
-        What the model is told before the question: a text, or the path of a file. None
-        is the package's prompt "answer". Use the one that your answers are made with.
+        Instructions that precede the question: a text, or the path of a file. If None, use the
+        built-in prompt "answer". Pass the prompt with which your answers are written.
     model : str, optional
-        Another model than that of the other steps.
+        Model of this step, if it differs from the model of the other steps.
     temperature : float, default=1.0
-        How much the answers may differ, from 0 to 2.
+        Sampling temperature, from 0 to 2. Answers differ more at higher temperatures.
     max_tokens : int, optional
-        Of one answer. None is the client's.
+        Length limit of an answer. If None, use the limit of the client.
 
     Raises
     ------
     ValueError
-        If a parameter has a wrong value, or a problem has no question.
+        If a parameter is invalid, or if a problem has no question.
 
     Notes
     -----
-    Answer number i has the seed i, so that a run gives the same answers again where the
-    endpoint honours seeds, and asks for none that is in the cache. An answer that is
-    empty, refused or cut off says nothing about a claim: it is drawn again with the seeds
-    i + n and i + 2n, and left out with a flag where these are of no use either.
+    Answer number i has the seed i. If the endpoint supports seeds, a run therefore returns the same
+    answers again. Cached answers are not requested again. An answer that is empty, refused or cut
+    off says nothing about a claim. It is sampled again with the seeds i + n and i + 2n. If these
+    fail as well, it is left out with a flag.
 
     Examples
     --------
@@ -400,11 +399,11 @@ class SampleAnswers(Step):
         drawn = await gather_coroutines(*map(draw, range(1, self.n + 1)))
         texts = [text for text in drawn if text is not None]
         if len(texts) < self.n:
-            chat.flag(f"only {len(texts)} of {self.n} other answers are of use")
+            chat.flag(f"only {len(texts)} of {self.n} other answers are usable")
         return texts
 
     async def _answer(self, chat, problem, context=None):
-        """Ask for the answer that is shown; it may be cut off, but not empty."""
+        """Ask for the answer that is shown to users. It may be cut off, but not empty."""
         question = _with_passages(problem, context)
         return await self._one(chat.of(self.model), question, 0, chat.flag)
 
@@ -424,9 +423,9 @@ class SampleAnswers(Step):
 
 
 def _with_passages(problem, context):
-    """A question as a model is asked it, with the passages that the answer is to rest on."""
+    """Return a question with the passages that must support the answer."""
     if not isinstance(problem, str) or not problem.strip():
-        raise ValueError("a problem without a question has no other answers")
+        raise ValueError("cannot sample answers for a problem without a question")
     if not context:
         return problem
     passages = json.dumps({"context": list(context)}, ensure_ascii=False)
@@ -434,7 +433,7 @@ def _with_passages(problem, context):
 
 
 def _said(reply, flag=None):
-    """The text of an answer; cut off, it can be shown with a flag, but not compared."""
+    """Return the text of an answer. If cut off, it can be shown with a flag, but not compared."""
     text = reply.text.rpartition("</think>")[2].strip()
     refused = len(text) < _LONGEST_REFUSAL and _REFUSAL.match(text)
     end = reply.finish_reason
@@ -446,30 +445,30 @@ def _said(reply, flag=None):
 
 
 class Frequency(Step):
-    """The frequency score: in how many other answers a claim comes back.
+    """Compute the frequency score: how many other answers support a claim.
 
-    For each of the problem's ``alternatives`` a model says of each claim whether that
-    answer supports it (+1), contradicts it (-1) or is silent (0); the score is the sum.
-    One call per alternative. `apply` takes graphs, and returns an array of shape
-    (n_claims, 1) for each; the column is called ``frequency-score``.
+    A model says whether each of the problem's ``alternatives`` supports a claim (+1), contradicts
+    it (-1) or is silent on it (0). The score of a claim is the sum of these values. There is one
+    call per alternative. `apply` takes graphs, and returns an array of shape (n_claims, 1) for
+    each. The column is called ``frequency-score``.
 
     Parameters
     ----------
     prompt : str or Path, optional
-        What the model is told: a text, or the path of a file. None is the package's
-        prompt "frequency".
+        Instructions for the model: a text, or the path of a file. If None, use the built-in prompt
+        "frequency".
     model : str, optional
-        Another model than that of the other steps.
+        Model of this step, if it differs from the model of the other steps.
 
     Raises
     ------
     ValueError
-        If a parameter has a wrong value, or the alternatives of a problem are not known.
+        If a parameter is invalid, or if the alternatives of a problem are unknown.
 
     Notes
     -----
-    Base scoring of Hittesdorf, Salzetta, Cheng (arXiv:2604.20098), appendix "Feature
-    Descriptions", summed as in the data of Rubin-Toles et al. (ICLR 2025).
+    The score is the base scoring of Hittesdorf, Salzetta, Cheng (arXiv:2604.20098), appendix
+    "Feature Descriptions", summed as in the data of Rubin-Toles et al. (ICLR 2025).
 
     Examples
     --------
@@ -493,8 +492,8 @@ class Frequency(Step):
     async def _run(self, chat, graph):
         if graph.alternatives is None:
             raise ValueError(
-                f"{graph.id or graph.problem!r} lacks alternatives: frequency needs other "
-                "answers to the same question; draw some (SampleAnswers, or --samples)"
+                f"{graph.id or graph.problem!r} has no alternatives, but frequency needs other "
+                "answers to the same question: sample some (SampleAnswers, or --samples)"
             )
         alternatives = graph.alternatives if graph.n_claims else ()
         run = super()._run
@@ -505,31 +504,31 @@ class Frequency(Step):
 
 
 class SemanticJudge(Step):
-    """The eight semantic features, seven rated by a model and one counted.
+    """Compute the eight semantic features, seven rated by a model and one counted.
 
-    ``claim_index``, ``coherent_to_ancestors`` (0 to 1), ``inference_gap_size`` (0 to 5
-    missing steps), ``has_missing_dependencies``, ``has_unnecessary_dependencies``,
-    ``problem_relevance`` (0 to 1), ``uses_problem_data`` and ``is_well_formed``. One call
-    per problem. `apply` takes graphs, and returns an array of shape (n_claims, 8) for
-    each. `skdcf.features.SemanticFeatures` takes the columns from there.
+    The features are ``claim_index``, ``coherent_to_ancestors`` (0 to 1), ``inference_gap_size``
+    (0 to 5 missing steps), ``has_missing_dependencies``, ``has_unnecessary_dependencies``,
+    ``problem_relevance`` (0 to 1), ``uses_problem_data`` and ``is_well_formed``. There is one call
+    per problem. `apply` takes graphs, and returns an array of shape (n_claims, 8) for each.
+    `skdcf.features.SemanticFeatures` selects these columns.
 
     Parameters
     ----------
     prompt : str or Path, optional
-        What the model is told: a text, or the path of a file. None is the package's
-        prompt "semantic".
+        Instructions for the model: a text, or the path of a file. If None, use the built-in prompt
+        "semantic".
     model : str, optional
-        Another model than that of the other steps.
+        Model of this step, if it differs from the model of the other steps.
 
     Raises
     ------
     ValueError
-        If a parameter has a wrong value.
+        If a parameter is invalid.
 
     Notes
     -----
-    The features are those of arXiv:2604.20098, appendix "Feature Descriptions"; their
-    scales and the prompt are ours.
+    The features are described in the appendix "Feature Descriptions" of arXiv:2604.20098. Their
+    scales and the prompt were chosen for this package.
     """
 
     names = ("claim_index", *_RATINGS)
@@ -540,50 +539,52 @@ class SemanticJudge(Step):
         rows = number_rows(reply.ratings, graph.n_claims)
         for row, (name, high) in product(rows, _RATINGS.items()):
             if not 0 <= (value := getattr(row, name)) <= high:
-                raise ValueError(f'"{name}" is {value}, and not from 0 to {high}')
+                raise ValueError(f'"{name}" is {value}, but must be from 0 to {high}')
         table = [[v, *(vars(r)[name] for name in _RATINGS)] for v, r in enumerate(rows)]
         return np.array(table, dtype=float).reshape(graph.n_claims, len(self.names))
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class Verify(Step):
-    """A judge's verdict on each claim, with the log odds that the judge gives it.
+    """Ask a judge for a verdict on each claim, together with its log odds.
 
-    Other answers say which claims are doubtful; strict levels need a signal that tells
-    the last doubtful ones apart, and this is one. Columns ``judge_verdict`` (1 true, 0
-    false) and ``judge_log_odds``, the log of the probability of "true" over that of
-    "false" at the place of the verdict, between -14 and 14. `apply` takes graphs, and
-    returns an array of shape (n_claims, 2) for each, or (n_claims, 1) without log odds.
+    The frequency score finds doubtful claims. At strict levels, a stronger signal is needed to
+    separate the last doubtful claims, and this step provides one. The columns are
+    ``judge_verdict`` (1 true, 0 false) and ``judge_log_odds``, the log of the ratio of the
+    probabilities of "true" and "false" at the position of the verdict, between -14 and 14. `apply`
+    takes graphs, and returns an array of shape (n_claims, 2) for each, or (n_claims, 1) without
+    log odds.
 
     Parameters
     ----------
     prompt : str or Path, optional
-        What the model is told: a text, or the path of a file. None is the package's
-        prompt "verify", "verdict" (without a reason) or "verify_all" (per answer).
+        Instructions for the model: a text, or the path of a file. If None, use the built-in prompt
+        "verify", "verdict" (without a reason) or "verify_all" (per answer).
     model : str, optional
-        Another model than that of the other steps; a judge had best be another one.
+        Model of this step. The judge should differ from the model that wrote the answers.
     log_odds : bool, default=True
-        Whether log-probabilities are asked for. Not every endpoint has them.
+        Whether to request log-probabilities. Not every endpoint supports them.
     per : {"claim", "answer"}
-        Whether each claim has a call of its own, with the claims that it builds on, or
-        all claims of an answer share one, which is cheaper.
+        Whether to make one call for each claim, with its premises, or one call for all claims of
+        an answer, which is cheaper.
     why : bool, default=True
-        Whether the judge gives a reason before each verdict, as space to think. Without
-        one, a reply per claim is a single word.
+        Whether the judge gives a reason before each verdict, which lets it think. Without reasons,
+        the reply for a claim is a single word.
 
     Raises
     ------
     ValueError
-        If a parameter has a wrong value.
+        If a parameter is invalid.
 
     Notes
     -----
-    A reply without a verdict is asked for again. A claim that has none after the third
-    time is NaN in both columns; an extractor makes that 0 and notes it in the metadata
-    (``no_verdict``), and filters keep neither it nor what builds on it. Where the place of
-    a verdict is not found, or its log-probabilities say the opposite, the log odds are +1
-    or -1 by the verdict. Where an endpoint gives no log-probabilities at all, they are NaN,
-    there is a warning, and the metadata hold the share (``log_odds_missing``).
+    A reply without a verdict is requested again. If a claim has no verdict after three requests,
+    both columns are NaN. An extractor replaces NaN by 0 and lists the claim in the metadata
+    (``no_verdict``), and filters drop it and the claims that depend on it. If the position of a
+    verdict is not found, or if the log-probabilities contradict the verdict, the log odds are +1
+    for "true" and -1 for "false". If an endpoint returns no log-probabilities, the log odds are
+    NaN, a warning is issued, and the metadata contain the share of missing log odds
+    (``log_odds_missing``).
     """
 
     _reply = calls.verdicts_of("true", "false")
@@ -595,11 +596,11 @@ class Verify(Step):
     why: bool = True
 
     def validate(self) -> None:
-        """Raise ValueError unless all parameters are as declared, and of use."""
+        """Raise ValueError if a parameter is invalid or cannot be used."""
         super().validate()
         if self.per == "answer" and not self.why:
             raise ValueError(
-                'why=False needs per="claim": with per="answer" every row has a reason'
+                'why=False needs per="claim", since rows have reasons with per="answer"'
             )
 
     @property
@@ -640,7 +641,7 @@ class Verify(Step):
         return table[:, : len(self.names)]
 
     async def _judge(self, chat, graph, v):
-        """Ask for verdict and log odds of one claim, or of all."""
+        """Ask for the verdict and the log odds of one claim, or of all claims."""
         n = graph.n_claims
         kind = self._reply if v is None else calls.Verdict
         if not self.why:
@@ -672,13 +673,13 @@ class Verify(Step):
 
 
 def _judged(verdicts, reply):
-    """Verdicts as numbers, with their log odds."""
+    """Return an array of verdicts (1 true, 0 false) and log odds."""
     true = [word == "true" for word in verdicts]
     return np.column_stack([true, calls.log_odds(reply, verdicts)])
 
 
 def describe_writer(step: SampleAnswers, model: str | None) -> dict[str, Any]:
-    """Who writes an answer: the model, what it is told, and how freely it writes."""
+    """Describe who writes an answer: model, prompt, temperature and length limit."""
     writer = describe(step) | {"model": step.model or model}
     return {
         key: writer[key] for key in ("model", "prompt", "temperature", "max_tokens")
@@ -686,7 +687,7 @@ def describe_writer(step: SampleAnswers, model: str | None) -> dict[str, Any]:
 
 
 def describe(step: Any) -> dict[str, Any]:
-    """What a step is, for files: its class, prompt and settings, or its function."""
+    """Describe a step for files: its class, prompt and settings, or its function."""
     if not isinstance(step, Step):
         function = step
         options = {}
@@ -705,9 +706,9 @@ def describe(step: Any) -> dict[str, Any]:
 
 
 def rebuild(described: dict[str, Any]) -> Any:
-    """Inverse of `describe`, for what is in this package; ValueError otherwise."""
+    """Rebuild a step from the result of `describe`. Raise ValueError if it is not built in."""
     settings = dict(described)
-    # Log odds were asked for, and did not come.
+    # Log odds were requested, but the endpoint did not return them.
     if settings.get("log_odds") == "missing":
         settings["log_odds"] = True
     full_name = settings.get("function") or f"skdcf.apps.llm.{settings.pop('step')}"
@@ -724,6 +725,6 @@ def rebuild(described: dict[str, Any]) -> Any:
         if used == f"the prompt {step.wording().name!r}":
             return step
     raise ValueError(
-        f"the problems were extracted with {used}, which is not in this package: build the "
-        "extractor yourself"
+        f"the problems were extracted with {used}, which is not part of this package: "
+        "create the extractor yourself"
     )

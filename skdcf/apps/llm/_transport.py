@@ -1,9 +1,9 @@
-"""Requests over HTTP with the openai client's own, tried again if that may help.
+"""Send requests over HTTP with the openai client, and retry them if that may help.
 
-Connections and encodings are the client's. What calls it has retries of its own, since a
-pause that a server asks for has to hold for all calls in flight, and each attempt needs
-one deadline that includes its body. Of the environment nothing is sent but what the
-caller names, and no redirect is followed: texts and keys stay with the host they are for.
+The openai client handles connections and encodings. Its retries are not used, because a pause
+that the server asks for must hold for all concurrent calls, and each attempt needs a single
+deadline that includes the body. Only environment variables named by the caller are sent.
+Redirects are not followed, so texts and keys are sent to the configured host only.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from ._errors import CallError, EndpointError, PassingError
 from ._reply import Reply
 from ._response import ODD, SHORT, fault_of, read_reply, read_wait
 
-#: What servers say of a reply of their model that does not have the form asked for.
+#: Messages of servers whose model did not produce the requested format.
 _MALFORMED = ("produced output that does not match", "json_validate_failed")
-_MOST_BYTES = 32 * 2**20  # bytes of one reply
-_MOST_OF_ERROR = 64 * 2**10  # bytes of an error that are read
-#: What not every model takes, and words by which a refusal speaks of it.
+_MOST_BYTES = 32 * 2**20  # largest size of a reply in bytes
+_MOST_OF_ERROR = 64 * 2**10  # number of bytes read from an error response
+#: Parameters that some models do not accept, and words that identify them in the error message.
 _OPTIONAL = {
     "system": ("system role", "system message", "role 'system'", 'role "system"'),
     "response_format": ("schema", "response_format", "structured", "json_object"),
@@ -42,11 +42,13 @@ _OPTIONAL = {
     "seed": ("seed",),
 }
 _BOUNDS = re.compile(r"(?i)\b(?:max|min)(?:Items|Length)\b")
-_SHORTEST_SECRET = 8  # letters of a key; shorter ones, such as "none", stand for no key
+_SHORTEST_SECRET = (
+    8  # length of the shortest key; shorter values, such as "none", mean no key
+)
 
 
 class FunctionTransport:
-    """A function of the caller's in the place of an endpoint."""
+    """Call a Python function instead of an endpoint."""
 
     name = "the function"
 
@@ -56,13 +58,13 @@ class FunctionTransport:
         module = getattr(function, "__module__", "")
         named: Mapping[str, inspect.Parameter] = {}
         self.identity = f"{module}.{getattr(function, '__qualname__', '')}"
-        # A function that is not written in Python may raise this.
+        # Functions that are not written in Python may raise ValueError here.
         with suppress(ValueError):
             named = inspect.signature(function).parameters
         self._takes_options = any(p.kind is p.VAR_KEYWORD for p in named.values())
 
     async def complete(self, call, usage):
-        """Call the function, which returns a text or a Reply, at once or to be awaited."""
+        """Call the function, which returns a text or a Reply, or an awaitable of them."""
         names = "model", "schema", "temperature", "seed", "max_tokens", "logprobs"
         options = {n: getattr(call, n) for n in names} if self._takes_options else {}
         async with self._pace.slot():
@@ -75,11 +77,11 @@ class FunctionTransport:
         return Reply(out) if isinstance(out, str) else out
 
     async def close(self):
-        """Do nothing, as there is nothing to close."""
+        """Do nothing, since there is no connection."""
 
 
 class Endpoint:
-    """Calls to an endpoint that speaks the chat-completions protocol."""
+    """Send calls to an endpoint that speaks the chat-completions protocol."""
 
     def __init__(self, settings, pace):
         self._settings = settings
@@ -88,14 +90,16 @@ class Endpoint:
         url = settings["base_url"]
         self._url = urlsplit(url)
         self.name = self._url.netloc
-        #: Endpoint and extras as they stand in the names of replies.
+        #: Endpoint and extra parameters, as part of the cache key.
         self.identity = [url, self._extra] if self._extra else url
-        self._learnt = {}  # the way in which each parameter is sent, by (model, name)
-        self._accepted = set()  # the same names, once the first way has succeeded
+        self._learnt = {}  # how each parameter is sent, by (model, name)
+        self._accepted = (
+            set()
+        )  # the (model, name) pairs that have succeeded in their first form
         self._client: Any = None
 
     def _connect(self):
-        """Read keys; what is in the cache needs neither a key nor the client."""
+        """Read the keys and open the client. Neither is needed for cached replies."""
         named = self._settings["headers"] or {}
         variable = self._settings["key_variable"]
         headers = {name.lower(): self._read_key(v) for name, v in named.items()}
@@ -116,7 +120,7 @@ class Endpoint:
             logger.addFilter(self._mask_record)
 
     async def close(self):
-        """Close connections."""
+        """Close the connections."""
         if self._client is not None:
             await self._client.aclose()
             for logger in _their_loggers():
@@ -127,17 +131,17 @@ class Endpoint:
         if not value:
             raise EndpointError(
                 f"the environment variable {variable} is not set, and "
-                f"{self._url.hostname} may ask for a key: set it, or name "
-                "no variable (key_variable) if no key is needed"
+                f"{self._url.hostname} may require a key: set the variable, or pass "
+                "key_variable=None if no key is needed"
             )
         if not (value.isascii() and value.isprintable() and " " not in value):
             raise EndpointError(
-                f"the environment variable {variable} holds letters that no header can hold"
+                f"the environment variable {variable} contains characters not allowed in a header"
             )
         return value
 
     def _mask_record(self, record):
-        """A filter of log records, also of other packages: they hold no key."""
+        """Mask the keys in a log record, including records of other packages."""
         message = record.getMessage()
         if (masked := self._mask(message)) != message:
             record.msg = masked
@@ -145,14 +149,14 @@ class Endpoint:
         return True
 
     def _mask(self, text):
-        """Mask the keys in a text, also if JSON escapes letters of them."""
+        """Mask the keys in a text, including keys with characters escaped by JSON."""
         plain = re.sub(r"\\u([0-9a-fA-F]{4})", lambda m: chr(int(m[1], 16)), text)
         plain = re.sub(r'\\(["\\/])', r"\1", plain)
         masked = self._secrets.sub("***", plain)
         return self._secrets.sub("***", text) if masked == plain else masked
 
     async def complete(self, call, usage):
-        """The reply to a call; CallError if there is none after all attempts."""
+        """Return the reply to a call. Raise CallError if all attempts fail."""
         self._connect()
         n_sent = 0
 
@@ -178,17 +182,17 @@ class Endpoint:
         raise CallError(f"no reply after {attempt + 1} attempts: {problem}")
 
     def _without_keys(self, reply):
-        """A server may say a key back; it is neither stored nor shown."""
+        """Mask keys repeated by the server, so that they are neither stored nor shown."""
         whole_reply = reply.text + "".join(reply.tokens)
         if self._mask(whole_reply) == whole_reply:
             return reply
         return replace(reply, text=self._mask(reply.text), top_logprobs=[], tokens=[])
 
     async def _attempt(self, call):
-        """One request, and others without what the server refuses, which are finitely many.
+        """Send a request, and repeat it without parameters that the server refuses.
 
-        What it refuses holds for all calls only if the request without it succeeds, and
-        none with it has.
+        The number of repetitions is bounded. A parameter is left out of later calls only if the
+        request without it succeeds and no request with it has succeeded.
         """
         ways = _ways_of(call)
         sent_as = {
@@ -216,13 +220,13 @@ class Endpoint:
                 for_this_call.add(name)
                 sent_as[name] = len(ways[name]) - 1
             elif name == "response_format" and not _BOUNDS.search(message):
-                # Where no schema is taken, none without bounds is.
+                # An endpoint that refuses the schema refuses it without bounds as well.
                 sent_as[name] = min(max(sent_as[name] + 1, 2), len(ways[name]) - 1)
             else:
                 sent_as[name] += 1
 
     def _learn(self, model, ways, sent_as, for_this_call):
-        """Learn from a success, and list what the endpoint does not take of such a call."""
+        """Remember the accepted forms after a success, and list the parameters left out."""
         left_out = []
         for name, way in sent_as.items():
             if len(ways[name]) == 1:
@@ -241,7 +245,7 @@ class Endpoint:
         return left_out
 
     def _fault(self, status, message, headers):
-        """The error that a response stands for."""
+        """Return the exception for an error response."""
         if status == 404:
             url = self._url._replace(query="").geturl()
             message += f" (asked: POST {url}/chat/completions"
@@ -252,7 +256,7 @@ class Endpoint:
         return fault_of(status, message, wait, self._pace.has_succeeded)
 
     async def _send(self, body):
-        """Send one request, and return status, body and headers."""
+        """Send one request, and return the status, the body and the headers."""
         self._client.cookies.clear()
         route = self._url.path.rstrip("/") + "/chat/completions"
         url = self._url._replace(path=route).geturl()
@@ -262,28 +266,27 @@ class Endpoint:
         try:
             async with asyncio.timeout(self._settings["timeout"]), stream as response:
                 return await _read(response)
-        except Exception as error:  # from whichever HTTP library the client uses
+        except Exception as error:  # from any HTTP library that the client uses
             problem = f"{type(error).__name__} ({str(error)[:SHORT]})"
             is_slow = isinstance(error, TimeoutError)
-        # Outside of "except": the client's errors hold the request with its key.
+        # Raised outside of "except", since the client's errors hold the request with its key.
         if is_slow:
             self._slow_down(begun)
         raise PassingError(self._mask(problem))
 
     def _slow_down(self, begun):
-        """Have fewer calls in flight after one that began at a time and took too long."""
+        """Reduce the number of concurrent calls after a call timed out."""
         most = self._pace.in_flight
         if self._pace.halve(begun) and most == self._settings["in_flight"]:
             warn(
-                f"a call took longer than {self._settings['timeout']:g} s: "
-                f"{self._pace.in_flight} calls are in flight at once from now on, and no "
-                f"longer {most}. A server that works on one call at a time needs a longer "
-                "timeout, or a smaller in_flight",
+                f"a call took longer than {self._settings['timeout']:g} s: the number of "
+                f"concurrent calls is reduced from {most} to {self._pace.in_flight}. If the server "
+                "works on one call at a time, use a longer timeout or a smaller in_flight",
                 ParameterWarning,
             )
 
     def _message(self, body):
-        """What a server says of an error, in one line and without keys."""
+        """Return the error message of a server, on one line and without keys."""
         text = body.decode("utf-8", "replace")
         with suppress(ValueError, RecursionError):
             text = json.dumps(json.loads(text), ensure_ascii=False)
@@ -291,10 +294,10 @@ class Endpoint:
 
 
 async def _read(response):
-    """A response as far as it is of use."""
+    """Read a response up to the largest size."""
     body = b""
     most = _MOST_BYTES if response.is_success else _MOST_OF_ERROR
-    # Of an error the beginning will do.
+    # The beginning of an error response is enough.
     with suppress(*() if response.is_success else (Exception,)):
         async for chunk in response.aiter_bytes():
             body += chunk
@@ -306,20 +309,20 @@ async def _read(response):
 
 
 def _their_loggers():
-    """Loggers of the openai client and of what it sends with, which may log headers."""
+    """Return the loggers of the openai client and its HTTP library, which may log headers."""
     for name in list(logging.root.manager.loggerDict):
         if name.partition(".")[0].rstrip("2") in ("openai", "httpx", "httpcore"):
             yield logging.getLogger(name)
 
 
 def _refused(status, body, message, left):
-    """Name of a parameter that the endpoint does not take, or None."""
+    """Return the name of a parameter that the endpoint does not accept, or None."""
     if status not in (400, 403, 422, 500, 501):
         return None
     with suppress(*ODD):
         named = json.loads(body)["error"]["param"]
         message = named.lower() if isinstance(named, str) and named else message
-    if status >= 500:  # which may pass, unless a template of the server says it
+    if status >= 500:  # temporary, unless it comes from the chat template of the server
         left = left & {"system"}
     for name, words in _OPTIONAL.items():
         if name in left and any(word in message for word in words):
@@ -328,12 +331,12 @@ def _refused(status, body, message, left):
 
 
 def _says_as_much(name, way):
-    """Whether a parameter is the same under another name, or without bounds alone."""
+    """Return whether a parameter is only renamed, or sent without bounds."""
     return way == 1 and name in ("max_tokens", "response_format")
 
 
 def _say_what_was_learnt(model, name, way):
-    """Warn of a parameter that is left out of later calls, or says less in them."""
+    """Warn that a parameter is left out of later calls, or sent in a weaker form."""
     instead = {
         "system": "begin the user's message with it",
         "response_format": "ask for any JSON object" if way else "leave it out",
@@ -350,7 +353,7 @@ def _messages_of(call):
 
 
 def _unbounded(schema):
-    """A JSON schema without bounds of lengths, which some endpoints do not take."""
+    """Remove bounds on lengths from a JSON schema, since some endpoints do not accept them."""
     if isinstance(schema, list):
         return [_unbounded(item) for item in schema]
     if not isinstance(schema, dict):
@@ -359,7 +362,7 @@ def _unbounded(schema):
 
 
 def _ways_of(call):
-    """In which ways each part of a call can be sent, the one that says most first."""
+    """Return the forms in which each part of a call can be sent, the most informative first."""
     messages = _messages_of(call)
     joined_text = "\n\n".join(message["content"] for message in messages[:2])
     merged = [{"role": "user", "content": joined_text}, *messages[2:]]

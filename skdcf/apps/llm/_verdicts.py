@@ -1,4 +1,4 @@
-"""Verdicts in what judges write, and how sure they were of them."""
+"""Read verdicts from the replies of judges, and their log odds."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import numpy as np
 
 from ._reply import Reply
 
-_CERTAIN = 14.0  # beyond these log odds, probabilities are mere rounding
-_AROUND = " .!*_`'\""  # characters that may stand around a word
-#: Pairs of words that say true and false.
+_CERTAIN = 14.0  # beyond these log odds, differences are only rounding
+_AROUND = " .!*_`'\""  # characters that may surround a word
+#: Pairs of words that mean true and false.
 _PAIRS = (
     ("true", "false"),
     ("yes", "no"),
@@ -32,11 +32,11 @@ _SYNONYMS |= {"neutral": "silent", "not_entailed": "not entailed"}
 _WORDS = "|".join(word for pair in _PAIRS for word in pair)
 IN_OBJECT = re.compile(rf"""(?i)["']verdict["']\s*:\s*\W*({_WORDS})\b""")
 _WORD = re.compile(rf"(?i)\b({_WORDS})\b")
-#: A reply that begins with its verdict, and not with "the correct value".
+#: A reply that begins with its verdict. "The correct value ..." does not.
 _BEGINS = re.compile(rf"(?i)\W*((?:true|false)\b|(?:{_WORDS})\b(?!\s*\w))")
-#: Words that decide in a sentence; the others often say something else there.
+#: Words that are read as verdicts within a sentence. The other words often have another meaning.
 _DECIDING = re.compile(r"(?i)\b(true|false|correct|incorrect)\b")
-#: A sentence that ends with its verdict, or gives a reason for it.
+#: A sentence that ends with its verdict, or continues with a reason for it.
 _STATES = re.compile(
     r"""(?ix)(?:\b(?:is|are|so|thus|hence|therefore|verdict|answer|conclusion)\b|:)
     [\W_]* (?:\w+ly[\W_]+)? (true|false|correct|incorrect) [\W_]*
@@ -53,24 +53,24 @@ _QUOTED = re.compile(
 
 
 def plain_word(word: str) -> str:
-    """The word of a verdict that another one stands for, in lower case."""
+    """Return the standard form of a verdict, in lower case."""
     lowered = word.strip().lower()
     return _SYNONYMS.get(lowered.strip(_AROUND), lowered)
 
 
 def read_prose(sentences: Sequence[str], shown: str) -> str | None:
-    """ "true" or "false" where the sentences of a reply say it without contradiction.
+    """Read the verdict "true" or "false" from prose, if it is unambiguous.
 
-    It is a reply that begins with its verdict and speaks of no other one, or one whose last
-    sentence states a verdict with a single word, which no sentence before it denies. What
-    is quoted, asked, negated or supposed is no verdict.
+    A reply is unambiguous if it begins with its verdict and mentions no other verdict, or if its
+    last sentence states a verdict with a single word and no earlier sentence contradicts it.
+    Quotations, questions, negations and suppositions are not verdicts.
 
     Parameters
     ----------
     sentences : sequence of str
-        Of the reply, without what the model thought before.
+        The sentences of the reply, without the thoughts of the model before it.
     shown : str
-        The texts that the model was shown, which it may repeat.
+        The texts in the input of the model, which the reply may repeat.
 
     Returns
     -------
@@ -92,18 +92,18 @@ def read_prose(sentences: Sequence[str], shown: str) -> str | None:
 
 
 def _agreed(words):
-    """The verdict that all of several words say; None where they differ."""
+    """Return the verdict that all words agree on, or None if they differ."""
     verdicts = {plain_word(word) for word in words}
     return verdicts.pop() if len(verdicts) == 1 else None
 
 
 def log_odds(reply: Reply, verdicts: Sequence[str]) -> list[float]:
-    """Log odds of true for each verdict of a reply, in the order of its text.
+    """Return the log odds of "true" for each verdict of a reply, in the order of its text.
 
-    They are read where the verdict stands: what is said before it, in thinking or as a
-    reason, speaks of true and false as well. Where that place is not found, or the odds
-    say the opposite of the verdict, they are +1 or -1 by the verdict. Where the reply has
-    no probabilities at all, they are NaN.
+    The log odds are read at the position of the verdict, because the text before it (thoughts or
+    reasons) mentions true and false as well. If this position is not found, or if the log odds
+    contradict the verdict, +1 is used for "true" and -1 for "false". If the reply has no
+    log-probabilities, the result is NaN.
     """
     rows = reply.top_logprobs
     if not rows:
@@ -125,7 +125,7 @@ def log_odds(reply: Reply, verdicts: Sequence[str]) -> list[float]:
 
 
 def _odds(row, verdict):
-    """Log odds of true in the place of a word; 0 where nothing speaks of it."""
+    """Return the log odds of "true" at the position of a word, 0 if neither word is likely."""
     pair = next(pair for pair in _PAIRS if verdict in pair)
     sides = dict.fromkeys(pair, 0.0)
     for token, logprob in row.items():

@@ -183,7 +183,7 @@ def test_a_reply_that_cannot_be_kept_is_used_and_said(tmp_path):
                 "CREATE VIEW replies AS SELECT 1 AS key, 2 AS reply, 3 AS prompt"
             )
             database.commit()
-        with pytest.warns(ParameterWarning, match="cannot be kept in the cache"):
+        with pytest.warns(ParameterWarning, match="cannot be stored in the cache"):
             assert decompose(server, ["y"], client=client) == [["a"]]
 
 
@@ -280,9 +280,7 @@ def test_a_dead_endpoint_is_given_up():
     """200 calls of six attempts each would take an hour of waiting in real life."""
     with (
         ChatServer(lambda request, n: Status(500)) as server,
-        pytest.raises(
-            EndpointError, match=r"no more are made. The last one: .*status 500"
-        ),
+        pytest.raises(EndpointError, match=r"last \d+ calls.*status 500"),
     ):
         decompose(server, [str(i) for i in range(200)], max_retries=1, in_flight=2)
     assert len(server.requests) <= 2 * 14
@@ -486,7 +484,7 @@ def test_only_the_owner_may_read_the_cache(tmp_path, there):
 def test_a_file_that_is_no_cache_is_refused(tmp_path):
     path = tmp_path / "cache.sqlite"
     path.write_text("this is a diary, and no database at all" * 100)
-    with pytest.raises(ValueError, match=r"cache\.sqlite.*name another file"):
+    with pytest.raises(ValueError, match=r"cache\.sqlite"):
         decompose(None, ["x"], ChatClient("http://127.0.0.1:9/v1", cache=path))
     assert path.read_text().startswith("this is a diary")
 

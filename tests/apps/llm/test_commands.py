@@ -194,9 +194,8 @@ def test_extract_asks_before_it_spends(server, tmp_path, capsys, monkeypatch):
     command += ["--base-url", server.url, "--prices", 2, 8, "--confirm-above", 0.0001]
     assert run(*command) == 2
     said = capsys.readouterr().err
-    assert "nothing was called" in said and "confirm" not in said.replace(
-        "--confirm", ""
-    )
+    assert "above the limit" in said
+    assert "confirm_above" not in said and "confirm=" not in said
     assert "Raise --confirm-above, or pass --yes" in said
     assert not (tmp_path / "o.jsonl").exists() and server.requests == []
     assert run(*command, "--yes") == 0
@@ -438,12 +437,12 @@ def test_the_model_writes_only_where_it_wrote_what_calibrated(server, tmp_path, 
     answer = ["answer", model, "-q", QUESTION, "--base-url", server.url]
     assert run(*answer) == 2
     said = capsys.readouterr().err
-    assert "written by an unknown hand" in said and "--write" in said
+    assert "written by an unknown writer" in said and "--write" in said
     assert '--accept-provenance "reason"' in said and len(server.requests) == n
     assert run(*answer, "--accept-provenance", "the same model wrote the log") == 0
     assert run(*answer, "-a", "12 + 5 = 17.") == 0
     said = capsys.readouterr().err
-    assert "who wrote the answers that calibrated is not known" in said
+    assert "unknown who wrote the calibration answers" in said
 
     model, graphs = fit_on(server, tmp_path, written=True)
     writer = graphs[0].metadata["written_by"]

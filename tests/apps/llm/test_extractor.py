@@ -164,8 +164,8 @@ def test_what_is_no_answer_is_refused(bad):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"decompose": split_sentences}, "model is None, but graph asks one"),
-        ({"model": "m", "features": [7]}, r"features\[0\] is 7"),
+        ({"decompose": split_sentences}, r"model is None.*graph"),
+        ({"model": "m", "features": [7]}, r"features\[0\] .*got 7"),
         ({"model": "m", "features": [SemanticJudge]}, r"features\[0\]"),
         ({"model": "m", "on_failure": "drop"}, "on_failure"),
         ({"model": "m", "graph": "chain"}, "graph"),
@@ -349,12 +349,10 @@ def test_a_run_above_the_limit_needs_a_word(monkeypatch):
     with ChatServer(ScriptedModel()) as server:
         extractor = full_extractor(server.url, confirm_above=100)
         monkeypatch.setattr("sys.stdin", None)
-        with pytest.raises(
-            ValueError, match=r"nothing was called: 3 problems.*confirm_above"
-        ):
+        with pytest.raises(ValueError, match=r"3 problems.*confirm_above"):
             extractor.transform(answers)
         extractor.set_params(confirm=lambda e: asked.append(e.tokens))
-        with pytest.raises(ValueError, match="nobody agreed to it"):
+        with pytest.raises(ValueError, match="above the limit"):
             extractor.transform(answers)
         assert server.requests == [] and asked[0] > 100
         extractor.set_params(confirm=lambda e: True).transform(answers)
@@ -374,7 +372,7 @@ def test_a_person_at_the_terminal_is_asked(monkeypatch, word, goes_on):
         if goes_on:
             extractor.transform(make_answers(1))
         else:
-            with pytest.raises(ValueError, match="nothing was called"):
+            with pytest.raises(ValueError, match="above the limit"):
                 extractor.transform(make_answers(1))
     assert bool(server.requests) == goes_on
 

@@ -107,7 +107,7 @@ def at_scores(estimator, view, named, risks):
     Precision
         Lowers scores by the amount by which they may differ.
     """
-    warn_of_direction(view.confidence, view.labels)
+    warn_of_direction(view.confidence, view.labels, view.raw.problem_of)
     refuse_dependence(estimator._resolved_guarantee(), named, risks)
     rounding = 0.0
     # Without fitted columns, a scorer whose results are bitwise equal in every batch needs no

@@ -29,8 +29,11 @@ def warn_of_reversed_edges(batch):
         )
 
 
-def warn_of_direction(confidence, labels):
+def warn_of_direction(confidence, labels, problem_of):
     """Warn if false claims score higher than true ones, for example if a risk was passed.
+
+    The standard error of the share of ordered pairs is that of a score that knows nothing, or that
+    of the contributions of whole answers if it is larger, since claims of one answer may be alike.
 
     Parameters
     ----------
@@ -38,17 +41,27 @@ def warn_of_direction(confidence, labels):
         Confidences of the calibration claims.
     labels : ndarray of shape (n_claims,)
         1 true, 0 false, -1 unknown.
+    problem_of : ndarray of shape (n_claims,)
+        The problem of each claim.
     """
-    confidence = confidence[:_LOOKED_AT]
-    labels = labels[:_LOOKED_AT]
-    n_true = int(np.sum(labels == 1))
-    n_false = int(np.sum(labels == 0))
+    judged = np.flatnonzero(labels[:_LOOKED_AT] >= 0)
+    true = labels[judged] == 1
+    n_true = int(true.sum())
+    n_false = len(true) - n_true
     if min(n_true, n_false) < _FEWEST:
         return
-    judged = labels >= 0
-    ranks_of_true = rankdata(confidence[judged])[labels[judged] == 1].sum()
-    share = (ranks_of_true - n_true * (n_true + 1) / 2) / (n_true * n_false)
-    error = np.sqrt((n_true + n_false + 1) / (12 * n_true * n_false))
+    confidence = confidence[judged]
+    # The share of the claims of the other kind that each claim exceeds.
+    exceeded = rankdata(confidence)
+    exceeded[true] = (exceeded[true] - rankdata(confidence[true])) / n_false
+    exceeded[~true] = (exceeded[~true] - rankdata(confidence[~true])) / n_true
+    share = exceeded[true].mean()
+    contribution = np.where(
+        true, (exceeded - share) / n_true, (1 - share - exceeded) / n_false
+    )
+    error_of_answers = np.linalg.norm(np.bincount(problem_of[judged], contribution))
+    error_by_chance = np.sqrt((len(true) + 1) / (12 * n_true * n_false))
+    error = max(error_of_answers, error_by_chance)
     if share < 0.5 - _ERRORS * error:
         warn(
             "the score ranks backwards: among pairs of a true and a false calibration claim, "

@@ -54,3 +54,17 @@ def test_a_score_that_is_surely_worse_than_chance_warns():
     assert 0.33 < in_order < 0.41
     with pytest.warns(ParameterWarning, match=f"{1 - in_order:.0%}"):
         HardCF(0, alpha=0.2).fit(trust[:, None], y)
+
+
+def test_claims_of_one_answer_that_resemble_each_other_count_less():
+    """In 100 draws of 40 answers, whose 20 claims each have one score and mostly one label."""
+    rng = np.random.default_rng(0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ParameterWarning)
+        for _ in range(100):
+            of_answer = rng.normal(size=40)
+            y = [(rng.random(20) < p).astype(int) for p in rng.choice([0.1, 0.9], 40)]
+            X = GraphBatch.from_arrays(
+                np.repeat(of_answer, 20)[:, None], np.arange(41) * 20, []
+            )
+            HardCF(0, alpha=0.2).fit(X, y)

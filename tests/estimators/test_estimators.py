@@ -134,8 +134,14 @@ def test_scikit_learns_own_checks_of_every_filter_one_by_one(estimator, check):
     check(estimator)
 
 
-def no_score(first, second):
-    return [0.0] * len(first)
+class NoScore:
+    """A score of 0 for every pair, with a name that is the same in every process."""
+
+    def __call__(self, first, second):
+        return [0.0] * len(first)
+
+    def __repr__(self):
+        return "NoScore()"
 
 
 TRANSFORMERS = [
@@ -147,10 +153,10 @@ TRANSFORMERS = [
     FrequencyFeature(),
     GraphFeatures(),
     MetadataIndicators(),
-    PairFeature(no_score),
+    PairFeature(NoScore()),
     SemanticFeatures(),
-    StepReward(no_score),
-    Surprisal(no_score),
+    StepReward(NoScore()),
+    Surprisal(NoScore()),
     TextFeatures(),
     reasoning_features(),
     paper_features(),

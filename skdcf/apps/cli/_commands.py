@@ -58,8 +58,8 @@ RESULT = "filtered"  # the result stands under this key of the metadata
 KEEPS_NOTHING = FOUND_BROKEN_LINES = 1  # exit codes
 _CHUNK = 500  # problems that are in memory at a time
 _NOT_GUARANTEED = (
-    "nothing is promised of this text: the filter keeps nothing of the answer, and these are "
-    "its safest claims"
+    "the guarantee does not cover this text: the filter keeps no claim of the answer, and "
+    "these are its safest claims"
 )
 _SUPPORT = "context_trigrams"  # the best single column, of `ContextFeatures`
 _SHOWN = 20  # kinds of faults that are printed
@@ -378,13 +378,14 @@ def filter_problems(options):
     )
     if not hasattr(filter.scorer_, "error_probability"):
         files.inform(
-            "no chance is stated of single texts: the scorer orders claims, and does not say "
-            "how likely an error is"
+            "no error probability is printed for single texts, because this scorer ranks claims "
+            "and does not estimate probabilities"
         )
     if counts["outside"]:
         files.inform(
-            f"in {counts['outside']} of these problems the filter keeps nothing, and the "
-            "safest claims are shown with their chance: nothing is promised of these texts"
+            f"the filter keeps no claim of {counts['outside']} of these problems. Their safest "
+            "claims are shown with an estimated error probability, and the guarantee does not "
+            "cover them"
         )
 
 
@@ -540,9 +541,9 @@ def kept_text(graph, mask):
 
 
 def marked_text(row, mark_checked=False):
-    """Give the text of a `Line`, with a mark in front where nothing is promised of it.
+    """Return the text of a `Line`, marked if the guarantee does not cover it.
 
-    What a person checked has a mark of its own if that is wanted.
+    With ``mark_checked``, claims that a person checked are marked as well.
     """
     graph = row.problem.graph
     text = kept_text(graph, row.mask)
@@ -553,7 +554,9 @@ def marked_text(row, mark_checked=False):
         text = " ".join(text.split())
     if row.is_guaranteed:
         return text
-    return f"[nothing is promised; {row.error_probability:.0%} chance of something false] {text}"
+    return (
+        f"[not guaranteed; {row.error_probability:.0%} probability of an error] {text}"
+    )
 
 
 def format_row(row, about, options, *, mark_checked=False):

@@ -103,11 +103,13 @@ def answer(options):
         inform(INCOMPLETE)
     for text, reason in filtered.dropped:
         inform(f"dropped: {printable(text)}: {reason}")
-    inform(f"alpha = {filtered.alpha:g}; the promise covers: {filtered.text_guarantee}")
+    inform(
+        f"alpha = {filtered.alpha:g}; the guarantee covers: {filtered.text_guarantee}"
+    )
     if filtered.error_probability is not None:
         inform(
-            f"{filtered.error_probability:.0%} chance of something false in this text, an "
-            "estimate and no promise"
+            f"estimated probability of a false claim in this text: "
+            f"{filtered.error_probability:.0%} (an estimate, not a guarantee)"
         )
     inform(*filtered.flags)
 

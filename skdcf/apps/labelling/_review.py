@@ -49,7 +49,7 @@ class ReviewOrder:
     """An order that says which claim a person checks next, and what is kept then.
 
     A filter keeps some claims. A person checks others, in any number: what is found true is
-    kept as well, if all that it builds on is kept. The promise of the filter stays as it is,
+    kept as well, if all that it builds on is kept. The guarantee of the filter does not change,
     for every number of checks, since what is added is true. Asked is always about the claim
     with the smallest path risk among those whose parents are all kept, over the whole batch.
 

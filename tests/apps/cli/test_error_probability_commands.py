@@ -74,15 +74,15 @@ def test_a_text_outside_the_promise_never_carries_the_level(folder, tmp_path, ca
             continue
         n_outside += 1
         assert result["guarantee"] == "none"
-        assert "nothing is promised" in result["note"]
-        assert result["text"].startswith("[nothing is promised; ")
+        assert "guarantee does not cover" in result["note"]
+        assert result["text"].startswith("[not guaranteed; ")
         assert 0 < result["error_probability"] < 1
         assert "0.05" not in json.dumps(
             {k: v for k, v in result.items() if k not in ("text", "error_probability")}
         )
         assert not {"alpha", "claim_alpha"} & set(result)
     assert n_outside
-    assert f"in {n_outside} of these problems" in capsys.readouterr().err
+    assert f"no claim of {n_outside} of these problems" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("guarantee", ["answers", "shown"])
@@ -95,7 +95,9 @@ def test_plain_text_says_per_line_what_is_not_promised(folder, tmp_path, guarant
     texts = out.read_text("utf-8").splitlines()
     assert all(texts)
     for text, text_inside in zip(texts, inside, strict=True):
-        assert text == text_inside if text_inside else text.startswith("[nothing is pr")
+        assert (
+            text == text_inside if text_inside else text.startswith("[not guaranteed")
+        )
 
 
 def test_a_scorer_without_hazards_is_refused_before_a_file_is_written(
@@ -107,7 +109,7 @@ def test_a_scorer_without_hazards_is_refused_before_a_file_is_written(
     assert "error_probability needs a scorer" in capsys.readouterr().err
     assert not out.exists()
     assert not run(*command)
-    assert "no chance is stated of single texts" in capsys.readouterr().err
+    assert "no error probability" in capsys.readouterr().err
     assert all(
         "error_probability" not in row["metadata"]["filtered"] for row in lines_of(out)
     )

@@ -102,7 +102,7 @@ def test_from_answers_to_filtered_text(server, tmp_path, capsys, checkout, monke
     answer = ["answer", model, "-q", question, "--base-url", server.url]
     assert run(*answer) == 0
     shown = capsys.readouterr()
-    assert "alpha = 0.2; the promise covers: claims" in shown.err
+    assert "alpha = 0.2; the guarantee covers: claims" in shown.err
     assert run(*answer, "--json") == 0
     row = json.loads(capsys.readouterr().out)
     assert row["text_guarantee"] == "claims" and len(row["kept"]) == len(row["claims"])

@@ -105,6 +105,20 @@ def split(trained, seed):
     return table
 
 
+def error_of_mean(values, n_trainings):
+    """The standard error of the mean over splits, which are ordered by training.
+
+    The splits of a training share its scorer, so their mean may vary more than that of as many
+    independent splits. With few trainings it may also vary less by chance. The larger of both
+    estimates is returned.
+    """
+    by_training = values.reshape(n_trainings, -1, *values.shape[1:]).mean(axis=1)
+    return np.maximum(
+        by_training.std(axis=0, ddof=1) / np.sqrt(n_trainings),
+        values.std(axis=0, ddof=1) / np.sqrt(len(values)),
+    )
+
+
 def main(n_trainings, n_splits):
     """Print a table for each data set."""
     warnings.simplefilter("ignore")  # some sets have answers without claims
@@ -117,12 +131,8 @@ def main(n_trainings, n_splits):
             trained = train(data, training)
             values += [split(trained, 1000 * training + k) for k in range(n_splits)]
         values = np.array(values)
-        # The splits of a training share its scorer: errors are those of the trainings' means.
-        by_training = values.reshape(n_trainings, n_splits, *values.shape[1:]).mean(
-            axis=1
-        )
-        errors = by_training.std(axis=0, ddof=1) / np.sqrt(n_trainings)
         means = values.mean(axis=0)
+        errors = error_of_mean(values, n_trainings)
         print(
             f"{name}: {len(np.unique(data.groups))} questions, {len(data.graphs)} answers, "
             f"k = {', '.join(map(str, counts))}; {n_trainings} trainings x {n_splits} splits"
@@ -144,4 +154,4 @@ def main(n_trainings, n_splits):
 
 if __name__ == "__main__":
     arguments = [int(argument) for argument in sys.argv[1:]]
-    main(*(arguments or (6, 10)))
+    main(*(arguments or (6, 100)))

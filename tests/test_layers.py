@@ -113,7 +113,6 @@ PRIVATE_NAMES = {
     "test_neyman_pearson_price.py": "the bound between small and large problems",
     "test_prior.py": "weights of a blend against another minimiser",
     "test_processes.py": "the key, while another process makes it",
-    "test_service.py": "an answer that was decided while it was written, without a stream",
     "test_service_runs.py": "bounds that are soon reached, and a step that takes long",
     "test_rounding.py": "the size of the noise, which masks do not show",
     "test_tree_tables.py": "a forest that regresses, which is a part of the default alone",

@@ -280,8 +280,9 @@ class Service:
             As `_models.Decided` has it.
         """
         name = secrets.token_hex(12)
-        self.journal.add(served.entry(name, graph, kept, level))
-        return served.reply(name, graph, kept, level=level, claims=graph.claims)
+        decided: dict[str, Any] = {"level": level, "passes": served.passes(graph)}
+        self.journal.add(served.entry(name, graph, kept, **decided))
+        return served.reply(name, graph, kept, **decided, claims=graph.claims)
 
     def watched(self) -> dict[str, Served]:
         """All filters that are served, whose monitors have taken in every label.

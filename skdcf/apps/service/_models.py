@@ -101,6 +101,13 @@ class FilterRequest(_Request):
             description="Text of each claim. At least one of claims and features is given."
         ),
     ] = None
+    wordings: Annotated[
+        list[Texts | None] | None,
+        Field(
+            description="All wordings of each claim, the claim itself first and the vaguest "
+            "last. If the calibration answers had some, each wording is decided by itself."
+        ),
+    ] = None
     features: Annotated[
         list[list[float]] | None,
         Field(description="One row of numbers per claim, all rows equally long."),
@@ -233,11 +240,10 @@ class Decided(BaseModel):
         Field(description="The kept claims, one a line; null if they have no texts."),
     ]
     passes: Annotated[
-        bool | None,
+        bool,
         Field(
             description="Whether the answer passes. If the filter has a share of answers that "
-            "may pass, the guarantee is about these, and nothing is kept of the others. Null if it "
-            "is not known, of an answer that was decided while it was written."
+            "may pass, the guarantee is about these, and nothing is kept of the others."
         ),
     ]
     text_guarantee: Annotated[
@@ -285,7 +291,9 @@ class Answered(Decided):
         str,
         Field(description="The kept claims as sentences, or one that says nothing is."),
     ]
-    claims: Annotated[Texts, Field(description="All claims of the answer.")]
+    claims: Annotated[
+        Texts, Field(description="All claims of the answer, every wording of each.")
+    ]
     abstained: Annotated[bool, Field(description="Whether nothing is kept.")]
     complete: Annotated[
         bool,

@@ -193,7 +193,12 @@ class Served:
             self._explain(group[1::2])
 
     def entry(
-        self, name: str, graph: ReasoningGraph, kept: NDArray[np.bool_], level: float
+        self,
+        name: str,
+        graph: ReasoningGraph,
+        kept: NDArray[np.bool_],
+        level: float,
+        passes: bool,
     ) -> Entry:
         """What the journal holds of an answer.
 
@@ -207,6 +212,8 @@ class Served:
             What is kept of it.
         level : float
             At which this was decided.
+        passes : bool
+            Whether the answer passes.
 
         Returns
         -------
@@ -219,39 +226,29 @@ class Served:
             filter=self.digest,
             alpha=level,
             question=question,
-            part=self._part_of(graph, kept),
+            part=self._part_of(graph) if passes else NOT_PASSING,
             calibrated=is_calibrated,
         )
 
-    def passes(self, graph: ReasoningGraph, kept: NDArray[np.bool_]) -> bool | None:
+    def passes(self, graph: ReasoningGraph) -> bool:
         """Tell whether an answer passes; nothing is kept of those that do not.
 
         Parameters
         ----------
         graph : ReasoningGraph
-            The answer.
-        kept : ndarray of bool
-            What is kept of it.
+            The answer. Its first claim is enough if it was decided while it was written.
 
         Returns
         -------
-        bool or None
-            True for every answer if the guarantee has ``show=1``. None if it is not known: of an
-            answer that was decided while it was written, the graph is the question alone.
+        bool
+            True for every answer if the guarantee has ``show=1``.
         """
-        if self.guarantee.show == 1 or kept.any():
+        if self.guarantee.show == 1:
             return True
-        if graph.n_claims != len(kept):
-            return None
         return bool(passing_answers(self.filter, [graph])[0])
 
-    def _part_of(self, graph: ReasoningGraph, kept: NDArray[np.bool_]) -> int | None:
-        """The position of the group of an answer, or NOT_PASSING; None without groups."""
-        # Of written answers only those that keep something are known to pass. If these alone
-        # were counted, errors would look too frequent, so none of them is.
-        is_unknown = self.guarantee.show != 1 and graph.n_claims != len(kept)
-        if is_unknown or not self.passes(graph, kept):
-            return NOT_PASSING
+    def _part_of(self, graph: ReasoningGraph) -> int | None:
+        """The position of the group of an answer that passes; None without groups."""
         if self.guarantee.by is None or len(self._groups) == 1:
             return None
         batch = GraphBatch.from_graphs([graph])
@@ -294,6 +291,7 @@ class Served:
         graph: ReasoningGraph,
         kept: NDArray[np.bool_],
         level: float,
+        passes: bool,
         claims: Sequence[str | None] | None,
     ) -> dict[str, Any]:
         """What a reply says of an answer.
@@ -308,6 +306,8 @@ class Served:
             What is kept of it.
         level : float
             At which this was decided.
+        passes : bool
+            Whether the answer passes.
         claims : sequence of str, or None
             Texts of the claims, as far as they have some.
 
@@ -325,7 +325,7 @@ class Served:
             )
             text = "\n".join(str(claims[v]) for v in rows)
         reply = {"id": name, "alpha": level, "mask": kept.tolist(), "text": text}
-        reply["passes"] = self.passes(graph, kept)
+        reply["passes"] = passes
         return reply | self.origin(graph)
 
     def catch_up(self, journal: Journal) -> None:
@@ -428,6 +428,7 @@ class Writing:
         self.level = asked.level
         self.mask: list[bool] = []
         self.texts: list[Any] = []
+        self._first: list[dict[str, Any]] = []
         self._coming: list[dict[str, Any]] = []
         self._decisions = served.filter.stream(
             iter(self._coming.pop, None),
@@ -462,6 +463,7 @@ class Writing:
             If it is one too many.
         """
         check_size(len(self.mask) + 1)
+        self._first = self._first or [claim]
         if self.has_stopped:
             keep = False  # as it builds on a claim that was dropped
         else:
@@ -479,6 +481,17 @@ class Writing:
         """Which claims were kept so far."""
         return np.array(self.mask, dtype=bool)
 
+    @property
+    def passes(self) -> bool:
+        """Whether the answer passes. It is a chain, so its first claim is the safest."""
+        if any(self.mask):
+            return True
+        texts = [claim["text"] for claim in self._first if "text" in claim]
+        columns = [claim["features"] for claim in self._first if "features" in claim]
+        about = {name: getattr(self.graph, name) for name in _ABOUT}
+        first = ReasoningGraph(columns or None, (), claims=texts or (), **about)
+        return self.served.passes(first)
+
     def entry(self, name: str) -> Entry:
         """What the journal holds of this answer.
 
@@ -491,7 +504,9 @@ class Writing:
         -------
         Entry
         """
-        return self.served.entry(name, self.graph, self.kept, self.level)
+        return self.served.entry(
+            name, self.graph, self.kept, level=self.level, passes=self.passes
+        )
 
     def reply(self, name: str) -> dict[str, Any]:
         """What a reply says of this answer.
@@ -506,7 +521,12 @@ class Writing:
         dict
         """
         return self.served.reply(
-            name, self.graph, self.kept, level=self.level, claims=self.texts
+            name,
+            self.graph,
+            self.kept,
+            level=self.level,
+            passes=self.passes,
+            claims=self.texts,
         )
 
 

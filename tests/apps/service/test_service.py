@@ -32,12 +32,10 @@ from serving import (
 )
 
 import skdcf
-from skdcf import HardCF, ReasoningGraph
+from skdcf import HardCF
 from skdcf.apps.cli import main
 from skdcf.apps.service import create_app
-from skdcf.apps.service._models import Decided
-from skdcf.apps.service._served import NOT_PASSING, Served
-from skdcf.datasets import make_reasoning_graphs
+from skdcf.edges import chain_edges
 from skdcf.estimators import passing_answers
 from skdcf.graphs import question_groups
 from skdcf.guarantees import ExpectedFalse, NoFalseClaim
@@ -715,16 +713,44 @@ def test_without_a_token_it_stays_on_this_machine(model, capsys, monkeypatch):
     assert "EMPTY is empty" in capsys.readouterr().err
 
 
-def test_of_written_answers_it_is_unknown_which_pass_unless_something_is_kept():
-    graphs, labels = make_reasoning_graphs(120, random_state=0, return_X_y=True)
+def test_of_a_written_answer_the_first_claim_tells_whether_it_passes():
+    """Streams and runs of a filter with a share are watched as whole answers are."""
+    chains = [g.replace(edges=chain_edges(g.claims)) for g in GRAPHS]
     guarantee = NoFalseClaim(show=0.5)
-    cf = HardCF("frequency-score", alpha=0.2, guarantee=guarantee).fit(graphs, labels)
-    served = Served(cf, b"key")
-    question = ReasoningGraph(claims=[], problem="Is it so?")
-    nothing, something = np.zeros(2, dtype=bool), np.ones(2, dtype=bool)
-    assert served.passes(question, nothing) is None
-    assert served.passes(question, something) is True
-    for kept in (nothing, something):
-        assert served.entry("a", question, kept, 0.2).part == NOT_PASSING
-    reply = served.reply("a", question, nothing, level=0.2, claims=["x", "y"])
-    assert Decided(**reply).passes is None
+    cf = HardCF(
+        "frequency-score",
+        alpha=0.3,
+        guarantee=guarantee,
+        online=True,
+        edges=chain_edges,
+        ties="jitter",
+    ).fit(chains[:200], Y[:200])
+    app = create_app(cf)
+    monitor = CoverageMonitor(cf)
+    passing = passing_answers(cf, chains[200:240])
+    assert 0 < passing.sum() < len(passing)
+    masks = cf.predict(chains[200:240])
+    for i, passes, kept in zip(range(200, 240), passing, masks, strict=True):
+        _, (*_, end) = stream(app, as_lines(lines_of(chains[i])))
+        assert (end["mask"], end["passes"]) == (kept.tolist(), passes)
+        said = {"id": end["id"], "labels": Y[i].tolist(), "sampling": "random"}
+        assert call(app, "/v1/labels", json.dumps(said).encode())[0] == 200
+        if passes:
+            lost = guarantee.loss(Y[i], kept, np.array([0, len(kept)]))
+            monitor.update_losses(lost, shown=[kept.any()])
+    found = app.watched()["default"].monitor
+    assert found.n_unwatched_ == (~passing).sum()
+    for key in ("n_problems", "n_errors", "wealth", "shown"):
+        np.testing.assert_equal(found.summary()[key], monitor.summary()[key])
+
+
+def test_a_written_answer_without_claims_does_not_pass():
+    cf = HardCF(
+        "frequency-score",
+        alpha=0.3,
+        guarantee=NoFalseClaim(show=0.5),
+        online=True,
+        edges=chain_edges,
+    ).fit(GRAPHS[:200], Y[:200])
+    _, [end] = stream(create_app(cf), as_lines([{"question": "Is it so?"}]))
+    assert (end["mask"], end["passes"]) == ([], False)

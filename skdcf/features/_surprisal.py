@@ -185,11 +185,17 @@ def find_tokens(tokens: Sequence[str], text: str, name: str) -> list[int]:
     starts = []
     position = gap = 0
     for i, token in enumerate(tokens):
-        if _BROKEN in token:  # the next token determines its position
+        if _BROKEN in token:  # the next token determines where the character ends
+            whole = token[: token.index(_BROKEN)]
+            after = position + bool(gap)
+            place = text.find(whole, after, position + gap + len(whole))
+            if whole and place >= 0:
+                position, gap = place + len(whole), 0
             starts.append(position)
-            gap = _WIDEST * (1 + gap // _WIDEST)
+            gap += _WIDEST
             continue
-        place = text.find(token, position, position + gap + len(token))
+        after = position + bool(gap)  # the incomplete character is at least one
+        place = text.find(token, after, position + gap + len(token))
         if place < 0 and i == 0:
             starts.append(-1)
             continue

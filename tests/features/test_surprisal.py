@@ -122,6 +122,35 @@ def test_parts_of_characters_and_marks_of_the_model_are_passed_over():
     assert table.tolist() == [[3.0, 9.0, 4.0, 4.0]]
 
 
+def test_a_blank_before_parts_of_a_character_is_not_taken_for_the_one_after_it():
+    """SmolLM2 cuts " ÷ 2" like this; the text was refused as another one."""
+
+    def parts(text):
+        tokens = ["q", "\n", "50", " \ufffd", "\ufffd", " ", "2", "\n"]
+        return tokens, [None, -1, -1, -2, -3, -4, -5, -1]
+
+    table = columns(Surprisal(parts), graph_of("50 ÷ 2", problem="q"))
+    assert table.tolist() == [[3.0, 15.0, 5.0, 5.0]]
+
+    def two(text):
+        tokens = [
+            "q",
+            "\n",
+            "t",
+            "\ufffd",
+            "\ufffd",
+            " \ufffd",
+            "\ufffd",
+            " ",
+            "1",
+            "\n",
+        ]
+        return tokens, [None, -1, -1, -2, -3, -4, -5, -1, -6, -1]
+
+    table = columns(Surprisal(two), graph_of("t₁ ≈ 1", problem="q"))
+    assert table.tolist() == [[22 / 7, 22.0, 6.0, 6.0]]
+
+
 def test_an_answer_is_read_once_by_all_copies():
     calls = []
 

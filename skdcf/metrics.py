@@ -455,6 +455,7 @@ class FilterReport(Table):
         "accuracy",
         "false_kept",
         "abstention",
+        "passing",
         "threshold",
     )
     _columns = {

@@ -112,7 +112,8 @@ class ComparisonReport(LevelTable):
     alpha : ndarray of shape (n_alphas,)
         The levels.
     coverage : ndarray of shape (n_filters, n_splits, n_alphas)
-        Share of the test problems in which no false claim is kept.
+        Share of the test problems in which no false claim is kept, among those that pass; NaN
+        if none passes.
     retention : ndarray of shape (n_filters, n_splits, n_alphas)
         True claims kept per test problem.
     abstention : ndarray of shape (n_filters, n_splits, n_alphas)
@@ -132,6 +133,8 @@ class ComparisonReport(LevelTable):
         False claims kept per test problem.
     chosen : dict of str to list of list of dict
         The settings that a search chose, by filter, split and alpha; empty without a search.
+    passing : ndarray of shape (n_filters, n_splits, n_alphas)
+        Share of the test problems that pass; 1 unless the guarantee has ``show``.
     """
 
     names: tuple[str, ...]
@@ -147,6 +150,7 @@ class ComparisonReport(LevelTable):
     protocol: str
     false_kept: np.ndarray
     chosen: dict[str, list]
+    passing: np.ndarray
 
     @property
     def coverage_band(self) -> NDArray[Any]:
@@ -156,8 +160,14 @@ class ComparisonReport(LevelTable):
         covered test problems of a split is beta-binomial for every filter. Leave-one-out
         coverage is deterministic: of n problems, the k = floor(alpha n) with the smallest
         scores are not covered. Ties, and problems without a false claim, can only raise the
-        coverage. If questions have several answers, the band is approximate.
+        coverage. If questions have several answers, the band is approximate. At levels at which
+        not all problems pass it is NaN, since it depends on their number.
         """
+        band = self._band()
+        band[(self.passing < 1).any(axis=(0, 1))] = np.nan
+        return band
+
+    def _band(self):
         if self.protocol == "leave-one-out":
             n = self.n_questions[:, 1]
             misses = [[conformal_rank(m - 1, a) / m for m in n] for a in self.alpha]
@@ -240,22 +250,25 @@ class ComparisonReport(LevelTable):
             return 100 * error / np.where(reference > 0, reference, np.nan)
 
     def _levels(self):
-        names = ("coverage", "retention", "abstention", "false_kept", "retention_share")
+        names = ("retention", "abstention", "false_kept", "retention_share", "passing")
         mean = {name: getattr(self, name).mean(axis=1) for name in names}
-        coverage = mean["coverage"]
+        wrong = np.where(self.passing > 0, (1 - self.coverage) * self.passing, 0)
+        passing = np.where(mean["passing"] > 0, mean["passing"], np.nan)
+        coverage = 1 - wrong.mean(axis=1) / passing
         retention = mean["retention"]
         target, (low, high) = 1 - self.alpha, self.coverage_band.T
         shown = 1 - mean["abstention"]
         share = np.where(shown > 0, shown, np.nan)
-        rate = (1 - coverage) / share
+        rate = wrong.mean(axis=1) / share
         # The ratio of two means over the same splits.
-        rest = (1 - self.coverage) - rate[:, None] * (1 - self.abstention)
+        rest = wrong - rate[:, None] * (1 - self.abstention)
         kept = retention + mean["false_kept"]
         chosen = [
             [_typical([split[j] for split in self.chosen[name]]) for name in self.names]
             for j in range(len(self.alpha))
         ]
         return mean | {
+            "coverage": coverage,
             "target": target,
             "band_low": low,
             "band_high": high,
@@ -291,10 +304,13 @@ class ComparisonReport(LevelTable):
 
     def _heading(self):
         sizes = "/".join(f"{size:.0f}" for size in self.sizes.mean(axis=0))
-        return (
+        heading = (
             f"{len(self.sizes)} splits of {sizes} problems, {self.protocol}; delta is "
             f"against {self.names[0]!r}"
         )
+        if (self.passing < 1).any():
+            heading += "; coverage is that of the problems that pass"
+        return heading
 
 
 def _typical(settings):

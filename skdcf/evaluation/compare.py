@@ -40,7 +40,14 @@ DRAWS = (
 REPEATS = {"folds": 20, "leave-one-out": 40}
 SHARES = {"folds": (0.70, 0.15, 0.15), "leave-one-out": (0.5, 0.5)}
 BEGIN = b'{"key": '  # the beginning of each line in a results file
-METRICS = ("coverage", "retention", "false_kept", "abstention", "n_calibration")
+METRICS = (
+    "coverage",
+    "retention",
+    "false_kept",
+    "abstention",
+    "passing",
+    "n_calibration",
+)
 COLUMNS = (*METRICS, "chosen", "seconds")
 
 

@@ -216,6 +216,11 @@ class Calibration(metaclass=ABCMeta):
         """
         return np.nan
 
+    @property
+    def passing(self) -> float:
+        """The share of new answers that pass; 1 unless the guarantee has ``show``."""
+        return 1.0
+
     def describe(self, level: float) -> str:
         """Describe in a sentence, for reports, what is proven at a level.
 
@@ -608,6 +613,12 @@ class PerGroup(Calibration):
 
     def _sentence(self, level):
         sentence = super()._sentence(level)
+        if self.guarantee.show != 1:
+            passing = self._mean([part.passing for part in self.parts])
+            among = self.guarantee.describe_passing(level)
+            sentence = (
+                f"of the answers that pass (about {100 * passing:.0f} %), {among}"
+            )
         n_groups = len(self.names)
         delta = getattr(self.guarantee, "delta", None) or 1.0
         share = 1 - n_groups * delta

@@ -144,6 +144,12 @@ class Passing(Calibration):
     def passes(self, risks: PathRisks) -> NDArray[np.bool_]:
         return (risks.lowest < self.cut) | np.isposinf(self.cut)
 
+    @property
+    def passing(self) -> float:
+        """The share of new answers that pass."""
+        # If the cut is +inf, all n pass; otherwise the new answer is one of |B| + 1.
+        return 1.0 if np.isposinf(self.cut) else (self.among.n + 1) / (self.n + 1)
+
     def levels(self, risks: PathRisks, keep_equal: bool = False) -> NDArray[np.float64]:
         levels = self.among.levels(risks, keep_equal)
         passes = self.passes(risks)[segment_ids(risks.offsets)]
@@ -175,10 +181,8 @@ class Passing(Calibration):
         )
 
     def _sentence(self, level):
-        # If the cut is +inf, all n pass; otherwise the new answer is one of |B| + 1.
-        share = 1.0 if np.isposinf(self.cut) else (self.among.n + 1) / (self.n + 1)
         among = self.guarantee.describe_passing(level)
-        return f"of the answers that pass (about {100 * share:.0f} %), {among}"
+        return f"of the answers that pass (about {100 * self.passing:.0f} %), {among}"
 
     def shown(self, level: float) -> float:
         shown = self.among.shown(level)

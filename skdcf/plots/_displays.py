@@ -31,6 +31,7 @@ PANELS = {
     "coverage": ("coverage", "coverage (no false claim kept)"),
     "retention": ("retention", "true claims kept per problem"),
     "false kept": ("false_kept", "false claims kept per problem"),
+    "passing": ("passing", "share of answers that pass"),
     "shown": ("shown", "share of answers that are shown"),
     "false among shown": (
         "false_among_shown",
@@ -211,9 +212,11 @@ class ReportDisplay(DisplayOfReports):
         The reports to draw. The keys of a dict are the names for the legend. ``groups`` of a
         report is such a dict, with one line per group of problems.
     panels : sequence of str
-        The panels, from left to right: "coverage"; "retention" and "false kept", the true and
-        the false claims kept per problem; "shown", the share of the answers of which
-        something is kept; "false among shown", the share of these with a false claim.
+        The panels, from left to right: "coverage", among the answers that pass if a filter
+        has ``show``; "retention" and "false kept", the true and the false claims kept per
+        problem; "passing", the share of the answers that pass; "shown", the share of the
+        answers of which something is kept; "false among shown", the share of these with a
+        false claim.
 
     Attributes
     ----------
@@ -267,6 +270,10 @@ class ReportDisplay(DisplayOfReports):
                 ax.errorbar(at, line[column], label=named, **style)
                 if panel == "coverage" and not np.isnan(line["band"]).any():
                     places.draw_band(ax, at, line["band"], i)
+            if panel == "coverage" and any(
+                (line["passing"] < 1).any() for line in lines.values()
+            ):
+                label = "coverage among the answers that pass"
             ax.set_ylabel(label)
             places.name(ax)
             if panel == "coverage":

@@ -30,6 +30,7 @@ from skdcf.features import (
     TextFeatures,
     reasoning_features,
 )
+from skdcf.guarantees import NoFalseClaim
 
 GRAPHS, Y = make_reasoning_graphs(400, random_state=0, return_X_y=True)
 KNOWN = make_reasoning_graphs(150, random_state=1, return_X_y=True)
@@ -214,12 +215,14 @@ DASK = """
 
 
 @pytest.mark.long
-def test_dask_with_a_killed_worker(path, tmp_path):
+@pytest.mark.parametrize("share", [1, 0.5])
+def test_dask_with_a_killed_worker(path, tmp_path, share):
     pytest.importorskip("distributed")
     pytest.importorskip("skops")
     import skdcf
 
-    saved = skdcf.save(FITTED, tmp_path / "cf.skops")
+    cf = clone(FITTED).set_params(guarantee=NoFalseClaim(show=share)).fit(*KNOWN)
+    saved = skdcf.save(cf, tmp_path / "cf.skops")
     script = tmp_path / "with_dask.py"
     script.write_text(textwrap.dedent(DASK))
     command = [sys.executable, script, path, saved, tmp_path / "mark"]

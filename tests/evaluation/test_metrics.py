@@ -143,7 +143,7 @@ def test_report_prints_and_becomes_a_frame(data):
     assert "300 problems, 299 for calibration; 299 of these problems" in text
     assert len(text.splitlines()) == 4
     frame = report.to_frame()
-    assert frame.shape == (2, 17)
+    assert frame.shape == (2, 18)
     np.testing.assert_array_equal(frame["retention"], report.retention)
 
 

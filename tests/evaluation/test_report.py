@@ -51,6 +51,7 @@ def report_of(coverage, retention, alpha=(0.1,), sizes=(70, 15, 15), **changes):
         "coverage": coverage,
         "retention": retention,
         "abstention": np.zeros_like(retention),
+        "passing": np.ones_like(retention),
         "true_claims": np.full(n_splits, 8.0),
         "sizes": np.array([sizes] * n_splits),
         "n_questions": np.array([sizes] * n_splits),

@@ -237,7 +237,31 @@ def test_what_is_said_of_answers_that_pass(data):
     assert "pass" in share.fit(*[part[:99] for part in data]).describe()
 
 
+def test_of_groups_the_answers_that_pass_are_spoken_of(data):
+    graphs, y = data
+    kinds = graphs.replace_metadata([{"kind": "ab"[i % 2]} for i in range(len(graphs))])
+    cf = HardCF(0, alpha=ALPHA, guarantee=NoFalseClaim(show=0.5, by="kind"))
+    said = cf.fit(kinds[:198], y[:198]).describe()
+    passing = np.mean([part.passing for part in cf.calibration_.parts])
+    assert f"pass (about {100 * passing:.0f} %)" in said and "'kind'" in said
+    parts = dict(zip(cf.calibration_.names, cf.calibration_.parts, strict=True))
+    cuts = [parts["ab"[i % 2]].cut for i in range(len(kinds))]
+    passes = passing_answers(cf, kinds)
+    np.testing.assert_array_equal(passes, lowest_of(cf, kinds) < np.array(cuts))
+
+
 # --- show="auto"
+
+
+def test_one_share_is_chosen_for_all_groups(data):
+    graphs, y = data
+    kinds = graphs.replace_metadata([{"kind": "ab"[i % 2]} for i in range(len(graphs))])
+    guarantee = NoFalseClaim(show="auto", by="kind")
+    cf = HardCF(0, alpha=ALPHA, guarantee=guarantee, random_state=0)
+    cf.fit(kinds[:300], y[:300])
+    parts = cf.calibration_.parts
+    assert {part.guarantee.show for part in parts} == {cf.share_}
+    assert parts[0].cut != parts[1].cut
 
 
 def auto(scorer=0, alpha=ALPHA, **more):
@@ -343,9 +367,20 @@ def test_comparisons_count_answers_that_pass(data):
         alone = fitted(data, 0.5).set_params(alpha=alpha).calibrate(*labelled)
         np.testing.assert_array_equal(passes, passing_answers(alone, new))
         np.testing.assert_array_equal(kept, np.concatenate(list(alone.predict(new))))
-    filters = {"half": cf}
+    filters = {"half": cf, "all": fitted(data, 1)}
     report = compare_filters(filters, graphs, y, levels, cv=2, random_state=0)
     assert (report.coverage[0] < 1).any() and (report.coverage[0] >= 0).all()
+    assert (report.passing[0] < 0.8).all() and (report.passing[1] == 1).all()
+    # Wrong answers are a share of those that pass, and of those that are shown.
+    wrong = ((1 - report.coverage) * report.passing).mean(axis=1)
+    shown = 1 - report.abstention.mean(axis=1)
+    for row in report.rows():
+        i, j = report.names.index(row["filter"]), levels.index(row["alpha"])
+        assert row["false_among_shown"] == pytest.approx(wrong[i, j] / shown[i, j])
+        passing = report.passing[i, :, j].mean()
+        assert row["coverage"] == pytest.approx(1 - wrong[i, j] / passing)
+    assert "of the problems that pass" in str(report)
+    assert np.isnan(report.coverage_band).all()  # the band depends on how many pass
 
 
 def test_a_search_and_a_comparison_choose_a_share(data):

@@ -10,7 +10,9 @@ from scipy.integrate import trapezoid
 from skdcf import CoherentConformalFilter, HardCF, ReasoningGraph
 from skdcf._drawing import FALSE, LOOKS
 from skdcf.datasets import make_reasoning_graphs
+from skdcf.estimators import passing_answers
 from skdcf.evaluation import compare_filters
+from skdcf.guarantees import NoFalseClaim
 from skdcf.inspection import SeparationReport, explain, shap_values
 from skdcf.metrics import FilterReport, evaluate_filter
 from skdcf.plots import (
@@ -188,6 +190,40 @@ def test_panels_of_reports(data, reports):
         ReportDisplay.from_report(reports, panels=["price"])
     with pytest.raises(ValueError, match=r"ax has 2 axes.*3"):
         ReportDisplay.from_report(reports, ax=plt.subplots(1, 2)[1])
+
+
+def test_coverage_is_drawn_among_the_answers_that_pass(data):
+    graphs, y = data
+    guarantee = NoFalseClaim(show=0.5)
+    half = HardCF("frequency-score", guarantee=guarantee, ties="jitter")
+    filters = {
+        "half pass": half.fit(graphs[:80], y[:80]),
+        "all pass": HardCF("frequency-score").fit(graphs[:80], y[:80]),
+    }
+    levels = [0.1, 0.2, 0.3]
+    panels = ["coverage", "passing", "false among shown"]
+    display = ReportDisplay.from_estimator(
+        filters, graphs[80:], y[80:], levels, panels=panels
+    )
+    assert "pass" in display.ax_.get_ylabel()
+    passing = passing_answers(filters["half pass"], graphs[80:])
+    assert 0 < passing.mean() < 1
+    for number, (name, cf) in enumerate(filters.items()):
+        counted = passing if name == "half pass" else np.ones_like(passing)
+        coverage, share, _ = (
+            ax.containers[number].lines[0].get_ydata() for ax in display.axes_
+        )
+        np.testing.assert_allclose(share, counted.mean())
+        for alpha, found in zip(levels, coverage, strict=True):
+            wrong = [
+                (mask & (row != 1)).any()
+                for mask, row in zip(
+                    cf.predict(graphs[80:], alpha), y[80:], strict=True
+                )
+            ]
+            assert found == pytest.approx(1 - np.sum(wrong) / counted.sum())
+    without = ReportDisplay.from_estimator(filters["all pass"], graphs[80:], y[80:])
+    assert "pass" not in without.ax_.get_ylabel()
 
 
 def test_each_mark_stands_in_the_band_and_beside_the_promise_that_are_its_own(

@@ -545,7 +545,7 @@ def test_a_monitor_counts_people_alone_once_a_person_has_judged(guarantee):
             strict, _ = one_claim(rng, 3, MODEL, first=1000 + i)
             monitor.update(strict, [[0]] * 3).update(graphs, labels)
             alone.update(graphs, labels)
-        assert (monitor.log_wealth_ == alone.log_wealth_).all()
+        assert monitor.summary() == alone.summary()
         assert not monitor.alarm
 
         # Nobody knows who judged the calibration answers: the model counts at first.
@@ -558,6 +558,33 @@ def test_a_monitor_counts_people_alone_once_a_person_has_judged(guarantee):
             assert monitor.n_calibrations_ == 2  # its wealth begins again
         monitor.update(*one_claim(rng, 30, MODEL, first=100))
         assert monitor.summary()["n_problems"] == 32
+
+
+def test_a_monitor_counts_a_claim_that_only_the_model_judged_as_false():
+    """Among answers that people judged, once a model's verdicts no longer count."""
+    rng = np.random.default_rng(6)
+    people = one_claim(rng, 99, HUMAN)
+    guarantee = ExpectedFalse("share", 0.3)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", LabelWarning)
+        cf = HardCF(0, guarantee=guarantee).fit(*people)
+        by_model, _ = one_claim(rng, 20, MODEL, first=1000)
+        half = [
+            ReasoningGraph(
+                [[1.0], [1.0]],
+                (),
+                problem=f"half {i}",
+                metadata={"label_sources": [HUMAN, MODEL], "sampling": "random"},
+            )
+            for i in range(20)
+        ]
+        assert all(mask.all() for mask in cf.predict(half))
+        monitor = CoverageMonitor(cf).update(
+            [*by_model, *half], [[1]] * 20 + [[1, 1]] * 20
+        )
+        without_model = CoverageMonitor(cf).update(half, [[1, -1]] * 20)
+    assert monitor.summary() == without_model.summary()
+    assert monitor.summary()["n_problems"] == 20
 
 
 def texts(n, word="claim", **more):

@@ -161,7 +161,7 @@ def _turns(rows, links, turn):
 
 
 def _wanted(at, links):
-    """Return the mean position of each item's neighbours, or its own without neighbours."""
+    """Return the mean position of each item's neighbours, or its own position if it has none."""
     parent, child = links.T
     count = np.bincount(child, minlength=len(at))
     total = np.bincount(child, at[parent], len(at))
@@ -428,7 +428,7 @@ def problem_html(graph, kept=None, labels=None, reasons=None):
     labels : sequence of int, optional
         1 true, 0 false, -1 not judged.
     reasons : dict of int to str, optional
-        Reasons keyed by claim, written below its text.
+        Reasons keyed by claim. Each is written below the text of its claim.
 
     Returns
     -------

@@ -14,7 +14,7 @@ import numpy as np
 
 from ._checks import import_extra, printable
 
-# Colours in light and dark mode. In drawings only the squares of dropped claims differ.
+# Colours in light and dark mode. In drawings, only the squares of dropped claims look different.
 _LIGHT = """--ink:#1d1d1d;--soft:#444;--paper:#fff;--frame:#d0d0d0;--line:#e2e2e2;
 --rule:#9a9a9a;--quote:#eef3f8;--square:#f4f4f4;--bar:#2f5d8a;--gone:#5c5c5c;--false:#a84300"""
 _DARK = """--ink:#e4e8ee;--soft:#b9c2ce;--paper:#1b222c;--frame:#38424f;--line:#333c48;

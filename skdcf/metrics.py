@@ -815,8 +815,8 @@ def leave_one_out(
         The question that each problem answers, as in `evaluate_filter`.
     n_draws : int, optional
         If a question has several answers, one of them is used for calibration. None chooses
-        the same one as `fit`. A number averages over that many random choices, so the result
-        does not depend on one of them.
+        the same one as `fit`. If an integer, the result is a mean over that many random choices, so
+        it does not depend on a single one.
     random_state : int, RandomState or None, default=None
         Seeds these draws.
 

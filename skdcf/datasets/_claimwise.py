@@ -455,7 +455,7 @@ def fetch_perl(
 
 
 def _parse_perl(record, label):
-    """Read only question, steps, premises and step errors of a record."""
+    """Read only the question, steps, premises and step errors of a record."""
     steps = record["steps"]
     return {
         "problem": record["question"],

@@ -144,7 +144,7 @@ def checksum_of(path: Any, source: Any) -> str:
 
 
 def _download(source, path, n_retries, delay):
-    """Download a file next to the target, verify it and rename it, as scikit-learn does."""
+    """Download to a temporary file next to the target, verify it and rename it."""
     from sklearn.datasets import fetch_file
 
     sha256 = source.checksum if len(source.checksum) == 64 else None

@@ -109,7 +109,7 @@ def _extremes(risk, view, precision):
     # A whole answer is released if its largest risk is below that of all answers with an error.
     wrong = np.zeros(len(largest), dtype=bool)
     wrong[view.raw.problem_of[view.labels != 1]] = True
-    # An answer passes if any of its claims is kept. Its smallest path risk belongs to a claim
+    # An answer passes if its smallest path risk is below the cut. It is the risk of a claim
     # without parents.
     risk_of_roots = risk.copy()
     risk_of_roots[view.with_columns.edges[:, 1]] = np.inf

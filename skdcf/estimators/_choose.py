@@ -54,8 +54,8 @@ def choose(
     groups : array-like of shape (n_answers,), optional
         The question that each answer belongs to, as in ``calibrate`` of the filter.
     rule : {"safest-claim", "whole"}, default="safest-claim"
-        "safest-claim" chooses the answer with the lowest smallest path risk. "whole" chooses
-        the answer with the lowest largest path risk, and is only for `skdcf.monitoring.release`.
+        "safest-claim" chooses the answer with the lowest smallest path risk. "whole" chooses the
+        answer with the smallest maximum path risk. Use it only with `skdcf.monitoring.release`.
 
     Returns
     -------

@@ -341,7 +341,7 @@ class SingleFeatureCF(_Preset):
     Parameters
     ----------
     feature : str or int, default=None
-        Name or column number. None is "frequency-score" if there is such a feature, and
+        Name or column number. If None, use "frequency-score" if that feature exists, and
         otherwise the first column.
     features : transformer or Pipeline, optional
         As in `HardCF`.

@@ -2,7 +2,7 @@
 
 An expression is a list of floats and one-character symbols: ``+ - * / ^``, ``m`` (a
 minus between blanks), ``C`` (binomial), ``r`` (square root), ``!`` and ``%`` after a
-number, and parentheses. Internally, ``~`` is the sign of a negative number.
+number, and parentheses. Internally, ``~`` is the unary minus.
 
 Arithmetic in LaTeX or with typographic signs is first rewritten in plain notation.
 """

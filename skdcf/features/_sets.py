@@ -344,7 +344,7 @@ class GraphFeatures(GraphTransformer):
         return compute_metrics(batch, self.own_names())
 
 
-# One regular expression per domain, searched in the clean question. They avoid false matches
+# One regular expression per domain, applied to the cleaned question. They avoid false matches
 # at the cost of missing some, except word_problems, which matches everyday nouns.
 LEXICON = {
     "linear_equations": r"linear|system of equations|solve for [a-z]\b|\b\d?[a-z] [-+] "

@@ -274,8 +274,8 @@ class TextFeatures(GraphTransformer):
 
     An equality is checked if both sides are arithmetic: plain or LaTeX, with fractions,
     percentages, roots, powers, thousands separators and units between the numbers. Chains
-    ``a = b = c`` are also checked. A result may be rounded to the digits it shows. An equality
-    that cannot be read reliably counts as neither right nor wrong.
+    ``a = b = c`` are also checked. A result may be rounded to the number of digits shown. An
+    equality that cannot be read reliably counts as neither right nor wrong.
 
     Raises
     ------

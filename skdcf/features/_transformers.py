@@ -271,7 +271,7 @@ class GraphTransformer(TransformerMixin, Settings, auto_wrap_output_keys=None):
 
 @settings
 class OptionalColumns(GraphTransformer):
-    """Base class of features that need texts which only some problems have.
+    """Base class for features that need texts that only some problems have.
 
     Subclasses define the columns and the ``field`` with the texts, and compute the columns.
     """

@@ -94,7 +94,7 @@ def reads_edges(transformer: Any) -> bool:
 
 
 def list_looking_ahead(transformer: Any) -> str:
-    """Return the names of columns that transformers declare to depend on later claims."""
+    """Return the names of columns whose transformers declare that they depend on later claims."""
     sets = [getattr(step, "looks_ahead", ()) for step in list_steps(transformer)]
     return ", ".join(sorted(name for names in sets for name in names))
 
@@ -205,7 +205,7 @@ def carry_columns(transformer: Any, batch: GraphBatch) -> GraphBatch:
     batch_so_far = batch
     for step in our_steps:
         batch_so_far = step.fit(batch_so_far).transform(batch_so_far)
-    # All these steps are of this package and add columns.
+    # All these steps come from this package and add columns.
     assert batch_so_far.features is not None
     return batch.carry_table(key, batch_so_far.features, batch_so_far.feature_names)
 

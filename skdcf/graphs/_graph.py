@@ -399,7 +399,7 @@ class ReasoningGraph:
         -------
         networkx.DiGraph
             Nodes are the claim numbers, one per wording, with the attributes ``claim`` and
-            ``features`` if they are set. Graph attributes are the other fields that are
+            ``features`` if they are set. The graph attributes are all other fields that are
             set, and ``edges_known=False`` if the edges are unknown.
         """
         import networkx as nx

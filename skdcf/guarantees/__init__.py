@@ -23,7 +23,7 @@ __all__ = [
     "problems_needed",
 ]
 
-# Classes that are stored in files of filters. Users do not need to create them.
+# Classes that are stored in saved filters. Users do not need to create them.
 __saved__: list[str] = [
     "Controlled",
     "OneThreshold",

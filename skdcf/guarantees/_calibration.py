@@ -202,7 +202,7 @@ class Calibration(metaclass=ABCMeta):
         """
 
     def threshold(self, level: float) -> float:
-        """Return the threshold of all problems; NaN if problems have different thresholds.
+        """Return the threshold that all problems share, or NaN if they have different ones.
 
         Parameters
         ----------
@@ -469,8 +469,8 @@ class Controlled(Calibration):
 
         Sums of fractions such as 1/3 and of weights may differ in the last bits from the decimal
         that they are compared with. The level is lowered by slightly more than this, and only
-        here, so the same number is compared everywhere. The guarantee is missed by at most
-        1e-12 of alpha.
+        here, so the same number is compared everywhere. The error rate exceeds alpha by at most
+        1e-12 alpha.
         """
         total = np.asarray(weight + self.weight)
         weighted = total > 0

@@ -94,7 +94,8 @@ def refuse_changed(estimator):
             f"{estimator._calibrated_as} in calibration, but are now {settings}: call "
             "calibrate or fit again"
         )
-    # Functions may have equal texts, and the caller may have changed the original.
+    # Different functions may have the same source text, and the caller may have changed the
+    # original.
     if not estimator.calibration_.guarantee.shares_functions(
         estimator._resolved_guarantee()
     ):

@@ -95,7 +95,7 @@ def release(filter: Filter, X: Problems, alpha: float) -> NDArray[np.bool_]:
     m = len(counts)
     order = np.argsort(counts, kind="stable")
     k = np.arange(1, m + 1)
-    # A quotient of whole numbers is rounded once, so it meets the decimal alpha exactly.
+    # A quotient of integers is rounded only once, so it can equal the decimal alpha exactly.
     good = np.flatnonzero(counts[order] * m / ((n + 1) * k) <= alpha)
     out = np.zeros(m, dtype=bool)
     out[order[: good[-1] + 1 if len(good) else 0]] = True

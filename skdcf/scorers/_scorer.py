@@ -310,7 +310,7 @@ def scorer_requires_fit(scorer: Scorer) -> bool:
 
 @dataclass(frozen=True)
 class Folded:
-    """Problems with the fold of each.
+    """Problems, and the number of the fold of each.
 
     Parameters
     ----------

@@ -902,6 +902,7 @@ class ExpectedFalse(Guarantee):
         that of the answers that pass.
 
     Notes
+    -----
     In the worst case, all kept claims of a new problem are false. With "count", this number
     bounds its loss. So no maximum number of claims has to be known beforehand, and thresholds
     differ between problems.

@@ -37,8 +37,8 @@ class CoherentConformalFilter(ConformalFilter):
         scikit-learn, or a Pipeline of them. It is fitted on training problems only, and
         applied to all problems that the filter gets. None uses the columns of the problems.
     alpha : float, default=0.1
-        Share of problems, in (0, 1), that may keep a false claim. The scorer is trained for
-        this level too, unless ``guarantee`` has a bound.
+        Share of problems, in (0, 1), that may keep a false claim. The scorer is trained
+        for it, unless ``guarantee`` sets a bound itself.
     relaxation : PathRelaxation, GridRelaxation or None, default=None
         The soft version of the procedure; None is ``PathRelaxation()``. Only for scorers that
         are trained through it.

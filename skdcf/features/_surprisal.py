@@ -117,7 +117,8 @@ class Surprisal(AnswerColumns):
         try:
             reply: dict[str, Any] = json.loads(content)
             found = reply["choices"][0]["logprobs"]
-            tokens, numbers = found["tokens"], found["token_logprobs"]
+            tokens = found["tokens"]
+            numbers = found["token_logprobs"]
         except (ValueError, LookupError, TypeError):
             raise ValueError(
                 f"{name}: the language model at {self.source} replied "
@@ -190,7 +191,8 @@ def find_tokens(tokens: Sequence[str], text: str, name: str) -> list[int]:
             after = position + bool(gap)
             place = text.find(whole, after, position + gap + len(whole))
             if whole and place >= 0:
-                position, gap = place + len(whole), 0
+                position = place + len(whole)
+                gap = 0
             starts.append(position)
             gap += _WIDEST
             continue
@@ -209,7 +211,8 @@ def find_tokens(tokens: Sequence[str], text: str, name: str) -> list[int]:
             break  # tokens that the model generated after the text
         blank = len(token) - len(token.lstrip())
         starts.append(place + (blank if token.strip() else 0))
-        position, gap = place + len(token), 0
+        position = place + len(token)
+        gap = 0
     if position + gap < len(text.rstrip()):
         raise ValueError(
             f"{name}: the tokens end after {position} of {len(text)} characters. A server may "

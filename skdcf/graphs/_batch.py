@@ -48,10 +48,11 @@ class GraphBatch(Structure, Sequence[ReasoningGraph]):
     claims, problems, ids : object ndarray or None
         Texts of the claims; questions and names of the problems.
     alternatives, context, metadata : object ndarray or None
-        For each problem a tuple of the texts of other answers, a tuple of the texts that must
-        support the answer, and a dict; each may be None.
+        Each has one entry per problem, which may be None: the texts of other answers (a tuple),
+        the texts that must support the answer (a tuple), and a dict.
     wordings : object ndarray or None
-        For each problem a tuple with the wordings of each claim, or None. Each wording is a row.
+        The wordings of the claims of each problem (a tuple of tuples), or None. Each wording is
+        a row.
     feature_names : tuple of str or None
 
     Examples
@@ -145,7 +146,7 @@ class GraphBatch(Structure, Sequence[ReasoningGraph]):
         claims : sequence of str or None, length n_claims, optional
             Texts of the claims. All texts of a problem are known, or all are None.
         problems : sequence of str or None, length n_graphs, optional
-            The question of each problem; None if it is unknown.
+            The question that each problem answers, or None if it is unknown.
         alternatives, context : sequence, length n_graphs, optional
             A sequence of str for each problem; None if it is unknown.
         feature_names : sequence of str, optional

@@ -295,9 +295,9 @@ class Hashes:
         questions with many answers would come first.
 
         Both hashes are salted with the six smallest hashes of questions. Without a salt, the
-        same contents would be chosen each time: if a pool of 60 questions is split many
-        times, some would be used for calibration nearly always. Labels and the order of rows
-        have no influence, so a more favourable draw cannot be searched for.
+        same answers would be chosen in every sample: if a pool of 60 questions is split many
+        times, some of them would be used for calibration almost always. Labels and the order
+        of rows do not affect the hashes, so nobody can search for a more favourable draw.
         """
         with np.errstate(over="ignore"):
             named = np.maximum(self.question, -1).view(np.uint64)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import KW_ONLY
 from functools import partial
-from itertools import chain, islice
+from itertools import islice
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -239,7 +239,8 @@ class NeymanPearsonScorer(Scorer):
             )
             for member, rows in zip(members, of_fold, strict=True)
         ]
-        tables = iter(run_of(tasks[0], [*chain(*jobs)], self, unit="classifier"))
+        all_jobs = [job for of_member in jobs for job in of_member]
+        tables = iter(run_of(tasks[0], all_jobs, self, unit="classifier"))
         for member, of_member, rows in zip(members, jobs, of_fold, strict=True):
             member._adopt([*islice(tables, len(of_member))], evidence)
             log_odds[rows] = member._log_odds(evidence.X[rows])

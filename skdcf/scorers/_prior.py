@@ -52,9 +52,9 @@ class PublicPrior(Scorer):
     ----------
     file : "mathematics", "agreement" or path-like, default="mathematics"
         "mathematics" and "agreement" are the two priors in the package. "agreement" uses
-        eleven columns of `skdcf.features.AgreementFeatures`. These measure agreement with
-        other answers to the question, which also predicts errors in other domains. A path
-        names a file written by ``benchmarks/retention/make_prior.py``.
+        eleven columns of `skdcf.features.AgreementFeatures`. They measure how far
+        an answer agrees with other answers to the question, so this prior is not limited to
+        mathematics. A path names a file written by ``benchmarks/retention/make_prior.py``.
 
     Attributes
     ----------

@@ -1,6 +1,6 @@
-"""Labels: a page to give them, who gave them, how far they agree, and what to judge next.
+"""Labelling: the page, the provenance of labels, agreement, and what to label next.
 
-``skdcf label FILE.jsonl`` opens the page. `LabelStore` keeps what is said on it.
+``skdcf label FILE.jsonl`` opens the labelling page. `LabelStore` saves the verdicts.
 """
 
 from ._judging import Disagreements, FilterOrder, RandomOrder, agreement, next_to_label

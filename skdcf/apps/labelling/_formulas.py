@@ -1,4 +1,4 @@
-"""LaTeX in questions and claims as trees of MathML, which say nothing but mathematics."""
+"""Convert LaTeX in questions and claims to MathML trees with an allowlist of elements."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ _FORMULA = re.compile(
     r"(?<![\\$])\$(?=\S)([^$\n]{1,500}?)(?<=[^\s\\])\$(?!\d)",
     re.DOTALL,
 )
-#: A formula with any other element or attribute is shown as it was written: claims are
-#: written by a model, and ``\\text{<script>}`` is one of the things that LaTeX can say.
+#: Allowed elements. A formula with another element or attribute is shown as plain text.
+#: Claims are untrusted model output, and LaTeX can contain ``\\text{<script>}``.
 _TAG = re.compile(
     "math|mrow|mi|mn|mo|mtext|mspace|msup|msub|msubsup|mfrac|msqrt|mroot|mover|munder|"
     "munderover|mtable|mtr|mtd|mstyle|mpadded|mphantom|menclose|mfenced"
@@ -23,9 +23,9 @@ _ATTRIBUTE = re.compile("display|mathvariant|stretchy|fence|accent|linethickness
 
 
 def split_formulas(text: str | None) -> list[Any] | None:
-    """Cut a text into strings and trees (tag, attributes, children) of MathML.
+    """Split a text into strings and MathML trees (tag, attributes, children).
 
-    A page builds them without reading any HTML.
+    The page builds DOM elements from the trees, so it never parses HTML.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ def split_formulas(text: str | None) -> list[Any] | None:
     Returns
     -------
     list or None
-        None if there is no formula.
+        None if the text contains no formula.
     """
     text = text or ""
     pieces: list[Any] = []
@@ -43,7 +43,7 @@ def split_formulas(text: str | None) -> list[Any] | None:
         try:
             root = ElementTree.fromstring(convert(next(filter(None, match.groups()))))
             tree = _tree(root)
-        except Exception:  # whatever a model wrote: it is shown as it stands
+        except Exception:  # invalid LaTeX is shown as plain text
             continue
         pieces += [text[end : match.start()], tree]
         end = match.end()
@@ -53,7 +53,7 @@ def split_formulas(text: str | None) -> list[Any] | None:
 def _tree(element):
     tag = element.tag.rpartition("}")[2]
     if not _TAG.fullmatch(tag) or not all(map(_ATTRIBUTE.fullmatch, element.attrib)):
-        raise ValueError(f"{tag} with {sorted(element.attrib)} is not shown")
+        raise ValueError(f"{tag} with {sorted(element.attrib)} is not allowed")
     children = [element.text or ""]
     for child in element:
         children += [_tree(child), child.tail or ""]

@@ -1,4 +1,4 @@
-"""How far people, or a model and people, agree, and which claims to judge next."""
+"""Agreement between annotators or with a model, and the order in which to label claims."""
 
 from __future__ import annotations
 
@@ -20,29 +20,29 @@ from ...ops.conformal import conformal_threshold
 from .sources import LabelStore
 
 _CONFIDENCE = 0.95
-# Since the last judgement of somebody who still works.
+# An annotator is considered active for this long after the last verdict.
 _AT_WORK = timedelta(minutes=10)
 Asked = list[tuple[int, tuple[int, ...]]]
 
 
 @dataclass(frozen=True)
 class Kappa:
-    """Cohen's kappa with its interval.
+    """Cohen's kappa with a confidence interval.
 
     Parameters
     ----------
     kappa : float
-        1 where all labels agree, 0 where they agree as often as by chance. NaN where
-        that is not defined, as all claims have the same label for both.
+        1 if all labels agree, 0 if they agree only as often as by chance. NaN if kappa is
+        undefined because both annotators gave all claims the same label.
     low, high : float
-        95 % interval, which takes claims of one problem for dependent. NaN where there
-        are fewer than two problems.
+        95 % confidence interval, which allows for dependence between claims of the same
+        problem. NaN if there are fewer than two problems.
     agreement : float
-        Share of the claims with the same label.
+        Proportion of claims with equal labels.
     n_claims, n_problems : int
-        Claims that both have judged, and the problems that they belong to.
+        Number of claims that both annotators judged, and of problems with such claims.
     n_unknown : int
-        Claims that at least one of them has not judged; they are left out.
+        Number of claims that at least one annotator has not judged; they are excluded.
     """
 
     kappa: float
@@ -62,7 +62,7 @@ class Kappa:
 
 
 def _cohen_kappa(a, b, problem):
-    """Cohen's kappa with the jackknife over problems, as `agreement` describes it."""
+    """Compute Cohen's kappa with a jackknife interval over problems, see `agreement`."""
     judged_by_both = (a >= 0) & (b >= 0)
     if not judged_by_both.any():
         raise ValueError("no claim was judged by both")
@@ -85,7 +85,7 @@ def _cohen_kappa(a, b, problem):
 
 
 def _kappa(tables):
-    """Kappa of one or several 2 x 2 tables; NaN where chance explains everything."""
+    """Compute kappa of one or more 2 x 2 tables; NaN if the chance agreement is 1."""
     tables = tables / np.maximum(tables.sum(axis=(-2, -1), keepdims=True), 1)
     observed = np.trace(tables, axis1=-2, axis2=-1)
     chance = (tables.sum(axis=-1) * tables.sum(axis=-2)).sum(axis=-1)
@@ -94,7 +94,7 @@ def _kappa(tables):
 
 
 def _jackknife(kappa, without):
-    """95 % interval from the values without each of the problems."""
+    """Compute a 95 % interval from the leave-one-problem-out values."""
     n = len(without)
     if n < 2 or not np.isfinite(without).all():
         return np.nan, np.nan
@@ -105,27 +105,30 @@ def _jackknife(kappa, without):
 
 @dataclass(frozen=True)
 class ModelAgreement:
-    """How far a model's labels can be trusted, measured on claims that people judged.
+    """Quality of a model's labels, measured on claims that were judged by people.
 
     Parameters
     ----------
     kappa : Kappa
-        Agreement beyond chance.
+        Agreement corrected for chance.
     found : float
-        Share of the false claims that the model calls false.
+        Proportion of the false claims that the model labels as false.
     found_interval : (float, float)
-        Clopper-Pearson, 95 %.
+        95 % Clopper-Pearson interval of ``found``.
     alarms : float
-        Share of the true claims that the model calls false.
+        Proportion of the true claims that the model labels as false.
     alarms_interval : (float, float)
+        95 % Clopper-Pearson interval of ``alarms``.
     n_false, n_true : int
-        Claims that people call false, and true.
+        Number of claims that people labelled as false and as true.
     overlooked : float
-        Share of the problems in which the model calls a claim true that is false.
+        Proportion of problems in which the model labels a false claim as true.
     overlooked_interval : (float, float)
-        A filter that calibrates on the model's labels keeps a false claim in at most
-        alpha plus this share of problems.
+        95 % Clopper-Pearson interval of ``overlooked``. A filter that is calibrated on the
+        model's labels keeps a false claim in at most alpha plus ``overlooked`` of the
+        problems.
     n_problems : int
+        Number of problems with claims that people judged.
     """
 
     kappa: Kappa
@@ -144,42 +147,44 @@ class ModelAgreement:
         e, f = self.overlooked_interval
         return (
             f"{self.kappa}\n"
-            f"false claims that the model finds: {self.found:.0%} of {self.n_false} "
+            f"false claims detected by the model: {self.found:.0%} of {self.n_false} "
             f"({a:.0%} to {b:.0%})\n"
-            f"true claims that it calls false:   {self.alarms:.0%} of {self.n_true} "
+            f"true claims labelled as false:      {self.alarms:.0%} of {self.n_true} "
             f"({c:.0%} to {d:.0%})\n"
-            f"problems with an error that it overlooks: {self.overlooked:.1%} of "
-            f"{self.n_problems} ({e:.1%} to {f:.1%}); calibrated on its labels, a filter "
-            f"may keep a false claim in up to {f:.1%} more of the problems than alpha says"
+            f"problems with an undetected false claim: {self.overlooked:.1%} of "
+            f"{self.n_problems} ({e:.1%} to {f:.1%}). A filter calibrated on these labels may "
+            f"keep a false claim in up to {f:.1%} more of the problems than alpha says"
         )
 
 
 def agreement(model: Labels, human: Labels) -> ModelAgreement:
-    """Compare labels of a model with those of people, or those of two people.
+    """Compare the labels of a model with those of people, or the labels of two people.
 
     Parameters
     ----------
     model : sequence of arrays, one per problem
-        1 true, 0 false, -1 unknown. A claim of which the model is unsure counts as not
-        called true, as in calibration.
+        1 true, 0 false, -1 unknown. As in calibration, a claim of which the model is unsure
+        counts as not labelled true.
     human : sequence of arrays, one per problem
-        Labels of the same claims. Claims that no person judged are left out.
+        Labels of the same claims. Claims that nobody judged are excluded.
 
     Returns
     -------
     ModelAgreement
-        With ``kappa``, Cohen's kappa and its interval, in which the two are alike.
+        The agreement. Its ``kappa`` is symmetric in the two sets of labels; the other
+        values are not.
 
     Raises
     ------
     ValueError
-        If the labels do not belong to the same claims, or none is judged by both.
+        If the labels do not belong to the same claims, or if no claim was judged by both.
 
     Notes
     -----
-    Kappa is that of Cohen (1960). Its interval is that of the jackknife over problems, with
-    the quantile of Student's t: claims of one answer are judged together and err together,
-    so that a formula for independent claims would be too narrow.
+    Kappa is defined as in Cohen (1960). Its interval is computed by the jackknife over
+    problems with quantiles of Student's t distribution. The claims of an answer are judged
+    together, so their errors are dependent, and a formula for independent claims would give
+    intervals that are too narrow.
 
     Examples
     --------
@@ -215,45 +220,44 @@ def agreement(model: Labels, human: Labels) -> ModelAgreement:
 
 
 def _share(k, n):
-    """A share with its interval."""
+    """Return a proportion and its 95 % Clopper-Pearson interval."""
     if not n:
         return float("nan"), (0.0, 1.0)
     return k / n, tuple(map(float, coverage_interval(k, n)))
 
 
 def _side_by_side(first, second):
-    """Two sets of labels as flat arrays, and the problem of each claim."""
+    """Return two sets of labels as flat arrays, and the problem of each claim."""
     first = list(first)
     second = list(second)
     sizes = list(map(len, first))
     sizes_of_second = list(map(len, second))
     if sizes != sizes_of_second:
         raise ValueError(
-            f"labels of {len(sizes)} problems with {sum(sizes)} claims, but of "
-            f"{len(sizes_of_second)} with {sum(sizes_of_second)}: they must belong to the "
-            "same claims"
+            "the two sets of labels must belong to the same claims, but one has "
+            f"{len(sizes)} problems with {sum(sizes)} claims and the other has "
+            f"{len(sizes_of_second)} problems with {sum(sizes_of_second)} claims"
         )
     offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(int)
     batch = GraphBatch.from_arrays(np.zeros((offsets[-1], 1)), offsets, ())
     return pack_labels(first, batch), pack_labels(second, batch), batch.problem_of
 
 
-# --- which claims are worth the next hour of labelling, and in what order ----------------
+# --- selection and order of the claims to label -------------------------------------------
 
 
 class NextProblem(NamedTuple):
-    """A problem that labels can move the threshold with.
+    """A problem whose labels can raise the threshold.
 
     Parameters
     ----------
     problem : int
-        Its position.
+        Position of the problem.
     claims : tuple of int
-        Positions of the claims to judge, the riskiest of the kept ones first. If all of
-        them are true, the threshold moves; where one is false, the others need not be
-        judged.
+        Positions of the claims to judge, in order of decreasing path risk. If all of them
+        are true, the threshold rises. If one is false, the others need not be judged.
     gain : float
-        How far the threshold rises if they are true and nothing else changes.
+        Increase of the threshold if all of them are true and nothing else changes.
     """
 
     problem: int
@@ -264,40 +268,44 @@ class NextProblem(NamedTuple):
 def next_to_label(
     filter: Any, X: Any, y: Labels, alpha: float | None = None
 ) -> list[NextProblem]:
-    """The calibration problems whose labels would move the threshold.
+    """Return the calibration problems whose labels could raise the threshold.
 
-    An unknown label counts as false in calibration, which is safe and may cost a great
-    deal. It costs nothing in a problem whose score lies above the threshold: no label
-    there can move it. Where the score lies at or below the threshold because of claims
-    that nobody judged, judging these may raise it, and more is kept of every new answer.
+    Calibration counts unknown labels as false. This is safe but can reduce retention a lot.
+    If the score of a problem is above the threshold, its labels cannot raise the threshold.
+    If the score is at or below the threshold because of unjudged claims, judging these claims
+    may raise the threshold, and the filter then keeps more of every new answer.
 
     Parameters
     ----------
     filter : fitted filter
-        Or a fitted pipeline that ends in one. Its scorer is used, not its calibration.
+        A filter, or a fitted pipeline that ends in one. Only its scorer is used, not its
+        calibration.
     X : sequence of ReasoningGraph, or GraphBatch
         Calibration problems.
     y : sequence of arrays, one per problem
         1 true, 0 false, -1 unknown.
     alpha : float in (0, 1), optional
-        None is the filter's own.
+        The level; by default that of the filter.
 
     Returns
     -------
     list of NextProblem
-        First those that need the fewest judgements, then those with the larger gain.
+        The problems, sorted by increasing number of claims to judge, then by decreasing
+        gain.
 
     Raises
     ------
     ValueError
-        On bad problems, labels or alpha, or if the filter has a guarantee of its own.
+        If problems, labels or alpha are invalid, or if the filter has a ``guarantee`` other
+        than None.
 
     Notes
     -----
-    The threshold is the k-th smallest score. It rises if one of the k smallest scores
-    rises above it, to the next larger score or to the new one. A problem whose known
-    false claims hold its score down is left out, whatever else is unknown in it, and so is
-    one that would not calibrate, as another answer to its question does.
+    The threshold is the k-th smallest score. If one of the k smallest scores rises above the
+    threshold, the threshold rises to the next larger score or to the new score. Problems
+    whose score is low because of claims known to be false are excluded, even if they have
+    unknown labels. Problems that are not used for calibration, because another answer to the
+    same question is, are excluded as well.
 
     Examples
     --------
@@ -311,12 +319,12 @@ def next_to_label(
     """
     if filter.guarantee is not None:
         raise ValueError(
-            f"the guarantee of this filter is {filter.guarantee!r}, but next_to_label is "
-            "made for guarantee=None: fit such a filter (skdcf fit --show 1)"
+            "next_to_label needs a filter with guarantee=None, got "
+            f"guarantee={filter.guarantee!r}: fit a filter without it (skdcf fit --show 1)"
         )
     batch, labels = check(filter, X, y)
     alpha = filter.alpha if alpha is None else alpha
-    # One answer per question calibrates, and of the questions no more than are needed.
+    # Calibration uses one answer per question, and no more questions than needed.
     part = filter.calibration_part(batch, np.zeros(batch.n_claims, dtype=int))
     chosen, _ = part.choose(NoFalseClaim(), alpha, fewest=True)
     rows = part.rows[chosen]
@@ -337,46 +345,48 @@ def next_to_label(
 
 
 def _to_judge(labels, risk, score, threshold):
-    """Unknown claims whose path risk holds the score at or below the threshold."""
-    lowered = risk - (risk[labels != 1].min() - score)  # as rounding lowered the score
+    """Return the unknown claims whose path risk keeps the score at or below the threshold."""
+    lowered = risk - (
+        risk[labels != 1].min() - score
+    )  # apply the rounding of the score
     rows = np.flatnonzero((labels == -1) & (lowered <= threshold))
     return tuple(rows[np.argsort(-risk[rows], kind="stable")].tolist())
 
 
 class Order(Protocol):
-    """The claims that a labelling page asks for, and their order."""
+    """Protocol of the orders, which select the claims to label and sort them."""
 
-    #: Text of the page when nothing is left to ask for.
+    #: Text of the page when no claim is left to label.
     done: str
-    #: Whether nothing else is asked of a problem once one of its claims is false.
+    #: Whether a problem is finished as soon as one of its claims is false.
     one_false_ends: bool
 
     def __call__(self, store: LabelStore, by: str) -> Asked:
-        """The problems to show next, each with the claims that are asked for."""
+        """Return the problems to show next, each with the claims to label."""
 
     def masks(self, store: LabelStore) -> list[list[bool]] | None:
-        """What is kept of each problem, where the page shows nothing else of it."""
+        """Return the kept claims of each problem, or None if the page shows all claims."""
         return None
 
     def progress(self, store: LabelStore) -> str | None:
-        """How far the work has come, where that is no count of claims."""
+        """Describe the progress, or return None if the page should count claims."""
         return None
 
 
 def share_of_work(store: LabelStore, by: str) -> NDArray[np.bool_] | None:
-    """The problems that somebody begins with while others judge at the same time.
+    """Select the problems that an annotator starts with if several people work in parallel.
 
     Parameters
     ----------
     store : LabelStore
-        What was said so far.
+        The problems and the verdicts so far.
     by : str
-        Who judges.
+        Name of the annotator.
 
     Returns
     -------
     ndarray of bool, shape (n_problems,), or None
-        None where nobody else has judged in the last ten minutes.
+        None if nobody else gave a verdict in the last ten minutes.
     """
     since = (datetime.now(UTC) - _AT_WORK).isoformat(timespec="seconds")
     names = {by}
@@ -392,12 +402,12 @@ def share_of_work(store: LabelStore, by: str) -> NDArray[np.bool_] | None:
 
 @dataclass(frozen=True)
 class RandomOrder(Order):
-    """Problems in an order that nothing about them decides.
+    """Order the problems at random.
 
     Parameters
     ----------
     seed : int or str, default=0
-        Another seed, another order.
+        Seed of the order.
     """
 
     seed: int | str = 0
@@ -405,19 +415,19 @@ class RandomOrder(Order):
     one_false_ends = False
 
     def __call__(self, store: LabelStore, by: str) -> Asked:
-        """Give all problems that hold a claim without a label.
+        """Return all problems that have a claim without a label.
 
         Parameters
         ----------
         store : LabelStore
-            What was said so far.
+            The problems and the verdicts so far.
         by : str
-            Who judges.
+            Name of the annotator.
 
         Returns
         -------
         list of (problem, claims)
-            Positions of problems, each with those of its claims that are asked for.
+            Positions of problems, each with the positions of the claims to label.
         """
         rows = ((i, store.said(i, by)) for i in self.order(store))
         open_claims = (
@@ -426,12 +436,12 @@ class RandomOrder(Order):
         return [(i, claims) for i, claims in open_claims if claims]
 
     def order(self, store: LabelStore) -> list[int]:
-        """Give the order of all problems, which is the same at the next start.
+        """Return the order of all problems, which is reproducible.
 
         Parameters
         ----------
         store : LabelStore
-            What was said so far.
+            The problems and the verdicts so far.
 
         Returns
         -------
@@ -445,19 +455,20 @@ class RandomOrder(Order):
         return sorted(range(len(store.graphs)), key=key)
 
     def passed_over(self, store: LabelStore, by: str) -> list[int]:
-        """Give the problems that nobody judged although a later one was judged.
+        """Return the problems that were skipped: not judged although a later one was.
 
         Parameters
         ----------
         store : LabelStore
-            What was said so far.
+            The problems and the verdicts so far.
         by : str
-            Who judges.
+            Name of the annotator.
 
         Returns
         -------
         list of int
-            Where there are any, those that were judged are not a random draw.
+            Positions of the problems. If there are any, the judged problems are not a random
+            sample.
         """
         order, judged = self._judged(store, by)
         last = max(np.flatnonzero(judged), default=0)
@@ -465,28 +476,28 @@ class RandomOrder(Order):
         return [i for i, was in answers_before if not was and store.graphs[i].n_claims]
 
     def reached(self, store: LabelStore, by: str) -> list[int]:
-        """Give the problems without claims that the order had come to.
+        """Return the problems without claims that the order has already passed.
 
-        Nothing can be said of them, and they belong to the draw as those that were judged.
+        They cannot be judged, but they belong to the random sample like the judged problems.
 
         Parameters
         ----------
         store : LabelStore
-            What was said so far.
+            The problems and the verdicts so far.
         by : str
-            Who judges.
+            Name of the annotator.
 
         Returns
         -------
         list of int
-            Positions of the problems that stand before the last one that was judged.
+            Positions of the problems without claims before the last judged problem.
         """
         order, judged = self._judged(store, by)
         last = max(np.flatnonzero(judged), default=0)
         return [i for i in order[:last] if not store.graphs[i].n_claims]
 
     def _judged(self, store, by):
-        """The order, and whether each problem in it was judged."""
+        """Return the order, and for each problem in it whether it was judged."""
         order = self.order(store)
         return order, [
             any(word is not None for word in store.said(i, by)) for i in order
@@ -494,16 +505,16 @@ class RandomOrder(Order):
 
 
 class FilterOrder(Order):
-    """First the claims whose labels can move the threshold of a filter.
+    """Select the claims whose labels can raise the threshold of a filter.
 
     Parameters
     ----------
     filter : fitted filter
-        Its scorer orders the claims; its calibration is not used.
+        Its scorer sorts the claims; its calibration is not used.
     graphs : sequence of ReasoningGraph
-        The problems that are judged, which will calibrate.
+        The problems to label, which will be used for calibration.
     alpha : float, optional
-        None is the filter's own.
+        The level; by default that of the filter.
     """
 
     done = "No label can move the threshold any more."
@@ -515,19 +526,19 @@ class FilterOrder(Order):
         self.batch = graphs
 
     def __call__(self, store: LabelStore, by: str) -> Asked:
-        """Give the problems of `next_to_label`; what was left open counts as false.
+        """Return the problems of `next_to_label`; "unknown" verdicts count as false.
 
         Parameters
         ----------
         store : LabelStore
-            What was said so far.
+            The problems and the verdicts so far.
         by : str
-            Who judges.
+            Name of the annotator.
 
         Returns
         -------
         list of (problem, claims)
-            Positions of problems, each with those of its claims that are asked for.
+            Positions of problems, each with the positions of the claims to label.
         """
         labels = [
             np.where([word == "unknown" for word in store.said(i, by)], 0, row)
@@ -539,33 +550,33 @@ class FilterOrder(Order):
 
 @dataclass(frozen=True)
 class Disagreements(Order):
-    """The claims that two people judged differently.
+    """Select the claims that two people judged differently.
 
     Parameters
     ----------
     first, second : str
-        Their names, as in the journal.
+        Names of the two annotators, as in the journal.
     """
 
     first: str
     second: str
-    done = "Nothing is left on which the two disagree."
+    done = "All disagreements are settled."
     one_false_ends = False
 
     def __call__(self, store: LabelStore, by: str) -> Asked:
-        """Give the problems with claims that are not settled yet.
+        """Return the problems with claims that are not settled yet.
 
         Parameters
         ----------
         store : LabelStore
-            What was said so far.
+            The problems and the verdicts so far.
         by : str
-            Who settles.
+            Name of the person who settles the disagreements.
 
         Returns
         -------
         list of (problem, claims)
-            Positions of problems, each with those of its claims that are asked for.
+            Positions of problems, each with the positions of the claims to label.
         """
         open_claims = defaultdict(tuple)
         for i, v, a, b in store.compare(self.first, self.second, by):

@@ -1,4 +1,4 @@
-"""The labelling page as an ASGI application: its routes, and who is answered."""
+"""ASGI application of the labelling page: routes and access checks."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class _Message(BaseModel):
 
 
 class Judgement(_Message):
-    """What somebody says of a claim; a label of None takes back what was said."""
+    """A verdict on a claim; a label of None withdraws the previous verdict."""
 
     problem: int
     claim: int
@@ -51,14 +51,14 @@ class Note(_Message):
 
 
 class Edges(_Message):
-    """What the claims of a problem build on."""
+    """The edges between the claims of a problem."""
 
     problem: int
     edges: list[list[int]]
 
 
 class EdgesKnown(_Message):
-    """Whether it is known of all claims what they build on."""
+    """Whether the edges of all claims are known."""
 
     known: bool
 
@@ -68,7 +68,7 @@ router = APIRouter()
 
 @router.get("/")
 def show_page() -> HTMLResponse:
-    """The page, which may load and run nothing but what is in it."""
+    """Return the page; its content security policy allows only inline resources."""
     nonce = secrets.token_urlsafe(16)
     policy = (
         f"default-src 'none'; script-src 'nonce-{nonce}'; style-src 'nonce-{nonce}'; "
@@ -82,13 +82,13 @@ def show_page() -> HTMLResponse:
 
 @router.get("/problems")
 def show_problems(request: Request) -> JSONResponse:
-    """The problems, and what was said of them."""
+    """Return the problems and the verdicts on their claims."""
     return JSONResponse(request.app.state.server.problems())
 
 
 @router.get("/version")
 def show_version(request: Request) -> dict[str, int]:
-    """The number of judgements so far, of whichever program."""
+    """Return the number of events in the journal, including those of other programs."""
     store = request.app.state.server.store
     store.follow()
     return {"version": store.version}
@@ -96,7 +96,7 @@ def show_version(request: Request) -> dict[str, int]:
 
 @router.post("/label")
 def label(said: Judgement, request: Request) -> dict[str, Any]:
-    """Save what somebody says of a claim."""
+    """Save a verdict on a claim."""
     server = request.app.state.server
     by = server.annotator
     server.store.label(
@@ -107,7 +107,7 @@ def label(said: Judgement, request: Request) -> dict[str, Any]:
 
 @router.post("/note")
 def note(said: Note, request: Request) -> dict[str, Any]:
-    """Save a note."""
+    """Save a note on a claim."""
     server = request.app.state.server
     server.store.note(said.problem, said.claim, said.note, by=server.annotator)
     return server.changed(said.problem)
@@ -115,7 +115,7 @@ def note(said: Note, request: Request) -> dict[str, Any]:
 
 @router.post("/edges")
 def edges(said: Edges, request: Request) -> dict[str, Any]:
-    """Save what the claims of a problem build on."""
+    """Save the edges between the claims of a problem."""
     server = request.app.state.server
     server.store.correct_edges(said.problem, said.edges, by=server.annotator)
     return server.changed(said.problem)
@@ -123,24 +123,24 @@ def edges(said: Edges, request: Request) -> dict[str, Any]:
 
 @router.post("/edges-known")
 def edges_known(said: EdgesKnown, request: Request) -> dict[str, Any]:
-    """Save whether it is known of all claims what they build on."""
+    """Save whether the edges of all claims are known."""
     server = request.app.state.server
     server.store.state_edges_known(said.known, by=server.annotator)
     return server.changed()
 
 
 def make_app(server: LabelServer) -> Guard:
-    """Make the application behind a labelling page.
+    """Create the ASGI application of a labelling page.
 
     Parameters
     ----------
     server : LabelServer
-        Whose problems are shown, and whose store takes the judgements.
+        The server whose problems are shown and whose store saves the verdicts.
 
     Returns
     -------
     Guard
-        An ASGI application.
+        The ASGI application, wrapped in the guard.
     """
     handlers: dict[Any, Any] = dict.fromkeys(
         (HTTPException, RequestValidationError, ValueError, Exception), _refuse
@@ -156,19 +156,23 @@ def make_app(server: LabelServer) -> Guard:
 
 
 def _admit(server: LabelServer, request: Request, _: str) -> None:
-    """RefusedError unless the request comes from the page itself."""
+    """Raise RefusedError unless the request comes from the page itself."""
     headers = request.headers
     hosts = f"127.0.0.1:{server.port}", f"localhost:{server.port}"
     host = headers.get("host", "")
     token = headers.get("x-token")
-    if token is None and request.method == "GET":  # which changes nothing
+    if token is None and request.method == "GET":  # GET requests change nothing
         token = request.query_params.get("token")
     token_sent = (token or "").encode()
     expected = {
-        "the host is not this server": host in hosts,
-        "no other origin is accepted": headers.get("origin", f"http://{host}")
+        "the Host header must name this server": host in hosts,
+        "requests from other origins are not accepted": headers.get(
+            "origin", f"http://{host}"
+        )
         in [f"http://{name}" for name in hosts],
-        "no other site is accepted": headers.get("sec-fetch-site", "none")
+        "requests from other sites are not accepted": headers.get(
+            "sec-fetch-site", "none"
+        )
         in ("none", "same-origin"),
         "the token is missing or wrong": secrets.compare_digest(
             token_sent, server.token.encode()
@@ -180,6 +184,6 @@ def _admit(server: LabelServer, request: Request, _: str) -> None:
 
 
 async def _refuse(request: Request, error: Exception) -> JSONResponse:
-    """The reply to a request that fails."""
+    """Return the response to a failed request."""
     status, message = fault_of(request.url.path, error)
     return JSONResponse({"error": message}, status, getattr(error, "headers", None))

@@ -1,4 +1,4 @@
-"""A person's checks of filtered answers, spent where they let most through."""
+"""Review and audit of filtered answers by people."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from ...graphs.sources import makes_claim
 from ._judging import Asked, Order, share_of_work
 from .sources import WORDS, LabelSource, LabelStore, set_label_sources
 
-#: What a check says; of "unsure" nobody knows that it is false, so that it stays.
+#: Label of each verdict. An "unsure" claim is not known to be false, so it stays if kept.
 _CHECKED = {"true": 1, "no claim": 1, "false": 0, "unsure": -1}
-#: The verdicts of several people from the strictest on.
+#: Verdicts sorted from the strictest to the most lenient.
 _FROM_STRICTEST = ("false", "unsure", "true", "no claim")
 
-#: The metadata key that says how an answer came to be judged, and its value for reviews.
+#: The metadata key for how an answer was selected for labelling, and its value for reviews.
 DRAWN, REVIEW = "sampling", "review"
 
 
 class Check(NamedTuple):
-    """A claim that a person is asked about.
+    """A claim that a person should check.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ class Check(NamedTuple):
     claim : int
         Position of the claim in its problem.
     path_risk : float
-        What decides the order: the smallest is asked first.
+        Path risk of the claim. Claims are checked in increasing order of path risk.
     """
 
     problem: int
@@ -46,37 +46,39 @@ class Check(NamedTuple):
 
 
 class ReviewOrder:
-    """An order that says which claim a person checks next, and what is kept then.
+    """Select the claims for a person to check, and add the true ones to the kept claims.
 
-    A filter keeps some claims. A person checks others, in any number: what is found true is
-    kept as well, if all that it builds on is kept. The guarantee of the filter does not change,
-    for every number of checks, since what is added is true. Asked is always about the claim
-    with the smallest path risk among those whose parents are all kept, over the whole batch.
+    A filter keeps some claims. A person checks any number of the other claims. A claim found
+    true is kept as well if all claims that it builds on are kept. The guarantee of the filter
+    holds for every number of checks, because only true claims are added. The next claim to
+    check is the one with the smallest path risk, over the whole batch, among the claims whose
+    parents are all kept.
 
     Parameters
     ----------
     filter : fitted filter
-        Its masks are where the review begins.
+        The review starts with the claims that this filter keeps.
     X : sequence of ReasoningGraph, or GraphBatch
         The answers to review.
     alpha : float in (0, 1), optional
-        The level; None is the filter's own.
+        The level; by default that of the filter.
 
     Attributes
     ----------
     verdicts_ : dict of (int, int) to str
-        "true", "false" or "unsure" by problem and claim; a later verdict is the one that
-        counts.
+        The latest verdict, by problem and claim: "true", "false", "unsure" or "no claim".
 
     Notes
     -----
-    "True" has to mean what it meant for the labels that calibrated. An error that is
-    noticed in what the filter kept may be told as well: it goes out with all that builds on
-    it. Only `ExpectedFalse("share")` does not keep its guarantee then, and `describe` says
-    what holds instead. Texts that are shown only because of checks are true.
+    "True" must have the same meaning as in the calibration labels. A person may also report
+    an error in a claim that the filter kept. This claim is then removed, together with all
+    claims that build on it. Afterwards the guarantee `ExpectedFalse("share")` no longer holds,
+    and `describe` states the guarantee that holds instead; all other guarantees still hold.
+    Texts that are shown only because of checks are true.
 
-    Verdicts of a review must not calibrate a filter, since their claims were chosen by risk:
-    `reviewed` marks them, ``calibrate`` refuses them, and in ``fit`` they train.
+    Verdicts of a review must not be used for calibration, because their claims were selected
+    by risk. `reviewed` marks them, ``calibrate`` rejects them, and ``fit`` uses them for
+    training only.
 
     Examples
     --------
@@ -89,7 +91,7 @@ class ReviewOrder:
     >>> cf = cf.fit(graphs[:200], y[:200])
     >>> review = ReviewOrder(cf, graphs[200:])
     >>> before = sum(int(mask.sum()) for mask in review.masks())
-    >>> for _ in range(50):  # a person, who here knows the labels
+    >>> for _ in range(50):  # simulate a person who knows the labels
     ...     check = review.next()
     ...     truth = y[200 + check.problem][check.claim] == 1
     ...     review.told(check.problem, check.claim, "true" if truth else "false")
@@ -105,29 +107,29 @@ class ReviewOrder:
         self._batch = decision.batch
         self._path_risk = decision.path_risk
         self._kept_by_filter = decision.kept.copy()
-        self._verdict = np.full(len(decision.kept), np.nan)  # as _CHECKED has them
+        self._verdict = np.full(len(decision.kept), np.nan)  # values of _CHECKED
         self._kept = decision.kept.copy()
         self.verdicts_: dict[tuple[int, int], str] = {}
         self._parents: dict[int, list[int]] = defaultdict(list)
         for parent, child in self._batch.edges.tolist():
             self._parents[child].append(parent)
-        # What may be asked about, the smallest path risk first. A claim that is closed
-        # meanwhile stays in it, and is passed over.
+        # Heap of the claims that can be checked, the smallest path risk first. Claims that
+        # can no longer be checked stay in the heap and are skipped.
         self._open: list[tuple[float, int]] = []
         self._add_open(range(len(self._kept)))
 
     def next(self, among: NDArray[np.bool_] | None = None) -> Check | None:
-        """The claim to check next.
+        """Return the claim to check next.
 
         Parameters
         ----------
         among : ndarray of bool, shape (n_problems,), optional
-            The problems that are asked about; None is all of them.
+            Mask of the problems to select from; by default all problems.
 
         Returns
         -------
         Check or None
-            None where every claim that could be added was checked.
+            None if every claim that could be added has been checked.
         """
         while self._open and not self._is_open(self._open[0][1]):
             heapq.heappop(self._open)
@@ -139,27 +141,33 @@ class ReviewOrder:
         return None
 
     def told(self, problem: int, claim: int, verdict: str | None) -> None:
-        """Take in what a person says of a claim.
+        """Record a person's verdict on a claim.
 
         Parameters
         ----------
         problem, claim : int
-            As in `next`, or any other claim.
+            Positions of the problem and of the claim. The claim may be the one returned by
+            `next` or any other.
         verdict : {"true", "false", "unsure", "no claim"} or None
-            "unsure" keeps nothing more, as "false" does, and "no claim" keeps what "true"
-            keeps. None takes a verdict back.
+            "true" and "no claim" add the claim; "false" and "unsure" do not. None withdraws
+            the verdict.
 
         Raises
         ------
         ValueError
-            If there is no such claim, or no such verdict.
+            If the claim does not exist, or if the verdict is invalid.
         """
         check_choice("verdict", verdict, [*_CHECKED, None])
         if not 0 <= problem < len(self._batch):
-            raise ValueError(f"problem is {problem}, but there are {len(self._batch)}")
+            raise ValueError(
+                f"problem must be at least 0 and below {len(self._batch)}, got {problem}"
+            )
         n_claims = int(self._batch.sizes[problem])
         if not 0 <= claim < n_claims:
-            raise ValueError(f"claim is {claim}, but problem {problem} has {n_claims}")
+            raise ValueError(
+                f"claim of problem {problem} must be at least 0 and below {n_claims}, got "
+                f"{claim}"
+            )
         row = int(self._batch.offsets[problem]) + claim
         if verdict is None:
             self._verdict[row] = np.nan
@@ -170,27 +178,27 @@ class ReviewOrder:
         self._keep_anew(problem)
 
     def masks(self) -> NDArray[Any]:
-        """What is kept: by the filter, and by the person.
+        """Return the claims that are kept by the filter or because of the checks.
 
         Returns
         -------
         ndarray of shape (n_problems,)
-            Objects: a boolean mask per problem.
+            Object array with a boolean mask per problem.
         """
         return self._batch.split(self._kept.copy())
 
     def describe(self, error_rate: float = 0.0) -> str:
-        """Describe the guarantee of what is kept, with the number of checks.
+        """Describe the guarantee of the kept claims and the number of checks.
 
         Parameters
         ----------
         error_rate : float in [0, 1)
-            Chance, at most, that a check calls a false claim true.
+            Upper bound on the probability that a check calls a false claim true.
 
         Returns
         -------
         str
-            The sentence.
+            The description.
 
         Raises
         ------
@@ -199,7 +207,7 @@ class ReviewOrder:
         """
         if not 0 <= error_rate < 1:
             raise ValueError(
-                f"the error rate is {error_rate!r}, but must be at least 0 and below 1"
+                f"the error rate must be at least 0 and below 1, got {error_rate!r}"
             )
         guarantee = self._calibration.guarantee
         sentence = self._calibration.describe(self._level)
@@ -207,9 +215,9 @@ class ReviewOrder:
             sentence = guarantee.describe_after_removal(self._level)
         checks = f"{sentence}; {self.n_checks} claims were checked by a person"
         if not error_rate:
-            return f"{checks}, and what was found true is kept as well"
-        # Of the false claims that are asked about, a share 1 - error_rate is found. Nobody
-        # knows which of the unsure ones are false, so all of them count.
+            return f"{checks}, and the claims found true are kept as well"
+        # A check finds a false claim with probability 1 - error_rate. It is unknown which
+        # of the unsure claims are false, so all of them are counted.
         outside = ~self._kept_by_filter & ~np.isnan(self._verdict)
         n_false = (self._verdict[outside] != 1).sum() / (1 - error_rate)
         loss = error_rate * n_false / max(len(self._batch), 1)
@@ -217,41 +225,41 @@ class ReviewOrder:
         if guarantee.is_probability:
             error = "the probability that the guarantee fails"
         return (
-            f"{checks}, who calls a false claim true with a chance of at most "
-            f"{error_rate:g}. That adds about {loss:.3g} to {error}: {error_rate:g} times "
-            "the checked claims that are false, counting the unsure ones, per answer"
+            f"{checks}, who calls a false claim true with probability at most "
+            f"{error_rate:g}. This adds about {loss:.3g} to {error}: {error_rate:g} times "
+            "the number of false or unsure claims that were checked, per answer"
         )
 
     @property
     def n_checks(self) -> int:
-        """Number of claims with a verdict that the filter does not keep."""
+        """Number of claims with a verdict, without those that the filter keeps."""
         return int((~self._kept_by_filter & ~np.isnan(self._verdict)).sum())
 
     def checked(self) -> list[list[int]]:
-        """The claims that are kept because a person found them true.
+        """Return the claims that are kept because a person found them true.
 
         Returns
         -------
         list of list of int
-            Their positions, one list for each problem.
+            Positions of the claims, one list per problem.
         """
         added = self._batch.split(self._kept & ~self._kept_by_filter)
         return [np.flatnonzero(mask).tolist() for mask in added]
 
     def reviewed(self, by: str) -> tuple[GraphBatch, list[NDArray[np.int8]]]:
-        """The answers with the verdicts as labels, marked as those of a review.
+        """Return the answers with the verdicts as labels, marked as reviewed.
 
         Parameters
         ----------
         by : str
-            Who judged.
+            Name of the person who checked the claims.
 
         Returns
         -------
         graphs : GraphBatch
             The problems, with the source of each label.
         labels : list of ndarray
-            1 true, 0 false or unsure, -1 for claims that nobody checked.
+            1 true or without a claim, 0 false or unsure, -1 unchecked.
         """
         labels = [np.full(size, -1, dtype=np.int8) for size in self._batch.sizes]
         sources: list[list[LabelSource | None]] = [[None] * len(row) for row in labels]
@@ -273,7 +281,7 @@ class ReviewOrder:
         )
 
     def _is_open(self, row):
-        """Whether a claim is neither kept nor judged, and all of its parents are kept."""
+        """Return whether a claim is neither kept nor judged and all its parents are kept."""
         if self._kept[row] or not np.isnan(self._verdict[row]):
             return False
         return all(self._kept[parent] for parent in self._parents.get(row, ()))
@@ -283,7 +291,11 @@ class ReviewOrder:
             heapq.heappush(self._open, (float(self._path_risk[row]), row))
 
     def _keep_anew(self, problem):
-        """Parents first: what the filter keeps and nobody called false, and what is true."""
+        """Update the kept claims of a problem, parents first.
+
+        A claim is kept if its parents are kept and it was found true, or if the filter keeps
+        it and nobody called it false.
+        """
         rows = range(*self._batch.offsets[problem : problem + 2].tolist())
         for row in sorted(rows, key=self._batch.depth.__getitem__):
             verdict = self._verdict[row]
@@ -294,38 +306,38 @@ class ReviewOrder:
 
 
 def strictest(words: Iterable[str | None]) -> str | None:
-    """What stands of a claim that several people judged: what lets the least through.
+    """Combine the verdicts of several people on a claim into the strictest verdict.
 
     Parameters
     ----------
     words : iterable of {"true", "false", "unsure", "no claim"} or None
-        None where somebody has said nothing, or took it back.
+        One verdict per person; None if a person gave no verdict or withdrew it.
 
     Returns
     -------
     {"true", "false", "unsure", "no claim"} or None
-        None where nothing is said.
+        None if there is no verdict.
     """
     said = set(words)
     return next((word for word in _FROM_STRICTEST if word in said), None)
 
 
 class BudgetOrder(Order):
-    """The claims of a review, one after the other, until a number of checks is spent.
+    """Select the claims of a review one by one until a number of checks is used up.
 
-    Several people may review at once, each with a program of their own and one journal.
-    Each begins with other answers. Where they differ about a claim, what lets less through
-    stands.
+    Several people can review in parallel. Each person runs a separate program, and all
+    programs use the same journal. Each person starts with different answers. If two people
+    disagree about a claim, the stricter verdict counts.
 
     Parameters
     ----------
     review : ReviewOrder
-        It takes in what the journal holds.
+        The review to which the verdicts of the journal are passed.
     budget : int
-        Number of checks, those of everybody together.
+        Total number of checks of all people.
     """
 
-    done = "The checks are spent, or no claim is left that could be added."
+    done = "All checks are used up, or no more claims can be added."
     one_false_ends = False
 
     def __init__(self, review: ReviewOrder, budget: int) -> None:
@@ -337,12 +349,12 @@ class BudgetOrder(Order):
         self._lock = threading.Lock()
 
     def take_in(self, store: LabelStore) -> None:
-        """Tell the review what was judged meanwhile.
+        """Pass the new verdicts of the journal to the review.
 
         Parameters
         ----------
         store : LabelStore
-            Always the same one, of the answers of the review.
+            The store of the reviewed answers. It must be the same store in every call.
         """
         with self._lock:
             new = store.events[self._n_taken :]
@@ -360,19 +372,19 @@ class BudgetOrder(Order):
                     self.review.told(i, claim, strictest(words.values()))
 
     def __call__(self, store: LabelStore, by: str) -> Asked:
-        """Give the claim to check next.
+        """Return the claim to check next.
 
         Parameters
         ----------
         store : LabelStore
-            What was said so far.
+            The problems and the verdicts so far.
         by : str
-            Who judges.
+            Name of the annotator.
 
         Returns
         -------
         list of (problem, claims)
-            One problem with one claim, or none.
+            One problem with one claim, or an empty list.
         """
         self.take_in(store)
         if self.review.n_checks >= self.budget:
@@ -382,33 +394,33 @@ class BudgetOrder(Order):
         return [(check.problem, (check.claim,))] if check else []
 
     def masks(self, store: LabelStore) -> list[list[bool]]:
-        """Give what is kept of each answer by now.
+        """Return the claims of each answer that are kept so far.
 
         Parameters
         ----------
         store : LabelStore
-            What was said so far.
+            The problems and the verdicts so far.
 
         Returns
         -------
         list of list of bool
-            One mask for each answer.
+            One mask per answer.
         """
         self.take_in(store)
         return [mask.tolist() for mask in self.review.masks()]
 
     def progress(self, store: LabelStore) -> str:
-        """Say how many checks are spent, and what is kept by them.
+        """Describe the number of checks and of kept claims.
 
         Parameters
         ----------
         store : LabelStore
-            What was said so far.
+            The problems and the verdicts so far.
 
         Returns
         -------
         str
-            A sentence.
+            The progress in words.
         """
         n_kept = sum(map(sum, self.masks(store)))
         return (
@@ -418,18 +430,18 @@ class BudgetOrder(Order):
 
 
 class AuditOrder(Order):
-    """The kept claims of texts that were drawn blindly.
+    """Select the kept claims of a random sample of filtered texts.
 
     Parameters
     ----------
     masks : sequence of ndarray of bool
-        What a filter keeps of each answer, in the order of the draw.
+        The claims of each answer that a filter keeps, in the order of sampling.
     looks : sequence of int, optional
-        Numbers of texts after which the bound is read, in increasing order; None is one
-        look at all texts.
+        Numbers of texts after which the bound is read, in increasing order. By default the
+        bound is read once, after all texts.
     """
 
-    done = "Every text that was drawn is judged."
+    done = "All sampled texts are judged."
     one_false_ends = True
 
     def __init__(
@@ -441,17 +453,17 @@ class AuditOrder(Order):
         self._looks = list(looks or [len(masks)])
 
     def look(self, store: LabelStore) -> tuple[int, int, int]:
-        """Return the numbers of the last look whose texts are all judged, or of the first.
+        """Return the counts at the last complete look, or at the first look.
 
         Parameters
         ----------
         store : LabelStore
-            What was said so far.
+            The problems and the verdicts so far.
 
         Returns
         -------
         n_texts, n_wrong, n_open : int
-            Texts of the look, those that are wrong, and those that are not judged yet.
+            Numbers of texts in the look, of wrong texts and of texts that are not judged yet.
         """
         verdicts = self.verdicts(store)
         complete = [n for n in self._looks if "open" not in verdicts[:n]]
@@ -460,17 +472,18 @@ class AuditOrder(Order):
         return n_texts, counted.count("wrong"), counted.count("open")
 
     def verdicts(self, store: LabelStore) -> list[str]:
-        """Say of each text whether it is right.
+        """Return whether each text is right.
 
         Parameters
         ----------
         store : LabelStore
-            What was said so far, by everybody.
+            The problems and the verdicts of all annotators.
 
         Returns
         -------
         list of {"right", "wrong", "open"}
-            A text is wrong if a kept claim is not true, and open while that is not known.
+            A text is wrong if one of its kept claims is false or unsure. Otherwise it is open
+            until all its kept claims are judged.
         """
         verdicts = []
         for words in self._words(store):
@@ -480,19 +493,19 @@ class AuditOrder(Order):
         return verdicts
 
     def __call__(self, store: LabelStore, by: str) -> Asked:
-        """Give the texts that are open, each with the kept claims that nobody has judged.
+        """Return the open texts of the next look, each with its unjudged kept claims.
 
         Parameters
         ----------
         store : LabelStore
-            What was said so far.
+            The problems and the verdicts so far.
         by : str
-            Who judges.
+            Name of the annotator.
 
         Returns
         -------
         list of (problem, claims)
-            Those of the next look, first those that nobody else begins with.
+            Texts that no other active annotator starts with come first.
         """
         asked = []
         verdicts = self.verdicts(store)
@@ -505,39 +518,39 @@ class AuditOrder(Order):
         return asked if mine is None else sorted(asked, key=lambda a: not mine[a[0]])
 
     def masks(self, store: LabelStore) -> list[list[bool]]:
-        """Give what the filter keeps, whatever is said of it.
+        """Return the claims that the filter keeps, independent of the verdicts.
 
         Parameters
         ----------
         store : LabelStore
-            Not looked at.
+            Ignored.
 
         Returns
         -------
         list of list of bool
-            One mask for each text.
+            One mask per text.
         """
         return self._masks
 
     def progress(self, store: LabelStore) -> str:
-        """Say how many texts are judged.
+        """Describe the number of judged texts.
 
         Parameters
         ----------
         store : LabelStore
-            What was said so far.
+            The problems and the verdicts so far.
 
         Returns
         -------
         str
-            A sentence.
+            The progress in words.
         """
         verdicts = self.verdicts(store)
         n_judged = len(verdicts) - verdicts.count("open")
         return f"{n_judged} of {len(verdicts)} texts judged"
 
     def _words(self, store):
-        """What stands of each kept claim, one dictionary for each text."""
+        """Return the strictest verdict on each kept claim, one dictionary per text."""
         names = store.annotators()
         words = []
         for i, mask in enumerate(self._masks):
@@ -556,25 +569,28 @@ def review_curve(
     alpha: float | None = None,
     checks: tuple[float, ...] = (0, 1, 2, 3),
 ) -> list[float]:
-    """True claims kept per answer, by the number of checks per answer.
+    """Compute the number of true claims kept per answer as a function of the checks.
+
+    The checks are simulated with the labels, so the benefit of a review can be estimated
+    before it starts.
 
     Parameters
     ----------
     filter : fitted filter
-        Its masks are where the review begins.
+        The review starts with the claims that this filter keeps.
     X : sequence of ReasoningGraph, or GraphBatch
-        Labelled answers, such as those that calibrated: before anybody checks anything.
+        Labelled answers, such as the calibration answers.
     y : sequence of 1-D arrays, one per problem
-        Their labels, which stand for what a person would say.
+        Labels of the claims, used as the verdicts of a person.
     alpha : float in (0, 1), optional
-        The level; None is the filter's own.
+        The level; by default that of the filter.
     checks : sequence of float
-        Checks per answer, on average, in increasing order.
+        Average numbers of checks per answer, in increasing order.
 
     Returns
     -------
     list of float
-        True claims kept per answer, one number for each entry of ``checks``.
+        True claims kept per answer, one value per entry of ``checks``.
     """
     batch, labels = check(filter, X, y)
     truth = batch.split(labels)

@@ -1,8 +1,8 @@
-"""The labelling page: a small server on loopback, for one person at this machine.
+"""Server of the labelling page, for one annotator on this machine.
 
-It shows text that a model wrote, and takes labels that a guarantee rests on. So it
-listens on 127.0.0.1 only, wants a secret token with every request, refuses requests that
-pages of other origins send, and its page may load and run nothing but what is in it.
+The page shows untrusted model output, and its labels are the basis of a guarantee.
+Therefore the server listens only on 127.0.0.1, requires a secret token with every request
+and rejects requests from other origins. The page may only load and run inline resources.
 """
 
 import secrets
@@ -15,50 +15,51 @@ from ...graphs.wordings import rows_of_claims
 from ._judging import Order
 from .sources import LabelStore
 
-#: The question on the page, for each meaning of a label.
+#: The question shown on the page, for each meaning of a label.
 MEANINGS = {
-    "true": "Is the claim true, given the question and the claims that it builds on? What "
-    "follows rightly from a false claim is true, and is dropped with it.",
-    "supported": "Does the passage support the claim? What is true but stands nowhere in the "
-    "passage, and does not follow from it, is false here.",
+    "true": "Is the claim true, given the question and the claims that it builds on? A claim "
+    "that follows correctly from a false claim is true; it is dropped with the false claim.",
+    "supported": "Does the passage support the claim? A true claim that is neither stated in "
+    "the passage nor follows from it counts as false here.",
 }
 
 
 class LabelServer:
-    """Serves the labelling page for one annotator, until it is closed.
+    """Server of the labelling page for one annotator, used as a context manager.
 
     Parameters
     ----------
     store : LabelStore
-        The problems, and where judgements are saved.
+        The problems, and the journal in which verdicts are saved.
     annotator : str
-        Who judges.
+        Name of the annotator.
     port : int, default=0
-        0 is any that is free.
+        Port of the server; 0 selects any free port.
     show_known : bool, default=False
-        Whether the page shows labels that the problems came with, such as a model's.
-        They make people faster and less independent.
+        Whether the page shows existing labels of the problems, such as those of a model.
+        With them, people label faster but less independently.
     order : Order, optional
-        What is asked for, and in what order, as `RandomOrder`, `FilterOrder`,
-        `Disagreements`, `BudgetOrder` and `AuditOrder`; None is the order of the problems.
+        Selects the claims to label and their order: `RandomOrder`, `FilterOrder`,
+        `Disagreements`, `BudgetOrder` or `AuditOrder`. With None, the problems are shown in
+        the given order.
     meaning : {"true", "supported"}, default="true"
-        What a label says: that the claim is true, or that its context supports it.
+        Whether a label says that the claim is true or that its context supports it.
     guideline : str, default=""
-        Text that the page shows to whoever judges.
+        Instructions for the annotator, shown on the page.
     others : tuple of str, default=()
-        Annotators whose judgements the page shows beside one's own.
+        Annotators whose verdicts are shown next to those of ``annotator``.
 
     Attributes
     ----------
     url : str
-        Address of the page, with the token.
+        URL of the page, including the token.
     port : int
-        Its port.
+        Port on which the server listens.
 
     Raises
     ------
     OSError
-        If the port is taken.
+        If the port is already in use.
 
     Examples
     --------
@@ -92,7 +93,7 @@ class LabelServer:
         self.order = order
         self.guideline = guideline
         self.others = others
-        # Whether a passage supports a claim is asked of answers that have one.
+        # The question about support is asked only for answers with a passage.
         self.question = MEANINGS["true"]
         self.question_with_passage = MEANINGS[meaning]
         self.token = secrets.token_urlsafe(24)
@@ -101,7 +102,7 @@ class LabelServer:
         self.url = f"http://127.0.0.1:{self.port}/?token={self.token}"
 
     def __enter__(self) -> Self:
-        # Only who shows the page waits for a web server to be imported.
+        # Imported here because loading a web server is slow.
         from ..web.server import server_of
         from ._pages import make_app
 
@@ -113,19 +114,19 @@ class LabelServer:
         return self
 
     def __exit__(self, *error: object) -> None:
-        # What is on its way is finished; afterwards no open connection of a browser can
-        # send a judgement that the caller does not see.
+        # Finish the pending requests. Afterwards no open browser connection can send a
+        # verdict that the caller would miss.
         self._server.should_exit = True
         self._thread.join()
         self._socket.close()
 
     def problems(self) -> dict[str, Any]:
-        """Return what the page shows: problems, judgements, and the version of these.
+        """Return the content of the page: settings, problems, verdicts and their version.
 
         Returns
         -------
         dict
-            Values that JSON has, as the page reads them.
+            JSON-serializable values in the format of the page.
         """
         version = self.store.version
         rows = [self._shown(i, graph) for i, graph in enumerate(self.store.graphs)]
@@ -143,19 +144,19 @@ class LabelServer:
         return {**page_settings, "version": version, "problems": rows}
 
     def asked(self, problem: int | None = None) -> dict[str, Any]:
-        """Return what to judge next, if there is an order that says so.
+        """Return the claims to judge next according to the order.
 
         Parameters
         ----------
         problem : int, optional
-            The one of which a claim was judged just now.
+            Position of the problem whose claim was just judged.
 
         Returns
         -------
         dict
-            Empty, or with ``ask``, pairs of a problem and its claims; ``progress``, a
-            sentence or None; and ``kept``, what is kept of ``problem`` now, if the page is
-            about that.
+            Empty without an order. Otherwise ``ask``, a list of pairs of a problem and its
+            claims, and ``progress``, a sentence or None. In a review or an audit also
+            ``kept``, the mask of kept claims of ``problem``, if a problem is given.
         """
         if not self.order:
             return {}
@@ -210,13 +211,13 @@ class LabelServer:
 
 
 def _about_wordings(graph):
-    """What the page says of each claim that has other wordings; empty of all others."""
+    """Return a hint for each claim with other wordings; empty strings for other claims."""
     about = [""] * graph.n_claims
     for rows in rows_of_claims(graph):
         for v in rows:
             if v + 1 in rows:
                 about[v] = (
-                    f"claim {v + 2} says less: judge that first. If it is false, so is this"
+                    f"claim {v + 2} says less: judge it first. If it is false, this is false too"
                 )
             elif len(rows) > 1:
                 about[v] = f"the vaguest wording of claim {rows[0] + 1}: judge it first"

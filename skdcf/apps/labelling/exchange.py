@@ -1,4 +1,4 @@
-"""Labels for other programs, and back: Label Studio, and tables as CSV."""
+"""Export labels to Label Studio and CSV tables, and import them again."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .sources import WORDS, get_label_sources
 
 Words = list[list[str | None]]
 
-#: The interface of Label Studio that the tasks belong to, for "Labeling interface".
+#: Labelling interface of the tasks, to paste into "Labeling interface" in Label Studio.
 LABEL_STUDIO_CONFIG = """<View>
   <Header value="$problem"/>
   <Text name="context" value="$context"/>
@@ -35,31 +35,31 @@ LABEL_STUDIO_CONFIG = """<View>
   </Choices>
 </View>"""
 
-#: What spreadsheets take for the beginning of a formula.
-_FORMULA = tuple("=+-@\t\r\n\uff1d\uff0b\uff0d\uff20")  # of any width
+#: Characters that spreadsheets interpret as the start of a formula.
+_FORMULA = tuple("=+-@\t\r\n\uff1d\uff0b\uff0d\uff20")  # with full-width forms
 _VERDICT = {"from_name": "verdict", "to_name": "claim", "type": "choices"}
 
 
 def to_label_studio(
     graphs: Any, words: Sequence[Sequence[str | None]] | None = None
 ) -> list[dict[str, Any]]:
-    """Tasks for Label Studio, one per claim, with the judgements so far.
+    """Return tasks for Label Studio, one per claim, with the existing verdicts.
 
-    Who judged stands in the data of the task: the import of Label Studio refuses
-    annotators that it does not know, and gives annotations to whoever imports them.
+    The annotator is stored in the data of the task, because Label Studio rejects
+    unknown annotators on import and attributes annotations to the user who imports them.
 
     Parameters
     ----------
     graphs : sequence of ReasoningGraph, or GraphBatch
-        With claims.
+        Problems with claim texts.
     words : sequence of sequences, one per problem, optional
-        Per claim "true", "false", "unsure", "unknown" or None, as `LabelStore.export`
-        gives them.
+        The verdict on each claim: "true", "false", "unsure", "no claim", "unknown" or None,
+        as returned by `LabelStore.export`.
 
     Returns
     -------
     list of dict
-        To be written as JSON and imported. Their labelling interface is
+        The tasks. Save them as JSON and import the file. Their labelling interface is
         ``skdcf.apps.labelling.exchange.LABEL_STUDIO_CONFIG``.
 
     Examples
@@ -86,29 +86,29 @@ def to_label_studio(
 
 
 def from_label_studio(tasks: Iterable[Mapping[str, Any]], graphs: Any) -> dict:
-    """Read what was judged in Label Studio, from its export as JSON.
+    """Read verdicts from a JSON export of Label Studio.
 
     Parameters
     ----------
     tasks : list of dict
-        The export called "JSON", read with `json.load`.
+        The export in the format "JSON", read with `json.load`.
     graphs : sequence of ReasoningGraph, or GraphBatch
-        The problems that `to_label_studio` made the tasks of.
+        The problems that were passed to `to_label_studio`.
 
     Returns
     -------
     dict of str to list of lists
-        For each annotator, per problem and claim "true", "false", "unsure", "unknown" or
-        None.
-        Annotators have the address or the number that Label Studio gives them. Of two
-        annotations of one claim by one annotator the later counts.
+        For each annotator the verdicts, per problem and claim: "true", "false", "unsure",
+        "no claim", "unknown" or None. Annotators are named by their email address or by
+        their number in Label Studio. If an annotator annotated a claim more than once, the
+        latest annotation counts.
 
     Raises
     ------
     ValueError
-        If a task belongs to no claim of these problems, if no task holds a verdict, if one
-        annotator judged a claim twice differently and no date tells which is later, or if two
-        problems have one id.
+        If a task does not match a claim of these problems, if no task contains a verdict, if
+        an annotator gave a claim different verdicts without dates to tell which is the
+        latest, or if two problems have the same id.
 
     Examples
     --------
@@ -124,13 +124,15 @@ def from_label_studio(tasks: Iterable[Mapping[str, Any]], graphs: Any) -> dict:
     counts: Counter[str] = Counter(tasks=len(tasks))
     for task in tasks:
         if not isinstance(task, Mapping) or not isinstance(task.get("data"), Mapping):
-            raise ValueError('a task has no "data": export as "JSON", not "JSON-MIN"')
+            raise ValueError(
+                'a task has no "data" object: export as "JSON", not "JSON-MIN"'
+            )
         counts["drafts"] += len(task.get("drafts") or ())
         for annotation in task.get("annotations") or ():
             if not isinstance(annotation, Mapping):
                 raise ValueError(
-                    f"an annotation is {annotation!r:.40}, but must be an object: export as "
-                    '"JSON", which holds the annotations and not only their numbers'
+                    f"an annotation must be an object, got {annotation!r:.40}: export as "
+                    '"JSON", which contains the annotations and not only their numbers'
                 )
             if annotation.get("was_cancelled"):
                 counts["skipped annotations"] += 1
@@ -146,21 +148,21 @@ def from_label_studio(tasks: Iterable[Mapping[str, Any]], graphs: Any) -> dict:
     n_silent = counts["annotations"] - len(rows)
     if rows and n_silent:
         warn(
-            f'{n_silent} of {counts["annotations"]} annotations hold no choice of "verdict" and '
-            f"are left out; found: {_counted(counts)}",
+            f"{n_silent} of {counts['annotations']} annotations are skipped because they "
+            f'contain no choice for the control "verdict" (found: {_counted(counts)})',
             LabelWarning,
         )
     matched = _matched(rows, graphs)
     if not rows:
         raise ValueError(
-            f'no task holds a choice of the control "verdict"; found: {_counted(counts)}. '
+            f'no task contains a choice for the control "verdict" (found: {_counted(counts)}). '
             "Submit drafts, and name the control as in LABEL_STUDIO_CONFIG"
         )
     return matched
 
 
 def _chosen(annotation, found):
-    """The verdict in an annotation of Label Studio; of two different ones "unsure"."""
+    """Return the verdict of a Label Studio annotation; "unsure" if it has several."""
     words = set()
     for choice in annotation.get("result") or ():
         name = choice.get("from_name")
@@ -177,8 +179,8 @@ def _chosen(annotation, found):
         found["empty results"] += 1
     if len(words) > 1:
         warn(
-            f"an annotation chose {sorted(map(str, words))} for one claim, which is read as "
-            "unsure",
+            f"an annotation has several choices {sorted(map(str, words))} for one claim; it "
+            "is read as unsure",
             LabelWarning,
         )
         return "unsure"
@@ -186,7 +188,7 @@ def _chosen(annotation, found):
 
 
 def _counted(found):
-    """What an export holds, in words."""
+    """Describe the content of an export in words."""
     return ", ".join(f"{n} {what}" for what, n in found.items() if n)
 
 
@@ -195,15 +197,16 @@ def write_csv(
     graphs: Any,
     words: Sequence[Sequence[str | None]] | None = None,
 ) -> None:
-    """Write a table with one row per claim, for a spreadsheet.
+    """Write a CSV table with one row per claim, for a spreadsheet.
 
     Parameters
     ----------
     path : path-like
+        The file to write.
     graphs : sequence of ReasoningGraph, or GraphBatch
-        With claims.
+        Problems with claim texts.
     words : sequence of sequences, one per problem, optional
-        Per claim "true", "false", "unsure", "unknown" or None.
+        The verdict on each claim: "true", "false", "unsure", "no claim", "unknown" or None.
     """
     rows = [
         {
@@ -219,29 +222,31 @@ def write_csv(
 
 
 def read_csv(path: str | os.PathLike[str], graphs: Any) -> dict[str, Words]:
-    """Read labels from a table that `write_csv` wrote and somebody filled in.
+    """Read the labels from a completed table that was written by `write_csv`.
 
     Parameters
     ----------
     path : path-like
-        In UTF-8 or UTF-16, with commas, tabs or semicolons. Needed are the columns problem_id,
-        claim_number and label; an empty label says nothing. Labels are true, false, unsure
-        (looked at, and not called true), no claim (a sentence that claims nothing) or unknown (not
-        looked at).
+        A file in UTF-8 or UTF-16, separated by commas, tabs or semicolons. The columns
+        problem_id, claim_number and label are required. Rows with an empty label are
+        ignored. The labels are true, false, unsure (examined but not called true), no claim
+        (a sentence that makes no claim) and unknown (not examined).
     graphs : sequence of ReasoningGraph, or GraphBatch
+        The problems that were passed to `write_csv`.
 
     Returns
     -------
     dict of str to list of lists
-        As `from_label_studio`; "imported" where the column annotator says nothing.
+        Verdicts by annotator, as returned by `from_label_studio`. The annotator is
+        "imported" if the column annotator is empty or missing.
 
     Raises
     ------
     ValueError
-        If the file is in another encoding, if a column is missing, if no row has a label, if
-        a row belongs to no claim of these problems or holds no such label, if one annotator
-        gave a claim two labels and no date tells which is later, or if two problems have one
-        id.
+        If the file has another encoding, if a column is missing or occurs twice, if no row
+        has a label, if a row does not match a claim of these problems or has an invalid
+        label, if an annotator gave a claim different labels without dates to tell which is
+        the latest, or if two problems have the same id.
     """
     text = _decoded(path)
     head = text.partition("\n")[0]
@@ -249,54 +254,58 @@ def read_csv(path: str | os.PathLike[str], graphs: Any) -> dict[str, Words]:
     table = csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter)
     columns = Counter(name for name in table.fieldnames or () if name)
     if twice := [name for name, n in columns.items() if n > 1]:
-        raise ValueError(f"{path} has several columns {twice[0]!r}: leave one of them")
+        raise ValueError(
+            f"{path} has several columns named {twice[0]!r}: keep only one of them"
+        )
     if missing := {"problem_id", "claim_number", "label"} - {*(table.fieldnames or ())}:
         raise ValueError(
-            f"{path} has the columns {table.fieldnames or []}, without {sorted(missing)}: "
-            "separate columns by commas, tabs or semicolons, and keep their names"
+            f"{path} has the columns {table.fieldnames or []} without {sorted(missing)}: "
+            "keep the column names, and separate columns by commas, tabs or semicolons"
         )
     every = [{key: _as_text(cell) for key, cell in row.items()} for row in table]
     rows = [row for row in every if (row["label"] or "").strip()]
     matched = _matched(rows, graphs)
     if not rows:
-        raise ValueError(f'{path}: none of its {len(every)} rows has a "label"')
+        raise ValueError(
+            f'{path}: none of the {len(every)} rows has a "label"; fill in this column'
+        )
     return matched
 
 
 def _decoded(path):
-    """The text of a table in the encoding that its first bytes tell, else in UTF-8."""
+    """Decode a table according to its byte order mark; UTF-8 if it has none."""
     content = Path(path).read_bytes()
     is_utf32 = content.startswith((codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE))
     is_utf16 = content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
     if is_utf32 or (b"\0" in content and not is_utf16):
         raise ValueError(
-            f"{path} is no table in UTF-8, but in UTF-32, in UTF-16 without its mark, or a "
-            'workbook. Save it as "CSV UTF-8"'
+            f"{path} is not a table in UTF-8: it is in UTF-32, in UTF-16 without a byte order "
+            'mark, or a workbook. Save it as "CSV UTF-8"'
         )
     try:
         return content.decode("utf-16" if is_utf16 else "utf-8-sig")
     except UnicodeDecodeError as error:
         line = content[: error.start].count(b"\n") + 1
         raise ValueError(
-            f"{path}, line {line}: the byte {content[error.start]:#x} is not "
-            f"{'UTF-16' if is_utf16 else 'UTF-8'}; the table may be in Windows-1252 (cp1252). "
+            f"{path}, line {line}: the byte {content[error.start]:#x} is not valid "
+            f"{'UTF-16' if is_utf16 else 'UTF-8'}. The table may be in Windows-1252 (cp1252). "
             'Save it as "CSV UTF-8"'
         ) from None
 
 
 def _as_cell(text):
-    """A text that no spreadsheet takes for a formula."""
+    """Escape a text that a spreadsheet would interpret as a formula."""
     return f"'{text}" if text.lstrip("'")[:1] in _FORMULA else text
 
 
 def _as_text(cell):
-    """A text as it was before `_as_cell`."""
+    """Undo `_as_cell`."""
     is_text = isinstance(cell, str) and cell.startswith("'")
     return cell[1:] if is_text and cell.lstrip("'")[:1] in _FORMULA else cell
 
 
 def _rows(graphs, words):
-    """Yield each claim with its graph and what the tables say of it."""
+    """Yield the graph and the table row of each claim."""
     batch = as_batch(graphs)
     for i, (name, graph) in enumerate(zip(_names(batch), batch, strict=True)):
         problem_columns = {"problem_id": name, "problem": graph.problem or ""}
@@ -314,19 +323,20 @@ def _rows(graphs, words):
 
 
 def _names(batch):
-    """The id of each problem, or its number; ValueError where two have the same."""
+    """Return the id of each problem, or its number; raise ValueError for duplicates."""
     numbered = enumerate(batch, start=1)
     names = [number if graph.id is None else graph.id for number, graph in numbered]
     twice = [name for name, n in Counter(map(str, names)).items() if n > 1]
     if twice:
         raise ValueError(
-            f"several problems have the id {twice[0]!r}: whose label is it?"
+            f"several problems have the id {twice[0]!r}: labels are matched by id, so give "
+            "each problem its own"
         )
     return names
 
 
 def _matched(rows, graphs):
-    """Words by annotator, of rows that name a problem, a claim and a label."""
+    """Return the verdicts by annotator from rows with a problem, a claim and a label."""
     batch = as_batch(graphs)
     matched: dict[str, Words] = {}
     words_of_claim: dict[tuple[str, int, int], list[tuple[datetime | None, str]]] = {}
@@ -344,9 +354,9 @@ def _matched(rows, graphs):
         if expected_words is None or claim_words != expected_words or word not in WORDS:
             raise ValueError(
                 f"judgement {number}, {row['label']!r} of claim "
-                f"{row.get('claim_number')!r} of problem {row.get('problem_id')!r}: it has "
-                "to belong to a claim of the file, with its text, and be one of "
-                f"{[w for w in WORDS if w]}"
+                f"{row.get('claim_number')!r} of problem {row.get('problem_id')!r}: the "
+                "problem, the claim number and the text must match a claim of the file, and "
+                f"the label must be one of {[w for w in WORDS if w]}"
             )
         by = str(row.get("annotator") or "imported")
         words_of_claim.setdefault((by, i, v), []).append(
@@ -359,7 +369,7 @@ def _matched(rows, graphs):
 
 
 def _latest(said, claim, by):
-    """The last word of what one person said about a claim."""
+    """Return the latest of an annotator's verdicts on a claim."""
     if len({word for _, word in said}) == 1:
         return said[0][1]
     times = [time for time, _ in said]
@@ -368,15 +378,18 @@ def _latest(said, claim, by):
     words = [word for _, word in said]
     if latest is None or len(last) > 1:
         raise ValueError(
-            f"{by} judged {claim} several times, {words}, and no dates tell which is the "
-            "last: leave one of them"
+            f"{by} judged {claim} several times, {words}, without dates to tell which verdict "
+            "is the latest: keep only one of them"
         )
-    warn(f"{by} judged {claim} several times, {words}: the latest counts", LabelWarning)
+    warn(
+        f"{by} judged {claim} several times, {words}; the latest verdict counts",
+        LabelWarning,
+    )
     return last.pop()
 
 
 def _time_of(when):
-    """A time in ISO 8601, in UTC unless it says otherwise; None if there is none."""
+    """Parse an ISO 8601 time, in UTC unless it has an offset; None if it is invalid."""
     try:
         time = datetime.fromisoformat(str(when or ""))
     except ValueError:

@@ -1,9 +1,9 @@
-"""Who said that a claim is true, and when: sources of labels, and judgements on disk.
+"""Provenance of labels, and the journal that stores verdicts on disk.
 
-A journal holds the judgements, saved one by one. It only ever grows. Each line is one key
-stroke: a label, a note or corrected edges, by whom and when. What is true now is what the
-lines say in their order, the last one counting. A program that is killed loses nothing but
-a line that was half written, and that line is left out.
+The journal is append-only. Each line is one event: a label, a note or corrected edges, with
+the name of the annotator and the time. The current state is obtained by applying all lines
+in order, so the last line about a claim counts. If the program is killed, at most one
+incomplete line is lost, which is skipped when the journal is read.
 """
 
 from __future__ import annotations
@@ -39,35 +39,36 @@ from ...graphs.sources import (
 )
 from ...ops.hard import path_risk, segment_sum
 
-#: Judgements that a person can give of a claim, with its label; None takes one back.
-#: "unsure" was looked at and could not be called true, "unknown" was not looked at, and "no claim"
-#: says that nothing is claimed, so that nothing of it can be false.
+#: Possible verdicts on a claim and their labels; None withdraws a verdict. "unsure" means that
+#: the claim was examined and could not be called true, "unknown" that it was not examined. "no
+#: claim" means that the sentence claims nothing, so it cannot be false.
 WORDS = {"true": 1, "false": 0, "unsure": 0, "no claim": 1, "unknown": -1, None: None}
-#: What two people are compared by: of a claim that one is unsure of they say nothing.
+#: Labels for comparing two people. Claims of which a person is unsure are not compared.
 VERDICTS: dict[str | None, int] = {"true": 1, "false": 0, "no claim": 1}
-#: What claims are judged for. Only "labels" may calibrate.
+#: Purposes of a journal. Only the verdicts for "labels" may be used for calibration.
 PURPOSES = ("labels", "review", "audit")
 _LONGEST_NOTE = 10_000
 _HOW = {"human": "by people", "model": "by models", "derived": "derived"}
 
 
 class LabelSource(NamedTuple):
-    """Who judged a claim, and when.
+    """Provenance of a label: who judged the claim, and when.
 
     Parameters
     ----------
     kind : {"human", "model", "derived"}
-        A person, a language model, or a rule that made the label from something else.
+        Whether the label was given by a person, given by a language model, or derived from
+        other data by a rule.
     by : str
         Name of the person, the model or the rule.
     when : str or None
-        Time in ISO 8601.
+        Time in ISO 8601 format.
     version : str or None
-        Of the prompt, or of the rule.
+        Version of the prompt or of the rule.
     seconds : float or None
-        For how long a person looked at the claim.
+        Seconds that the person spent on the claim.
     note : str or None
-        What the person noted.
+        Note of the person.
     """
 
     kind: str
@@ -79,47 +80,50 @@ class LabelSource(NamedTuple):
 
     @classmethod
     def now(cls, kind: str, by: str, version: str | None = None) -> LabelSource:
-        """A source with the present time.
+        """Create a source with the current time.
 
         Parameters
         ----------
         kind : {"human", "model", "derived"}
-            As in the class.
+            Kind of the source, see `LabelSource`.
         by : str
             Name of the person, the model or the rule.
         version : str, optional
-            Of the prompt, or of the rule.
+            Version of the prompt or of the rule.
 
         Returns
         -------
         LabelSource
+            The source.
         """
         when = datetime.now(UTC).isoformat(timespec="seconds")
         return cls(kind, by, when, version)
 
 
-_ALWAYS = LabelSource._fields[:4]  # the others are written where there are any
+_ALWAYS = LabelSource._fields[:4]  # other fields are written only if not None
 
 
 def set_label_sources(
     graph: ReasoningGraph, sources: LabelSource | Sequence[LabelSource | None]
 ) -> ReasoningGraph:
-    """The graph with the sources of its labels in its metadata, where they travel along.
+    """Return a copy of the graph with the sources of its labels in the metadata.
 
     Parameters
     ----------
     graph : ReasoningGraph
+        The labelled problem.
     sources : LabelSource, or sequence of (LabelSource or None)
-        One for all claims, or one for each; None where nobody judged the claim.
+        One source for all claims, or one per claim; None if nobody judged the claim.
 
     Returns
     -------
     ReasoningGraph
+        The graph with the sources.
 
     Raises
     ------
     ValueError
-        If there are more or fewer sources than claims, or a kind is unknown.
+        If the number of sources differs from the number of claims, or a kind is unknown.
 
     Examples
     --------
@@ -133,7 +137,10 @@ def set_label_sources(
     if isinstance(sources, LabelSource):
         sources = [sources] * graph.n_claims
     if len(sources) != graph.n_claims:
-        raise ValueError(f"{len(sources)} sources but {graph.n_claims} claims")
+        raise ValueError(
+            f"sources must have one entry per claim, got {len(sources)} sources for "
+            f"{graph.n_claims} claims"
+        )
     for source in sources:
         if source is not None:
             check_choice("kind", source.kind, KINDS)
@@ -146,28 +153,29 @@ def set_label_sources(
 
 
 def get_label_sources(graph: ReasoningGraph) -> list[LabelSource | None]:
-    """Where the labels of a graph come from.
+    """Return the sources of the labels of a graph.
 
     Parameters
     ----------
     graph : ReasoningGraph
+        The labelled problem.
 
     Returns
     -------
     list of (LabelSource or None)
-        One for each claim; None where it is not known.
+        One entry per claim; None if the source is unknown.
     """
     rows = read_sources(graph.metadata, graph.n_claims)
     return [row and LabelSource(*map(row.get, LabelSource._fields)) for row in rows]
 
 
 def describe_labels(X: Any, y: Labels | ArrayLike) -> str:
-    """How many labels there are and who gave them, in one sentence, for reports.
+    """Describe the number of labels and their sources in one sentence, for reports.
 
     Parameters
     ----------
     X : sequence of ReasoningGraph, or GraphBatch
-        With sources in their metadata, where these are known.
+        The problems, with the sources in their metadata if they are known.
     y : sequence of arrays, one per problem
         1 true, 0 false, -1 unknown.
 
@@ -204,20 +212,19 @@ def describe_labels(X: Any, y: Labels | ArrayLike) -> str:
         return sum(len(marked_claims(row, key, n)) for row, n in pairs)
 
     if unsure := count_marked(UNSURE):
-        counts_in_words.append(
-            f"of {unsure} somebody was unsure, which counts as false"
-        )
+        counts_in_words.append(f"of these {unsure} unsure, which counts as false")
     if nothing := count_marked(NO_CLAIM):
         counts_in_words.append(
-            f"{nothing} claim nothing, which counts as true and not as a true claim kept"
+            f"{nothing} claim nothing, which counts as true but not as a true claim kept"
         )
     return f"{len(labels)} claims: {', '.join(counts_in_words)}"
 
 
 def describe_unfinished(X: Any, y: Labels | ArrayLike) -> str:
-    """Say in a sentence how many claims are unjudged in answers that somebody started to judge.
+    """Describe the number of unjudged claims in partly judged answers in one sentence.
 
-    Calibration counts an unknown label as false. It costs nothing below a claim that is false.
+    Calibration counts unknown labels as false. A claim that builds on a false claim is not
+    counted here, because its label makes no difference.
 
     Parameters
     ----------
@@ -229,7 +236,7 @@ def describe_unfinished(X: Any, y: Labels | ArrayLike) -> str:
     Returns
     -------
     str
-        Empty if there is no such claim.
+        The sentence; empty if no claims are left to judge in these answers.
 
     Examples
     --------
@@ -258,40 +265,40 @@ def _count(kind, found):
         return None
     total = sum(names.values())
     if kind == "unknown":
-        return f"{total} judged, the data do not say by whom"
+        return f"{total} judged by unknown annotators"
     listed = ", ".join(f"{by} {n}" for by, n in sorted(names.items()))
     judged = "" if kind == "derived" else "judged "
     return f"{total} {judged}{_HOW[kind]} ({listed})"
 
 
 class LabelStore:
-    """Problems, and what people said of their claims so far.
+    """Problems and the verdicts of people on their claims, saved in a journal.
 
     Parameters
     ----------
     graphs : sequence of ReasoningGraph
-        With claims. Corrected edges replace theirs.
+        Problems with claim texts. Corrected edges replace the edges of the problems.
     path : path-like
-        The journal; made if it is not there, and gone on with if it is. Several people
-        may share one.
+        The journal. It is created if it does not exist, and continued otherwise. Several
+        people can share a journal.
     labels : sequence of arrays, optional
-        Labels that are known, say proposed by a model. They stay where nobody says
-        anything else.
+        Existing labels, such as those of a model. A label is replaced as soon as a person
+        judges the claim.
     purpose : {"labels", "review", "audit"}, default="labels"
-        What is judged for. Claims of a review are chosen by their risk, and those of an
-        audit by what a filter kept, so that a journal holds judgements of one kind alone.
+        Purpose of the verdicts. The claims of a review are selected by risk and those of an
+        audit by the decisions of a filter, so a journal contains verdicts for one purpose only.
 
     Attributes
     ----------
     events : list of dict
-        All judgements in their order.
+        All events in order.
     plan : dict or None
-        How an audit is done, with the sizes of its ``looks``.
+        Plan of an audit, with the sizes of its ``looks``.
 
     Raises
     ------
     ValueError
-        If a problem has no claim texts, or the file is no journal of this purpose.
+        If a problem has no claim texts, or if the file is not a journal for this purpose.
 
     Examples
     --------
@@ -322,32 +329,34 @@ class LabelStore:
         self.purpose = purpose
         for i, graph in enumerate(self.graphs):
             if graph.claims is None:
-                raise ValueError(f"problem {i} has no claim texts to show")
+                raise ValueError(
+                    f"problem {i} has no claim texts to show: build it with claims"
+                )
         self._digests = [problem_digest(graph) for graph in self.graphs]
         unknown = [
             digest
             for digest, graph in zip(self._digests, self.graphs, strict=True)
             if not graph.edges_known
         ]
-        #: Names the problems of unknown edges in the journal: with other ones beside them,
-        #: what somebody said of all of them does not count.
+        #: Identifies the set of problems with unknown edges in the journal. A statement about
+        #: the edges of all problems is ignored if this set has changed.
         self._unknown = hashlib.sha256(" ".join(sorted(unknown)).encode()).hexdigest()
         self._lock = threading.Lock()
-        #: The last event of each kind, person, problem and claim.
+        #: The last event, by kind, person, problem and claim.
         self._last: dict[tuple[str, str, str, int | None], dict[str, Any]] = {}
         self.events: list[dict[str, Any]] = []
-        #: How an audit was planned; None before that.
+        #: Plan of an audit; None until it is saved.
         self.plan: dict[str, Any] | None = None
         self._end = read_journal(self.path, self._apply)
 
     @property
     def version(self) -> int:
-        """Grows with every change, so that a page knows whether it is up to date."""
+        """Number of events, with which the page detects changes."""
         return len(self.events)
 
     def follow(self) -> None:
-        """Take in what other people have judged meanwhile, each with a program of their own."""
-        # The next judgement makes it anew.
+        """Read the events that other programs have added to the journal."""
+        # If the journal was removed, the next verdict creates it again.
         with self._lock, suppress(FileNotFoundError):
             self._end = follow_journal(self.path, self._apply, self._end)
 
@@ -355,7 +364,7 @@ class LabelStore:
         purpose = event.get("purpose", "labels")
         if purpose != self.purpose:
             raise ValueError(
-                f"it is a judgement for {purpose!r}, and not for {self.purpose!r}"
+                f"it is a verdict for the purpose {purpose!r}, not {self.purpose!r}"
             )
         if "looks" in event:
             self.plan = self.plan or event
@@ -371,114 +380,122 @@ class LabelStore:
     def label(
         self, problem: int, claim: int, word: str | None, *, by: str, seconds=None
     ) -> None:
-        """Save what somebody says of a claim.
+        """Save a verdict on a claim.
 
         Parameters
         ----------
         problem, claim : int
             Positions, counted from 0.
         word : {"true", "false", "unsure", "no claim", "unknown"} or None
-            "unsure" was looked at and could not be called true, "no claim" is a sentence that
-            claims nothing, "unknown" was not looked at; None takes back what was said before.
+            "unsure" means that the claim was examined and could not be called true, "no claim"
+            that the sentence claims nothing, and "unknown" that it was not examined. None
+            withdraws the previous verdict.
         by : str
-            Who says it.
+            Name of the annotator.
         seconds : float, optional
-            For how long the claim was looked at.
+            Seconds that the annotator spent on the claim.
 
         Raises
         ------
         ValueError
-            If there is no such claim or word.
+            If the claim does not exist, or if ``word`` or ``seconds`` is invalid.
         """
         if not isinstance(word, str | None) or word not in WORDS:
-            raise ValueError(f"the label is {word!r}, but must be one of {list(WORDS)}")
+            raise ValueError(f"the label must be one of {list(WORDS)}, got {word!r}")
         event = {**self._place(problem, claim), "label": word}
         if seconds is not None:
             if type(seconds) not in (int, float) or not 0 <= seconds < 1e6:
-                raise ValueError(f"seconds is {seconds!r}, but must be a duration")
+                raise ValueError(
+                    f"seconds must be a number from 0 to 1,000,000, got {seconds!r}"
+                )
             event["seconds"] = round(seconds, 1)
         self._save(event, by)
 
     def note(self, problem: int, claim: int, text: str, *, by: str) -> None:
-        """Save a note on a claim, which stands in the place of an earlier one.
+        """Save a note on a claim, which replaces an earlier note of the annotator.
 
         Parameters
         ----------
         problem, claim : int
             Positions, counted from 0.
         text : str
-            An empty one takes the note back.
+            The note. An empty string removes the earlier note.
         by : str
-            Who says it.
+            Name of the annotator.
 
         Raises
         ------
         ValueError
-            If there is no such claim, or the text is none or has more than 10,000
-            characters.
+            If the claim does not exist, or if the text is not a string or is longer than
+            10,000 characters.
         """
         if not isinstance(text, str) or len(text) > _LONGEST_NOTE:
-            raise ValueError(f"a note is a text of at most {_LONGEST_NOTE} characters")
+            raise ValueError(
+                f"the note must be a text of at most {_LONGEST_NOTE} characters, got "
+                + (f"{len(text)}" if isinstance(text, str) else f"{text!r:.40}")
+            )
         self._save({**self._place(problem, claim), "note": text}, by)
 
     def correct_edges(self, problem: int, edges: Any, *, by: str) -> None:
-        """Save what builds on what, as somebody sees it.
+        """Save corrected edges of a problem.
 
         Parameters
         ----------
         problem : int
-            Its position.
+            Position of the problem.
         edges : list of (parent, child)
-            All of them, as positions of claims.
+            All edges of the problem, as positions of claims.
         by : str
-            Who says it.
+            Name of the annotator.
 
         Raises
         ------
         ValueError
-            If the edges make no graph: on a cycle, or a claim that is not there; or if
-            what is judged was chosen by a filter, which has decided by the edges.
+            If the edges form a cycle or refer to a claim that does not exist, if the claims
+            have wordings, or if the purpose is a review or an audit: the filter has already
+            used the edges.
         """
         if self.purpose != "labels":
             raise ValueError(
-                "the filter has decided by the edges as they are, so that they stay: correct "
-                "them before the answers are filtered"
+                f"edges cannot be corrected in a journal of purpose {self.purpose!r}, because "
+                "the filter has already used them: correct the edges before the answers are "
+                "filtered"
             )
         if self._graph(problem).wordings is not None:
             raise ValueError(
-                f"edges of problem {problem} cannot be corrected here, since its claims have "
-                "wordings: correct them before the claims are reworded"
+                f"edges of problem {problem} cannot be corrected, because its claims have "
+                "wordings: correct the edges before the claims are reworded"
             )
         graph = self._graph(problem).replace(edges=_pairs(edges))
         event = {"problem": self.digest(problem), "edges": graph.edges.tolist()}
         self._save(event, by)
 
     def settle_plan(self, looks: Sequence[int], *, by: str, **draw: Any) -> None:
-        """Save how an audit is done, before its first verdict.
+        """Save the plan of an audit, before its first verdict.
 
         Parameters
         ----------
         looks : sequence of int
             Numbers of texts after which the bound is read.
         by : str
-            Who plans it.
+            Name of the person who plans the audit.
         **draw
-            What decides which texts are drawn.
+            Parameters of the random sample of texts.
         """
         self._save({"looks": list(looks), **draw}, by)
 
     def state_edges_known(self, known: bool, *, by: str) -> None:
-        """Save whether it is known now of every claim what it builds on.
+        """Save whether the edges of all problems are now complete.
 
-        Only where somebody says so do corrections count in problems of which the edges were
-        unknown: what a person links in a few of them says nothing of the others.
+        In problems with unknown edges, corrections count only after this statement, because
+        edges added to a few of the problems say nothing about the others.
 
         Parameters
         ----------
         known : bool
-            Whether all problems have all their edges now.
+            Whether all edges of all problems are now given.
         by : str
-            Who says it.
+            Name of the annotator.
 
         Raises
         ------
@@ -486,50 +503,56 @@ class LabelStore:
             If ``known`` is neither True nor False.
         """
         if not isinstance(known, bool):
-            raise ValueError(f"known is {known!r}, but must say yes or no")
+            raise ValueError(f"known must be True or False, got {known!r}")
         self._save({"problem": self._unknown, "edges_known": known}, by)
 
     def edges_known(self, problem: int, by: str) -> bool:
-        """Tell whether the edges of a problem are known, as they were or by what somebody said.
+        """Return whether the edges of a problem are known, originally or by a statement.
 
         Parameters
         ----------
         problem : int
-            Its position, counted from 0.
+            Position of the problem, counted from 0.
         by : str
-            Who corrected them.
+            Name of the annotator who corrected the edges.
 
         Returns
         -------
         bool
-            False where somebody has to say what each claim builds on.
+            False if the edges of the problem still have to be given.
         """
         statement = self._last.get(("edges_known", by, self._unknown, None), {})
         return self.graphs[problem].edges_known or statement.get("edges_known", False)
 
     def _graph(self, problem):
         if type(problem) is not int or not 0 <= problem < len(self.graphs):
-            raise ValueError(f"problem {problem!r} but {len(self.graphs)} problems")
+            raise ValueError(
+                f"problem must be an integer of at least 0 and below {len(self.graphs)}, got "
+                f"{problem!r}"
+            )
         return self.graphs[problem]
 
     def _place(self, problem, claim):
         graph = self._graph(problem)
         if type(claim) is not int or not 0 <= claim < graph.n_claims:
-            raise ValueError(f"claim {claim!r} but {graph.n_claims} claims")
+            raise ValueError(
+                f"claim must be an integer of at least 0 and below {graph.n_claims}, got "
+                f"{claim!r}"
+            )
         return {"problem": self.digest(problem), "claim": claim}
 
     def digest(self, problem: int) -> str:
-        """Give what the journal calls a problem: a digest of its texts.
+        """Return the digest of the texts of a problem, its identifier in the journal.
 
         Parameters
         ----------
         problem : int
-            Its position, counted from 0.
+            Position of the problem, counted from 0.
 
         Returns
         -------
         str
-            Hexadecimal digits, the same wherever the problem stands in a file.
+            Hexadecimal digits, which do not depend on the position of the problem in a file.
         """
         return self._digests[problem]
 
@@ -542,19 +565,19 @@ class LabelStore:
             self._end = follow_journal(self.path, self._apply, self._end)
 
     def said(self, problem: int, by: str) -> list[str | None]:
-        """Return what somebody said of the claims of a problem.
+        """Return the verdicts of an annotator on the claims of a problem.
 
         Parameters
         ----------
         problem : int
-            Its position, counted from 0.
+            Position of the problem, counted from 0.
         by : str
-            Who said it.
+            Name of the annotator.
 
         Returns
         -------
         list of {"true", "false", "unsure", "no claim", "unknown"} or None
-            One for each claim; None where nothing was said.
+            One entry per claim; None if the annotator has not judged the claim.
         """
         return [event.get("label") for event in self._events("label", problem, by)]
 
@@ -564,31 +587,31 @@ class LabelStore:
         return [self._last.get((kind, by, digest, v), {}) for v in range(n)]
 
     def notes(self, problem: int, by: str) -> list[str]:
-        """The notes of somebody on the claims of a problem.
+        """Return the notes of an annotator on the claims of a problem.
 
         Parameters
         ----------
         problem : int
-            Its position, counted from 0.
+            Position of the problem, counted from 0.
         by : str
-            Who wrote them.
+            Name of the annotator.
 
         Returns
         -------
         list of str
-            Empty where there is none.
+            One entry per claim; empty if there is no note.
         """
         return [event.get("note", "") for event in self._events("note", problem, by)]
 
     def edges(self, problem: int, by: str) -> list[list[int]]:
-        """Return which claims build on which, as somebody corrected it, or as it was.
+        """Return the edges of a problem as corrected by an annotator, or the original edges.
 
         Parameters
         ----------
         problem : int
-            Its position, counted from 0.
+            Position of the problem, counted from 0.
         by : str
-            Who corrected them.
+            Name of the annotator.
 
         Returns
         -------
@@ -601,22 +624,22 @@ class LabelStore:
         ]
 
     def annotators(self) -> list[str]:
-        """List who has said something.
+        """Return the names of all annotators who have judged claims or corrected edges.
 
         Returns
         -------
         list of str
-            Their names, sorted.
+            The sorted names.
         """
         return sorted({by for kind, by, *_ in self._last if kind != "note"})
 
     def labels(self, by: str) -> list[NDArray[np.int64]]:
-        """The labels of one person, with those that were known where nothing was said.
+        """Return the labels of an annotator, completed by the existing labels.
 
         Parameters
         ----------
         by : str
-            Whose labels these are.
+            Name of the annotator.
 
         Returns
         -------
@@ -626,17 +649,17 @@ class LabelStore:
         return self._labels(by, True)
 
     def verdicts(self, by: str) -> list[NDArray[np.int64]]:
-        """What one person called true or false, to be compared with another.
+        """Return the verdicts of an annotator as labels, for a comparison with others.
 
         Parameters
         ----------
         by : str
-            Whose verdicts these are.
+            Name of the annotator.
 
         Returns
         -------
         list of ndarray of int
-            1 true, 0 false, -1 where the person was unsure or said nothing.
+            1 true or without a claim, 0 false, -1 unsure or not judged.
         """
         words = (self.said(i, by) for i in range(len(self.graphs)))
         return [
@@ -656,19 +679,22 @@ class LabelStore:
         return LabelList(np.array(row, dtype=np.int64) for row in labels)
 
     def settle(self, first: str, second: str, by: str) -> None:
-        """Save as ``by`` what two people agree on, where ``by`` has said nothing yet.
+        """Save the verdicts on which two people agree as those of a third annotator.
+
+        Claims that ``by`` has already judged are not changed.
 
         Parameters
         ----------
         first, second : str
-            Who has judged.
+            Names of the two people.
         by : str
-            Whose set of labels is settled. What the two disagree on stays open in it.
+            Name of the annotator whose verdicts are saved. Claims on which the two disagree
+            remain unjudged.
 
         Raises
         ------
         ValueError
-            If one of the two has judged nothing.
+            If one of the two has not judged anything.
         """
         self.check_judged(first, second)
         for i, v, a, b in self.compare(first, second, by):
@@ -676,26 +702,28 @@ class LabelStore:
                 self.label(i, v, a, by=by)
 
     def check_judged(self, *names: str) -> None:
-        """Raise ValueError unless each of these people has judged something.
+        """Raise ValueError unless each annotator has judged something.
 
         Parameters
         ----------
         *names : str
-            Who should have judged.
+            Names of the annotators.
         """
         for name in names:
             if name not in (annotators := self.annotators()):
-                raise ValueError(f"{name!r} has judged nothing; there are {annotators}")
+                raise ValueError(
+                    f"{name!r} has judged nothing. Annotators with verdicts: {annotators}"
+                )
 
     def compare(self, first: str, second: str, by: str) -> Iterator[tuple]:
-        """Go through the claims that two people judged and somebody else has not.
+        """Iterate over the claims that two people have judged and a third has not.
 
         Parameters
         ----------
         first, second : str
-            Who has judged.
+            Names of the two people.
         by : str
-            Who has said nothing of these claims.
+            Name of the third person.
 
         Yields
         ------
@@ -710,25 +738,33 @@ class LabelStore:
                     yield i, v, a, b
 
     def export(self, by: str, *, known: bool = True) -> Bunch:
-        """All problems with the labels and edges of one person.
+        """Return all problems with the labels and edges of an annotator.
 
         Parameters
         ----------
         by : str
-            Whose labels and edges these are.
+            Name of the annotator.
         known : bool, default=True
-            Whether labels that the problems came with stand where nothing was said.
+            Whether to use the existing labels of claims that the annotator has not judged.
 
         Returns
         -------
         Bunch
-            ``graphs`` (GraphBatch; who said what, notes and seconds are in the metadata,
-            ``edges_corrected`` where edges were changed, ``unsure_claims`` where somebody was
-            unsure, and ``makes_no_claim``), ``labels`` (list of int arrays: 1 true or without
-            a claim, 0 false or unsure, -1 not judged), ``words`` (what was said,
-            as in `said`), ``n_corrected`` (number of problems with other edges),
-            ``n_unknown`` (number of those whose edges were unknown and stay so, as nobody
-            said that all are known now).
+            Object with the following attributes:
+
+            graphs : GraphBatch
+                The problems. Their metadata contain the sources of the labels with notes and
+                seconds. They also contain ``edges_corrected`` if edges were changed,
+                ``unsure_claims`` if the annotator was unsure, and ``makes_no_claim``.
+            labels : list of ndarray of int
+                1 true or without a claim, 0 false or unsure, -1 not judged.
+            words : list of list
+                The verdicts, as returned by `said`.
+            n_corrected : int
+                Number of problems with corrected edges.
+            n_unknown : int
+                Number of problems with corrections that are not used: the edges were unknown,
+                and the annotator has not stated that all edges are known now.
         """
         graphs = []
         corrected = unknown = 0
@@ -741,7 +777,7 @@ class LabelStore:
                 corrected += 1
                 correction = {"edges_corrected": True, "edges_corrected_by": by}
                 correction = {**(graph.metadata or {}), **correction}
-                # Edges of claims with wordings stay as they are, or there are none.
+                # Edges of claims with wordings cannot be corrected.
                 pairs = _pairs(edges if graph.wordings is None else [])
                 graph = graph.replace(edges=pairs, metadata=correction)
             graph = set_label_sources(graph, self._sources(i, graph, by))
@@ -763,19 +799,19 @@ class LabelStore:
         ]
 
     def sources(self, problem: int, by: str) -> list[LabelSource | None]:
-        """Who judged the claims of a problem, when, and for how long.
+        """Return the sources of an annotator's verdicts on the claims of a problem.
 
         Parameters
         ----------
         problem : int
-            Its position, counted from 0.
+            Position of the problem, counted from 0.
         by : str
-            Who judged.
+            Name of the annotator.
 
         Returns
         -------
         list of (LabelSource or None)
-            One for each claim; None where this person said nothing.
+            One entry per claim; None if the annotator has not judged the claim.
         """
         notes = self.notes(problem, by)
         sources: list[LabelSource | None] = []
@@ -789,11 +825,11 @@ class LabelStore:
 
 
 def _with_marks(graph, words):
-    """The graph whose metadata list the claims that somebody is unsure of, or finds empty."""
+    """Return the graph with its unsure claims and empty claims listed in the metadata."""
     metadata = dict(graph.metadata or {})
     for marking_word, key in MARKED_WORDS.items():
         before = marked_claims(metadata, key, graph.n_claims)
-        # Nobody said anything else of these.
+        # Keep the marks of claims that were not judged again.
         marked = [v for v in before if words[v] is None]
         marked += [v for v, word in enumerate(words) if word == marking_word]
         metadata.pop(key, None)
@@ -804,5 +840,5 @@ def _with_marks(graph, words):
 
 def _pairs(edges):
     if not isinstance(edges, list):
-        raise ValueError("edges must be a list of pairs")
+        raise ValueError(f"edges must be a list of pairs, got {edges!r:.40}")
     return [tuple(pair) if isinstance(pair, list) else pair for pair in edges]

@@ -1,6 +1,7 @@
 """``skdcf label --review`` and ``--audit``: by keyboard, with kills, and what is refused."""
 
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -232,7 +233,7 @@ def test_the_page_grows_and_verdicts_are_taken_back(folder, filter, truth, tmp_p
         tab.press("e", "x")
         ready(tab)
         assert tab.run("document.querySelectorAll('.claim input').length") == 0
-        with pytest.raises(ValueError, match="the filter has decided by the edges"):
+        with pytest.raises(ValueError, match=r"edges.*'review'"):
             store.correct_edges(i, [], by="ann")
 
 
@@ -330,7 +331,7 @@ def test_texts_show_what_was_checked_if_that_is_wanted(folder, truth, tmp_path, 
     out = tmp_path / "out"
     assert run(*command, "-o", out, "--error-rate", 0.1) == 0
     printed = capsys.readouterr().err
-    assert "calls a false claim true with a chance of at most 0.1" in printed
+    assert re.search(r"calls a false claim true with .* at most 0\.1", printed)
     lines = lines_of(out)
     assert [line["mask"] for line in lines] == masks
     for line in lines:
@@ -384,7 +385,7 @@ def test_a_journal_holds_one_kind_of_judgements(folder, truth, tmp_path, capsys)
     for more in ([], ["--audit", folder / "m"]):
         command = ["label", new, "--no-page", "--journal", tmp_path / "j", *more]
         assert run(*command, "-o", tmp_path / "out") == 2
-        assert "it is a judgement for 'review', and not for" in capsys.readouterr().err
+        assert "'review', not '" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
 
 
@@ -566,7 +567,7 @@ def test_unsure_counts_as_wrong_in_an_audit_and_a_false_claim_ends_its_text(
         (["--review", "m", "--filter", "m"], "--filter is for labels that calibrate"),
         (["--audit", "m", "--budget", 3], "--budget is an option of --review"),
         (["--review", "m", "--budget", -1], "--budget is -1"),
-        (["--review", "m", "--error-rate", 1], "the error rate is 1.0, but must be"),
+        (["--review", "m", "--error-rate", 1], "error rate must be"),
         (["--review", "m", "--meaning", "supported"], "mean 'true', not --meaning"),
         (["--audit", "m", "-n", 0], "-n is 0"),
         (["--audit", "m", "-n", "50,20"], "-n is 50,20"),

@@ -146,7 +146,7 @@ def test_unsure_counts_as_false_and_is_known_as_unsure(tmp_path):
     assert out.words == [["true", "unsure"], [None]]
     assert out.graphs[0].metadata["unsure_claims"] == [1]
     assert "unsure_claims" not in out.graphs[1].metadata
-    assert "of 1 somebody was unsure" in describe_labels(out.graphs, out.labels)
+    assert "1 unsure" in describe_labels(out.graphs, out.labels)
     kept = out.graphs[0].subgraph([False, True]).metadata
     assert kept["unsure_claims"] == [0]
     # Whoever judges the file again may say otherwise of these claims.
@@ -300,7 +300,7 @@ def test_sources_are_described():
     ]
     assert describe_labels(graphs, [[1, 0], [1]]) == (
         "3 claims: 1 judged by people (ann 1), 1 judged by models (m 1), "
-        "1 judged, the data do not say by whom"
+        "1 judged by unknown annotators"
     )
     assert describe_labels(graphs, [[-1, -1], [-1]]) == "3 claims: 3 not judged"
 
@@ -316,7 +316,7 @@ def test_sources_of_other_claims_are_not_believed():
     for rows in ("text", [3, None], [{"kind": "oracle"}, None], [{}, {}]):
         odd = GRAPHS[0].replace(metadata={"label_sources": rows})
         assert get_label_sources(odd) == [None, None]
-    with pytest.raises(ValueError, match="1 sources but 2 claims"):
+    with pytest.raises(ValueError, match=r"sources.* 1 .* 2 "):
         set_label_sources(GRAPHS[0], [None])
     with pytest.raises(ValueError, match="kind"):
         set_label_sources(GRAPHS[0], LabelSource("oracle", "delphi"))
@@ -519,5 +519,5 @@ def test_all_edges_are_known_where_somebody_says_so(unlinked, tmp_path):
     store.state_edges_known(True, by="ann")
     more = [*unlinked, ReasoningGraph(None, None, claims=["a new one", "and another"])]
     assert not LabelStore(more, tmp_path / "j").export("ann").graphs.edges_known.any()
-    with pytest.raises(ValueError, match="known is 1"):
+    with pytest.raises(ValueError, match=r"known.* 1"):
         store.state_edges_known(1, by="ann")

@@ -251,8 +251,8 @@ def test_verdicts_of_a_review_never_calibrate(reviewed):
     ("arguments", "message"),
     [
         ((0, 0, "right"), "verdict"),
-        ((300, 0, "true"), "problem is 300"),
-        ((0, 99, "true"), "claim is 99"),
+        ((300, 0, "true"), "problem.*300"),
+        ((0, 99, "true"), "claim.*99"),
     ],
 )
 def test_what_cannot_be_told_is_refused(reviewed, arguments, message):

@@ -346,9 +346,8 @@ def next_to_label(
 
 def _to_judge(labels, risk, score, threshold):
     """Return the unknown claims whose path risk keeps the score at or below the threshold."""
-    lowered = risk - (
-        risk[labels != 1].min() - score
-    )  # apply the rounding of the score
+    # Lower the risks by the amount by which rounding lowered the score.
+    lowered = risk - (risk[labels != 1].min() - score)
     rows = np.flatnonzero((labels == -1) & (lowered <= threshold))
     return tuple(rows[np.argsort(-risk[rows], kind="stable")].tolist())
 

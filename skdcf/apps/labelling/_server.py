@@ -168,17 +168,17 @@ class LabelServer:
         return asked
 
     def changed(self, problem: int | None = None) -> dict[str, Any]:
-        """Return what the page is told once a change is saved.
+        """Return the response to the page after a change has been saved.
 
         Parameters
         ----------
         problem : int, optional
-            The one of which a claim was judged just now.
+            Position of the problem that was changed.
 
         Returns
         -------
         dict
-            ``version``, and what `asked` says.
+            The ``version`` of the verdicts, and the items returned by `asked`.
         """
         return {"version": self.store.version, **self.asked(problem)}
 

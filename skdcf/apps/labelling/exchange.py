@@ -329,8 +329,8 @@ def _names(batch):
     twice = [name for name, n in Counter(map(str, names)).items() if n > 1]
     if twice:
         raise ValueError(
-            f"several problems have the id {twice[0]!r}: labels are matched by id, so give "
-            "each problem its own"
+            f"several problems have the id {twice[0]!r}: give each problem a unique id, by "
+            "which its labels can be found"
         )
     return names
 

@@ -1,4 +1,4 @@
-"""What the service and the labelling page have in common: guard, refusals, server."""
+"""Shared code of the service and the labelling page: guard, error responses and server."""
 
 from ..._checks import import_extra
 

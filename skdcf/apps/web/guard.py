@@ -1,7 +1,8 @@
-"""The guard before all routes: who is answered, and how slow and large a request may be.
+"""ASGI middleware that controls access and limits the duration and size of requests.
 
-It is one ASGI middleware, of the service and of the labelling page. What is refused here
-was not read any further. Bodies are read here as a whole, so that routes wait for nobody.
+The service and the labelling page both use it. A rejected request is not read any further.
+Request bodies are read completely before the route is called, so routes never wait for a
+client.
 """
 
 from __future__ import annotations
@@ -20,34 +21,33 @@ from starlette.requests import Request
 from .refusal import RefusedError
 
 LINES = "application/x-ndjson"
-GONE = 499  # the usual status of a request whose client went away
+GONE = 499  # conventional status if the client closed the connection
 _JSON = "application/json"
-_LONGEST = 8 * 2**20  # bytes of one request
-_BODY = 30.0  # seconds for a whole body, and for the first line of a stream
-_IDLE = 600.0  # seconds that may pass between two lines
-# Bodies that may be on their way at a time, and below it the bytes of all together.
-_MOST_BODIES = 4000
-_MOST_BYTES = 2**28
-_MOST_WAITING = 4000  # requests at a time; one more is asked to come again later
-_MOST_STREAMS = 1000
+_LONGEST = 8 * 2**20  # maximum size of a request in bytes
+_BODY = 30.0  # seconds to receive a whole body, or the first line of a stream
+_IDLE = 600.0  # maximum seconds between two lines of a stream
+_MOST_BODIES = 4000  # maximum number of bodies that are received at the same time
+_MOST_BYTES = 2**28  # maximum total size of these bodies
+_MOST_WAITING = 4000  # maximum number of concurrent requests; others are rejected
+_MOST_STREAMS = 1000  # maximum number of concurrent streams
 _REQUEST_ID = re.compile(r"[\w.-]{1,64}")
 
 
 class Guard:
-    """Middleware that admits requests, reads their bodies, and reports how they ended.
+    """Middleware that admits requests, reads their bodies and reports their status.
 
     Parameters
     ----------
     app : ASGI application
-        What answers.
+        The application that handles the admitted requests.
     routes : dict
-        For each path the content type of its requests, or None if they have no body.
+        The content type of the requests for each path; None if they have no body.
     admit : callable
-        Takes a request and its path, and raises RefusedError if it is not answered.
+        Called with a request and its path. It raises RefusedError to reject the request.
     report : callable, optional
-        Takes route, status, seconds and id of a request that has ended.
+        Called with the route, status, duration in seconds and id of each finished request.
     headers : mapping, optional
-        Headers of every reply.
+        Headers to add to every response.
     """
 
     def __init__(
@@ -71,14 +71,14 @@ class Guard:
         self.n_streams = 0
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        """Answer one request, as any ASGI server asks for it.
+        """Handle one request, following the ASGI protocol.
 
         Parameters
         ----------
         scope : dict
-            As ASGI has it.
+            ASGI connection scope.
         receive, send : callable
-            Likewise.
+            ASGI channels.
         """
         if scope["type"] != "http":
             await self._app(scope, receive, send)
@@ -99,7 +99,7 @@ class Guard:
                 message["headers"] += [named, *self._headers]
             try:
                 await send(message)
-            except OSError:  # the client went away; there is nobody to tell the rest
+            except OSError:  # the client closed the connection
                 status = GONE
                 send = _drop
 
@@ -116,11 +116,11 @@ class Guard:
         self._report(route, status, perf_counter() - begin, request_id)
 
     async def _pass_on(self, request: Request, path: str, send: Any) -> None:
-        """Refuse the request, or hand it to its route together with its body."""
+        """Reject the request, or pass it with its body to the application."""
         self._admit(request, path)
         scope = request.scope
         kind = self._routes.get(path)
-        if scope["method"] == "HEAD":  # the server leaves out the body of the reply
+        if scope["method"] == "HEAD":  # the server omits the response body
             scope = {**scope, "method": "GET"}
         if scope["method"] != "POST" or kind is None:
             await self._app(scope, request.receive, send)
@@ -134,7 +134,8 @@ class Guard:
         coding = request.headers.get("content-encoding", "identity")
         if coding != "identity":
             raise RefusedError(
-                415, f"the content encoding is {coding!r}: send the body as it is"
+                415,
+                f"the content encoding {coding!r} is not supported: send the body unencoded",
             )
         if kind == LINES:
             with self._one_more("n_streams", _MOST_STREAMS):
@@ -146,15 +147,15 @@ class Guard:
                 await self._app(scope, _replay(body, request.receive), send)
 
     def check_room(self) -> None:
-        """RefusedError if one more request would be refused now."""
+        """Raise RefusedError if another request would be rejected now."""
         if self.n_waiting >= _MOST_WAITING:
-            raise RefusedError(503, "too many requests wait: come again later")
+            raise RefusedError(503, "too many requests are waiting: try again later")
 
     @contextmanager
     def _one_more(self, name: str, most: int) -> Iterator[None]:
-        """Count a request while it is answered; one too many is refused."""
+        """Count a request while it is handled; reject it if there are too many."""
         if getattr(self, name) >= most:
-            raise RefusedError(503, "too many requests wait: come again later")
+            raise RefusedError(503, "too many requests are waiting: try again later")
         setattr(self, name, getattr(self, name) + 1)
         try:
             yield
@@ -163,17 +164,17 @@ class Guard:
 
 
 class _Bodies:
-    """Bodies that are on their way: where they become too many, the oldest is given up.
+    """The request bodies that are being received; if there are too many, the oldest is dropped.
 
-    So clients that send slowly, in whatever number, keep no other from being read.
+    Therefore slow clients cannot block other clients, however many there are.
     """
 
     def __init__(self) -> None:
-        self._n_bytes: dict[asyncio.Timeout, int] = {}  # the oldest stands first
+        self._n_bytes: dict[asyncio.Timeout, int] = {}  # the oldest first
         self._total = 0
 
     async def read(self, receive: Any) -> bytes | None:
-        """Read a whole body; None if the client went away before its end."""
+        """Read a whole body; return None if the client disconnects before its end."""
         body = bytearray()
         try:
             async with asyncio.timeout(_BODY) as deadline:
@@ -192,14 +193,14 @@ class _Bodies:
         except TimeoutError as error:
             if is_given_up:
                 raise RefusedError(
-                    503, "too many requests are on their way: come again later"
+                    503, "too many requests are being received: try again later"
                 ) from error
             raise RefusedError(
-                408, f"the whole request has to arrive within {_BODY:g} seconds"
+                408, f"the whole request must arrive within {_BODY:g} seconds"
             ) from error
 
     def _count(self, deadline: asyncio.Timeout, n_bytes: int) -> None:
-        """Add what came in, and give up the oldest bodies until the others fit."""
+        """Add the received bytes, and drop the oldest bodies until the others fit."""
         if deadline in self._n_bytes:
             self._n_bytes[deadline] += n_bytes
             self._total += n_bytes
@@ -211,17 +212,17 @@ class _Bodies:
 
 
 def _too_long() -> RefusedError:
-    return RefusedError(413, f"a request has at most {_LONGEST:,} bytes")
+    return RefusedError(413, f"a request must have at most {_LONGEST:,} bytes")
 
 
 async def _chunks(receive: Any) -> AsyncIterator[bytes]:
-    """The parts of a body; ConnectionError if the client goes away before its end."""
+    """Yield the chunks of a body; raise ConnectionError if the client disconnects early."""
     n_bytes = 0
     is_over = False
     while not is_over:
         message = await receive()
         if message["type"] == "http.disconnect":
-            raise ConnectionError("the client went away")
+            raise ConnectionError("the client disconnected")
         chunk = message.get("body", b"")
         n_bytes += len(chunk)
         if n_bytes > _LONGEST:
@@ -231,7 +232,7 @@ async def _chunks(receive: Any) -> AsyncIterator[bytes]:
 
 
 def _replay(body: bytes, receive: Any) -> Callable[[], Any]:
-    """What gives a body that was read, and after it what comes from the client."""
+    """Return a receive channel that first yields a body that has been read already."""
     waiting = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def receive_body() -> Any:
@@ -241,7 +242,7 @@ def _replay(body: bytes, receive: Any) -> Callable[[], Any]:
 
 
 def _by_line(receive: Any) -> Callable[[], Any]:
-    """What gives the parts of a body, of which each line has a time to arrive in."""
+    """Return a receive channel with a size limit and a deadline for each line."""
     n_bytes = 0
     patience = _BODY
     deadline = asyncio.get_running_loop().time() + patience
@@ -252,7 +253,9 @@ def _by_line(receive: Any) -> Callable[[], Any]:
             async with asyncio.timeout_at(deadline):
                 message = await receive()
         except TimeoutError as error:
-            raise RefusedError(408, f"no line came for {patience:g} seconds") from error
+            raise RefusedError(
+                408, f"no line arrived within {patience:g} seconds"
+            ) from error
         part = message.get("body", b"")
         n_bytes += len(part)
         if n_bytes > _LONGEST:
@@ -266,4 +269,4 @@ def _by_line(receive: Any) -> Callable[[], Any]:
 
 
 async def _drop(_: Any) -> None:
-    """Take what nobody waits for any more."""
+    """Discard a message for a client that has disconnected."""

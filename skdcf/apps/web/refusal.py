@@ -1,4 +1,4 @@
-"""What a client is told of a request that fails, and the strict reading of JSON."""
+"""Error responses, and strict parsing of JSON."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _LOG = logging.getLogger("skdcf.apps.service")
 
 
 class RefusedError(HTTPException):
-    """A refusal: a status and a sentence that are answered instead.
+    """Rejection of a request with an HTTP status and a message.
 
     Parameters
     ----------
     status : int
-        Of HTTP.
+        HTTP status code.
     message : str
-        For the client.
+        Message for the client.
     """
 
     def __init__(self, status: int, message: str) -> None:
@@ -37,20 +37,23 @@ class RefusedError(HTTPException):
 
 
 def fault_of(path: str, error: Exception) -> tuple[int, str]:
-    """Return the status and the sentence for an error.
+    """Return the HTTP status and the message for an error.
 
-    What is no fault of the request is logged.
+    Errors that are not caused by the request are logged.
 
     Parameters
     ----------
     path : str
-        Of the request.
+        Path of the request.
     error : Exception
+        The error that was raised while the request was handled.
 
     Returns
     -------
     status : int
+        HTTP status code.
     message : str
+        Message for the client.
     """
     if isinstance(error, FrameworkRefusal):
         return error.status_code, error.detail
@@ -58,20 +61,21 @@ def fault_of(path: str, error: Exception) -> tuple[int, str]:
         return 400, _fault_of_value(error.errors()[0])
     if isinstance(error, ValueError):
         return 400, reworded(error, "client")
-    # Its message may hold texts, unless it is of the operating system or the journal.
+    # The message may contain texts of the request, which must not be logged. Only messages
+    # of the operating system and of the journal are safe.
     told = getattr(error, "strerror", None) or type(error).__name__
     if isinstance(error, sqlite3.Error):
         told = str(error)
     _LOG.error("%s: %s", path, told)
-    return 500, "the service failed; its log says where"
+    return 500, "internal error: see the log of the service"
 
 
 def _fault_of_value(fault: dict[str, Any]) -> str:
-    """The sentence for a value that the model of a request does not allow."""
+    """Return the message for an invalid value in a request."""
     _, *place = fault["loc"]
     if not place:
         return "the request must be a JSON object"
-    # Of a union of types the place holds the name of one, too.
+    # For a union of types, the location also contains the name of a type, which is skipped.
     name = ".".join(
         str(part) for k, part in enumerate(place) if not k or type(part) is int
     )
@@ -81,21 +85,22 @@ def _fault_of_value(fault: dict[str, Any]) -> str:
 
 
 def read_object(content: bytes | bytearray) -> dict[str, Any]:
-    """Read a JSON object. NaN, infinities and keys that are given twice are refused.
+    """Parse a JSON object; NaN, infinities and duplicate keys are rejected.
 
     Parameters
     ----------
     content : bytes or bytearray
-        A request body, or a line of one.
+        A request body, or a line of it.
 
     Returns
     -------
     dict
+        The parsed object.
 
     Raises
     ------
     RefusedError
-        If it is not a JSON object, or an object in it has two equal keys.
+        If the content is not a JSON object or contains an object with duplicate keys.
     """
     try:
         record = _decode(content.decode())
@@ -107,7 +112,7 @@ def read_object(content: bytes | bytearray) -> dict[str, Any]:
 
 
 def _without_copies(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """The object of these keys and values; two values of one key contradict each other."""
+    """Return the object with these keys and values; raise RefusedError for duplicate keys."""
     record = dict(pairs)
     if len(record) < len(pairs):
         names = [name for name, _ in pairs]
@@ -117,6 +122,6 @@ def _without_copies(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 _decode = json.JSONDecoder(
-    parse_constant=int,  # which refuses NaN
+    parse_constant=int,  # raises ValueError for NaN and infinities
     object_pairs_hook=_without_copies,
 ).decode

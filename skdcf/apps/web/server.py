@@ -1,4 +1,4 @@
-"""The server under an application, which ends connections on which no request begins."""
+"""Uvicorn server that closes connections if the request headers do not arrive in time."""
 
 from __future__ import annotations
 
@@ -6,21 +6,23 @@ from typing import Any
 
 import uvicorn
 
-_HEAD = 30.0  # seconds for the headers of a request
+_HEAD = 30.0  # seconds to receive the headers of a request
 
 
 def server_of(app: Any, **settings: Any) -> uvicorn.Server:
-    """Make a server.
+    """Create a server for an ASGI application.
 
     Parameters
     ----------
     app : ASGI application
+        The application to serve.
     **settings : object
-        As `uvicorn.Config` takes them.
+        Further arguments of `uvicorn.Config`.
 
     Returns
     -------
     uvicorn.Server
+        The configured server, which is not started yet.
     """
     config = uvicorn.Config(
         app,
@@ -38,10 +40,10 @@ def server_of(app: Any, **settings: Any) -> uvicorn.Server:
 
 
 def _impatient(protocol: Any) -> Any:
-    """A protocol of uvicorn that ends connections on which no request begins.
+    """Return a subclass of a uvicorn protocol with a deadline for the request headers.
 
-    Each request of a connection has the same time for its headers, however they come in.
-    Bodies have a deadline of their own, and uvicorn has one between two requests.
+    The deadline applies to the headers of each request of a connection as a whole. The guard
+    has separate deadlines for bodies, and uvicorn has one for the time between two requests.
     """
 
     class Impatient(protocol):  # type: ignore[misc, valid-type]
@@ -61,7 +63,7 @@ def _impatient(protocol: Any) -> Any:
 
         def _watch(self) -> None:
             if self.cycle is not None and not self.cycle.response_complete:
-                self._stop_watching()  # the headers are there
+                self._stop_watching()  # the headers have arrived
             elif self._ending is None:
                 self._ending = self.loop.call_later(_HEAD, self._end_where_silent)
 

@@ -187,7 +187,7 @@ def test_who_wrote_an_answer_may_be_known_and_has_to_be_the_same(
     status, reply, _ = ask(app_of(logged, server))
     assert status == 400 and "written by an unknown writer" in reply["error"]
     assert "skdcf.accept_provenance" not in reply["error"]
-    assert "ask who runs the service" in reply["error"]
+    assert "operator of the service" in reply["error"]
     status, reply, _ = ask(app_of(written, server, model="other"))
     assert status == 400 and "model other" in reply["error"]
     assert len(server.requests) == n

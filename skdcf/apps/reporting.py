@@ -62,17 +62,17 @@ def write_report(
     y : sequence of 1-D arrays, one per problem
         Their labels.
     alphas : sequence of float in (0, 1)
-        Levels of the table. Answers are shown at the filter's own.
+        Levels of the table. Answers are shown at the level of the filter.
     by : str, callable or list, optional
         Report on each group as well, see `skdcf.metrics.evaluate_filter`.
     groups : array-like of shape (n_problems,), or False, optional
         The question that each problem answers, see `skdcf.metrics.evaluate_filter`.
     n_answers : int, default=30
-        Number of answers to show, besides those that keep a false claim. They are spread
-        evenly over the problems. Of very long answers fewer are shown, and the page says
-        what it leaves out.
+        Number of answers to show, in addition to those that keep a false claim. They are
+        spread evenly over the problems. Fewer are shown if the answers are very long; the
+        page then says how many are left out.
     filter_name, data_name : str, optional
-        What the page calls the filter and the test problems, such as the names of their files.
+        Names of the filter and of the test problems on the page, such as file names.
 
     Returns
     -------
@@ -82,7 +82,7 @@ def write_report(
     Raises
     ------
     ValueError
-        On bad problems, labels, levels or groups.
+        If problems, labels, levels or groups are invalid.
 
     Examples
     --------
@@ -153,14 +153,14 @@ def _summary(filter, report, own, labels):
 
 
 def _verdict_of_coverage(report, j):
-    """Say whether the observed coverage agrees with the guarantee."""
+    """Describe whether the observed coverage agrees with the guarantee."""
     low, high = report.coverage_band[j]
     if np.isnan(low):
-        return "Theory says nothing about the coverage of these answers."
+        return "Theory gives no range for the coverage of these answers."
     if report.coverage[j] < low:
         return (
             "These answers do not agree with the guarantee: more of them keep a false claim than "
-            "chance explains. They probably differ from the calibration answers."
+            "can be explained by chance. They probably differ from the calibration answers."
         )
     if report.coverage[j] > high:
         return (
@@ -171,30 +171,30 @@ def _verdict_of_coverage(report, j):
 
 
 def _verdict_of_levels(report):
-    """Say at which levels the observed coverage is below what theory expects."""
+    """Describe at which levels the observed coverage is lower than theory expects."""
     low = report.coverage_band[:, 0]
     below = report.alpha[report.coverage < low]
     if len(below):
         levels = ", ".join(f"{level:g}" for level in below)
         return f"The coverage is lower than theory expects at alpha = {levels}."
     if np.isnan(low).all():
-        return "Theory says nothing about the coverage of these answers."
-    return "The coverage is at no level lower than theory expects."
+        return "Theory gives no range for the coverage of these answers."
+    return "At every level, the coverage is at least as high as theory expects."
 
 
 def _of_shown(report, j):
-    """Say what a reader met, who sees only answers of which something is kept."""
+    """Describe the errors among the answers of which at least one claim is kept."""
     if not report.shown[j]:
-        return "Nothing was shown of any answer."
+        return "No claim of any answer was kept."
     return (
-        f"Something was kept of {report.shown[j]:.0%} ± {report.shown_error[j]:.0%} of the "
-        f"answers. Of these texts, {report.false_among_shown[j]:.0%} ± "
+        f"At least one claim was kept of {report.shown[j]:.0%} ± {report.shown_error[j]:.0%} "
+        f"of the answers. Of these texts, {report.false_among_shown[j]:.0%} ± "
         f"{report.false_among_shown_error[j]:.0%} contain a false claim (± one standard error)."
     )
 
 
 def _figure(report):
-    """What is kept, and what a reader meets, as drawings, if there is matplotlib."""
+    """Return plots of the kept claims and of the shown texts; a hint without matplotlib."""
     if find_spec("matplotlib") is None:
         hint = "This page has no figures, because matplotlib is not installed."
         return card(_paragraphs(f"{hint} Install it with: pip install matplotlib"))
@@ -205,7 +205,7 @@ def _figure(report):
 
 
 def _drawing(kind, report):
-    """A display in a frame; empty if there is no matplotlib."""
+    """Return a plot as a card; an empty string without matplotlib."""
     try:
         import matplotlib.pyplot as plt
     except ImportError:
@@ -217,24 +217,26 @@ def _drawing(kind, report):
     display.figure_.savefig(out, format="svg", bbox_inches="tight")
     plt.close(display.figure_)
     drawing = out.getvalue()[out.getvalue().index("<svg ") :]
-    # On a phone the frame scrolls, since the letters would be too small.
+    # On a phone the plot scrolls, because scaled text would be too small.
     style = '<svg style="max-width:max(100%,36em);height:auto" '
     drawing = drawing.replace("<svg ", style, 1)
     return card(f'<div class="plot">{drawing}</div>')
 
 
 def _chances(filter, batch, labels, groups):
-    """Compare the stated error probabilities of single texts with the labels."""
+    """Yield cards that compare the stated error probabilities of texts with the labels."""
     title = "Error probability of a single text"
     if not hasattr(filter.scorer_, "error_probability"):
-        reason = "the scorer orders claims, and does not say how likely an error is"
-        yield card(f"<p>No error probability is known: {reason}.</p>", title)
+        reason = (
+            "the scorer only ranks claims and does not estimate error probabilities"
+        )
+        yield card(f"<p>The error probability is unknown: {reason}.</p>", title)
         return
     report = evaluate_error_probability(filter, batch, labels, groups=groups)
     yield card(
         "<p>The guarantee is about all answers together. For a single text, the filter "
         "estimates the probability that it contains a false claim. This is an estimate, not a "
-        "guarantee. Below it is compared with these labels.</p>",
+        "guarantee. The estimates are compared with these labels below.</p>",
         title,
     )
     if report.n_texts.sum():
@@ -244,7 +246,7 @@ def _chances(filter, batch, labels, groups):
 
 
 def _verdict_of_chances(report):
-    """Say where the stated error probabilities differ from the labels by more than chance."""
+    """Describe whether the stated error probabilities differ significantly from the labels."""
     low, high = report.observed_interval.T
     n_bins = len(report.stated)
     for words, differs in (
@@ -262,18 +264,18 @@ def _verdict_of_chances(report):
 
 
 def _texts(filter, batch):
-    """Return how likely each text is wrong, in words; empty if that is unknown."""
+    """Return the error probability of each text in words; empty if it is unknown."""
     if not hasattr(filter.scorer_, "error_probability"):
         return [""] * len(batch)
     chances = filter.error_probability(batch)
     return [
-        "" if np.isnan(chance) else f", {chance:.0%} chance of something false"
+        "" if np.isnan(chance) else f", {chance:.0%} chance of a false claim"
         for chance in chances
     ]
 
 
 def _more_labels(filter):
-    """Say how far the coverage of one filter may be from its mean, with more calibration."""
+    """Describe how the coverage of one filter varies with the number of calibration answers."""
     rows = []
     calibration = filter.calibration_
     n_now = getattr(calibration, "among", calibration).n
@@ -296,16 +298,16 @@ def _more_labels(filter):
 
 
 def _answers(explained, chances, n_answers):
-    """The answers that keep a false claim, and some of all, each with its chance."""
+    """Yield cards with the answers that keep a false claim, and with a sample of all answers."""
     answers = list(zip(explained, chances, strict=True))
     missed = [answer for answer in answers if _keeps(answer[0], 0)]
-    title = f"{len(missed)} of {len(explained)} answers keep a claim that is false"
+    title = f"{len(missed)} of {len(explained)} answers keep a false claim"
     if n_more := sum(_keeps(e, -1) and not _keeps(e, 0) for e in explained):
-        title += f"; {n_more} more keep one that nobody judged, which counts as false"
+        title += f"; {n_more} more keep an unjudged claim, which counts as false"
     yield card(_shown(missed, _MISSED), title)
     examples = answers[:: max(1, len(answers) // max(1, n_answers))][:n_answers]
     yield card(
-        _shown(examples, n_answers), f"{len(examples)} of all answers, evenly spread"
+        _shown(examples, n_answers), f"Sample of {len(examples)} from all answers"
     )
 
 
@@ -314,13 +316,13 @@ def _keeps(explanation, label):
 
 
 def _shown(answers, most):
-    """The first answers, as many as a page can hold, and how many are left out."""
+    """Return the first answers, up to the size limit of the page, and the number left out."""
     sizes = [explanation.graph.n_claims for explanation, _ in answers[:most]]
     claims = np.cumsum(np.minimum(sizes, CLAIMS_LISTED))
     n = int(np.sum(claims <= _CLAIMS))
     sections = "".join(_folded(*answer) for answer in answers[:n])
     left = len(answers) - n
-    left_out = f"<p>{left} more answers are left out, to keep this page small.</p>"
+    left_out = f"<p>{left} more answers are left out to keep this page small.</p>"
     return sections + left_out if left else sections
 
 

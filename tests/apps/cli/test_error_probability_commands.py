@@ -141,11 +141,11 @@ def test_the_report_has_the_chances_and_a_picture_of_them(folder, tmp_path):
     )
     page = path.read_text("utf-8")
     assert "predicted probability of a false claim" in page
-    assert "% chance of something false: " in page
+    assert "% chance of a false claim: " in page
     plain = write_report(
         tmp_path / "p.html", load(folder / "plain.skops"), data.graphs, data.labels
     )
-    assert "No error probability is known" in plain.read_text("utf-8")
+    assert "error probability is unknown" in plain.read_text("utf-8")
 
 
 def test_a_report_counts_by_hand():

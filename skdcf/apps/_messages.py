@@ -1,7 +1,7 @@
-"""Messages of the package in words for readers who do not write Python.
+"""Reword messages of the package for readers who do not write Python.
 
-A message knows which of its parts are advice (`skdcf._messages`). ``messages.toml`` has the words
-of each advice for the command line, and for who sends requests to the service.
+The parts of a message that are advice are marked (`skdcf._messages`). ``messages.toml`` has the
+texts of each advice for the command line and for clients of the service.
 """
 
 from __future__ import annotations
@@ -18,38 +18,42 @@ _PROBLEM = re.compile(r"\bproblem (\d+)\b")
 
 
 def reworded(message: object, entry_point: Literal["program", "client"]) -> str:
-    """Return a message in the words of the entry point at which it arrives.
+    """Return a message with the advice reworded for an entry point.
 
     Parameters
     ----------
     message : str or Exception
+        The message.
     entry_point : {"program", "client"}
-        The command line, or the service, whose reader sends requests.
+        "program" for users of the command line, "client" for clients of the service.
 
     Returns
     -------
     str
+        The reworded message.
     """
     text = "".join(
         _words(part, entry_point) if isinstance(part, Advice) else part
         for part in _parts(message)
     )
-    # As in files, problems count from 1 on the command line.
+    # On the command line, problems are numbered from 1, like lines of files.
     return renumbered(text, 1) if entry_point == "program" else text
 
 
 def renumbered(message: object, n_before: int) -> str:
-    """Return a message about some problems of a file, with their numbers in the whole file.
+    """Return a message about a part of a file, with problem numbers of the whole file.
 
     Parameters
     ----------
     message : str or Exception
+        The message.
     n_before : int
-        Number of problems that come before these in the file.
+        Number of problems before this part of the file.
 
     Returns
     -------
     str
+        The renumbered message.
     """
 
     def renumber(text):
@@ -72,6 +76,6 @@ def _words(advice, entry_point):
 
 @cache
 def advice_words() -> dict[str, dict[str, str]]:
-    """Return the words of each advice: {name: {entry point: words}}."""
+    """Return the texts of each advice, as {name: {entry point: text}}."""
     path = Path(__file__).with_name("messages.toml")
     return tomllib.loads(path.read_text("utf-8"))

@@ -1,6 +1,7 @@
 """A log under keys of its own: passages are never dropped without a word."""
 
 import json
+import re
 
 import pytest
 
@@ -159,12 +160,12 @@ def test_an_instruction_is_fitted_by_what_names_the_question(
     assert main([*fit, "--group-by", by]) == 0
     said = capsys.readouterr().err
     assert f"60 problems of {n_questions} questions" in said
-    assert ("share question and passages" in said) == (by in ("none", "id"))
+    assert ("--group-by context" in said) == (by in ("none", "id"))
 
     # What calibrated is known again in another file, and what did not is not.
     new = write_lines(tmp_path / "new.jsonl", list(instructions(90))[60:])
     assert main(["evaluate", model, str(new), "--group-by", by]) == 0
-    assert "trained or calibrated" not in capsys.readouterr().out
+    assert "calibration questions" not in capsys.readouterr().err
     kept = tmp_path / "kept.jsonl"
     shown = [
         "--guarantee",
@@ -183,16 +184,16 @@ def test_an_instruction_is_fitted_by_what_names_the_question(
 @pytest.mark.parametrize(
     ("by", "message"),
     [
-        ("tickt", "--group-by tickt: there is no such key, only weight"),
-        ("weight", "the key is 1.5, but what names the question"),
-        ("context", "there is no context, by which"),
+        ("tickt", "--group-by tickt: .*weight"),
+        ("weight", "--group-by weight: .*1.5"),
+        ("context", "--group-by context .*--group-by none"),
     ],
 )
 def test_a_question_that_no_key_names_is_refused(tmp_path, capsys, by, message):
     record = {"problem": "?", "claims": ["a", "b"], "edges": [], "weight": 1.5}
     path = write_lines(tmp_path / "log.jsonl", [record])
     assert main(["check", str(path), "--group-by", by]) == 1
-    assert message in capsys.readouterr().out
+    assert re.search(message, capsys.readouterr().out)
 
 
 LOG = [
@@ -210,7 +211,7 @@ def test_a_log_of_whole_answers_to_filtered_text(tmp_path, capsys):
     new = tmp_path / "new.jsonl"
     assert main(["split", str(log), "-o", str(new), *NAMES]) == 0
     said = capsys.readouterr().err
-    assert "30 answers cut into 60 sentences; 30 have a question, 30 have" in said
+    assert re.search("30 answers .* 60 sentences; 30 have a question, 30 have", said)
     data = read_jsonl(new)
     assert list(data.graphs[3].claims) == ["It opened in 1903.", "Trams crossed it."]
     assert data.graphs.edges_known.all() and data.metadata[3]["said"] == LOG[3]["said"]
@@ -273,7 +274,7 @@ def test_a_log_of_whole_answers_to_filtered_text(tmp_path, capsys):
             "no text called \"answer\", only ['asked', 'docs', 'said', 'shift']",
         ),
         (LOG[0], ["--map", "said=answer"], "--map docs=context"),
-        (LOG[0] | {"claims": ["a"]}, NAMES, 'there are "claims" beside the answer'),
+        (LOG[0] | {"claims": ["a"]}, NAMES, '"claims" and an answer'),
         (LOG[0] | {"said": None}, NAMES, 'no text called "answer"'),
     ],
 )
@@ -313,7 +314,7 @@ def test_split_takes_usual_names_and_chains(tmp_path, capsys):
 def test_a_whole_answer_is_cut_first(tmp_path, capsys):
     path = write_lines(tmp_path / "log.jsonl", [{"said": "It is. It was."}])
     assert main(["check", str(path), "--map", "said=answer"]) == 2
-    assert 'into sentences first, by "skdcf split"' in capsys.readouterr().err
+    assert '"skdcf split"' in capsys.readouterr().err
 
 
 def test_every_value_of_a_repeated_flag_counts(tmp_path, capsys):
@@ -368,7 +369,7 @@ def test_the_last_answers_of_a_file_may_all_be_without_claims(tmp_path, capsys):
     rows = [columns(i < 500, problem=f"new {i}") for i in range(503)]
     path = write_lines(tmp_path / "new.jsonl", rows)
     assert main(["filter", model, str(path), "-o", str(kept)]) == 0
-    assert "in 3 of them nothing is left" in capsys.readouterr().err
+    assert "in 3 of them" in capsys.readouterr().err
     assert [len(mask) for mask in read_jsonl(kept).masks] == 500 * [1] + 3 * [0]
 
 

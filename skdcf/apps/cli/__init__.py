@@ -1,3 +1,3 @@
-"""The command ``skdcf``: from a file with answers to a file with what is kept of them."""
+"""The command ``skdcf``, which reads a file of answers and writes the filtered answers."""
 
 from ._main import main as main

@@ -1,4 +1,4 @@
-"""Commands that make a filter, use it, and look at what it does or at what a file holds."""
+"""Commands to fit, apply and inspect filters, and to check files of problems."""
 
 from __future__ import annotations
 
@@ -54,29 +54,29 @@ from .._messages import renumbered, reworded
 from ..labelling.sources import set_label_sources
 from . import _files as files
 
-RESULT = "filtered"  # the result stands under this key of the metadata
+RESULT = "filtered"  # metadata key of the result
 KEEPS_NOTHING = FOUND_BROKEN_LINES = 1  # exit codes
-_CHUNK = 500  # problems that are in memory at a time
+_CHUNK = 500  # number of problems in memory at a time
 _NOT_GUARANTEED = (
-    "the guarantee does not cover this text: the filter keeps no claim of the answer, and "
+    "the guarantee does not cover this text. The filter keeps no claim of the answer, and "
     "these are its safest claims"
 )
-_SUPPORT = "context_trigrams"  # the best single column, of `ContextFeatures`
-_SHOWN = 20  # kinds of faults that are printed
-_EVERY = 10  # of the shares that were tried, one in ten is printed
+_SUPPORT = "context_trigrams"  # the best single column of `ContextFeatures`
+_SHOWN = 20  # maximum number of different errors to print
+_EVERY = 10  # every tenth of the candidate shares is printed
 _DOUBLINGS, _DRAWS = 6, 10
 _LEVELS = (0.02, 0.05, 0.1, 0.2, 0.3)
 
 
 def make_filter(scorer, options, **more):
-    """Make an unfitted filter with a scorer, or with the one of that name."""
+    """Make an unfitted filter from a scorer or the name of a scorer."""
     if scorer == "logistic":
         scorer = ClassifierScorer()
     return CoherentConformalFilter(scorer, random_state=options.seed, **more)
 
 
 def _scorer_with_prior(name, prior):
-    """Make the scorer of that name, which uses the public prior of that name, if any."""
+    """Make a scorer by name, with a public prior if one is named."""
     if name == "public-prior":
         return PublicPrior(prior or "mathematics")
     if prior is None:
@@ -87,16 +87,16 @@ def _scorer_with_prior(name, prior):
     if name == "neyman-pearson":
         return NeymanPearsonScorer(public_prior=public_prior, random_state=None)
     raise ValueError(
-        f"--prior {prior} is set, but --scorer {name} would ignore it: use --scorer stack, "
+        f"--prior is {prior}, but --scorer {name} would ignore it: use --scorer stack, "
         "neyman-pearson or public-prior"
     )
 
 
 def _scorer_without_training(options, graphs, features):
-    """Choose what needs no training if calibration needs all answers; None if it does not.
+    """Return a scorer without training if calibration needs all answers, otherwise None.
 
-    Only in place of "stack": the public prior that was named, or how far contexts support
-    each claim.
+    It replaces only "stack". It is the public prior if one is named, otherwise the column
+    that measures the support of each claim by its context.
     """
     n = files.count_questions(graphs)
     needed = problems_needed(options.alpha)
@@ -108,15 +108,15 @@ def _scorer_without_training(options, graphs, features):
         return None
     name = "the public prior" if options.prior else f"the column {_SUPPORT}"
     files.inform(
-        f"a level of {options.alpha:g} needs {needed} of these {n} answers for calibration, so "
-        f"nothing is trained: {name} is used in place of the stack. With more answers the stack "
-        "is used"
+        f"alpha = {options.alpha:g} needs {needed} of these {n} answers for calibration, so no "
+        f"scorer is trained, and {name} is used instead of the stack. Label more answers to "
+        "use the stack"
     )
     return PublicPrior(options.prior) if options.prior else FeatureScorer(_SUPPORT)
 
 
 def wanted_features(options, graphs):
-    """Make what computes the columns, or None where those given are enough."""
+    """Return the transformer for the feature columns, or None to use the given ones."""
     source = options.features or ("built-in" if graphs.features is None else "given")
     if source == "given":
         return None
@@ -124,13 +124,13 @@ def wanted_features(options, graphs):
 
 
 def _with_columns(options, graphs):
-    """Compute the columns before problems are divided; no label enters."""
+    """Compute the columns before problems are split; this does not use any labels."""
     features = wanted_features(options, graphs)
     return features.fit_transform(graphs) if features else graphs
 
 
 def fit(options):
-    """Train, calibrate and save a filter."""
+    """Fit and save a filter."""
     problems = files.read_problems(options, labelled=True)
     if options.people:
         problems = _with_people(problems, options)
@@ -158,7 +158,7 @@ def fit(options):
 
 
 def _fitted(filter, problems, share):
-    """Fit with a share of the answers that may pass; without one, with "auto" if it applies."""
+    """Fit a filter with a share of passing answers; None tries "auto" first, then 1."""
     if share != 1:
         filter.guarantee = NoFalseClaim(show=share or "auto")
     try:
@@ -167,19 +167,19 @@ def _fitted(filter, problems, share):
         if share is not None:
             raise
         files.inform(
-            "With so few answers the guarantee is about all answers (--show 1), not about those "
-            f"that pass: {error.reason}"
+            "there are too few answers to choose a share, so the guarantee is about all answers "
+            f"(--show 1) instead of those that pass: {error.reason}"
         )
         return filter.set_params(guarantee=None).fit(problems.graphs, problems.labels)
 
 
 def _with_people(judged, options):
-    """Answers that a model judged with those of a second file, which people judged.
+    """Combine answers judged by a model with a second file of answers judged by people.
 
-    What the files do not say of their labels is what the command says.
+    Label sources that the files do not state are set from the command line.
     """
     people = files.read_problems(options, labelled=True, path=options.people)
-    # Beside answers that nobody began, all empty ones would pass for answers without errors.
+    # Empty answers count as judged only if people started to label all other answers.
     all_begun = all((row >= 0).any() or not len(row) for row in people.labels)
     marked = []
     for problems, kind in ((judged, "model"), (people, "human")):
@@ -199,13 +199,13 @@ def _with_people(judged, options):
 
 
 def calibrate(options):
-    """Calibrate a saved filter again and save it."""
+    """Recalibrate a saved filter and save it."""
     problems = files.read_problems(options, labelled=True)
     filter = load(options.model)
     if options.show == "auto":
         raise ValueError(
-            "--show is auto, but only fit can choose the share, on training answers: give a "
-            "number, or leave --show out to keep the share of the file"
+            "--show is auto, but only fit can choose the share, on training answers: pass a "
+            "number, or leave --show out to keep the share of the saved filter"
         )
     guarantee = filter.guarantee
     if options.alpha is not None:
@@ -221,14 +221,14 @@ def calibrate(options):
 
 
 def choose_answers(options):
-    """Write one answer to each question, for people to judge or for a filter."""
+    """Write one answer to each question, to be judged by people or filtered."""
     problems = files.read_problems(options, labelled=False)
     chosen = _chosen(load(options.model), problems)
     write_jsonl(options.output, chosen.graphs, chosen.labels)
 
 
 def _chosen(filter, problems):
-    """The answers that a filter chooses, marked, with their labels if there are any."""
+    """Return the answers that a filter chooses, marked as chosen, with any labels."""
     rows = choose(filter, problems.graphs)
     files.inform(
         f"{len(rows)} of {len(problems.graphs)} answers chosen, one per question"
@@ -241,7 +241,7 @@ def _chosen(filter, problems):
 
 def _save(filter, data, options):
     """Save a filter that can keep something, and print its guarantee."""
-    # Saved before anything is said: whoever reads the summary may stop reading.
+    # Save before printing, because the reader of the summary may close the pipe.
     keeps_nothing = np.all(np.isneginf(filter.threshold())) and not options.force
     if not keeps_nothing:
         save(filter, options.output)
@@ -259,7 +259,7 @@ def _save(filter, data, options):
         n_unused = len(filter.unused_indices_)
         unused = f" ({n_unused} more would change nothing)" if n_unused else ""
         files.inform(
-            f"{n} calibration answers{unused}: they allow alpha = {smallest:.3g} and above"
+            f"{n} calibration answers{unused} allow alpha = {smallest:.3g} and above"
         )
     selection = getattr(filter.scorer_, "selection_", None)
     if selection and options.verbose:
@@ -267,11 +267,11 @@ def _save(filter, data, options):
         shares = ", ".join(f"{name} {weight:.2f}" for name, weight in weights)
         files.inform(f"weights of the scorers: {shares}")
     for reason in filter.provenance_.get("accepted", ()):
-        files.inform(f"problems made otherwise were accepted: {reason}")
+        files.inform(f"problems with a different provenance were accepted: {reason}")
     if keeps_nothing:
         files.inform(
             f"skdcf {options.command}: at this level the filter would keep nothing, so it "
-            "was not saved. Judge more answers (skdcf plan says how many), choose a larger "
+            "was not saved. Label more answers (skdcf plan says how many), use a larger "
             "--alpha, let more answers pass (--show 1), or save it with --force"
         )
         return KEEPS_NOTHING
@@ -279,12 +279,12 @@ def _save(filter, data, options):
 
 
 def _shares_tried(filter):
-    """Describe what the training answers say of each share, as lines of a table."""
+    """Yield a table of the candidate shares and their error rates on training answers."""
     table = getattr(filter, "share_table_", None)
     if filter.share_ is None or table is None:
         return
-    yield f"{filter.share_:.0%} of the answers may pass (--show {filter.share_:g}). This was chosen"
-    yield "on the training answers, where the safest claims of an answer decide if it passes:"
+    yield f"{filter.share_:.0%} of the answers may pass (--show {filter.share_:g}). This share was"
+    yield "chosen on the training answers. An answer passes if its safest claims are safe enough:"
     yield "may pass   training answers that pass   of these, with a false claim kept"
     is_chosen = table[:, 0] == filter.share_
     rows = np.unique([*range(0, len(table), _EVERY), *np.flatnonzero(is_chosen)])
@@ -295,14 +295,14 @@ def _shares_tried(filter):
 
 
 def _levels_to_choose(filter, data):
-    """Describe what a reader would meet at several levels, as lines of a table."""
+    """Yield a table of the shown answers and their error rate at several levels."""
     calibration = filter.calibration_
     levels = sorted({*_LEVELS, filter.alpha})
     graphs, labels = _calibrating(filter, data)
     if np.isnan(calibration.shown(levels[-1])) or len(labels) < 2:
         return
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", CalibrationWarning)  # since the table says so
+        warnings.simplefilter("ignore", CalibrationWarning)  # the table shows the same
         report = metrics.evaluate_filter(filter, graphs, labels, levels)
     yield "alpha   shown   false among shown, at most  true claims kept per answer"
     for level, kept, error in zip(
@@ -320,8 +320,8 @@ def _levels_to_choose(filter, data):
             among_shown = f"{wrong:>4.0%}{bounds}"
         line = f"{level:<6g}  {share:>5.0%}   {among_shown}".ljust(44)
         yield f"{line}{kept:.2f} +- {error:.2f}"
-    yield "Choose alpha before the calibration answers are judged. If the level that looks best"
-    yield "in this table is chosen, its guarantee is slightly too optimistic."
+    yield "Choose alpha before the calibration answers are judged. If you choose the level that"
+    yield "looks best in this table, its guarantee is slightly too optimistic."
 
 
 def _calibrating(filter, data):
@@ -332,24 +332,24 @@ def _calibrating(filter, data):
 
 
 def _checks_to_spend(filter, data):
-    """Say in a sentence what a person's checks would add, before anybody checks."""
+    """Yield a sentence that estimates the number of true claims added by checks."""
     graphs, labels = _calibrating(filter, data)
     if not len(labels):
         return
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", CalibrationWarning)  # since the table says so
+        warnings.simplefilter("ignore", CalibrationWarning)  # the table shows the same
         curve = labelling.review_curve(filter, graphs, labels)
     none, one, two, three = (f"{kept:.2f}" for kept in curve)
     if none == three:
         return
     yield (
-        f"Where a person checks 1, 2 or 3 claims per answer (skdcf label --review), {one}, "
-        f"{two} or {three} true claims are kept per answer, and {none} without"
+        f"If a person checks 1, 2 or 3 claims per answer (skdcf label --review), {one}, "
+        f"{two} or {three} true claims are kept per answer, compared with {none} without checks"
     )
 
 
 def filter_problems(options):
-    """Write each problem with the mask of what is kept, its level per claim and the text."""
+    """Write each problem with its mask, the level of each claim and the filtered text."""
     files.check_folder(options.output)
     filter = load(options.model)
     if options.at_least_one:
@@ -374,42 +374,43 @@ def filter_problems(options):
     files.write_lines(options.output, lines)
     files.inform(
         f"{counts['kept']} of {counts['claims']} claims kept in {counts['problems']} "
-        f"problems; in {counts['empty']} of them nothing is left"
+        f"problems; nothing is left in {counts['empty']} of them"
     )
     if not hasattr(filter.scorer_, "error_probability"):
         files.inform(
-            "no error probability is printed for single texts, because this scorer ranks claims "
-            "and does not estimate probabilities"
+            "no error probability is given for each text, because this scorer ranks claims "
+            "without estimating probabilities"
         )
     if counts["outside"]:
         files.inform(
             f"the filter keeps no claim of {counts['outside']} of these problems. Their safest "
-            "claims are shown with an estimated error probability, and the guarantee does not "
-            "cover them"
+            "claims are shown with an estimated error probability, but are not covered by the "
+            "guarantee"
         )
 
 
 @dataclass
 class Line:
-    """A line of a file that is filtered.
+    """A problem of a file with the decision of the filter.
 
     Parameters
     ----------
     problem : Problem
     group : str, int or None
-        As the line has it, whatever names the question.
+        The group in the line, even if another key defines the question.
     names : dict
-        From keys of the format to those that the line has in their place.
+        Names of keys in the line, keyed by the keys of the format, if they differ.
     mask : ndarray of bool, shape (n_claims,)
-        What is kept.
+        Whether each claim is kept.
     levels : ndarray of float, shape (n_claims,)
         The smallest alpha at which each claim is kept.
     error_probability : float or None
-        How likely something false is kept; None where that is not known, or nothing is.
+        Estimated probability that a false claim is kept; None if it is unknown or if
+        nothing is kept.
     is_guaranteed : bool
-        Whether the text is one that the filter keeps.
+        Whether the filter keeps this text.
     checked : list of int or None
-        The claims that are kept because a person found them true; None where nobody asked.
+        The claims that are kept because a person found them true; None without a review.
     passes : bool or None
         Whether the guarantee covers the answer; None if it covers all answers.
     """
@@ -426,7 +427,7 @@ class Line:
 
 
 def iterate_rows(options):
-    """Read the problems of a file that is filtered, one `Line` after the other."""
+    """Yield the problems of a file as instances of `Line`."""
     read = files.problem_reader(options)
     rename = files.renamed(options)
 
@@ -439,7 +440,7 @@ def iterate_rows(options):
 
 
 def _chosen_rows(filter, rows):
-    """The lines of the chosen answers, whose metadata say what chose them."""
+    """Yield the lines of the chosen answers; their metadata name the filter that chose."""
     graphs = _batch_of(filter, rows)
     chosen = chosen_answers(filter, graphs)
     files.inform(f"{len(chosen)} of {len(rows)} answers chosen, one per question")
@@ -449,8 +450,8 @@ def _chosen_rows(filter, rows):
 
 
 def _filtered(filter, rows, alpha, options, counts):
-    """Decide about each `Line` of ``rows``, and yield it."""
-    # None shows progress where somebody watches, and is silent in a pipe.
+    """Filter each `Line` of ``rows``, and yield it."""
+    # disable=None shows progress only in a terminal.
     with tqdm(unit=" problems", disable=None) as bar:
         n_before = 0
         while chunk := list(islice(rows, _CHUNK)):
@@ -469,13 +470,13 @@ def _filtered(filter, rows, alpha, options, counts):
 
 
 def _batch_of(filter, rows):
-    """Return the problems of some lines, with the columns that the filter computes of them."""
-    # Each decision about the batch would compute them again.
+    """Return the problems of some lines with the feature columns of the filter."""
+    # Computed once here, because each method of the filter would compute them again.
     return check(filter, GraphBatch.from_graphs([row.problem.graph for row in rows]))
 
 
 def _at_least_one(filter, rows, graphs, masks, counts):
-    """The rows and masks, with the safest claim where the filter keeps nothing."""
+    """Return rows and masks, with the safest claims of answers that are otherwise empty."""
     masks = list(masks)
     rows = list(rows)
     for i, first in enumerate(first_claims(filter, graphs)):
@@ -487,7 +488,7 @@ def _at_least_one(filter, rows, graphs, masks, counts):
 
 
 def decided(filter, rows, graphs, *, masks, counts):
-    """Yield each `Line` with its mask, its chance and the levels of its claims."""
+    """Yield each `Line` with its mask, error probability and the levels of its claims."""
     levels = filter.predict_alpha(graphs)
     chances = np.full(len(masks), np.nan)
     if hasattr(filter.scorer_, "error_probability"):
@@ -511,7 +512,7 @@ def decided(filter, rows, graphs, *, masks, counts):
 
 
 def _shown(filter, rows, alpha, options, counts):
-    """Yield each `Line`, decided such that the texts that are shown can be trusted."""
+    """Yield each `Line`, filtered with the bound on the error rate among shown texts."""
     graphs = _batch_of(filter, rows)
     masks = release_claims(
         filter, graphs, alpha, one_per_question=options.one_per_question
@@ -520,23 +521,23 @@ def _shown(filter, rows, alpha, options, counts):
     percent = f"{100 * alpha:g} %"
     files.inform(
         f"{n_shown} of {len(rows)} answers are shown",
-        f"guarantee: per batch, at most {percent} of the shown texts are expected to hold a "
-        f"false claim; over many such batches, about {percent} divided by the share of "
-        "batches that show something. Fit with --show (in Python show= of the guarantee) to "
-        "bound the rate for each answer that passes, in batches of any size",
+        f"guarantee: the expected share of shown texts with a false claim is at most {percent} "
+        f"per batch. Over many batches that show something, it is about {percent} divided by "
+        "the share of these batches. To bound the error rate of the answers that pass, in "
+        "batches of any size, fit with --show (in Python show= of the guarantee)",
     )
     guarantee = filter.calibration_.guarantee
     if guarantee.by is not None:
         groups = Counter(map(str, read_groups(guarantee.by, graphs)[0]))
         sizes = ", ".join(f"{printable(name)}: {n}" for name, n in groups.items())
-        files.inform(f"each group is a batch of its own, of so many answers: {sizes}")
+        files.inform(f"each group is a separate batch. Numbers of answers: {sizes}")
     if options.at_least_one:
         rows, masks = _at_least_one(filter, rows, graphs, masks=masks, counts=counts)
     yield from decided(filter, rows, graphs, masks=masks, counts=counts)
 
 
 def kept_text(graph, mask):
-    """Give the kept claims as one line; empty where nothing is kept."""
+    """Return the kept claims as one line, which is empty if nothing is kept."""
     return " ".join(answer_text(graph.shown(mask)).split())
 
 
@@ -560,13 +561,13 @@ def marked_text(row, mark_checked=False):
 
 
 def format_row(row, about, options, *, mark_checked=False):
-    """A line as it came, under its own keys, with what was decided about it."""
+    """Return the JSON of a line, with its original keys and the decision of the filter."""
     problem = row.problem
     levels = [a if np.isfinite(a) else None for a in row.levels.tolist()]
     fields = about | {"claim_alpha": levels}
     if row.passes is not None:
         fields["passes"] = row.passes
-    # A text that the filter would not keep must not carry its level.
+    # The level does not apply to a text that the filter does not keep.
     if not row.is_guaranteed:
         fields = {"guarantee": "none", "note": _NOT_GUARANTEED}
     if row.error_probability is not None:
@@ -594,18 +595,18 @@ def format_row(row, about, options, *, mark_checked=False):
 
 
 def _put_text(record, key, text):
-    """Put the text that is left where the whole answer stood, or raise ValueError."""
+    """Replace the whole answer by the filtered text, or raise ValueError."""
     place = record if value_at(record, key) is not MISSING else record["metadata"]
     if key == RESULT or "[]" in key or not isinstance(value_at(place, key), str):
         raise ValueError(
-            f"--text-key {key}: a line has no text of that name, so the whole answer would "
-            f"stay in it. Its keys are {', '.join(paths_of(record))}"
+            f"--text-key {key}: a line has no text under this key, so the whole answer would "
+            f"remain in the line. Its keys are {', '.join(paths_of(record))}"
         )
     put_at(place, key, text)
 
 
 def explain(options):
-    """Print what was kept of one answer, and why the rest was dropped."""
+    """Print the kept claims of one answer, and why the others were dropped."""
     model = load(options.model)
     graph = _find(files.read_problems(options).graphs, options.id)
     explained = inspection.explain(model, graph, alpha=options.alpha)
@@ -615,24 +616,24 @@ def explain(options):
 
 
 def _find(graphs, wanted):
-    """The problem of that id, or else of that number, counted from 1."""
+    """Return the problem with an id, or with a number counted from 1."""
     ids = () if graphs.ids is None else list(map(str, graphs.ids))
     if wanted in ids:
         return graphs[ids.index(wanted)]
     if wanted.isdecimal() and 0 < int(wanted) <= len(graphs):
         return graphs[int(wanted) - 1]
     raise ValueError(
-        f'no problem has the id "{wanted}", nor is it a number from 1 to {len(graphs)}'
+        f'no problem has the id "{wanted}": pass an id or a number from 1 to {len(graphs)}'
     )
 
 
 def check_file(options):
-    """Print what there is, and each line that breaks the format."""
+    """Print a summary of a file and its invalid lines."""
     dropped: list[tuple[int, str]] = []
     read = files.problem_reader(options)
     rows = list(files.read_records(options, read, "drop", dropped))
     if not rows and not dropped:
-        raise ValueError(f"{options.problems}: there is no problem in the data")
+        raise ValueError(f"{options.problems}: the file contains no problems")
     summary: dict[str, Any] = {"problems": 0}
     if rows:
         summary = _summary(jsonl.bunch_of(rows, options.problems, dropped))
@@ -645,8 +646,8 @@ def check_file(options):
 
 
 def _usual_names(options):
-    """Keys of the file that are read as keys of the format, since other tools name them so."""
-    if options.problems == files.STANDARD:  # since it can be read only once
+    """Return keys of other tools that are read as keys of the format."""
+    if options.problems == files.STANDARD:  # it can be read only once
         return {}
     keys = {
         key
@@ -669,9 +670,7 @@ def _summary(data):
     words = {"true": 1, "false": 0, "unknown": -1}
     try:
         questions = files.count_questions(graphs)
-    except (
-        ValueError
-    ) as error:  # the text that many share may be an instruction, or a question
+    except ValueError as error:  # a text shared by many answers may be an instruction
         questions = reworded(error, "program")
     return {
         "problems": len(graphs),
@@ -690,7 +689,7 @@ def _summary(data):
 
 
 def _labels_below_false(graphs, labels):
-    """Count the judged claims that build on a false one, directly or through others."""
+    """Count the judged claims that depend on a false claim, directly or indirectly."""
     false_so_far = path_risk(labels == 0, graphs) > 0
     below = np.zeros(len(labels), dtype=bool)
     below[graphs.edges[false_so_far[graphs.edges[:, 0]], 1]] = True
@@ -701,7 +700,7 @@ def _labels_below_false(graphs, labels):
 
 
 def _sizes(rows):
-    """Count the problems by the number of their texts."""
+    """Return the number of problems, keyed by their number of texts."""
     rows = () if rows is None else rows
     return dict(Counter(len(row) for row in rows if row is not None))
 
@@ -726,7 +725,7 @@ def _rows(summary):
     yield "questions", summary["questions"]
     yield "claim texts", "yes" if summary["claim_texts"] else "no"
     yield "edges", f"{summary['edges']}{unknown}"
-    computed = 'none ("skdcf fit" computes those of texts and edges)'
+    computed = 'none ("skdcf fit" computes features from texts and edges)'
     yield "features", summary["features"] or computed
     for name, what in (("alternatives", "other answers"), ("context", "passages")):
         counts = sorted(summary[name].items())
@@ -738,13 +737,13 @@ def _rows(summary):
         n_below = sum(below.values())
         share = below["true"] / n_below
         advice = (
-            ", as they should where a label takes for granted what a claim builds on; "
-            'where it does not, compare with "skdcf fit --no-edges"'
+            ". This is expected if a claim is judged as if the claims that it depends on were "
+            'true. Otherwise, compare with "skdcf fit --no-edges"'
         )
         yield (
             "below false",
-            f"{below['true']} of {n_below} judged claims that build on a false one are true "
-            f"({share:.0%}), and go with it{advice if share > 0.5 else ''}",
+            f"{below['true']} of {n_below} judged claims that depend on a false claim are true "
+            f"({share:.0%}), but are dropped with it{advice if share > 0.5 else ''}",
         )
     yield "metadata", ", ".join(map(printable, summary["metadata"]))
     if summary["read_as"]:
@@ -753,7 +752,7 @@ def _rows(summary):
 
 
 def add_features(options):
-    """Write the problems again, with the built-in columns beside those that they have."""
+    """Write the problems with the built-in feature columns added."""
     problems = files.read_problems(options)
     graphs = reasoning_features().fit_transform(problems.graphs)
     columns = {key: problems[key] for key in ("labels", "masks", "groups", "metadata")}
@@ -762,7 +761,7 @@ def add_features(options):
 
 
 def plan(options):
-    """Print how many answers a level takes, and what each doubling buys."""
+    """Print the number of answers needed for a level, and the effect of each doubling."""
     needed = problems_needed(options.alpha, options.delta)
     rows = [_guaranteed((needed + 1) * 2**k - 1, options) for k in range(_DOUBLINGS)]
     if options.problems:
@@ -780,7 +779,7 @@ def _guaranteed(n, options):
 
 
 def _kept(n, data, options):
-    """Measure how many true claims are kept per answer with so many labels, over random draws."""
+    """Measure the claims kept per answer with ``n`` labelled answers, over random splits."""
     size = len(data.graphs)
     kept = []
     if 5 * n > 4 * size:
@@ -791,14 +790,14 @@ def _kept(n, data, options):
     scorer = _scorer_with_prior(options.scorer, options.prior)
     filter = make_filter(scorer, options, alpha=options.alpha)
     with warnings.catch_warnings():
-        # Small parts of the labels, of which the numbers say what they lack.
+        # The table already shows what is lost with small samples.
         warnings.simplefilter("ignore", CalibrationWarning)
         warnings.simplefilter("ignore", LabelWarning)
         for split in cut.split(groups, groups=groups):
             train, test = ((graphs[p], [data.labels[i] for i in p]) for p in split)
             try:
                 model = clone(filter).fit(*train, groups[split[0]])
-            except ValueError:  # where the labels are too few to train anything
+            except ValueError:  # too few labels for training
                 return {}
             evaluated = metrics.evaluate_filter(model, *test, [options.alpha])
             kept.append([evaluated.retention[0], evaluated.false_kept[0]])
@@ -808,18 +807,18 @@ def _kept(n, data, options):
 
 
 def _planned(rows, needed, options):
-    yield f"At alpha = {options.alpha:g} nothing is kept before {needed} answers calibrate."
-    yield "Draw the answers to judge at random."
+    yield f"alpha = {options.alpha:g} needs at least {needed} calibration answers."
+    yield "With fewer answers, nothing is kept. Draw the answers to judge at random."
     if options.delta is not None:
-        yield f"So many are needed to be sure of it with probability {1 - options.delta:g}."
-    yield "answers   if all calibrate, coverage is (90 %)   true, false claims kept if they train"
+        yield f"The coverage then holds with probability {1 - options.delta:g} over their draw."
+    yield "answers   coverage if all calibrate (90 %)     true, false claims kept if they train"
     for row in rows:
         band = f"{row['coverage_low']:.1%} to {row['coverage_high']:.1%}"
         form = "{kept:.2f} +- {kept_error:.2f}, {false_kept:.2f}"
         kept = form.format_map(row) if "kept" in row else "-"
         yield f"{row['answers']:7}   {band:34}   {kept}"
     if not options.problems:
-        yield "With a file of labelled answers the last column is measured on them."
+        yield "Pass a file of labelled answers to measure the last column."
 
 
 def evaluate(options):
@@ -852,7 +851,7 @@ def evaluate(options):
 
 
 def compare(options):
-    """Print what filters with different scorers keep."""
+    """Print a comparison of filters with different scorers."""
     problems = files.read_problems(options, labelled=True)
     filters = {name: make_filter(name, options) for name in options.scorers}
     report = evaluation.compare_filters(
@@ -871,7 +870,7 @@ def compare(options):
 
 
 def report(options):
-    """Write a page that a reader without Python understands."""
+    """Write an HTML report for readers without Python."""
     problems = files.read_problems(options, labelled=True)
     model = load(options.model)
     settings = {

@@ -1,4 +1,4 @@
-"""Read a table as CSV as if it were JSON Lines: one line per row, with the columns as keys."""
+"""Read a CSV file as JSON Lines, with one object per row and the column names as keys."""
 
 from __future__ import annotations
 
@@ -11,21 +11,22 @@ csv.field_size_limit(2**31 - 1)
 
 
 class CsvAsLines(io.BytesIO):
-    """The rows of a table as lines of JSON, with the name of the file for messages.
+    """Stream of the rows of a CSV file as JSON Lines.
 
-    A cell that holds a JSON list or object is read as one, and an empty cell is left out. Line n
-    is row n, where the row of names is the first.
+    A cell that contains a JSON list or object is parsed. An empty cell becomes null. Line n of
+    the stream is row n of the file, and row 1 is the header. The attribute ``name`` holds the
+    file name for error messages.
 
     Parameters
     ----------
     path : path-like
-        A table in UTF-8 whose first row names the columns, separated by commas, semicolons or
-        tabs.
+        A UTF-8 file whose first row contains the column names. The columns are separated by
+        commas, semicolons or tabs.
 
     Raises
     ------
     ValueError
-        If the first row does not name the columns.
+        If the first row does not contain a different name for each column.
     """
 
     def __init__(self, path):
@@ -49,13 +50,13 @@ def _check_names(path, names):
     named = [name for name in names if name and not name.replace(".", "").isdigit()]
     if len(named) < len(names) or len(set(names)) < len(names) or not names:
         raise ValueError(
-            f"{path}: the first row must name each column once, as in problem,answer,context, "
-            f"but it is {names}"
+            f"{path}: the first row must contain a different name for each column, for example "
+            f"problem,answer,context, got {names}"
         )
 
 
 def _value(cell):
-    """The value of a cell: JSON lists and objects as such, and None if it is empty."""
+    """Return the value of a cell: a parsed JSON list or object, a text, or None if empty."""
     text = cell.strip()
     if text[:1] in ("[", "{"):
         try:

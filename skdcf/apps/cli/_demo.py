@@ -1,4 +1,4 @@
-"""The command ``demo``: the main job on one screen."""
+"""The command ``demo``, which compares three filters on example data."""
 
 import warnings
 from contextlib import suppress
@@ -16,7 +16,7 @@ from ..reporting import write_report
 from ._files import show_claims
 
 LEARNT = "CoherentConformalFilter"
-#: The filters that are compared, from the simplest to the one that learns most.
+#: The filters to compare, from the simplest to the most complex.
 KINDS = ("IndependentFactuality", "HardCF", LEARNT)
 SOURCES = {
     "words": lambda n, seed: datasets.make_word_problems(n, random_state=seed),
@@ -28,8 +28,8 @@ SOURCES = {
 
 
 def demo(options):
-    """Fit filters on one half of the problems, and show what they keep of the other half."""
-    warnings.simplefilter("ignore", CalibrationWarning)  # the table shows it
+    """Fit filters on one half of the problems, and evaluate them on the other half."""
+    warnings.simplefilter("ignore", CalibrationWarning)  # the table shows the same
     alpha = options.alpha
     problems: Any = SOURCES[options.data](options.n_problems, options.seed)
     graphs = problems.graphs
@@ -51,8 +51,8 @@ def demo(options):
         for kind in KINDS
     }
     print(
-        f"{len(fit)} labelled answers ({options.data}) train and calibrate three filters. "
-        f"{len(test)} other answers are new.\n"
+        f"Three filters are trained and calibrated on {len(fit)} labelled answers "
+        f"({options.data}) and evaluated on {len(test)} other answers.\n"
         f"alpha = {alpha:g}: at most {100 * alpha:g} % of the answers may keep a false claim.\n"
     )
     reports = {
@@ -60,7 +60,7 @@ def demo(options):
         for name, f in filters.items()
     }
     print(*_table(reports), sep="\n")
-    with suppress(ShareError):  # few answers
+    with suppress(ShareError):  # too few answers to choose a share
         passing = getattr(estimators, LEARNT)(
             guarantee=NoFalseClaim(show="auto"), **settings
         )
@@ -68,8 +68,8 @@ def demo(options):
         print(f'\nWith show="auto": {passing.describe()}.')
         report = metrics.evaluate_filter(passing, new, y_new, [alpha])
         print(
-            f"Found: {report.passing[0]:.0%} of the new answers pass, and "
-            f"{1 - report.coverage[0]:.1%} of these contain a false claim."
+            f"Measured: {report.passing[0]:.0%} of the new answers pass, and the filter kept a "
+            f"false claim in {1 - report.coverage[0]:.1%} of these."
         )
     print()
     show_answer(filters[LEARNT], new, y_new)
@@ -96,7 +96,7 @@ def _table(reports):
 
 
 def show_answer(filter, graphs, labels):
-    """Print one answer, of about 8 claims, of which true ones are kept and false ones not."""
+    """Print an answer with about 8 claims whose true claims are kept and false ones dropped."""
     masks = filter.predict(graphs)
 
     def instructive(i):

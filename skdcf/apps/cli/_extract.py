@@ -1,4 +1,4 @@
-"""The commands that call a language model: ``extract`` and ``answer``."""
+"""The commands ``extract`` and ``answer``, which call a language model."""
 
 from __future__ import annotations
 
@@ -22,13 +22,11 @@ from ._files import (
 )
 
 NO_ANSWER = 1  # exit code
-INCOMPLETE = (
-    "The answer's conclusion was dropped: this text does not answer the question"
-)
+INCOMPLETE = "The conclusion of the answer was dropped, so this text does not answer the question"
 
 
 def extract(options):
-    """Extract, and write the problems; say what it cost and what was odd."""
+    """Extract claims, write the problems, and print the cost and the flagged problems."""
     check_folder(options.output)
     read_config(options)
     rows = list(read_records(options, _answer_reader(options)))
@@ -49,17 +47,17 @@ def extract(options):
     inform(
         f"{len(done)} problems, of which {len(odd)} are flagged",
         f"{usage.calls} calls ({usage.cached} replies from the cache, {usage.retries} "
-        f"requests made again), {usage.prompt_tokens} tokens of prompts and "
-        f"{usage.completion_tokens} of replies{cost}",
+        f"repeated requests), {usage.prompt_tokens} prompt tokens and "
+        f"{usage.completion_tokens} completion tokens{cost}",
         f"{n_claims} claims, of which {n_flagged} ({n_flagged / max(n_claims, 1):.0%}) may "
-        f"not say what the answer says: {'kept' if options.keep_flagged else 'never kept'}",
+        f"differ from the answer; these are {'kept' if options.keep_flagged else 'never kept'}",
     )
 
 
 def answer(options):
-    """Print what can be trusted of one answer, what was dropped, and why.
+    """Print the filtered text of one answer, and the dropped claims with reasons.
 
-    Without a model that can be reached nothing is printed, and the command ends with 1.
+    If no model can be reached, nothing is printed to standard output, and the exit code is 1.
     """
     from ..llm import CallError, ConformalFactualityPipeline, check_writer
 
@@ -77,10 +75,10 @@ def answer(options):
     try:
         [filtered] = pipeline.answer([item], alpha=options.alpha)
     except CallError as error:
-        inform(f"skdcf answer: there is no answer: {error}")
+        inform(f"skdcf answer: the model gave no answer: {error}")
         return NO_ANSWER
     failures = [f for f in filtered.flags if f.startswith("extraction failed")]
-    if failures:  # where nothing was looked at, nothing was found doubtful, either
+    if failures:  # without claims, the text would look as if all of them were dropped
         inform(f"skdcf answer: the answer was not filtered: {failures[0]}")
         return NO_ANSWER
     if options.json:
@@ -116,7 +114,7 @@ def answer(options):
 
 @contextmanager
 def _errors_of_calls():
-    """Turn what a model's endpoint does wrong into an error of the command."""
+    """Convert errors of a model's endpoint to ValueError."""
     from ..llm import CallError
 
     try:
@@ -126,7 +124,7 @@ def _errors_of_calls():
 
 
 def make_client(options, cache):
-    """The client that the options of a command describe."""
+    """Make the chat client from the options of a command."""
     from ..llm import ChatClient
 
     return ChatClient(
@@ -146,7 +144,7 @@ def make_client(options, cache):
 
 
 def _headers(options):
-    """The environment variable of each header, from ``--header`` or a table of TOML."""
+    """Return the environment variable for each header, from ``--header`` or a TOML table."""
     if isinstance(options.header, dict):
         return options.header
     headers = {}
@@ -154,15 +152,15 @@ def _headers(options):
         name, _, variable = pair.partition("=")
         if not name.strip() or not variable.strip():
             raise ValueError(
-                f"--header takes the name of a header and of an environment variable, as in "
-                f"--header api-key=AZURE_KEY: {pair!r}"
+                "--header must be HEADER=ENVIRONMENT_VARIABLE, for example "
+                f"api-key=AZURE_KEY, got {pair!r}"
             )
         headers[name.strip()] = variable.strip()
     return headers or None
 
 
 def _extra(options):
-    """What each request holds beside the call, from JSON or a table of TOML."""
+    """Return the additional fields of each request, from JSON or a TOML table."""
     extra = options.extra
     if isinstance(extra, str):
         try:
@@ -172,7 +170,8 @@ def _extra(options):
     if isinstance(extra, dict) or options.extra is None:
         return extra
     raise ValueError(
-        f"--extra takes an object of JSON, as in '{{\"top_k\": 1}}': {options.extra!r}"
+        f"--extra must be a JSON object, for example '{{\"top_k\": 1}}', "
+        f"got {options.extra!r}"
     )
 
 
@@ -204,7 +203,7 @@ def _extractor(options):
 
 
 def read_config(options):
-    """Take options from a file of TOML, by their names on the command line."""
+    """Read options from a TOML file, keyed by their names on the command line."""
     text = Path(options.config).read_text("utf-8") if options.config else ""
     for name, value in tomllib.loads(text).items():
         key = name.replace("-", "_")
@@ -214,13 +213,13 @@ def read_config(options):
 
 
 def _answer_reader(options):
-    """A function from the object of a line to an answer as an extractor takes it."""
+    """Return a function that converts the object of a line to the input of an extractor."""
     read_answer = answer_reader(options)
 
     def read(record):
         answer, problem = read_answer(record)
         metadata = dict(problem.metadata or {})
-        if "answer" in metadata.get(records.OWN, ()):  # where the extractor writes it
+        if "answer" in metadata.get(records.OWN, ()):  # the extractor writes this key
             del metadata["answer"]
             metadata[records.OWN] = [k for k in metadata[records.OWN] if k != "answer"]
         return {

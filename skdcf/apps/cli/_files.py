@@ -1,4 +1,4 @@
-"""Read and write the files of the commands, and tell the user how it goes."""
+"""Input and output of the commands: reading problems, writing lines, printing progress."""
 
 import hashlib
 import json
@@ -22,24 +22,24 @@ from ...graphs.problems import GROUP
 from ._csv import CsvAsLines
 
 STANDARD = "-"
-NAMES = "names_in_log"  # the key of the metadata for values under keys that the format has, too
+NAMES = "names_in_log"  # metadata key: the names of format keys in the original log
 _ANSWER = "answer"
 _ALL_TARGETS = ("answer", "messages", "spans", "resourceSpans", "task", "labels")
-_NOTED = 100  # keys that a message lists
-_CALLED_ANSWER = ("response",)  # as RAGAS and others call the context
+_NOTED = 100  # maximum number of keys in a message
+_CALLED_ANSWER = ("response",)  # other names of the answer, as in RAGAS
 
 
 def source(path):
-    """Give the source that problems are read from: a path, a table, or standard input."""
+    """Return the source of the problems: a path, a CSV stream, or standard input."""
     if str(path).lower().endswith(".csv"):
         return CsvAsLines(path)
     return sys.stdin.buffer if path == STANDARD else Path(path)
 
 
 def read_records(options, read, on_invalid="raise", dropped=None, *, path=None):
-    """Yield what ``read`` makes of each line of a file.
+    """Yield the result of ``read`` for each line of a file.
 
-    A key of ``--map`` that no line has is a ValueError that lists the keys there are.
+    Raises ValueError with the existing keys if no line has a key named by ``--map``.
     """
     missing = {theirs for theirs in renamed(options, also=_ALL_TARGETS)}
     there: dict[str, None] = {}
@@ -77,14 +77,16 @@ def _unknown_keys(missing, there):
 
 
 def check_folder(path):
-    """Raise an error, before long work, if the folder of the output is not there."""
+    """Raise ValueError if the folder of the output does not exist; call before long work."""
     folder = Path(path or "").absolute().parent
     if path and path != STANDARD and not folder.is_dir():
-        raise ValueError(f"{path} cannot be written: there is no folder {folder}")
+        raise ValueError(
+            f"{path} cannot be written: there is no folder {folder}. Create it first"
+        )
 
 
 def write_lines(path, lines):
-    """Write a text; a file appears when it is complete, compressed if it ends in .gz."""
+    """Write lines atomically to a file, compressed if it ends in .gz, or to standard output."""
     if path == STANDARD:
         sys.stdout.writelines(f"{line}\n" for line in lines)
     else:
@@ -92,20 +94,22 @@ def write_lines(path, lines):
 
 
 def renamed(options, *, also=()):
-    """Give the keys of the format by those of the file, from ``--map THEIRS=OURS``.
+    """Return the keys of the format, keyed by those of the file, from ``--map THEIRS=OURS``.
 
-    ``also`` are keys that a command takes beside those of a problem.
+    ``also`` contains the keys that a command accepts in addition to those of a problem.
     """
     rename: dict[str, str] = {}
     targets = sorted({*records.schemas_of_keys(), *also})
     for pair in ",".join(options.map).split(",") if options.map else ():
         theirs, _, ours = pair.strip().partition("=")
         if not theirs or not ours:
-            raise ValueError(f"--map takes THEIRS=OURS, as in text=claims: {pair!r}")
+            raise ValueError(
+                f"--map must be THEIRS=OURS, for example text=claims, got {pair!r}"
+            )
         if ours == "answer" and ours not in targets:
             raise ValueError(
-                f"--map {theirs}={ours}: problems hold claims, and no whole answer. Cut the "
-                'answers into sentences first, by "skdcf split"'
+                f"--map {theirs}={ours}: problems contain claims, not whole answers. Split the "
+                'answers into sentences with "skdcf split" first'
             )
         if ours not in targets:
             raise ValueError(
@@ -114,19 +118,19 @@ def renamed(options, *, also=()):
             )
         if rename.get(theirs, ours) != ours:
             raise ValueError(
-                f"--map reads {theirs!r} as {rename[theirs]!r} and as {ours!r}: choose one"
+                f"--map reads {theirs!r} both as {rename[theirs]!r} and as {ours!r}: choose one"
             )
         rename[theirs] = ours
     return rename
 
 
 def own_keys(options):
-    """Keys that hold the user's own, from ``--own KEY``; several pairs or commas."""
+    """Return the keys of the user's own data, from ``--own KEY`` or ``--own KEY,KEY``."""
     return {key.strip() for text in options.own for key in text.split(",")}
 
 
 def problem_reader(options):
-    """A function from the object of a line to its `Problem`, as the options say."""
+    """Return a function that converts the object of a line to a `Problem`."""
     read = records.line_reader(renamed(options), own_keys(options))
     if options.group_by is None:
         return read
@@ -138,9 +142,9 @@ def problem_reader(options):
 
 
 def answer_reader(options):
-    """A function from the object of a line to the text of its answer and its `Problem`.
+    """Return a function that converts the object of a line to an answer and a `Problem`.
 
-    Without claims the problem has none. The answer stays under the key that it has.
+    If the line has no claims, the problem has zero claims. The answer keeps its key.
     """
     rename = renamed(options, also=[_ANSWER])
     keys = [theirs for theirs, ours in rename.items() if ours == _ANSWER]
@@ -153,8 +157,8 @@ def answer_reader(options):
         answer = next((text for text in texts if isinstance(text, str)), None)
         if answer is None and not getattr(options, "write", False):
             raise ValueError(
-                f'there is no text called "answer", only {sorted(paths_of(record))}: if it '
-                "stands under another key or path, name it by --map KEY=answer"
+                f'there is no text called "answer", only {sorted(paths_of(record))}. If the '
+                "answer is stored under another key or path, pass --map KEY=answer"
             )
         problem = read({"claims": []} | record)
         names = names_in_file(record, problem, rename)
@@ -168,9 +172,9 @@ def answer_reader(options):
 
 
 def names_in_file(record, problem, rename):
-    """Give the names that keys of the format have in the file, where these are others.
+    """Return the names in the file of the keys of the format, if they differ.
 
-    An answer that was split or extracted brings those of its log.
+    After ``split`` or ``extract``, the names are those in the original log.
     """
     rename = rename | {"question": "problem"}
     metadata = problem.metadata or {}
@@ -184,10 +188,10 @@ def names_in_file(record, problem, rename):
 
 
 def _with_group(problem, by):
-    """The problem with its question as ``--group-by`` tells it."""
+    """Return the problem with its group as defined by ``--group-by``."""
     graph = problem.graph
     metadata = problem.metadata or {}
-    if by == "none":  # so that a copy of an answer in another file stays the same one
+    if by == "none":  # copies of an answer in different files must get the same group
         content = [graph.problem, graph.context, graph.claims, graph.id]
         if graph.claims is None:
             content.append(graph.features.tolist())
@@ -195,8 +199,8 @@ def _with_group(problem, by):
     elif by == "context" and "context" not in metadata:
         if not graph.context:
             raise ValueError(
-                "there is no context, by which --group-by context tells the question: name "
-                "a key (--group-by KEY), or say --group-by none"
+                "--group-by context needs a context, but there is none: pass --group-by KEY "
+                "(a key of your lines) or --group-by none"
             )
         group = _digest(graph.context)
     else:
@@ -204,12 +208,12 @@ def _with_group(problem, by):
         if group is None:
             keys = sorted({*metadata} - {records.OWN, NAMES})
             raise ValueError(
-                f"--group-by {by}: there is no such key, only {', '.join(keys) or 'none'}"
+                f"--group-by {by}: there is no such key. The keys are "
+                f"{', '.join(keys) or '(none)'}"
             )
         if isinstance(group, bool) or not isinstance(group, (str, int)):
             raise ValueError(
-                f"--group-by {by}: the key is {group!r}, but what names the question has to "
-                "be a text or a whole number"
+                f"--group-by {by}: the value must be a text or an integer, got {group!r}"
             )
     return _with_metadata(problem, {GROUP: group})._replace(group=group)
 
@@ -225,9 +229,9 @@ def _digest(content):
 
 
 def read_problems(options, *, labelled=False, path=None):
-    """Read the problems of a file, which has to hold labels where they are needed.
+    """Read the problems of a file, and check that it has labels if they are needed.
 
-    Whether the output can be written is seen here, before any work.
+    This also checks, before any work, that the output can be written.
     """
     path = path or options.problems
     check_folder(getattr(options, "output", None))
@@ -235,27 +239,26 @@ def read_problems(options, *, labelled=False, path=None):
     problems = bunch_of(rows, path, [])
     if labelled and problems.labels is None:
         raise ValueError(
-            f'{path}: no line has "labels". They are one number per claim: 1 true, 0 '
-            "false, -1 where nobody judged it"
+            f'{path}: no line has "labels". Add one number per claim: 1 if it is true, 0 if '
+            "it is false, -1 if nobody judged it"
         )
     meanings = {(row or {}).get("label_meaning") for row in problems.metadata or ()}
     if labelled and "supported" in meanings and problems.graphs.context is None:
         raise ValueError(
-            f"{path}: the labels say whether claims are supported by their context, and no "
-            "line has a context. Where it stands under another key, name it: --map "
-            "KEY=context"
+            f"{path}: the labels say whether claims are supported by their context, but no "
+            "line has a context. If it is stored under another key, pass --map KEY=context"
         )
     if n := _count_divided(problems.graphs):
         inform(
-            f"{n} answers share question and passages with an answer to which the file, or "
-            "--group-by, gives another question. A fault of the passages would spoil both: "
-            "--group-by context is the safe choice"
+            f"{n} answers have the same question and passages as an answer of another group. "
+            "An error in the passages would affect both answers, so --group-by context is "
+            "the safe choice"
         )
     return problems
 
 
 def _count_divided(graphs):
-    """Count answers to one text over the same passages that are in different groups."""
+    """Count answers in different groups that have the same question and the same passages."""
     if graphs.context is None or graphs.problems is None or graphs.metadata is None:
         return 0
     asked = []
@@ -270,10 +273,10 @@ def _count_divided(graphs):
 
 @contextmanager
 def clock(work):
-    """Show, where somebody watches, for how long the work has gone on."""
+    """Show the elapsed time of some work, if standard error is a terminal."""
 
     def tick():
-        while not bar.disable:  # as at the end, or where nobody watches
+        while not bar.disable:  # disabled at the end, or if there is no terminal
             bar.refresh()
             time.sleep(0.5)
 
@@ -283,23 +286,23 @@ def clock(work):
 
 
 def count_questions(graphs):
-    """Count the questions that the answers belong to."""
+    """Count the different questions of the answers."""
     return len(np.unique(question_groups(graphs)))
 
 
 def inform(*lines):
-    """Tell the user something that is no result."""
+    """Print messages to standard error."""
     for line in lines:
         print(line, file=sys.stderr)
 
 
 def show(result, as_json):
-    """Print a result, as JSON where other programs read it."""
+    """Print a result to standard output, as text or as JSON."""
     print(json.dumps(plain(result)) if as_json else result)
 
 
 def plain(value):
-    """Turn a result into what JSON has; what is not finite becomes null."""
+    """Convert a result to types that JSON has; numbers that are not finite become None."""
     if isinstance(value, dict):
         return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple, np.ndarray)):
@@ -310,7 +313,7 @@ def plain(value):
 
 
 def show_claims(graph, kept, labels=None):
-    """Print a question and its claims, with what was kept and, if known, what is true."""
+    """Print a question and its claims, with the decisions and, if known, the labels."""
     print(f"  {printable(graph.problem or graph.id or 'a problem without a question')}")
     words = {1: "  (true) ", 0: "  (FALSE)", -1: "  (?)    "}
     for v, keep in enumerate(kept):

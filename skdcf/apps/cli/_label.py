@@ -1,6 +1,6 @@
-"""The command ``label``: a page on this machine where people judge claims.
+"""The command ``label``, which serves a local web page where people judge claims.
 
-What is judged are answers, or with ``--review`` and ``--audit`` what a filter made of them.
+People judge whole answers, or with ``--review`` and ``--audit`` filtered answers.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ from ..labelling.sources import WORDS, get_label_sources, set_label_sources
 from ._commands import decided, format_row, iterate_rows, marked_text
 from ._files import check_folder, inform, read_problems, write_lines
 
-_SHOWN = 20  # disagreements
+_SHOWN = 20  # maximum number of disagreements to print
 _CONFIDENCE_LEVEL = 0.95
 _LOOKS_BY_DEFAULT = [50]
-#: Options of labelling, by the names that they have here.
+#: Options that apply only to labelling, keyed by the names of their attributes.
 _LABELLING = {
     "filter": "--filter",
     "show_known": "--show-known",
@@ -42,7 +42,7 @@ _LABELLING = {
     "compare": "--compare",
     "settle": "--settle",
 }
-#: Those that need one of the others.
+#: Options that need --review or --audit.
 _NEEDS = {
     "budget": ("--budget", "review"),
     "error_rate": ("--error-rate", "review"),
@@ -55,7 +55,7 @@ _NEEDS = {
 
 
 def label(options):
-    """Serve the page until it is interrupted, then write what was judged."""
+    """Serve the page until it is interrupted, then write the labels."""
     _refuse_mixed(options)
     if options.review:
         _review(options)
@@ -66,7 +66,7 @@ def label(options):
 
 
 def _judge(options):
-    """Take the labels of answers, which may calibrate."""
+    """Collect labels of answers, which can be used for calibration."""
     for path in (options.label_studio, options.csv):
         check_folder(path)
     problems = read_problems(options)
@@ -88,7 +88,8 @@ def _judge(options):
         if without_page and names and by not in store.annotators():
             if options.annotator is not None or len(names) > 1:
                 raise ValueError(
-                    f"say whose labels to write: --annotator, one of {names}"
+                    f"{options.results} has labels of other annotators than {by}: pass "
+                    f"--annotator, one of {names}"
                 )
             by = names[0]
     if options.settle:
@@ -104,32 +105,32 @@ def _judge(options):
 
 
 def _say_where(options, journal):
-    """Say in which file the result is, and in which one the judgements are."""
+    """Print the paths of the result and of the journal."""
     if options.output:
         inform(f"saved in {options.output}")
-    inform(f"judgements are kept in {journal}: the next start goes on there")
+    inform(f"judgements are stored in {journal}. To continue, run the command again")
 
 
 def _refuse_mixed(options):
-    """ValueError for options that would change nothing."""
+    """Raise ValueError for options that would be ignored."""
     for name, (option, needed) in _NEEDS.items():
         if getattr(options, name) not in (None, False, "") and not getattr(
             options, needed
         ):
             raise ValueError(f"{option} is an option of --{needed}: leave it out")
     if options.review and options.audit:
-        raise ValueError("--review and --audit are two kinds of work: choose one")
+        raise ValueError("--review and --audit cannot be combined: choose one")
     if options.review or options.audit:
         for name, option in _LABELLING.items():
             if getattr(options, name):
                 raise ValueError(
-                    f"{option} is for labels that calibrate, and not for --review and "
+                    f"{option} applies only to calibration labels, not to --review and "
                     "--audit: leave it out"
                 )
 
 
 def _review(options):
-    """Ask a person about the claims of a batch where it pays, and write what is kept."""
+    """Ask a person about the most useful claims of a batch, and write the kept claims."""
     check_folder(options.output)
     if options.budget is not None and options.budget < 0:
         raise ValueError(f"--budget is {options.budget}, but must be 0 or more")
@@ -138,7 +139,7 @@ def _review(options):
     graphs = GraphBatch.from_graphs([row.problem.graph for row in rows])
     review = labelling.ReviewOrder(filter, graphs, options.alpha)
     error_rate = options.error_rate or 0.0
-    # This refuses an impossible level before anything is asked.
+    # This raises an error for an invalid error rate before the person is asked.
     review.describe(error_rate)
     masks_before = review.masks()
     budget = len(rows) if options.budget is None else options.budget
@@ -155,7 +156,7 @@ def _review(options):
 
     masks = review.masks()
     if options.output:
-        # What a person found true holds nothing false: the chance is that of the rest.
+        # Checked claims are true, so the error probability is that of the other claims.
         pairs = zip(masks_before, masks, strict=True)
         unchecked = [before & now for before, now in pairs]
         decisions = decided(filter, rows, graphs, masks=unchecked, counts=Counter())
@@ -174,15 +175,15 @@ def _review(options):
     n_before = sum(int(mask.sum()) for mask in masks_before)
     n_empty = sum(not mask.any() for mask in masks)
     inform(
-        f"{n_kept} of {graphs.n_claims} claims kept in {len(rows)} problems, {n_before} "
-        f"without checks; in {n_empty} of them nothing is left"
+        f"{n_kept} of {graphs.n_claims} claims kept in {len(rows)} problems ({n_before} "
+        f"without checks); nothing is left in {n_empty} of them"
     )
     inform(f"guarantee: {review.describe(error_rate)}")
     _say_where(options, journal)
 
 
 def _audit(options):
-    """Ask a person about texts that are drawn blindly, and print what is known of all."""
+    """Ask a person about a random sample of filtered texts, and bound their error rate."""
     check_folder(options.output)
     looks = None if options.n is None else _read_looks(options.n)
     filter = load(options.audit)
@@ -194,8 +195,8 @@ def _audit(options):
     n_shown = sum(is_shown)
     if not n_shown:
         raise ValueError(
-            f"{options.problems}: nothing is kept of any answer, so that there is no text to "
-            "judge"
+            f"{options.problems}: the filter keeps no claim of any answer, so there is no text "
+            "to judge. Use a larger --alpha"
         )
 
     journal = options.journal or f"{options.problems}.audit"
@@ -229,19 +230,19 @@ def _audit(options):
         _write_rows(options, lines, _level(filter, options))
     n_texts, n_wrong, n_open = order.look(store)
     n_wrong += n_open
-    # All looks hold at once, so that it does no harm to stop at one that looks good.
+    # The bounds hold simultaneously (Bonferroni), so one can stop at any look.
     error = (1 - _CONFIDENCE_LEVEL) / len(looks)
     bound = error_rate_upper_bound(n_wrong, n_texts, confidence_level=1 - error)
     if n_open:
         inform(
-            f"{n_open} of the {n_texts} texts are not judged yet, and count as wrong: the "
-            "next start goes on there"
+            f"{n_open} of the {n_texts} texts are not judged yet and count as wrong. To "
+            "continue, run the command again"
         )
     print(
         f"with {_CONFIDENCE_LEVEL:.0%} confidence, at most {bound:.1%} of the {n_shown} texts "
-        f"of which something is kept hold something false: {n_wrong} of {n_texts} that were "
-        f"drawn blindly. That is at most {bound * n_shown / len(rows):.1%} of all "
-        f"{len(rows)} answers"
+        f"that are not empty contain a false claim: {n_wrong} of {n_texts} randomly drawn "
+        f"texts do. That is at most {bound * n_shown / len(rows):.1%} of all {len(rows)} "
+        "answers"
     )
     if len(looks) > 1:
         number = looks.index(n_texts) + 1
@@ -250,15 +251,15 @@ def _audit(options):
 
 
 def _read_looks(text):
-    """The sizes of the looks of an audit, from a text such as 50,100,150."""
+    """Parse the sample sizes of the looks of an audit, for example 50,100,150."""
     try:
         looks = [int(part) for part in text.split(",")]
     except ValueError:
         looks = []
     if not looks or looks[0] < 1 or looks != sorted(set(looks)):
         raise ValueError(
-            f"-n is {text}, but must be a number of texts, or several in increasing order, "
-            "such as 50,100,150"
+            f"-n is {text}, but must be a number of texts, or several numbers in increasing "
+            "order, for example 50,100,150"
         )
     return looks
 
@@ -271,10 +272,10 @@ _START_AGAIN = "start a new audit with another --journal, which draws new answer
 
 
 def _plan_audit(store, looks, *, masks, seed, by):
-    """The plan of an audit, which its journal keeps: it is settled before any verdict.
+    """Return the plan of an audit, which is stored in its journal before any verdict.
 
-    With sizes that grow until the bound looks good, the bound was wrong in .184 of the
-    audits instead of .05. A salt lets each journal draw texts of its own.
+    If the sample is extended until the bound looks good, the bound is wrong in 18.4 % of
+    the audits instead of 5 %. A salt makes each journal draw different texts.
     """
     decided = hashlib.sha256()
     for digest, mask in sorted(
@@ -289,13 +290,13 @@ def _plan_audit(store, looks, *, masks, seed, by):
     if looks not in (None, plan["looks"]):
         raise ValueError(
             f"-n is {_listed(looks)}, but this audit was planned with -n "
-            f"{_listed(plan['looks'])} ({store.path}). Its bound does not hold if the sizes "
-            f"are changed later: leave -n out, or {_START_AGAIN}"
+            f"{_listed(plan['looks'])} ({store.path}). The bound does not hold if the sizes "
+            f"change after the start: leave -n out, or {_START_AGAIN}"
         )
     if any(plan[name] != value for name, value in draw.items()):
         raise ValueError(
-            f"{store.path} is the journal of an audit of other answers, or of another "
-            f"filter, --alpha or --seed: pass what that audit began with, or {_START_AGAIN}"
+            f"{store.path} is the journal of an audit with other answers, or with another "
+            f"filter, --alpha or --seed: pass the same as at its start, or {_START_AGAIN}"
         )
     return plan
 
@@ -306,8 +307,8 @@ def _refuse_seen(filter, graphs):
     if used.any():
         raise ValueError(
             f"{int(used.sum())} answers, {graphs.name_of(int(np.argmax(used)))} first, are to "
-            "questions that trained or calibrated the filter, which does better on "
-            "them than on new ones: leave them out of the audit"
+            "questions that were used to train or calibrate the filter. The filter makes "
+            "fewer errors on them than on new questions: leave them out of the audit"
         )
 
 
@@ -316,7 +317,7 @@ def _level(filter, options):
 
 
 def _meaning_of_filter(options, filter, graphs):
-    """Find what a label means, which is what it meant at calibration if that is known."""
+    """Return the meaning of the labels: that of the calibration labels, if it is known."""
     meanings = {meaning for meaning in filter.provenance_.get("label_meaning", ())} - {
         None
     }
@@ -325,14 +326,14 @@ def _meaning_of_filter(options, filter, graphs):
     [meaning] = meanings
     if options.meaning not in (None, meaning):
         raise ValueError(
-            f"labels that calibrated the filter mean {meaning!r}, not --meaning "
-            f"{options.meaning}"
+            f"--meaning is {options.meaning!r}, but the calibration labels of the filter "
+            f"mean {meaning!r}: leave --meaning out"
         )
     return meaning
 
 
 def _judged(row, store, i, *, meaning, sampling):
-    """The line of an answer with its verdicts as labels, marked as what may not calibrate."""
+    """Return the line of an answer with labels that are marked as unfit for calibration."""
     graph = row.problem.graph
     labels = row.problem.labels
     labels = np.full(graph.n_claims, -1) if labels is None else np.array(labels)
@@ -366,16 +367,20 @@ def _write_rows(options, rows, level):
 
 
 def _meaning(options, graphs):
-    """Find what a label says: the option, the file, or the presence of a context tells."""
+    """Return the meaning of the labels from the option, the file, or the context if any."""
     meanings = {(graph.metadata or {}).get("label_meaning") for graph in graphs} - {
         None
     }
     if len(meanings) > 1:
         raise ValueError(
-            f"labels of the file mean {sorted(map(str, meanings))}: divide it"
+            f"the labels of the file have several meanings, {sorted(map(str, meanings))}: "
+            "split the file"
         )
     if meanings and options.meaning and {options.meaning} != meanings:
-        raise ValueError(f"labels of this file mean {meanings.pop()!r}, not --meaning")
+        raise ValueError(
+            f"--meaning is {options.meaning!r}, but the labels of the file mean "
+            f"{meanings.pop()!r}: leave --meaning out"
+        )
     context = any(graph.context for graph in graphs)
     return options.meaning or (meanings or {"supported" if context else "true"}).pop()
 
@@ -384,10 +389,10 @@ def _serve(options, store, by, order, **shown):
     if options.guideline:
         shown["guideline"] = Path(options.guideline).read_text("utf-8")
     shown |= {"order": order, "show_known": options.show_known}
-    # Where nothing is left to judge, what was judged can still be looked at and changed.
+    # Even if nothing is left to judge, existing verdicts can be reviewed and changed.
     if order(store, by) or by in store.annotators():
         with labelling.LabelServer(store, by, options.port, **shown) as server:
-            inform(f"judging as {by}: {server.url}", "Ctrl-C ends it")
+            inform(f"judging as {by}: {server.url}", "Press Ctrl-C to stop")
             if not options.no_browser:
                 webbrowser.open(server.url)
             _wait()
@@ -396,12 +401,14 @@ def _serve(options, store, by, order, **shown):
 
 
 def _wait():
-    """Wait until somebody ends the program, also where Ctrl-C is ignored by default."""
+    """Wait for Ctrl-C or SIGTERM, even in a process that ignores Ctrl-C by default."""
     done = threading.Event()
     ends = signal.SIGINT, signal.SIGTERM
     handlers = {n: signal.signal(n, lambda *_: done.set()) for n in ends}
     try:
-        while not done.wait(0.5):  # on Windows, an endless wait sees no signal
+        while not done.wait(
+            0.5
+        ):  # on Windows, signals do not interrupt an endless wait
             pass
     finally:
         for number, handler in handlers.items():
@@ -409,7 +416,7 @@ def _wait():
 
 
 def _import(store, path, by):
-    """Save judgements that were made elsewhere under the names of who made them."""
+    """Import judgements from another program, under the names of the annotators."""
     if path.endswith(".csv"):
         judgements = labelling.exchange.read_csv(path, store.graphs)
     else:
@@ -425,18 +432,18 @@ def _import(store, path, by):
         ]
         for judged in new:
             store.label(*judged, by=name)
-        inform(f"{len(new)} judgements of {name} were taken from {path}")
+        inform(f"imported {len(new)} judgements of {name} from {path}")
     return sorted({by if name == "imported" else name for name in judgements})
 
 
 def _drawn(store, by, options):
-    """Read from the file how each problem came to be judged; None where it does not say."""
+    """Return how each problem was sampled for labelling; None if it is unknown."""
     order = labelling.RandomOrder(options.seed)
     passed = order.passed_over(store, by)
     if passed and not options.filter:
         inform(
-            f"{len(passed)} problems were passed over, so that those judged are not a "
-            "random draw: what is not judged will count as false in calibration"
+            f"{len(passed)} problems were skipped, so the judged problems are not a random "
+            "sample. Claims that are not judged will count as false in calibration"
         )
     if passed or options.filter or by not in store.annotators():
         return [None] * len(store.graphs)
@@ -476,24 +483,26 @@ def _write(options, store, by, *, meaning, problems):
         inform(unfinished)
     if out.n_unknown:
         inform(
-            f"edges: it was unknown what claims build on, {by} said it in {out.n_unknown} of "
-            f"{len(graphs)} problems, and nobody said that it is known of all now. So it stays "
-            "unknown in the file, and a filter takes claims as standing alone. The page asks "
-            "whether it is known of all; what was said is kept"
+            f"edges: the file has no edges, and {by} added those of {out.n_unknown} of "
+            f"{len(graphs)} problems, but did not confirm that the edges of all problems are "
+            "known. They stay unknown in the file, so a filter treats claims as independent. "
+            "Confirm it on the page; the added edges are stored in the journal"
         )
     if not problems.graphs.edges_known.all() and out.graphs.edges_known.all():
         inform(
-            "edges: known of all problems now. New answers need theirs, corrected in the same "
-            'way; "skdcf fit --no-edges" takes claims as standing alone'
+            "edges: now known for all problems. New answers need edges that are corrected in "
+            'the same way. To treat claims as independent, use "skdcf fit --no-edges"'
         )
     if out.n_corrected and graphs.features is not None:
-        inform(f"edges of {out.n_corrected} problems changed: make their columns anew")
+        inform(
+            f"edges of {out.n_corrected} problems changed: recompute their feature columns"
+        )
 
 
 def _compare(store, first, second):
-    """Print how far two people agree, and the claims that only one calls true."""
+    """Print the agreement of two annotators, and the claims that they disagree about."""
     store.check_judged(first, second)
-    # Labels that nobody gave, but that the file has, are nobody's agreement.
+    # Only verdicts count: labels from the file are not agreement between annotators.
     agreed = labelling.agreement(store.verdicts(first), store.verdicts(second))
     print(f"{first} and {second}: {agreed.kappa}")
     differences = [
@@ -507,5 +516,5 @@ def _compare(store, first, second):
         print(f"problem {i + 1}{in_brackets}, claim {v + 1}: {verdicts}: {claim}")
     if len(differences) > _SHOWN:
         print(
-            f"... and {len(differences) - _SHOWN} more: --settle {second} shows them all"
+            f"... and {len(differences) - _SHOWN} more (--settle {second} shows all of them)"
         )

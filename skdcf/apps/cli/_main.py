@@ -1,6 +1,7 @@
-"""The program: it reads the command line, runs one command, and says how it ended.
+"""The entry point of the program, which parses the command line and runs one command.
 
-What the commands take stands in ``commands.toml``. Nothing heavy is imported here.
+The arguments of the commands are defined in ``commands.toml``. To start quickly, this module
+does not import numpy, scipy or scikit-learn.
 """
 
 from __future__ import annotations
@@ -24,16 +25,16 @@ from .._messages import reworded
 OK, FAILED, BAD, INTERRUPTED = 0, 1, 2, 130
 
 _EPILOG = """Files are JSON Lines, one problem per line; "-" is standard input or output.
-Every command explains itself: skdcf COMMAND --help"""
+For help on a command: skdcf COMMAND --help"""
 
 
 def _share(text: str) -> float | str:
-    """Read a share, which may be left to `fit`."""
+    """Parse a share, or "auto" to let `fit` choose it."""
     return text if text == "auto" else float(text)
 
 
 _TYPES = {"float": float, "int": int, "share": _share}
-#: What the extra ``apps`` brings (tests/test_extras.py compares this with setup.cfg).
+#: Packages of the extra ``apps`` (tests/test_extras.py compares this with setup.cfg).
 _PACKAGES = (
     "fastapi json_repair latex2mathml matplotlib narwhals openai pandas prometheus_client "
     "pydantic sentencex uvicorn"
@@ -46,18 +47,18 @@ def main(argv: Sequence[str] | None = None) -> int:
     Parameters
     ----------
     argv : sequence of str, optional
-        The command line; None takes it from the process.
+        The command-line arguments. By default, those of the process.
 
     Returns
     -------
     int
-        0 if all went well; 1 if `check` found broken lines, `fit` and `calibrate` too
-        few labels to keep anything, or `answer` no model that could be reached; 2 if
-        something was wrong with the command line or the data, or if the extra ``apps``
-        is not installed; 130 after an interruption.
+        The exit code. 0 means success. 1 means that `check` found broken lines, that
+        `fit` or `calibrate` had too few labels to keep anything, or that `answer` could
+        not reach a model. 2 means an error in the command line or the data, or that the
+        extra ``apps`` is not installed. 130 means an interruption.
     """
-    # As in files: a pipe on Windows has letters of one region only.
-    with suppress(AttributeError):  # somebody put another stream in its place
+    # Files are UTF-8, but pipes on Windows use a regional encoding by default.
+    with suppress(AttributeError):  # stdout was replaced by another stream
         sys.stdout.reconfigure(encoding="utf-8")  # type: ignore[union-attr]
     missing = [name for name in _PACKAGES.split() if find_spec(name) is None]
     if missing:
@@ -75,11 +76,11 @@ def main(argv: Sequence[str] | None = None) -> int:
                 return run(options) or OK
     except KeyboardInterrupt:
         print(
-            "skdcf: interrupted; a file is there only if it was complete",
+            "skdcf: interrupted. No incomplete file was written",
             file=sys.stderr,
         )
         return INTERRUPTED
-    except BrokenPipeError:  # whoever read the output has seen enough
+    except BrokenPipeError:  # the reader closed the pipe, as "head" does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return OK
     except (ImportError, OSError, ValueError) as error:
@@ -88,7 +89,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def make_parser() -> argparse.ArgumentParser:
-    """Make the parser of the command line, with all commands.
+    """Make the command-line parser with all commands.
 
     Returns
     -------
@@ -96,7 +97,7 @@ def make_parser() -> argparse.ArgumentParser:
     """
     parser = argparse.ArgumentParser(
         prog="skdcf",
-        description="Keep of a language model's answers what can be trusted.",
+        description="Remove false claims from the answers of a language model.",
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -116,16 +117,16 @@ def make_parser() -> argparse.ArgumentParser:
 
 
 class _EveryValue(argparse.Action):
-    """A flag that is repeated: its lists are joined, and a second single value is refused."""
+    """Join the lists of a repeated flag, or raise an error if the flag takes one value."""
 
     def __call__(self, parser, namespace, values, option_string=None):
-        """Store the values, beside those that stand there already."""
+        """Store the values, after those of earlier occurrences of the flag."""
         flags = vars(namespace).setdefault("flags", set())
         repeated = self.dest in flags
         flags.add(self.dest)
         if repeated and self.nargs != "+":
             parser.error(
-                f"{option_string} stands there twice: which of the two counts?"
+                f"{option_string} was given twice, but it takes one value: remove one"
             )
         if repeated:
             values = [*getattr(namespace, self.dest), *values]
@@ -145,20 +146,23 @@ def _add(parser, name, settings):
 
 @contextmanager
 def _accepted(reason):
-    """Accept problems that were made otherwise for a reason, whatever the command does."""
+    """Accept problems with a different provenance for a reason while a command runs."""
     if reason is None:
         yield
         return
     from ...estimators import accept_provenance
 
-    print(f"skdcf: problems made otherwise are accepted: {reason}", file=sys.stderr)
+    print(
+        f"skdcf: problems with a different provenance are accepted: {reason}",
+        file=sys.stderr,
+    )
     with accept_provenance(reason):
         yield
 
 
 @contextmanager
 def _interrupted_later():
-    """Hold Ctrl-C back while modules are imported, some of which would hide it."""
+    """Delay Ctrl-C until the imports are done, because some modules suppress it."""
     asked = []
     if threading.current_thread() is not threading.main_thread():
         yield  # signals arrive only in the main thread
@@ -174,7 +178,7 @@ def _interrupted_later():
 
 @contextmanager
 def _short_warnings():
-    """Show a warning as one sentence, without the line of code that it came from."""
+    """Print warnings as one line, without the location in the code."""
     with warnings.catch_warnings():
         warnings.simplefilter("once")
         warnings.showwarning = lambda message, *_, **__: print(
@@ -184,7 +188,7 @@ def _short_warnings():
 
 
 def _sentence(error):
-    """Say what is wrong, without the number that an operating system gives it."""
+    """Return the message of an error, without the error number of the operating system."""
     if isinstance(error, OSError) and error.strerror:
         return f"{error.filename}: {error.strerror}" if error.filename else error
     return reworded(error, "program")

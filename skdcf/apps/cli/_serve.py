@@ -1,4 +1,4 @@
-"""The command ``serve``: filters answer over HTTP until the process is ended."""
+"""The command ``serve``, which filters answers over HTTP until the process is stopped."""
 
 from __future__ import annotations
 
@@ -26,15 +26,17 @@ _LOG = logging.getLogger("skdcf.apps.service")
 
 
 def serve(options: Any) -> None:
-    """Answer requests until the process is ended; what runs then is finished first."""
+    """Answer requests until the process is stopped; open requests are finished first."""
     read_config(options)
     token = os.environ.get(options.token_variable or "", "").strip() or None
     if options.token_variable and not token:
-        raise ValueError(f"the environment variable {options.token_variable} is empty")
+        raise ValueError(
+            f"the environment variable {options.token_variable} is empty: set it to the token"
+        )
     if not token and not is_loopback(options.host):
         raise ValueError(
-            f"without a token only this machine is answered, not {options.host}: name the "
-            "environment variable that holds one with --token-variable"
+            f"without a token only this machine is answered, but --host is {options.host}: "
+            "put a token into an environment variable and name it with --token-variable"
         )
     paths = _names_of(options.models)
     filters, calibrated = _load_all(paths)
@@ -55,40 +57,40 @@ def serve(options: Any) -> None:
     if options.json_logs:
         _log_as_json()
     path = "/v1/filter" if options.base_url is None else "/v1/answer"
-    inform(f"http://{options.host}:{options.port}{path}; Ctrl-C ends it")
+    inform(f"serving at http://{options.host}:{options.port}{path} (stop with Ctrl-C)")
     server = server_of(
         app,
         host=options.host,
         port=options.port,
         log_config=None if options.json_logs else LOGGING_CONFIG,
     )
-    with _loading_anew(app, paths):
+    with _reloading(app, paths):
         server.run()
 
 
 def _client(options: Any) -> Any:
-    """The client that asks models, or None without an address."""
+    """Return the client that calls models, or None without ``--base-url``."""
     if options.base_url is not None:
-        import openai  # noqa: F401  it is missed here, and not by the first request
+        import openai  # noqa: F401  to fail here rather than at the first request
 
         return make_client(options, options.cache)
     for name in ("model", "cache", "extra", "prices", "confirm_above", "budget"):
         if getattr(options, name) is not None:
             raise ValueError(
                 f"--{name.replace('_', '-')} is about a model, but no model is called without "
-                "--base-url: name the address of its endpoint, or leave it out"
+                "--base-url: pass the address of the endpoint, or leave the option out"
             )
     return None
 
 
 def _names_of(models: list[str]) -> dict[str, Path]:
-    """Each file of a filter by its name, which is that of the file without its ending."""
+    """Return the path of each filter, keyed by the file name without its extension."""
     paths: dict[str, Path] = {}
     for model in models:
         name = Path(model).stem
         if name in paths:
             raise ValueError(
-                f"two filters would be called {name!r}, {paths[name]} and {model}: rename "
+                f"two filters would be called {name!r} ({paths[name]} and {model}): rename "
                 "one of the files"
             )
         paths[name] = Path(model)
@@ -96,7 +98,7 @@ def _names_of(models: list[str]) -> dict[str, Path]:
 
 
 def _load_all(paths: dict[str, Path]) -> tuple[dict[str, Any], dict[str, str]]:
-    """The filters by name, and when each file was written."""
+    """Return the filters and the modification times of their files, keyed by name."""
     filters = {name: load(path) for name, path in paths.items()}
     calibrated = {}
     for name, path in paths.items():
@@ -106,21 +108,21 @@ def _load_all(paths: dict[str, Path]) -> tuple[dict[str, Any], dict[str, str]]:
 
 
 @contextmanager
-def _loading_anew(app: Service, paths: dict[str, Path]) -> Iterator[None]:
-    """Load the files anew at SIGHUP; where one of them is broken, the old filters stay."""
+def _reloading(app: Service, paths: dict[str, Path]) -> Iterator[None]:
+    """Reload the files at SIGHUP; if a file is broken, keep the old filters."""
 
-    def load_anew() -> None:
+    def reload() -> None:
         try:
             app.replace(*_load_all(paths))
-            _LOG.warning("the filters were loaded anew")
+            _LOG.warning("the filters were reloaded")
         except Exception as error:
             reason = reworded(error, "program")
-            _LOG.error("the filters were not loaded, the old ones stay: %s", reason)
+            _LOG.error("the filters were not reloaded, the old ones stay: %s", reason)
 
     def begin(*_: Any) -> None:
-        threading.Thread(target=load_anew, daemon=True).start()
+        threading.Thread(target=reload, daemon=True).start()
 
-    if not hasattr(signal, "SIGHUP"):  # such as Windows
+    if not hasattr(signal, "SIGHUP"):  # on Windows
         yield
         return
     before = signal.signal(signal.SIGHUP, begin)
@@ -131,7 +133,7 @@ def _loading_anew(app: Service, paths: dict[str, Path]) -> Iterator[None]:
 
 
 def _raise_limit_of_connections() -> None:
-    """Take as many open files, and so connections, as the system allows."""
+    """Raise the limit of open files, and so of connections, to the system's maximum."""
     with suppress(ImportError, ValueError, OSError):
         import resource
 
@@ -140,7 +142,7 @@ def _raise_limit_of_connections() -> None:
 
 
 def _log_as_json() -> None:
-    """Write every record of a log, warnings of Python too, as a line of JSON."""
+    """Log every record, including Python warnings, as a line of JSON."""
     handler = logging.StreamHandler()
     handler.setFormatter(JsonFormatter())
     logging.basicConfig(handlers=[handler], level=logging.WARNING)

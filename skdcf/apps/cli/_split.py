@@ -1,6 +1,6 @@
-"""The command ``split``: answers and runs of agents become problems, without a model.
+"""The command ``split``, which makes problems from answers or runs of agents without a model.
 
-Of an answer each sentence is a claim, and of a run each step.
+Each sentence of an answer, or each step of a run, becomes a claim.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from ..llm import no_claim_list, split_sentences, splitter_of
 from . import _files as files
 
 _RULES = {None: no_edges, "none": no_edges, "chain": chain_edges}
-#: Keys of a run, of which none belongs to the problem that is made of it.
+#: Keys of a run that are not copied to the problem.
 _OF_RUN = ("messages", "spans", "resourceSpans", "task", "labels")
 
 
 def split(options):
-    """Write the answers of a log again, cut into sentences, or its runs, cut into steps."""
+    """Write the answers of a log as sentences, or its runs as steps."""
     files.check_folder(options.output)
     if options.runs:
         _split_runs(options)
         return
     if options.edges == "data":
         raise ValueError(
-            "--edges data follows what tools return into later calls: it is for --runs"
+            "--edges data follows the results of tools into later calls, so it needs --runs"
         )
     language = options.language or "en"
     no_claim = no_claim_list(options.no_claim)
@@ -42,8 +42,8 @@ def split(options):
     def cut(record):
         if "claims" in record:
             raise ValueError(
-                'there are "claims" beside the answer, which is then not to be cut: take '
-                "one of the two out"
+                'the line has both "claims" and an answer, but an answer with claims is not '
+                "split: remove one of the two keys"
             )
         answer, _ = read_answer(record)
         sentences = split_sentences(answer, language=language)
@@ -71,48 +71,46 @@ def split(options):
 
 
 def _describe(counts, asked):
-    """Say in sentences what was found, and what is missing."""
+    """Yield sentences about what was found and what is missing."""
     yield (
-        f"{counts['answers']} answers cut into {counts['claims']} sentences; "
+        f"{counts['answers']} answers split into {counts['claims']} sentences; "
         f"{counts['question']} have a question, {counts['context']} have passages"
     )
     if n := counts["without_claim"]:
         yield (
-            f"{n} more sentences claim nothing, such as headings: they are not judged, and are "
+            f"{n} more sentences make no claim, such as headings. They are not judged, and are "
             "kept only next to a claim that is kept (--no-claim names another list)"
         )
     del asked[None]
     for text, n in asked.most_common(1):
         if n > most_answers(counts["answers"]):
             yield (
-                f"{n} answers have the question {printable(text)!r}: if it is an "
-                "instruction, split again and say what names the question, with --group-by "
-                "context (the passages), --group-by none, or a key of your lines"
+                f"{n} answers have the question {printable(text)!r}. If it is an instruction, "
+                "split again and pass --group-by context (answers over the same passages "
+                "belong together), --group-by none, or --group-by KEY (a key of your lines)"
             )
     for key, what in (("problem", "question"), ("context", "context")):
         if not counts[what]:
             yield (
-                f"no line has a {what}: if it stands under another key, name it by "
+                f"no line has a {what}. If it is stored under another key, pass "
                 f"--map KEY={key}"
             )
 
 
 def _split_runs(options):
-    """Write the runs of a log again, cut into steps."""
+    """Write the runs of a log as problems with one claim per step."""
     if options.group_by is not None:
         raise ValueError(
-            "runs belong together by their task: with --runs, name its key by --map KEY=task "
-            f"in place of --group-by {options.group_by}"
+            "runs are grouped by their task: with --runs, pass its key by --map KEY=task "
+            f"instead of --group-by {options.group_by}"
         )
     if options.no_claim is not None:
         raise ValueError(
-            f"--no-claim {options.no_claim} is for answers, which are cut into sentences: leave "
-            "it out with --runs"
+            f"--no-claim {options.no_claim} applies only to answers: leave it out with --runs"
         )
     if options.language is not None:
         raise ValueError(
-            f"--language {options.language} is for answers, which are cut into sentences: leave "
-            "it out with --runs"
+            f"--language {options.language} applies only to answers: leave it out with --runs"
         )
     rename = files.renamed(options, also=_OF_RUN)
     own_keys = files.own_keys(options)
@@ -135,4 +133,4 @@ def _split_runs(options):
 
     problems = files.read_records(options, cut)
     files.write_lines(options.output, map(records.format_problem, problems))
-    files.inform(f"{n_runs} runs cut into {n_steps} steps")
+    files.inform(f"{n_runs} runs split into {n_steps} steps")

@@ -431,11 +431,8 @@ def test_check_counts_true_claims_below_false_ones(tmp_path, capsys):
     path.write_text("\n".join(map(json.dumps, rows)))
     assert run("check", path) == 0
     said = " ".join(capsys.readouterr().out.split())
-    assert (
-        "below false 2 of 3 judged claims that build on a false one are true (67%"
-        in said
-    )
-    assert 'does not, compare with "skdcf fit --no-edges"' in said
+    assert re.search(r"below false 2 of 3 judged claims .* true \(67%", said)
+    assert '"skdcf fit --no-edges"' in said
     rows[0]["labels"] = [0, -1, 0, 1]
     path.write_text("\n".join(map(json.dumps, rows)))
     assert run("check", path) == 0
@@ -542,7 +539,7 @@ def test_text_says_how_many_answers_are_empty(files, tmp_path, capsys):
     model, new = skdcf.load(files / "m.skops"), read_jsonl(files / "new.jsonl").graphs
     empty = sum(not mask.any() for mask in model.predict(new, alpha=0.02))
     assert lines.count("I do not know.") == empty > 0
-    assert f"in {empty} of them nothing is left" in capsys.readouterr().err
+    assert f"in {empty} of them" in capsys.readouterr().err
 
 
 def test_explain_takes_the_words_of_the_library(files, tmp_path, capsys):
@@ -578,7 +575,7 @@ def test_plan_counts_what_calibration_needs(capsys):
         assert row["coverage_low"] == pytest.approx(low, abs=0.01)
         assert row["coverage_high"] == pytest.approx(high, abs=0.01)
     assert run("plan", "--alpha", 0.1, "--delta", 0.05) == 0
-    assert "nothing is kept before 29 answers" in capsys.readouterr().out
+    assert "at least 29 " in capsys.readouterr().out
 
 
 @pytest.mark.long
@@ -679,7 +676,7 @@ def test_own_keys_other_names_and_compressed_files(files, tmp_path, capsys):
         assert back[3]["nested"] == {"a": [1]}  # all under the keys that they came with
         assert back[3]["steps"] == rows[3]["claims"] and "claims" not in back[3]
     assert run("check", tmp_path / "u.jsonl", "--map", "steps") == 2
-    assert "--map takes THEIRS=OURS" in capsys.readouterr().err
+    assert "THEIRS=OURS" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

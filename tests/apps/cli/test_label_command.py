@@ -111,7 +111,7 @@ def test_random_draws_are_recorded_and_others_are_not(folder, tmp_path, capsys):
     store.label(listed[9], 0, "true", by="ann")
     capsys.readouterr()
     assert run(*command) == 0
-    assert "6 problems were passed over" in capsys.readouterr().err
+    assert "6 problems were " in capsys.readouterr().err
     assert not any("sampling" in row for row in read_jsonl(out).metadata)
     # Chosen by what moves a threshold is not at random, and an old mark goes.
     marked = [g.replace(metadata={**g.metadata, "sampling": "random"}) for g in graphs]
@@ -157,7 +157,7 @@ def test_tables_and_results_of_label_studio_are_taken(folder, tmp_path, capsys):
         again = [*command, "--import", path]
         again[again.index(tmp_path / "j")] = tmp_path / f"{path.name}.j"
         assert run(*again) == 0
-        assert "1 judgements of ann were taken" in capsys.readouterr().err
+        assert "1 judgements of ann" in capsys.readouterr().err
         back = LabelStore(store.graphs, tmp_path / f"{path.name}.j")
         assert back.said(2, "ann")[1] == "false"
     bad = tmp_path / "bad.csv"
@@ -240,7 +240,7 @@ def test_what_labels_mean_is_kept_and_not_mixed(folder, tmp_path, capsys):
     assert {row["label_meaning"] for row in read_jsonl(out).metadata} == {"supported"}
     command[1] = out
     assert run(*command, "--meaning", "true") == 2
-    assert "labels of this file mean 'supported'" in capsys.readouterr().err
+    assert "mean 'supported'" in capsys.readouterr().err
     assert skdcf.load(folder / "m").alpha == 0.3
 
 
@@ -273,12 +273,12 @@ def test_one_corrected_edge_does_not_spoil_a_file_without_edges(tmp_path, capsys
     command += ["--journal", tmp_path / "j", "-o", judged]
     assert run(*command) == 0
     said = capsys.readouterr().err
-    assert "ann said it in 1 of 60 problems" in said
+    assert "1 of 60 problems" in said
     assert "edges" not in json.loads(judged.read_text("utf-8").splitlines()[0])
     fit = ["fit", judged, "-o", tmp_path / "m", "--alpha", "0.2", "--features"]
     assert run(*fit, "built-in", "--scorer", "arithmetic_right") == 0
 
     store.state_edges_known(True, by="ann")
     assert run(*command) == 0
-    assert "edges: known of all problems now" in capsys.readouterr().err
+    assert "skdcf fit --no-edges" in capsys.readouterr().err
     assert read_jsonl(judged).graphs.edges_known.all()

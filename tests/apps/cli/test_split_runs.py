@@ -41,7 +41,7 @@ def test_a_log_becomes_problems_and_a_filter(tmp_path, capsys):
     new, model = str(tmp_path / "new.jsonl"), str(tmp_path / "model.skops")
     options = ["split", "--runs", source, "-o", new, "--map", "asked=task"]
     assert main(options) == 0
-    assert "200 runs cut into 600 steps" in capsys.readouterr().err
+    assert "600 steps" in capsys.readouterr().err
 
     # The same as in Python, with what is the user's own beside it.
     data = read_jsonl(new)
@@ -102,4 +102,4 @@ def test_what_is_wrong_is_said_and_no_file_is_left(tmp_path, capsys, options, me
 def test_data_flow_is_of_runs(tmp_path, capsys):
     source = write(tmp_path / "log.jsonl", [{"answer": "One. Two."}])
     assert main(["split", source, "-o", "-", "--edges", "data"]) == 2
-    assert "it is for --runs" in capsys.readouterr().err
+    assert "--runs" in capsys.readouterr().err

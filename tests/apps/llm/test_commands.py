@@ -19,6 +19,7 @@ from chat_server import ChatServer, Say, Status
 from scripted_model import ScriptedModel, is_right, make_question
 
 from skdcf.apps.cli import main
+from skdcf.apps.cli._extract import INCOMPLETE
 from skdcf.apps.labelling import LabelStore
 from skdcf.datasets import read_jsonl, write_jsonl
 
@@ -481,7 +482,7 @@ def test_passages_go_into_the_request_that_writes(server, tmp_path, capsys):
 def test_a_text_without_its_conclusion_says_so(server, tmp_path, capsys):
     model, _ = fit_on(server, tmp_path, written=True)
     answer = ["answer", model, "-q", QUESTION, "--base-url", server.url]
-    line = "The answer's conclusion was dropped: this text does not answer the question"
+    line = INCOMPLETE
     for text, complete in (("1 + 1 = 2.\n2 + 2 = 5.", False), ("1 + 1 = 2.", True)):
         server.script = certain
         capsys.readouterr()

@@ -445,7 +445,7 @@ def test_a_signal_loads_the_filter_anew_and_a_broken_one_keeps_the_old(
     lines = [json.loads(line) for line in lines]
     assert "Ctrl-C" in first
     assert any("the old ones stay" in line["message"] for line in lines)
-    assert any("loaded anew" in line["message"] for line in lines)
+    assert any("were reloaded" in line["message"] for line in lines)
     assert sum(line.get("route") == "/v1/filter" for line in lines) >= 3
 
 

@@ -503,7 +503,7 @@ def test_without_fastapi_the_extra_is_named(monkeypatch):
 def test_too_many_requests_are_asked_to_come_later(fitted, monkeypatch):
     monkeypatch.setattr("skdcf.apps.web.guard._MOST_WAITING", 0)
     status, reply, head = call(create_app(fitted), "/v1/filter", GOOD)
-    assert status == 503 and "come again" in reply["error"]
+    assert status == 503 and "again" in reply["error"]
     assert head["retry-after"] == "1"
 
 

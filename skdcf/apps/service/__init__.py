@@ -1,7 +1,7 @@
-"""A small service that filters answers over HTTP, and monitors their guarantee.
+"""An HTTP service that filters answers and monitors the guarantee.
 
-``skdcf serve MODEL`` starts it. It keeps no text but that of runs that are open, and calls
-a language model only with ``--base-url``.
+``skdcf serve MODEL`` starts it. It stores no text except that of open runs, and it calls a
+language model only with ``--base-url``.
 """
 
 from ..._checks import import_extra

@@ -1,4 +1,4 @@
-"""From a question to filtered text: models are asked, within bounds of calls, cost and time."""
+"""Filtered answers to questions, within limits of calls, cost and time."""
 
 from __future__ import annotations
 
@@ -24,25 +24,26 @@ from ..llm import (
 from ..web.refusal import RefusedError
 from ._models import AnswerRequest
 
-_MOST_ANSWERS = 100  # answers that are made at a time
+_MOST_ANSWERS = 100  # maximum number of answers in progress
 _LOG = logging.getLogger("skdcf.apps.service")
 
 
 class Answers:
-    """Answers to questions, by the models that the filters know.
+    """Answer questions with the models that the filters name.
 
     Parameters
     ----------
     client : ChatClient
-        Where the models are. What it bounds is bounded for each answer: calls by its
-        ``max_calls``, and cost by its ``confirm_above``, above which nothing is called.
+        Client of the endpoint. Its limits apply to each answer: ``max_calls`` bounds the
+        number of calls, and no model is called if the estimated cost is above
+        ``confirm_above``.
     model : str or None
-        Name of the model in the place of that of calibration.
+        Name of the model to use instead of the one in calibration.
     seconds : float
-        Longest time for an answer.
+        Maximum time for an answer.
     budget : float or None
-        Cost of a day (UTC), or tokens where the client knows no prices, after which no
-        answer is begun.
+        Maximum cost per day (UTC), or number of tokens if the client has no prices. When
+        it is reached, new requests are refused.
     """
 
     def __init__(
@@ -62,15 +63,15 @@ class Answers:
         self.budget = budget
         self.n_made = 0
         self._day = datetime.now(UTC).date()
-        self._spent_before = 0.0  # what this day has cost
+        self._spent_before = 0.0  # total cost before this day
 
     def pipeline(self, name: str, filter: Any) -> ConformalFactualityPipeline:
-        """The way from a question to what this filter keeps.
+        """Make the pipeline that answers questions with this filter.
 
         Parameters
         ----------
         name : str
-            Of the filter, for messages.
+            Name of the filter for error messages.
         filter : fitted filter
 
         Returns
@@ -80,7 +81,7 @@ class Answers:
         Raises
         ------
         ValueError
-            If the filter does not know what extracted its claims.
+            If the filter does not know how its calibration claims were extracted.
         """
         try:
             return ConformalFactualityPipeline.from_filter(
@@ -100,27 +101,27 @@ class Answers:
         Parameters
         ----------
         pipeline : ConformalFactualityPipeline
-            As `pipeline` makes it.
+            Return value of `pipeline`.
         asked : AnswerRequest
-            The question, and what is known of an answer.
+            The question, with an answer if the client has one.
         request : starlette.requests.Request
-            Whose client may go away, which ends the work.
+            The request. The work is cancelled if its client disconnects.
 
         Returns
         -------
         answer : FilteredAnswer
         doubts : list of str
-            What was not as it should be.
+            Problems that were found while the answer was made.
 
         Raises
         ------
         ValueError
-            If something is wrong with the request; nothing was called then.
+            If the request is invalid. No model was called in this case.
         RefusedError
-            If there is no answer.
+            If no answer can be made.
         """
         if asked.answer is not None and asked.answers is not None:
-            raise ValueError("answer and answers were both sent, but only one is taken")
+            raise ValueError('"answer" and "answers" were both sent: send only one')
         choose = asked.answers is not None
         item = asked.given("question", "alpha", "filter", "answers")
         item |= {"problem": asked.question}
@@ -140,18 +141,20 @@ class Answers:
             self.n_made -= 1
         doubts = [doubt, *answer.flags]
         if (reason := reason_in_force()) is not None:
-            doubts.append(f"answers that are made otherwise are accepted: {reason}")
+            doubts.append(f"answers with a different provenance are accepted: {reason}")
         return answer, list(filter(None, doubts))
 
     def _refuse_above_bounds(self) -> None:
-        """RefusedError where too many answers are made, or the budget is spent."""
+        """Raise RefusedError if too many answers are in progress or the budget is spent."""
         if self.n_made >= _MOST_ANSWERS:
             raise RefusedError(503, "too many answers are being made: try again later")
         if self.budget is not None and self.spent_today() >= self.budget:
-            raise RefusedError(429, "the budget of this day (UTC) is spent")
+            raise RefusedError(
+                429, "the budget of this day (UTC) is spent: try again tomorrow"
+            )
 
     def spent(self) -> Usage:
-        """Say what the models were asked since the service began.
+        """Return the number of calls and tokens since the service started.
 
         Returns
         -------
@@ -160,7 +163,7 @@ class Answers:
         return self.client.spent()
 
     def spent_today(self) -> float:
-        """Compute what this day has cost so far, in tokens or by the prices of the client.
+        """Compute the cost of this day so far, or the tokens if the client has no prices.
 
         Returns
         -------
@@ -179,18 +182,19 @@ class Answers:
     async def _within_time(
         self, work: Coroutine[Any, Any, list[FilteredAnswer]]
     ) -> FilteredAnswer:
-        """The one answer that work gives; RefusedError where there is none in time."""
+        """Await one answer, and convert timeouts and model errors to RefusedError."""
         try:
             async with asyncio.timeout(self.seconds):
                 [answer] = await work
         except TimeoutError as error:
             raise RefusedError(
-                504, f"there was no answer within {self.seconds:g} seconds"
+                504, f"the model gave no answer within {self.seconds:g} seconds"
             ) from error
         except EndpointError as error:
-            _LOG.error("no model can be asked: %s", error)
+            _LOG.error("the model cannot be called: %s", error)
             raise RefusedError(
-                502, "no model can be asked: the log of the service says why"
+                502,
+                "the model cannot be called. The reason is in the log of the service",
             ) from error
         except CallError as error:
             reason = reworded(error, "client")
@@ -203,16 +207,16 @@ class Answers:
 
 
 def _refuse(estimate: Any) -> bool:
-    """Nobody is there to agree to what one answer costs above the client's limit."""
+    """Refuse an answer above ``confirm_above``, because nobody can confirm the cost."""
     raise RefusedError(
         413,
-        f"this takes about {estimate.calls:,} calls and {estimate.tokens:,} tokens, which is "
-        "more than the service pays for one answer: send a shorter one",
+        f"this answer needs about {estimate.calls:,} calls and {estimate.tokens:,} tokens, "
+        "which is more than the service pays for one answer: send a shorter answer",
     )
 
 
 async def _while_there(request: Any, work: Coroutine[Any, Any, Any]) -> Any:
-    """The result of work, which ends when the client of a request goes away."""
+    """Await some work, and cancel it if the client of the request disconnects."""
     task = asyncio.create_task(work)
     leaving = asyncio.create_task(_leaving(request))
     try:
@@ -227,7 +231,7 @@ async def _while_there(request: Any, work: Coroutine[Any, Any, Any]) -> Any:
 
 
 async def _leaving(request: Any) -> None:
-    """Wait until a client goes away, and raise what stands for it."""
+    """Wait until the client disconnects, then raise ClientDisconnect."""
     while (await request.receive())["type"] != "http.disconnect":
         pass
     raise ClientDisconnect

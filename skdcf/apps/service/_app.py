@@ -1,4 +1,4 @@
-"""The service as an ASGI application: what it serves, and how it is put together."""
+"""The ASGI application of the service."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from ._routes import content_types, router
 from ._runs import Runs
 from ._served import Served
 
-# Routes that answer everybody, since they say nothing about what is served.
+# Routes that need no token, because they reveal nothing about the filters.
 _OPEN = "/health", "/ready", "/docs", "/openapi.json"
 _LOG = logging.getLogger("skdcf.apps.service")
 
@@ -56,44 +56,45 @@ def create_app(
     Parameters
     ----------
     filter : fitted filter, or dict of them
-        Decides about the claims; with ``online=True`` also as they come in. Of several,
-        by name, a request says by ``"filter"`` which one it means.
+        The filters to serve. A filter fitted with ``online=True`` can also decide claim
+        by claim. If there are several, the field ``"filter"`` of a request names one.
     token : str, optional
-        Secret that each request has to send as ``Authorization: Bearer TOKEN``. Without
-        one, only requests to this machine's own names are answered.
+        Secret that each request must send as ``Authorization: Bearer TOKEN``. Without a
+        token, only requests to loopback host names are answered.
     folder : path-like, optional
-        Where the journal stands, which holds ids, masks, labels and keyed hashes of the
-        questions, and no text but that of open runs. None keeps the newest 10,000 answers
-        until the process ends, and no runs.
+        Folder of the journal, which contains ids, masks, labels and keyed hashes of the
+        questions, but no text except that of open runs. If None, the newest 10,000
+        answers are kept in memory, and runs are not available.
     client : ChatClient, optional
-        Where the models are that extract claims and judge them, for ``POST /v1/answer``.
-        Its ``max_calls`` and ``confirm_above`` bound each answer. None calls no model.
+        Client of the models that extract and judge claims, for ``POST /v1/answer``. Its
+        ``max_calls`` and ``confirm_above`` bound each answer. If None, no model is called.
     model : str, optional
-        Name of the model. None is that of calibration.
+        Name of the model. By default, the model used in calibration.
     answer_seconds : float, default=300.0
-        Longest time for an answer; after it the reply is 504.
+        Maximum time for an answer. After this time, the reply is 504.
     budget : float, optional
-        Cost of a day (UTC), or tokens where the client knows no prices, after which no
-        answer is begun (429). It counts from the start of the process.
+        Maximum cost per day (UTC), or number of tokens if the client has no prices. When
+        it is reached, the reply is 429. It counts from the start of the process.
     cors : sequence of str, default=()
-        Origins of web pages that may call the service, such as ``https://app.example``.
+        Origins of web pages that may call the service, for example
+        ``https://app.example``.
 
     Returns
     -------
     Service
-        An ASGI application, which needs no lifespan.
+        An ASGI application that does not need lifespan events.
 
     Raises
     ------
     ValueError
-        If the token is empty, or holds characters that no header can; if there is no
-        filter, or one that does not know what extracted its claims beside a client; or if
-        what is about models is set without a client.
+        If the token is empty or contains characters that are invalid in a header, if
+        there is no filter, if ``client`` is set but a filter does not know how its claims
+        were extracted, or if ``model`` or ``budget`` is set without ``client``.
 
     Notes
     -----
-    ``GET /openapi.json`` describes all routes with what they take and give, and
-    ``GET /docs`` shows it as a page. The user guide has examples.
+    ``GET /openapi.json`` describes the requests and replies of all routes, and
+    ``GET /docs`` shows this description as a web page. The user guide has examples.
 
     Processes that serve the same folder share its answers, labels, monitors and runs.
     """
@@ -105,8 +106,8 @@ def create_app(
         answers = Answers(client, model, seconds=answer_seconds, budget=budget)
     elif model is not None or budget is not None:
         raise ValueError(
-            "model and budget are about models that are asked, but there is no client: pass "
-            "one, or leave them out"
+            "model and budget apply only to calls of models, but client is None: there is no "
+            "client to call them. Pass a client, or leave model and budget out"
         )
     return Service(filters, token, folder, answers=answers, cors=list(cors))
 
@@ -123,7 +124,7 @@ class Service:
     folder : path-like or None
         As for `create_app`.
     answers : Answers, optional
-        Asks models, where there are some.
+        Calls the models, if a client was passed.
     cors : list of str, optional
         As for `create_app`.
     """
@@ -188,7 +189,7 @@ class Service:
         await self._app(scope, receive, send)
 
     def _report(self, route: str, status: int, seconds: float, request: str) -> None:
-        """Count a request that has ended, and write it to the log."""
+        """Count a finished request, and log it."""
         self.metrics.count(route, status, seconds)
         line = {"route": route, "status": status, "seconds": round(seconds, 6)}
         _LOG.info("request", line | {"request": request})
@@ -196,19 +197,20 @@ class Service:
     def replace(
         self, filters: Mapping[str, Any], calibrated: Mapping[str, str] | None = None
     ) -> None:
-        """Put other filters in the place of these; requests that run go on with the old.
+        """Replace the served filters; requests in progress continue with the old ones.
 
         Parameters
         ----------
         filters : dict
             Fitted filters by name.
         calibrated : dict, optional
-            When each was made, for ``GET /health``.
+            When each filter was calibrated, for ``GET /health``.
 
         Raises
         ------
         ValueError
-            If there is none, or one that a model cannot work for; then the old ones stay.
+            If there is no filter, or if a filter does not know how its claims were
+            extracted but models are called. The old filters stay in this case.
         """
         if not filters:
             raise ValueError("there is no filter to serve: pass at least one")
@@ -219,31 +221,31 @@ class Service:
                 new.pipeline = self.answers.pipeline(name, filter)
             old = self.served.get(name)
             if old is not None and old.digest == new.digest:
-                # It is the same one, which has counted already.
+                # It is the same filter, so its monitor keeps the labels counted so far.
                 old.calibrated = new.calibrated
                 new = old
             elif new.not_watched:
-                _LOG.warning("filter %r is not watched: %s", name, new.not_watched)
+                _LOG.warning("filter %r is not monitored: %s", name, new.not_watched)
             served[name] = new
         self.served = served
 
     def named(self, name: str | None) -> Served:
-        """The filter that a request means.
+        """Return a served filter by name.
 
         Parameters
         ----------
         name : str or None
-            None is the only one that there is.
+            Name of the filter. None is allowed if only one filter is served.
 
         Returns
         -------
         Served
-            The filter with what is kept beside it.
+            The filter with its monitor.
 
         Raises
         ------
         ValueError
-            If there is none of this name.
+            If no filter has this name.
         """
         served = self.served
         if name is None and len(served) == 1:
@@ -261,23 +263,23 @@ class Service:
         kept: NDArray[np.bool_],
         level: float,
     ) -> dict[str, Any]:
-        """Write an answer to the journal, and return what a reply says of it.
+        """Write an answer to the journal, and return the fields of the reply.
 
         Parameters
         ----------
         served : Served
-            Its filter decided.
+            The filter that decided.
         graph : ReasoningGraph
             The answer.
         kept : ndarray of bool
-            What is kept of it.
+            Whether each claim is kept.
         level : float
-            At which this was decided.
+            The level of the decision.
 
         Returns
         -------
         dict
-            As `_models.Decided` has it.
+            The fields of `_models.Decided`.
         """
         name = secrets.token_hex(12)
         decided: dict[str, Any] = {"level": level, "passes": served.passes(graph)}
@@ -285,12 +287,12 @@ class Service:
         return served.reply(name, graph, kept, **decided, claims=graph.claims)
 
     def watched(self) -> dict[str, Served]:
-        """All filters that are served, whose monitors have taken in every label.
+        """Return all served filters after updating their monitors with new labels.
 
         Returns
         -------
         dict
-            By their names.
+            The filters, keyed by name.
         """
         served = self.served
         with self._lock:
@@ -299,7 +301,7 @@ class Service:
         return served
 
     def _state(self) -> Iterable[Metric]:
-        """The state of the service as metrics."""
+        """Yield the state of the service as metrics."""
         gauges: dict[str, float] = {
             "waiting": self.guard.n_waiting,
             "streams": self.guard.n_streams,
@@ -337,35 +339,35 @@ class Service:
 
 
 _HELP = {
-    "waiting": "Requests that are being answered, in this process.",
-    "streams": "Answers that are being written, in this process.",
-    "runs": "Runs of agents that are open.",
-    "answers_being_made": "Answers for which models are asked, in this process.",
+    "waiting": "Requests in progress in this process.",
+    "streams": "Streamed answers in progress in this process.",
+    "runs": "Open runs of agents.",
+    "answers_being_made": "Answers in progress that call a model, in this process.",
     "calls": "Calls of the model by this process.",
     "prompt_tokens": "Tokens that this process sent to the model.",
     "completion_tokens": "Tokens that the model sent to this process.",
-    "claims": "Claims of all answers that were kept or dropped.",
-    "alpha": "Level at which the filter decides.",
+    "claims": "Claims of all answers, by whether they were kept or dropped.",
+    "alpha": "Default level of the filter.",
     "answers_judged_total": "Judged answers that the monitor has counted.",
-    "answers_with_error_total": "Judged answers in which something false was kept.",
-    "monitor_wealth": "Wealth of the monitor; large values speak against the guarantee.",
-    "monitor_alarm": "1 once the monitor has given an alarm.",
-    "shown_share": "Share of the judged answers of which something was kept.",
-    "shown_share_error": "Standard error of the share.",
-    "false_among_shown_share": "Share with something false among those shown.",
-    "false_among_shown_share_error": "Standard error of the share.",
+    "answers_with_error_total": "Judged answers with a false claim among the kept ones.",
+    "monitor_wealth": "Wealth of the monitor; large values are evidence of a violation.",
+    "monitor_alarm": "1 if the monitor has raised an alarm.",
+    "shown_share": "Share of the judged answers with at least one kept claim.",
+    "shown_share_error": "Standard error of shown_share.",
+    "false_among_shown_share": "Share of the shown answers with a false claim.",
+    "false_among_shown_share_error": "Standard error of false_among_shown_share.",
 }
 
 
 class _Admission:
-    """Who is answered.
+    """Check of the host, origin and token of requests.
 
     Parameters
     ----------
     token : str or None
-        Secret that requests have to send; None answers this machine alone.
+        Secret that requests must send. None answers only requests from this machine.
     origins : list of str
-        Origins of pages that are answered; a page of the service itself always is.
+        Origins of web pages that are answered, in addition to those of the service.
     """
 
     def __init__(self, token: str | None, origins: list[str]) -> None:
@@ -373,7 +375,7 @@ class _Admission:
         self._origins = origins
 
     def check(self, request: Request, path: str) -> None:
-        """RefusedError for whoever is not answered.
+        """Raise RefusedError if the request may not be answered.
 
         Parameters
         ----------
@@ -384,11 +386,15 @@ class _Admission:
         host = headers.get("host", "")
         name, _, port = host.rpartition(":")
         if self._token is None and not is_loopback((name or port).strip("[]")):
-            raise RefusedError(403, "without a token only this machine is answered")
+            raise RefusedError(
+                403, "without a token, only requests from this machine are answered"
+            )
         origin = headers.get("origin")
         if origin not in (None, f"http://{host}", f"https://{host}", *self._origins):
             raise RefusedError(
-                403, f"pages of {origin} are not answered: start with --cors {origin}"
+                403,
+                f"web pages of {origin} are not answered: start the service with "
+                f"--cors {origin}",
             )
         if self._token is None or path in _OPEN:
             return
@@ -398,11 +404,11 @@ class _Admission:
 
 
 async def _refuse(request: Request, error: Exception) -> Response:
-    """The reply to a request that fails."""
+    """Return the reply to a failed request."""
     status, message = fault_of(request.url.path, error)
     return JSONResponse({"error": message}, status, getattr(error, "headers", None))
 
 
 async def _leave(*_: Any) -> Response:
-    """The end of a request whose client went away, and sees no reply."""
+    """Return an empty reply to a request whose client has disconnected."""
     return Response(status_code=GONE)

@@ -1,11 +1,11 @@
-"""The journal of the service: answers that were given, their labels, and open runs.
+"""The journal of the service: answers, their labels, and open runs.
 
-Tables of SQLite in a folder, or in memory, where the oldest answers are forgotten. Of
-answers they hold no text. A run that is open is there with its texts, so that a restart
-loses nothing; they are overwritten when it is closed.
+The journal is an SQLite database in a folder or in memory. In memory, the oldest answers are
+deleted. The texts of answers are not stored. The texts of open runs are stored, so a restart
+loses nothing, and they are overwritten when the run is closed.
 
-Processes that serve one folder share these tables. Each change is one transaction, and
-whatever a process keeps in memory is a copy that it compares with them before use.
+Processes that serve the same folder share the database. Each change is one transaction. A
+process compares its copies in memory with the database before it uses them.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 
 from ..web.refusal import RefusedError
 
-_MOST_IN_MEMORY = 10_000  # answers that are kept in memory
+_MOST_IN_MEMORY = 10_000  # maximum number of answers in memory
 _TABLES = """PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA secure_delete=ON;
 CREATE TABLE IF NOT EXISTS answers (number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE,
 mask TEXT NOT NULL, filter TEXT NOT NULL, alpha REAL NOT NULL, question TEXT, part INTEGER,
@@ -37,35 +37,35 @@ CREATE INDEX IF NOT EXISTS sizes ON runs (touched, size);
 CREATE TABLE IF NOT EXISTS steps (run TEXT, number INTEGER, record TEXT NOT NULL,
 keep INTEGER NOT NULL, PRIMARY KEY (run, number))"""
 _FIELDS = "id, mask, filter, alpha, question, part, calibrated, labels, drawn, judged"
-_NO_RUN = "no run with this id is open: it was closed, or had no step for a week"
+_NO_RUN = "no run with this id is open: it was closed, or it had no step for a week"
 
 
 class Entry(NamedTuple):
-    """An answer that was given, and what people said of it.
+    """An answer with its decision and labels.
 
     Parameters
     ----------
     id : str
-        By which labels are sent.
+        Id of the answer, with which labels are sent.
     mask : str
-        "1" for a claim that was kept, and "0" for one that was dropped.
+        One character per claim: "1" if it was kept, "0" if it was dropped.
     filter : str
         Digest of the filter that decided.
     alpha : float
-        Its level.
+        Level of the decision.
     question : str or None
-        A keyed hash of the question; None for an answer that stands alone.
+        Keyed hash of the question; None if the answer has no question.
     part : int or None
-        Position of its group among those of the calibration; None if it is in none, and
-        -1 if the answer did not pass.
+        Position of the answer's group among the calibration groups; None if it is in no
+        group, and -1 if the answer did not pass.
     calibrated : bool
-        Whether the question calibrated the filter.
+        Whether the question is one of the calibration questions of the filter.
     labels : str or None
-        The labels, as JSON, where the answer was judged.
+        The labels as JSON; None if the answer was not judged.
     drawn : bool or None
-        Whether it was chosen blindly to be judged.
+        Whether it was drawn at random to be judged.
     judged : int or None
-        Its place among the judged answers, in the order of their labels.
+        Its position in the order in which answers were judged.
     """
 
     id: str
@@ -81,16 +81,16 @@ class Entry(NamedTuple):
 
 
 class Run(NamedTuple):
-    """An open run, as far as its texts are not needed.
+    """Summary of an open run, without its texts.
 
     Parameters
     ----------
     filter : str
         Digest of the filter that decides.
     size : int
-        Characters of its texts.
+        Number of characters of its texts.
     n_steps : int
-        Steps that were decided about.
+        Number of decided steps.
     """
 
     filter: str
@@ -99,17 +99,17 @@ class Run(NamedTuple):
 
 
 class Journal:
-    """Answers, labels and open runs.
+    """Storage of answers, labels and open runs.
 
     Parameters
     ----------
     folder : path-like or None
-        Where the file stands; None keeps the newest answers in memory.
+        Folder of the database; None keeps the newest answers in memory.
 
     Raises
     ------
     ValueError
-        If the file cannot be used.
+        If the file cannot be opened as an SQLite database.
     """
 
     def __init__(self, folder: str | os.PathLike[str] | None) -> None:
@@ -131,7 +131,7 @@ class Journal:
             ) from error
 
     def add(self, entry: Entry) -> None:
-        """Take in an answer; it outlives this process when this returns.
+        """Add an answer. After this returns, the answer survives the end of the process.
 
         Parameters
         ----------
@@ -140,7 +140,7 @@ class Journal:
         with self._change(is_lasting=False):
             number = self._insert(entry)
             if not self.in_folder:
-                # The newest label stays, since the next one is counted from it.
+                # The newest judged answer stays, because it gives the next position.
                 self._db.execute(
                     "DELETE FROM answers WHERE number <= ? AND (judged IS NULL "
                     "OR judged < (SELECT max(judged) FROM answers))",
@@ -148,7 +148,7 @@ class Journal:
                 )
 
     def label(self, name: str, labels: list[int], drawn: bool) -> bool:
-        """Take in the labels of an answer; they are on the disk when this returns.
+        """Add the labels of an answer. They are on disk when this returns.
 
         Parameters
         ----------
@@ -157,19 +157,19 @@ class Journal:
         labels : list of int
             One per claim: 1, 0 or -1.
         drawn : bool
-            Whether the answer was chosen blindly.
+            Whether the answer was drawn at random.
 
         Returns
         -------
         bool
-            False if the same labels were there already.
+            False if the answer already has the same labels.
 
         Raises
         ------
         RefusedError
-            If there is no such answer, or if it has other labels.
+            If there is no answer with this id, or if it has different labels.
         ValueError
-            If there are not as many labels as claims.
+            If the number of labels differs from the number of claims.
         """
         with self._change():
             query = "SELECT mask, labels, drawn FROM answers WHERE id = ?"
@@ -186,7 +186,7 @@ class Journal:
             if known is not None:
                 if known == text and bool(was_drawn) == drawn:
                     return False
-                raise RefusedError(409, "this answer has other labels")
+                raise RefusedError(409, "this answer already has different labels")
             self._db.execute(
                 "UPDATE answers SET labels = ?, drawn = ?, judged = "
                 "(SELECT coalesce(max(judged), 0) + 1 FROM answers) WHERE id = ?",
@@ -195,14 +195,14 @@ class Journal:
         return True
 
     def judged(self, digest: str, after: int = 0) -> list[Entry]:
-        """Read the answers that were judged, in the order in which they were.
+        """Read the judged answers, in the order of their labels.
 
         Parameters
         ----------
         digest : str
-            Of the filter that decided about them.
+            Digest of the filter that decided.
         after : int, default=0
-            The place after which to read.
+            Return only answers after this position.
 
         Returns
         -------
@@ -213,12 +213,12 @@ class Journal:
         return [Entry._make(row) for row in rows]
 
     def count_claims(self, digest: str) -> tuple[int, int]:
-        """Count the claims of all answers of a filter.
+        """Count the kept and dropped claims of all answers of a filter.
 
         Parameters
         ----------
         digest : str
-            Of the filter.
+            Digest of the filter.
 
         Returns
         -------
@@ -228,16 +228,16 @@ class Journal:
         return rows[0] if rows else (0, 0)
 
     def open_run(self, name: str, digest: str, head: dict[str, Any]) -> None:
-        """Begin a run.
+        """Add an open run.
 
         Parameters
         ----------
         name : str
-            Its id.
+            Id of the run.
         digest : str
-            Of the filter that decides.
+            Digest of the filter that decides.
         head : dict
-            What is known beforehand.
+            Data that is known before the first step.
         """
         text = json.dumps(head)
         with self._change():
@@ -247,28 +247,28 @@ class Journal:
     def add_step(
         self, name: str, number: int, record: dict[str, Any], keep: bool
     ) -> bool:
-        """Take in a step with its decision; it is on the disk when this returns.
+        """Add a step with its decision. It is on disk when this returns.
 
         Parameters
         ----------
         name : str
             The id of the run.
         number : int
-            Of the step, from 0 on.
+            Number of the step, starting at 0.
         record : dict
             The step as it was sent.
         keep : bool
-            What was decided.
+            Whether the step is kept.
 
         Returns
         -------
         bool
-            False if another process took in a step of this number meanwhile.
+            False if another process has added a step with this number in the meantime.
 
         Raises
         ------
         RefusedError
-            If the run is not open any more.
+            If the run is no longer open.
         """
         text = json.dumps(record)
         with self._change():
@@ -288,7 +288,7 @@ class Journal:
         Parameters
         ----------
         name : str
-            Its id.
+            Id of the run.
 
         Returns
         -------
@@ -297,18 +297,18 @@ class Journal:
         Raises
         ------
         RefusedError
-            If no such run is open.
+            If no run with this id is open.
         """
         with self._lock:
             return self._run(name)
 
     def head(self, name: str) -> dict[str, Any]:
-        """Read what was known before the first step of an open run.
+        """Read the data of an open run that was known before its first step.
 
         Parameters
         ----------
         name : str
-            Its id.
+            Id of the run.
 
         Returns
         -------
@@ -325,9 +325,9 @@ class Journal:
         Parameters
         ----------
         name : str
-            Its id.
+            Id of the run.
         first : int
-            The step from which on they are read.
+            Number of the first step to read.
 
         Returns
         -------
@@ -339,7 +339,7 @@ class Journal:
         return [(json.loads(record), bool(keep)) for record, keep in rows]
 
     def close_run(self, entry: Entry) -> bool:
-        """Put an answer in the place of an open run, whose texts are overwritten.
+        """Replace an open run by an answer, and overwrite the texts of the run.
 
         Parameters
         ----------
@@ -349,12 +349,12 @@ class Journal:
         Returns
         -------
         bool
-            False if the run has other steps meanwhile; then it stays open.
+            False if steps were added in the meantime. The run stays open in this case.
 
         Raises
         ------
         RefusedError
-            If the run is not open any more.
+            If the run is no longer open.
         """
         with self._change(is_lasting=False):
             if self._run(entry.id).n_steps != len(entry.mask):
@@ -365,7 +365,7 @@ class Journal:
         return True
 
     def size_of_runs(self) -> tuple[int, int]:
-        """Say how many runs are open, and how long their texts are.
+        """Return the number of open runs and the total length of their texts.
 
         Returns
         -------
@@ -375,12 +375,12 @@ class Journal:
         return sizes
 
     def end_runs(self, before: float) -> None:
-        """Remove the runs without a step for long, with all their texts.
+        """Remove abandoned runs with all their texts.
 
         Parameters
         ----------
         before : float
-            Those without a step since then: seconds since 1970.
+            Unix time; runs without a step since then are removed.
         """
         query = "SELECT id FROM runs WHERE touched < ?"
         if not self._read(query, before):
@@ -399,7 +399,7 @@ class Journal:
         return Run._make(row)
 
     def _insert(self, entry: Entry) -> int:
-        """Insert an answer, and count its claims; its number."""
+        """Insert an answer, count its claims, and return its row number."""
         places = ", ".join("?" * len(entry))
         row = self._db.execute(
             f"INSERT INTO answers ({_FIELDS}) VALUES ({places})", entry
@@ -418,7 +418,7 @@ class Journal:
         self._db.execute("DELETE FROM steps WHERE run = ?", (name,))
 
     def _overwrite(self) -> None:
-        """Empty the log beside the file, in which texts stand that were removed."""
+        """Truncate the write-ahead log, which still contains removed texts."""
         with self._lock:
             self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
@@ -428,9 +428,9 @@ class Journal:
 
     @contextmanager
     def _change(self, is_lasting: bool = True) -> Iterator[None]:
-        """Make changes of which all are in the file, or none.
+        """Run changes in one transaction.
 
-        They outlive the process; if they are to last, they outlive a power cut, too.
+        The changes survive the end of the process and, with ``is_lasting``, a power cut.
         """
         with self._lock:
             if is_lasting:
@@ -441,7 +441,7 @@ class Journal:
                     yield
                     self._db.execute("COMMIT")
                 except BaseException:
-                    if self._db.in_transaction:  # a full disk has ended it already
+                    if self._db.in_transaction:  # a full disk may have ended it
                         self._db.execute("ROLLBACK")
                     raise
             finally:

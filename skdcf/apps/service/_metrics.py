@@ -1,4 +1,4 @@
-"""Numbers for Prometheus, and lines of JSON for a log."""
+"""Prometheus metrics and a JSON log formatter."""
 
 from __future__ import annotations
 
@@ -18,21 +18,22 @@ from prometheus_client import (
 from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
 
-#: Upper ends of the bins of a histogram, in seconds.
+#: Upper edges of the histogram bins, in seconds.
 _BIN_ENDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0]
 _BIN_ENDS += [10.0, 30.0, 60.0, 120.0, 300.0, 600.0]
 
 
 class Metrics:
-    """Counts of requests, and the state of the service when it is asked for.
+    """Prometheus metrics: counts of requests, and the current state of the service.
 
-    Requests are counted by each process; with ``PROMETHEUS_MULTIPROC_DIR`` in the
-    environment the processes add up theirs in that folder, as prometheus_client does.
+    Each process counts its requests. If the environment variable
+    ``PROMETHEUS_MULTIPROC_DIR`` is set, prometheus_client sums the counts of all processes
+    in that folder.
 
     Parameters
     ----------
     read_state : callable
-        Returns the metrics that are computed when they are asked for.
+        Function that computes the metrics of the current state.
     """
 
     def __init__(self, read_state: Callable[[], Iterable[Metric]]) -> None:
@@ -40,7 +41,7 @@ class Metrics:
         self._state = _State(read_state)
         self._requests = Counter(
             "skdcf_requests",
-            "Requests that were answered.",
+            "Answered requests.",
             ["route", "status"],
             registry=self._registry,
         )
@@ -65,7 +66,7 @@ class Metrics:
         self._seconds.labels(route).observe(seconds)
 
     def format(self) -> bytes:
-        """Return all numbers in the text format of Prometheus.
+        """Return all metrics in the text format of Prometheus.
 
         Returns
         -------
@@ -81,13 +82,13 @@ class Metrics:
 
 
 class _State(Collector):
-    """Metrics that a function computes when they are asked for."""
+    """Collector of metrics that are computed at each scrape."""
 
     def __init__(self, read_state: Callable[[], Iterable[Metric]]) -> None:
         self._read_state = read_state
 
     def describe(self) -> Iterable[Metric]:
-        """Nothing, so that a registry does not compute the numbers to learn their names."""
+        """Return no names, so registration does not compute the metrics."""
         return []
 
     def collect(self) -> Iterable[Metric]:
@@ -96,15 +97,15 @@ class _State(Collector):
 
 
 class JsonFormatter(logging.Formatter):
-    """A formatter that writes each record of a log as an object of JSON, on one line."""
+    """Log formatter that writes each record as a JSON object on one line."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Write a record.
+        """Format a record.
 
         Parameters
         ----------
         record : LogRecord
-            A dictionary as its only argument holds what is to stand beside the message.
+            If its only argument is a dictionary, the items are added to the object.
 
         Returns
         -------

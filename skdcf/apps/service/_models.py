@@ -1,4 +1,4 @@
-"""What the service takes and gives: one model for each request and each reply."""
+"""Pydantic models of the requests and replies of the service."""
 
 from __future__ import annotations
 
@@ -11,29 +11,30 @@ Alpha = Annotated[
     float | None,
     Field(
         gt=0,
-        description="The accepted share of answers that keep something false, or the bound "
-        "of the filter's own guarantee. Without it the filter's own level is used.",
+        description="The accepted share of answers with a false claim among the kept ones, or "
+        "the level of the filter's guarantee if that is different. By default, the level of "
+        "the filter.",
     ),
 ]
 FilterName = Annotated[
     str | None,
     Field(
-        description="Which filter decides, if several are served: the name of its file "
-        "without the ending."
+        description="The filter to use, if several are served: its file name without the "
+        "extension."
     ),
 ]
 Messages = Annotated[
     list[dict[str, Any]] | None,
     Field(
-        description="Messages of a chat. Each is sent once: those since the ones that were "
-        "sent before, up to that of the step."
+        description="Chat messages. Each message is sent once: send the new messages, up to "
+        "and including that of the step."
     ),
 ]
 Question = Annotated[str | None, Field(description="The question.")]
 Context = Annotated[
     Texts | str | None,
     Field(
-        description="The passages that have to support the answer; an empty list says that "
+        description="The passages that must support the answer. An empty list means that "
         "there are none."
     ),
 ]
@@ -41,15 +42,17 @@ Alternatives = Annotated[
     Texts | None, Field(description="Texts of other answers to the question.")
 ]
 FeatureNames = Annotated[
-    Texts | None, Field(description="Name of each feature column, all different.")
+    Texts | None, Field(description="The names of the feature columns, all different.")
 ]
 Group = Annotated[
     str | int | None,
-    Field(description="What names the question, if its text does not."),
+    Field(
+        description="An identifier of the question, if its text does not identify it."
+    ),
 ]
 Metadata = Annotated[
     dict[str, Any] | None,
-    Field(description="Whatever else belongs to the answer."),
+    Field(description="Other data about the answer."),
 ]
 Position = Annotated[int, Field(ge=0)]
 RunId = Annotated[str, Field(description="The id of an open run.")]
@@ -59,12 +62,12 @@ class _Request(BaseModel):
     model_config = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False)
 
     def given(self, *left_out: str) -> dict[str, Any]:
-        """Return what was sent, without some keys.
+        """Return the fields that were sent, except some.
 
         Parameters
         ----------
         *left_out : str
-            Keys that are not returned.
+            Fields to leave out.
 
         Returns
         -------
@@ -74,9 +77,9 @@ class _Request(BaseModel):
 
 
 class FilterRequest(_Request):
-    """An answer in claims, as a line of JSON Lines has it.
+    """An answer as claims, in the format of a line of a JSON Lines file.
 
-    Other keys are kept as metadata.
+    Unknown keys are stored as metadata.
     """
 
     model_config = ConfigDict(
@@ -98,28 +101,28 @@ class FilterRequest(_Request):
     claims: Annotated[
         Texts | None,
         Field(
-            description="Text of each claim. At least one of claims and features is given."
+            description="The text of each claim. Either claims or features is required."
         ),
     ] = None
     wordings: Annotated[
         list[Texts | None] | None,
         Field(
             description="All wordings of each claim, the claim itself first and the vaguest "
-            "last. If the calibration answers had some, each wording is decided by itself."
+            "last. If the calibration answers had wordings, each wording is decided separately."
         ),
     ] = None
     features: Annotated[
         list[list[float]] | None,
-        Field(description="One row of numbers per claim, all rows equally long."),
+        Field(description="One row of numbers per claim, all of the same length."),
     ] = None
     feature_names: FeatureNames = None
     parents: Annotated[
         list[list[Position]] | None,
-        Field(description="Per claim the positions of the claims that it builds on."),
+        Field(description="For each claim, the positions of the claims it depends on."),
     ] = None
     edges: Annotated[
         list[Annotated[list[Position], Field(min_length=2, max_length=2)]] | None,
-        Field(description="Instead of parents: pairs [parent, child] of positions."),
+        Field(description="Pairs [parent, child] of positions, instead of parents."),
     ] = None
     context: Context = None
     alternatives: Alternatives = None
@@ -130,7 +133,7 @@ class FilterRequest(_Request):
 
 
 class AnswerRequest(_Request):
-    """A question, and what is known of an answer to it."""
+    """A question, optionally with one or several answers to it."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -145,16 +148,16 @@ class AnswerRequest(_Request):
     answer: Annotated[
         str | None,
         Field(
-            description="Without it the model writes the answer, as it wrote those that "
-            "calibrated the filter."
+            description="The answer. If it is missing, the model writes it in the same way as "
+            "the calibration answers."
         ),
     ] = None
     answers: Annotated[
         Texts | None,
         Field(
             min_length=1,
-            description="Several answers to the question instead, of which the filter chooses "
-            "one. It must be calibrated on answers that it chose among as many.",
+            description="Several answers to the question, of which the filter chooses one. The "
+            "filter must be calibrated on answers that it chose from the same number.",
         ),
     ] = None
     context: Context = None
@@ -166,27 +169,27 @@ class AnswerRequest(_Request):
 
 
 class LabelRequest(_Request):
-    """What people say of the claims of an answer."""
+    """Labels of the claims of an answer."""
 
-    id: Annotated[str, Field(description="Of the answer, as it was replied.")]
+    id: Annotated[str, Field(description="The id of the answer in the reply.")]
     labels: Annotated[
         list[bool | Annotated[int, Field(ge=-1, le=1)]],
         Field(
-            description="For each claim 1 or true if it is true, 0 or false if it is false, "
-            "and -1 if nobody knows."
+            description="For each claim, 1 or true if it is true, 0 or false if it is false, "
+            "and -1 if it is unknown."
         ),
     ]
     sampling: Annotated[
         Literal["random", "reached"] | None,
         Field(
-            description='"random" if the answer was drawn at random, "reached" if it has no '
-            "claims and the draw came to it. Other labels do not count for the monitor."
+            description='"random" if the answer was drawn at random, "reached" if it was drawn '
+            "at random but has no claims. Other labels do not count for the monitor."
         ),
     ] = None
 
 
 class RunRequest(_Request):
-    """What is known before the first step of an agent's run."""
+    """Data that is known before the first step of a run of an agent."""
 
     messages: Messages = None
     question: Question = None
@@ -200,84 +203,93 @@ class RunRequest(_Request):
 
 
 class StepRequest(_Request):
-    """The next step of a run, or one that is sent again since its reply was lost."""
+    """The next step of a run, or an earlier step that is sent again."""
 
     run: RunId
     claim: Annotated[
-        Position, Field(description="The position of the step, from 0 on.")
+        Position, Field(description="The position of the step, starting at 0.")
     ]
     messages: Messages = None
     text: Annotated[
         str | None,
-        Field(description="What the agent says, if the run has no messages."),
+        Field(description="The text of the step, if the run has no messages."),
     ] = None
     features: Annotated[
-        list[float] | None, Field(description="Its row of numbers, likewise.")
+        list[float] | None,
+        Field(
+            description="The feature values of the step, if the run has no messages."
+        ),
     ] = None
     parents: Annotated[
         list[Position] | None,
         Field(
-            description="What it builds on, the step before it included. Without it, that "
-            "step alone."
+            description="The positions of the steps it depends on, including the previous "
+            "step. By default, only the previous step."
         ),
     ] = None
 
 
 class CloseRequest(_Request):
-    """The run that is over."""
+    """A run to close."""
 
     run: RunId
 
 
 class Decided(BaseModel):
-    """What is kept of an answer."""
+    """A filtered answer."""
 
-    id: Annotated[str, Field(description="Of this answer, for labels.")]
-    alpha: Annotated[float, Field(description="The level at which this was decided.")]
-    mask: Annotated[list[bool], Field(description="For each claim whether it is kept.")]
+    id: Annotated[str, Field(description="The id of this answer, to send labels.")]
+    alpha: Annotated[float, Field(description="The level of the decision.")]
+    mask: Annotated[list[bool], Field(description="Whether each claim is kept.")]
     text: Annotated[
         str | None,
-        Field(description="The kept claims, one a line; null if they have no texts."),
+        Field(description="The kept claims, one per line; null if they have no texts."),
     ]
     passes: Annotated[
         bool,
         Field(
-            description="Whether the answer passes. If the filter has a share of answers that "
-            "may pass, the guarantee is about these, and nothing is kept of the others."
+            description="Whether the answer passes. If the filter lets a share of the answers "
+            "pass, the guarantee covers only these, and nothing is kept of the others."
         ),
     ]
     text_guarantee: Annotated[
         Literal["claims", "none"],
         Field(
-            description='"claims" if the guarantee covers the text, "none" if nothing is '
-            "guaranteed for it."
+            description='"claims" if the guarantee covers the text, "none" if it does not.'
         ),
     ]
     origin: Annotated[
         Literal["as calibrated", "unknown"],
-        Field(description="Whether the claims are known to be made as in calibration."),
+        Field(
+            description="Whether the claims are known to be made in the same way as the "
+            "calibration claims."
+        ),
     ]
 
 
 class Filtered(Decided):
-    """What is kept of an answer, and why the rest was dropped."""
+    """A filtered answer with the reasons for dropped claims."""
 
     reasons: Annotated[
         dict[str, str],
-        Field(description="Why a claim was dropped, by its position, from 0 on."),
+        Field(
+            description="The reason for each dropped claim, keyed by position, starting at 0."
+        ),
     ]
 
 
 class Dropped(BaseModel):
     """A claim that was dropped."""
 
-    claim: Annotated[int, Field(description="Its position, from 0 on.")]
+    claim: Annotated[
+        int, Field(description="The position of the claim, starting at 0.")
+    ]
     text: str
     reason: str
 
 
 class Spent(BaseModel):
-    """What models were asked for an answer."""
+    """The calls and tokens used for an answer."""
 
     calls: int
     prompt_tokens: int
@@ -285,48 +297,52 @@ class Spent(BaseModel):
 
 
 class Answered(Decided):
-    """What is kept of an answer whose claims a model extracted and judged."""
+    """A filtered answer whose claims were extracted and judged by a model."""
 
     text: Annotated[
         str,
-        Field(description="The kept claims as sentences, or one that says nothing is."),
+        Field(
+            description="The kept claims as sentences, or a sentence that nothing is kept."
+        ),
     ]
     claims: Annotated[
-        Texts, Field(description="All claims of the answer, every wording of each.")
+        Texts, Field(description="All claims of the answer, including all wordings.")
     ]
     abstained: Annotated[bool, Field(description="Whether nothing is kept.")]
     complete: Annotated[
         bool,
-        Field(description="Whether the last claim is kept, most answers' conclusion."),
+        Field(
+            description="Whether the last claim is kept, which is usually the conclusion."
+        ),
     ]
     error_probability: Annotated[
         float | None,
         Field(
-            description="How likely something false is in the text: an estimate, not a "
-            "guarantee. null if nothing is kept, or the scorer does not estimate it."
+            description="Estimated probability of a false claim in the text, which is not a "
+            "guarantee. null if nothing is kept or the scorer does not estimate it."
         ),
     ]
     chosen: Annotated[
         int | None,
-        Field(description="Position of the answer that was chosen among several."),
+        Field(description="The position of the chosen answer, if several were sent."),
     ] = None
     dropped: list[Dropped]
-    flags: Annotated[Texts, Field(description="What was not as it should be.")]
+    flags: Annotated[Texts, Field(description="Problems found while it was made.")]
     usage: Spent
 
 
 class Labelled(BaseModel):
-    """What became of labels; they are on disk."""
+    """The result of sending labels, which are on disk."""
 
     said: str
     alarm: Annotated[
         bool,
-        Field(description="Whether a guarantee is broken, as far as the labels show."),
+        Field(description="Whether the labels are evidence of a violated guarantee."),
     ]
 
 
 class Opened(BaseModel):
-    """A run that is open, and on disk."""
+    """An open run, which is on disk."""
 
     run: str
 
@@ -338,45 +354,45 @@ class StepDecided(BaseModel):
     keep: Annotated[
         bool,
         Field(
-            description="Whether it may be carried out; false for every step after the "
-            "first that may not."
+            description="Whether the step may be carried out; false for all steps after the "
+            "first refused step."
         ),
     ]
 
 
 class FilterState(BaseModel):
-    """What a filter guarantees, and whether the labels speak against it."""
+    """The guarantee of a filter, and the state of its monitor."""
 
     alpha: float
     alarm: bool
     not_watched: Annotated[
         str | None,
-        Field(description="Why labels cannot give an alarm, if they cannot."),
+        Field(description="Why labels cannot raise an alarm, if they cannot."),
     ]
     guarantee: str
-    filter: Annotated[str, Field(description="A digest; another filter has another.")]
+    filter: Annotated[str, Field(description="A digest that identifies the filter.")]
     n_calibration: int
     calibrated: Annotated[str | None, Field(description="When its file was written.")]
     origin: Annotated[
         dict[str, Any] | None,
-        Field(description="How the answers that calibrated it were made."),
+        Field(description="How the calibration answers were made."),
     ]
 
 
 class Health(BaseModel):
-    """That the service lives, and without a token what it serves."""
+    """The status of the service, with its filters if it has no token."""
 
     status: Literal["ok"]
     filters: dict[str, FilterState] | None = None
 
 
 class Ready(BaseModel):
-    """That a request would be taken now."""
+    """The service can accept a request."""
 
     status: Literal["ok"]
 
 
 class Refusal(BaseModel):
-    """What is wrong, and what to do."""
+    """An error: what is wrong and what to do."""
 
     error: str

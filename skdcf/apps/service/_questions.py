@@ -1,7 +1,7 @@
-"""Questions that were asked, by keyed hashes: known again, and told to nobody.
+"""Recognition of repeated questions by keyed hashes.
 
-Short questions can be guessed and compared with a plain hash. The key is the secret of the
-service, or one in a file beside the journal where it has none.
+Short questions could be recovered from plain hashes by guessing, so the hashes use a secret
+key. The key is the token of the service or, without a token, a file in the journal's folder.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ class Questions:
     Parameters
     ----------
     filter : fitted filter
-        Questions that calibrated it do not count.
+        Its calibration questions are not counted.
     key : bytes
-        By which questions are hashed.
+        Secret key of the hashes.
     """
 
     def __init__(self, filter: Any, key: bytes) -> None:
-        # A question may have had a name there, and have its text alone here.
+        # Calibration questions may have names, while requests may have only the text.
         calibrated = filter._calibrated
         texts = calibrated.get("text", calibrated["question"])
         names_one = calibrated.get("text_names_one", slice(None))
@@ -40,7 +40,7 @@ class Questions:
         self.counted: set[str] = set()
 
     def name(self, graph: ReasoningGraph) -> tuple[str | None, bool]:
-        """What the journal holds of the question of an answer.
+        """Return the hash of an answer's question for the journal.
 
         Parameters
         ----------
@@ -50,9 +50,9 @@ class Questions:
         Returns
         -------
         digest : str or None
-            A keyed hash; None for an answer that stands alone.
+            The keyed hash of the question; None if the answer has no question.
         is_calibrated : bool
-            Whether the question calibrated the filter.
+            Whether it is one of the calibration questions of the filter.
         """
         [question] = question_groups([graph]).tolist()
         if question < 0:
@@ -61,17 +61,19 @@ class Questions:
         return digest, question in self.calibrated
 
     def counts(self, entry: Entry) -> bool:
-        """Whether labels of an answer are the first of its question, which is remembered.
+        """Return whether an answer is the first labelled answer to a new question.
+
+        The question is then recorded as counted.
 
         Parameters
         ----------
         entry : Entry
-            As the journal has it.
+            The answer in the journal.
 
         Returns
         -------
         bool
-            True for an answer that stands alone.
+            True if the answer has no question. False for a calibration question.
         """
         if entry.question is None:
             return True
@@ -82,14 +84,14 @@ class Questions:
 
 
 def read_key(token: str | None, folder: str | os.PathLike[str] | None) -> bytes:
-    """The key by which questions are hashed; it outlives the process where the journal does.
+    """Return the key for hashes of questions, which persists if the journal does.
 
     Parameters
     ----------
     token : str or None
-        The secret of the service, which is the key where there is one.
+        The token of the service, which is used as the key if it is set.
     folder : path-like or None
-        Where the journal stands.
+        Folder of the journal, where a random key is stored if there is no token.
 
     Returns
     -------
@@ -101,7 +103,7 @@ def read_key(token: str | None, folder: str | os.PathLike[str] | None) -> bytes:
         return secrets.token_bytes(32)
     path = Path(folder, _KEY)
     if not path.exists():
-        # It appears as a whole, since another process may begin at the same time.
+        # The file is created atomically, because another process may start simultaneously.
         new = path.with_suffix(f".{secrets.token_hex(4)}.part")
         new.touch(0o600)
         new.write_bytes(secrets.token_bytes(32))

@@ -1,4 +1,4 @@
-"""The routes of the service: what each takes, does and gives."""
+"""The routes of the service."""
 
 from __future__ import annotations
 
@@ -39,15 +39,15 @@ from ._served import Writing
 
 class _StrictRequest(Request):
     async def json(self) -> Any:
-        """Read the body as an object of JSON."""
+        """Parse the body as a JSON object."""
         return read_object(await self.body())
 
 
 class _StrictRoute(APIRoute):
-    """A route whose body is an object of JSON, and nothing that looks like one."""
+    """A route that parses the body strictly as a JSON object."""
 
     def get_route_handler(self) -> Callable[[Request], Any]:
-        """Make what answers a request.
+        """Return the function that answers a request.
 
         Returns
         -------
@@ -64,16 +64,17 @@ class _StrictRoute(APIRoute):
 _REFUSED: dict[int | str, dict[str, Any]] = {
     "4XX": {
         "model": Refusal,
-        "description": "The request is refused: 400 something in it is wrong, 401 the token "
-        "is missing, 403 who asks is not answered, 404 there is no such answer or run, 408 "
-        "it did not come in time, 409 it comes too late, 413 it is too long, 415 it is of "
-        "another type, 429 the budget of the day is spent.",
+        "description": "The request is refused. 400: the request is invalid. 401: the token "
+        "is missing or wrong. 403: the host or origin is not allowed. 404: there is no answer "
+        "or run with this id. 408: the request did not arrive in time. 409: the request "
+        "conflicts with the current state. 413: the request is too long. 415: the content "
+        "type is not supported. 429: the budget of the day is spent.",
     },
     "5XX": {
         "model": Refusal,
-        "description": "There is no answer: 500 the service failed, 501 it was started "
-        "without a folder, 502 the model failed, 503 it is asked too much, 504 the model "
-        "took too long.",
+        "description": "The request failed. 500: the service failed. 501: the service was "
+        "started without a folder. 502: the model failed. 503: the service is overloaded. "
+        "504: the model took too long.",
     },
 }
 router = APIRouter(
@@ -84,7 +85,7 @@ router = APIRouter(
 
 
 def content_types(api: FastAPI) -> dict[str, str | None]:
-    """Say of which content type the requests of each path are.
+    """Return the content type of the requests to each path.
 
     Parameters
     ----------
@@ -93,7 +94,7 @@ def content_types(api: FastAPI) -> dict[str, str | None]:
     Returns
     -------
     dict
-        None for a path that takes no body.
+        Content types, keyed by path; None for a path without a request body.
     """
     kinds: dict[str, str | None] = {}
     for path, methods in api.openapi()["paths"].items():
@@ -104,7 +105,7 @@ def content_types(api: FastAPI) -> dict[str, str | None]:
 
 @router.post("/v1/filter")
 async def filter_answer(asked: FilterRequest, request: Request) -> Filtered:
-    """Keep of one answer what can be trusted."""
+    """Filter the claims of one answer."""
     service = request.app.state.service
     served = service.named(asked.filter)
     n_bytes = len(await request.body())
@@ -121,9 +122,9 @@ _IN_LINES = {
             LINES: {
                 "schema": {
                     "type": "string",
-                    "description": "The first line is what is known beforehand (question, "
-                    "context, feature_names, alpha, filter, stop). Each further one is a "
-                    "claim (text, parents, features).",
+                    "description": "The first line is an object with data that is known "
+                    "before the answer (question, context, feature_names, alpha, filter, "
+                    "stop). Each other line is a claim (text, parents, features).",
                 }
             }
         },
@@ -141,9 +142,9 @@ _IN_LINES = {
                 LINES: {
                     "schema": {
                         "type": "string",
-                        "description": 'For each claim a line {"claim": 0, "keep": true}, '
-                        "before the next claim is read. The last line is what is kept of "
-                        'the whole, or an object with "error".',
+                        "description": 'One line per claim, {"claim": 0, "keep": true}, is '
+                        "sent before the next claim is read. The last line describes the "
+                        'filtered answer, or is an object with "error".',
                     }
                 }
             }
@@ -151,18 +152,25 @@ _IN_LINES = {
     },
 )
 async def stream_answer(request: Request) -> Response:
-    """Decide claim by claim while the answer is written, for a filter that can."""
+    """Filter an answer claim by claim while it is written.
+
+    The filter must be fitted with online=True.
+    """
     lines = _decide_lines(request)
     return _Lines(await anext(lines), lines)
 
 
 async def _decide_lines(request: Request) -> AsyncIterator[str]:
-    """A decision for each claim, and at the end what is kept of all."""
+    """Yield the decision about each claim, then the filtered answer."""
     service = request.app.state.service
     lines = _read_lines(request)
     head = await anext(lines, None)
     if head is None:
-        raise RefusedError(400, "the request has no line: send what is known first")
+        raise RefusedError(
+            400,
+            "the request is empty: send a first line with an object such as "
+            '{"question": "..."}',
+        )
     writing = Writing(service.named(head.pop("filter", None)), head)
     async for claim in lines:
         keep = await asyncio.to_thread(writing.add, claim)
@@ -175,10 +183,10 @@ async def _decide_lines(request: Request) -> AsyncIterator[str]:
 
 
 async def _read_lines(request: Request) -> AsyncIterator[dict[str, Any]]:
-    """The object in each line, as soon as its end has come in."""
+    """Yield the object in each line, as soon as the line is complete."""
     rest = b""
     async for chunk in request.stream():
-        # The end of the body ends the last line, too.
+        # The last chunk is empty: it ends the last line.
         *lines, rest = (rest + (chunk or b"\n")).split(b"\n")
         for line in lines:
             if line.strip():
@@ -186,14 +194,14 @@ async def _read_lines(request: Request) -> AsyncIterator[dict[str, Any]]:
 
 
 class _Lines(Response):
-    """A reply in lines, each sent as soon as it is made.
+    """A streamed reply, whose lines are sent as soon as they are available.
 
     Parameters
     ----------
     first : str
-        The first line, before which an error had a status of its own.
+        The first line. Errors before it have their own HTTP status.
     lines : async iterator of str
-        All others.
+        The other lines.
     """
 
     media_type = LINES
@@ -209,9 +217,9 @@ class _Lines(Response):
         Parameters
         ----------
         scope : dict
-            As ASGI has it.
+            The ASGI scope.
         receive, send : callable
-            Likewise.
+            The ASGI callables.
         """
 
         async def send_line(line: str) -> None:
@@ -234,13 +242,16 @@ class _Lines(Response):
 
 @router.post("/v1/answer")
 async def answer_question(asked: AnswerRequest, request: Request) -> Answered:
-    """Answer a question, or take an answer to it, and keep what can be trusted.
+    """Answer a question, or take an answer to it, and filter its claims.
 
-    A model is asked.
+    This calls a model.
     """
     service = request.app.state.service
     if service.answers is None:
-        raise RefusedError(404, "this service asks no model: it has no --base-url")
+        raise RefusedError(
+            404,
+            "this service calls no model: start it with --base-url to answer questions",
+        )
     served = service.named(asked.filter)
     answer, doubts = await service.answers.make(served.pipeline, asked, request)
     graph = answer.original
@@ -264,17 +275,17 @@ async def answer_question(asked: AnswerRequest, request: Request) -> Answered:
 
 @router.post("/v1/labels")
 async def label_answer(said: LabelRequest, request: Request) -> Labelled:
-    """Say which claims of an answer were true, which feeds the monitor."""
+    """Label the claims of an answer, which updates the monitor."""
     service = request.app.state.service
     labels = [int(label) for label in said.labels]
-    # Nobody judges an answer without claims: it counts if the draw had come to it.
+    # An answer without claims cannot be judged. It counts if the random draw reached it.
     drawn = bool(said.sampling) if labels else said.sampling == "reached"
 
     def save() -> Labelled:
         is_new = service.journal.label(said.id, labels, drawn)
         alarm = any(one.monitor.alarm for one in service.watched().values())
         return Labelled(
-            said="saved" if is_new else "these labels were known", alarm=alarm
+            said="saved" if is_new else "these labels were known already", alarm=alarm
         )
 
     return await asyncio.to_thread(save)
@@ -282,7 +293,7 @@ async def label_answer(said: LabelRequest, request: Request) -> Labelled:
 
 @router.post("/v1/runs")
 async def open_run(asked: RunRequest, request: Request) -> Opened:
-    """Begin the run of an agent, which is decided about step by step."""
+    """Open a run of an agent, to decide about it step by step."""
     service = request.app.state.service
     served = service.named(asked.filter)
     head = asked.given("filter")
@@ -305,7 +316,7 @@ async def add_step(step: StepRequest, request: Request) -> StepDecided:
 
 @router.post("/v1/runs/close")
 async def close_run(asked: CloseRequest, request: Request) -> Decided:
-    """End a run: its texts are overwritten, and its id takes labels from then on."""
+    """Close a run. Its texts are overwritten, and its id can then be used for labels."""
     service = request.app.state.service
     writing = await asyncio.to_thread(
         service.runs.close, asked.run, service.served.values()
@@ -315,7 +326,7 @@ async def close_run(asked: CloseRequest, request: Request) -> Decided:
 
 @router.get("/health", response_model_exclude_unset=True)
 async def health(request: Request) -> Health:
-    """Say that the service lives, and without a token what it guarantees."""
+    """Return the status of the service, with the guarantees if it has no token."""
     service = request.app.state.service
     if not service.is_public:
         return Health(status="ok")
@@ -326,7 +337,7 @@ async def health(request: Request) -> Health:
 
 @router.get("/ready")
 async def ready(request: Request) -> Ready:
-    """Say whether a request would be taken now."""
+    """Return whether the service can accept a request now."""
     request.app.state.service.guard.check_room()
     return Ready(status="ok")
 
@@ -337,6 +348,6 @@ async def ready(request: Request) -> Ready:
     responses={200: {"content": {"text/plain": {"schema": {"type": "string"}}}}},
 )
 async def metrics(request: Request) -> Response:
-    """Counters, seconds and the state of each guarantee, for Prometheus."""
+    """Return request counts, durations and the state of each monitor for Prometheus."""
     text = request.app.state.service.metrics.format()
     return Response(text, media_type=CONTENT_TYPE_LATEST)

@@ -1,4 +1,4 @@
-"""Runs of agents that are open: a decision for each step, whatever becomes of the process."""
+"""Open runs of agents: decisions for each step that survive a restart of the process."""
 
 from __future__ import annotations
 
@@ -18,24 +18,26 @@ from ._journal import Journal
 from ._served import Served, Writing
 
 _MOST_RUNS = 10_000
-_LONGEST = 8 * 2**20  # characters of the texts of a run, as many as of a request
-_MOST_TEXT = 2**28  # characters of all open runs together
-_LONGEST_PAUSE = 7 * 24 * 3600.0  # seconds without a step, in which a person may decide
+_LONGEST = 8 * 2**20  # maximum number of characters of a run, the same as of a request
+_MOST_TEXT = 2**28  # maximum number of characters of all open runs together
+_LONGEST_PAUSE = (
+    7 * 24 * 3600.0
+)  # seconds between steps, long enough for human approval
 _MOST_IN_MEMORY = 256
 
 
 @dataclass
 class _Run:
-    """A run as it stands in the journal.
+    """A copy in memory of a run in the journal.
 
     Parameters
     ----------
     head : dict
-        What is known beforehand, as it was sent.
+        Data that is known before the first step, as it was sent.
     writing : Writing
-        Decides about the next step.
+        State of the decisions, which decides about the next step.
     steps : list of dict
-        Those that were decided about, as they were sent.
+        The decided steps, as they were sent.
     """
 
     head: dict[str, Any]
@@ -44,39 +46,39 @@ class _Run:
 
 
 class Runs:
-    """All runs that are open.
+    """All open runs.
 
-    Every method may be called from a thread of its own. The journal holds the runs, and
-    other processes may go on with them. The last ones stay in memory as well; before use
-    each takes in the steps that the journal has beyond them.
+    The methods are thread-safe. Runs are stored in the journal, so other processes can
+    continue them. Recently used runs are also kept in memory. Before use, such a run is
+    updated with any steps that other processes have added to the journal.
 
     Parameters
     ----------
     journal : Journal
-        Where runs are kept.
+        Storage of the runs.
     """
 
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
         self._end_old()
-        self._runs: dict[str, _Run] = {}  # the one that was used last stands last
+        self._runs: dict[str, _Run] = {}  # ordered by last use, oldest first
         self._busy: set[str] = set()
         self._lock = threading.Lock()
 
     @property
     def n_open(self) -> int:
-        """How many runs are open."""
+        """Number of open runs."""
         return self._journal.size_of_runs()[0]
 
     def open(self, served: Served, head: dict[str, Any]) -> str:
-        """Begin a run.
+        """Open a run.
 
         Parameters
         ----------
         served : Served
-            Its filter decides.
+            The filter that decides.
         head : dict
-            What is known beforehand.
+            Data that is known before the first step.
 
         Returns
         -------
@@ -86,13 +88,13 @@ class Runs:
         Raises
         ------
         ValueError
-            If the head is not as it has to be, or the filter cannot decide step by step.
+            If the head is invalid, or if the filter cannot decide step by step.
         RefusedError
-            If there is no folder, or if too many runs are open.
+            If the service has no folder, or if too many runs are open.
         """
         if not self._journal.in_folder:
             raise RefusedError(
-                501, "runs are kept in a folder: start the service with --folder"
+                501, "runs need a folder: start the service with --folder"
             )
         writing = _begin(served, head)
         self._end_old()
@@ -114,32 +116,34 @@ class Runs:
         name : str
             The id of the run.
         number : int
-            The position of the step. One that was decided about already may be sent again.
+            Position of the step. A step that was already decided may be sent again.
         step : dict
-            ``text`` and ``features``, as far as there are some. Without ``parents`` it
-            builds on the step before it. Of a run that was opened with ``messages`` it has
-            the messages since the step before, of which the last is its own.
+            ``text`` and ``features``, if the run has them. Without ``parents``, the step
+            depends on the previous step. If the run was opened with ``messages``, the
+            step contains the messages since the previous step, ending with its own.
         filters : iterable of Served
-            All that are served.
+            All served filters.
 
         Returns
         -------
         bool
-            Whether the step may be carried out; False for each after the first that may not.
+            Whether the step may be carried out. False for all steps after the first
+            refused step.
 
         Raises
         ------
         ValueError
-            If the step is not as it has to be; the run is as before.
+            If the step is invalid. The run does not change in this case.
         RefusedError
-            If no such run is open, if it is another step's turn, or if it is too long.
+            If no run with this id is open, if it has a different number of steps, or if
+            the run becomes too long.
         """
         with self._alone(name, filters) as run:
             n_steps = len(run.steps)
             if number > n_steps:
                 raise RefusedError(
                     409,
-                    f"step {number} comes too early: the next one is step {n_steps}",
+                    f"step {number} comes too early: send step {n_steps} next",
                 )
             if number < n_steps:
                 return _decision(run, number, step)
@@ -149,61 +153,64 @@ class Runs:
             run.steps.append(step)
             if self._journal.add_step(name, number, step, keep):
                 return keep
-            # Another process was asked for this number at the same time, and was faster.
+            # Another process has decided about this step in the meantime.
             run = self._catch_up(name, None, filters)
             return _decision(run, number, step)
 
     def close(self, name: str, filters: Iterable[Served]) -> Writing:
-        """End a run, and put an answer with its id in its place.
+        """Close a run, and replace it by an answer with the same id.
 
         Parameters
         ----------
         name : str
             The id of the run.
         filters : iterable of Served
-            All that are served.
+            All served filters.
 
         Returns
         -------
         Writing
-            What was written.
+            The decisions about the run.
 
         Raises
         ------
         RefusedError
-            If no such run is open, or another process adds a step to it.
+            If no run with this id is open, or if another process adds a step to it.
         """
         with self._alone(name, filters) as run:
             if not self._journal.close_run(run.writing.entry(name)):
                 raise RefusedError(
                     409,
-                    "a step of this run was decided about meanwhile: close it again",
+                    "a step was added to this run in the meantime: send the request again",
                 )
             del self._runs[name]
             return run.writing
 
     def _end_old(self) -> None:
-        """Remove the runs without a step for too long."""
+        """Remove the runs that have had no step for too long."""
         self._journal.end_runs(before=time.time() - _LONGEST_PAUSE)
 
     def _refuse_too_much(self, n_new: int, n_before: int) -> None:
-        """RefusedError where texts become too long: of this run, or of all together."""
+        """Raise RefusedError if the texts of this run, or of all runs, become too long."""
         if n_before + n_new > _LONGEST:
             raise RefusedError(413, f"a run has at most {_LONGEST:,} characters")
         if self._journal.size_of_runs()[1] + n_new > _MOST_TEXT:
-            raise RefusedError(503, "open runs hold too much text: close some of them")
+            raise RefusedError(
+                503, "open runs contain too much text: close some of them"
+            )
 
     @contextmanager
     def _alone(self, name: str, filters: Iterable[Served]) -> Iterator[_Run]:
-        """The run, of which nothing else in this process does anything.
+        """Context manager for exclusive use of a run within this process.
 
-        After an error it is read from the journal again.
+        After an error, the run is read from the journal again.
         """
         self._end_old()
         with self._lock:
             if name in self._busy:
                 raise RefusedError(
-                    409, "a step of this run is decided about: wait for the reply"
+                    409,
+                    "another request for this run is in progress: wait for the reply",
                 )
             self._busy.add(name)
         try:
@@ -217,21 +224,21 @@ class Runs:
             self._busy.discard(name)
 
     def _keep(self, name: str, run: _Run) -> None:
-        """Keep a run in memory, and forget the one that was not used for longest."""
+        """Keep a run in memory, and discard the least recently used one if necessary."""
         with self._lock:
             self._runs[name] = run
             if len(self._runs) > _MOST_IN_MEMORY:
                 del self._runs[next(iter(self._runs))]
 
     def _catch_up(self, name: str, run: _Run | None, filters: Iterable[Served]) -> _Run:
-        """The run with all steps of the journal, which are decided about once more."""
+        """Return the run after repeating the decisions about new steps in the journal."""
         state = self._journal.run(name)
         if run is None:
             served = [served for served in filters if served.digest == state.filter]
             if not served:
                 raise RefusedError(
                     409,
-                    "the filter of this run is not served any more: open another run",
+                    "the filter of this run is no longer served: open a new run",
                 )
             head = self._journal.head(name)
             run = _Run(head, _begin(served[0], head), [])
@@ -247,20 +254,22 @@ class Runs:
             if run.writing.add(claim) != keep:
                 raise RefusedError(
                     409,
-                    f"step {number} would be decided about otherwise now: open another run",
+                    f"the decision about step {number} would be different now: open a new run",
                 )
         return run
 
 
 def _decision(run: _Run, number: int, step: dict[str, Any]) -> bool:
-    """The decision about a step that is sent again, perhaps since its reply was lost."""
+    """Return the decision about a repeated step, whose reply may have been lost."""
     if step != run.steps[number]:
-        raise RefusedError(409, f"step {number} was decided about, and was another one")
+        raise RefusedError(
+            409, f"step {number} was already decided, but with different content"
+        )
     return run.writing.mask[number]
 
 
 def _begin(served: Served, head: dict[str, Any]) -> Writing:
-    """Begin a decision about the steps of a run, before the first one."""
+    """Return the state of the decisions before the first step of a run."""
     known = {key: value for key, value in head.items() if key != "messages"}
     if "messages" in head:
         known = read_beginning(head) | known
@@ -270,12 +279,12 @@ def _begin(served: Served, head: dict[str, Any]) -> Writing:
 def _claims_of(
     head: dict[str, Any], steps: list[dict[str, Any]]
 ) -> list[dict[str, Any]]:
-    """Steps as claims, each of which builds on the one before it."""
+    """Convert steps to claims, each of which depends on the previous one by default."""
     has_messages = "messages" in head
     if any(("messages" in step) != has_messages for step in steps):
         raise ValueError(
-            "a run is sent in messages from its beginning to its end, or not at all: send "
-            'them as "messages" when it is opened, and those since then with each step'
+            "either all requests of a run have messages, or none: send the first messages as "
+            '"messages" when the run is opened, and the new messages with each step'
         )
     if has_messages and steps:
         steps = _steps_in_messages(head, steps)
@@ -285,7 +294,7 @@ def _claims_of(
 def _steps_in_messages(
     head: dict[str, Any], sent: list[dict[str, Any]]
 ) -> list[dict[str, Any]]:
-    """Texts and columns of steps that were sent as messages."""
+    """Convert steps that were sent as messages to texts and feature columns."""
     messages = [message for body in (head, *sent) for message in body["messages"]]
     run = {"task": "open", "messages": messages}
     try:
@@ -295,8 +304,8 @@ def _steps_in_messages(
     n_new = len(record["claims"]) - len(sent) + 1
     if n_new != 1:
         raise ValueError(
-            f"these messages hold {n_new} steps: send with each step its own message alone, "
-            "after what stands before it"
+            f"these messages contain {n_new} steps, but must contain 1: send the messages "
+            "since the previous step, up to the message of this step"
         )
     rows = zip(record["claims"], record["features"], strict=True)
     return [{"text": text, "features": features} for text, features in rows]

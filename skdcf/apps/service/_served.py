@@ -1,4 +1,4 @@
-"""One served filter: its decisions about answers, and the monitor of its guarantee."""
+"""A served filter: decisions about answers, and the monitor of the guarantee."""
 
 from __future__ import annotations
 
@@ -26,32 +26,32 @@ from ..web.refusal import RefusedError
 from ._journal import Entry, Journal
 from ._questions import Questions
 
-_MOST_CLAIMS = 2_000  # claims of an answer, since others wait while it is decided about
-_TOGETHER = 32  # answers that are decided about in one go
-_LARGE = 2**14  # bytes; a larger request is decided about in a thread of its own
-NOT_PASSING = -1  # in place of a group: the guarantee says nothing of the answer
-_QUICK = 0.02  # seconds that other requests may well wait
+_MOST_CLAIMS = 2_000  # maximum number of claims, because other requests wait meanwhile
+_TOGETHER = 32  # maximum number of answers per batch
+_LARGE = 2**14  # bytes; larger requests are processed in a separate thread
+NOT_PASSING = -1  # used instead of a group if the guarantee does not cover the answer
+_QUICK = 0.02  # seconds; shorter work may block the event loop
 _ABOUT = "problem", "context", "alternatives", "id", "metadata", "feature_names"
 
 
 @dataclass
 class Asked:
-    """An answer that is asked about, and what becomes of it.
+    """An answer in a request, with the decision about it.
 
     Parameters
     ----------
     alpha : float or None
-        The level as it was sent.
+        The level in the request.
     level : float
-        The level that it means.
+        The level of the decision, which is that of the filter if ``alpha`` is None.
     graph : ReasoningGraph
         The answer.
     kept : ndarray of bool, optional
-        What is kept, once it is decided.
+        Whether each claim is kept, after the decision.
     reasons : mapping, optional
-        Why the other claims are not.
+        The reason for each dropped claim, keyed by position.
     error : Exception, optional
-        What went wrong instead.
+        The error, if no decision was possible.
     """
 
     alpha: float | None
@@ -63,7 +63,7 @@ class Asked:
 
     @property
     def is_decided(self) -> bool:
-        """Whether it is known what is kept, or that nothing can be said."""
+        """Whether there is a decision or an error."""
         return self.kept is not None or self.error is not None
 
 
@@ -73,11 +73,11 @@ class Served:
     Parameters
     ----------
     filter : fitted filter
-        Decides about the claims.
+        The filter.
     key : bytes
-        By which questions are hashed.
+        Secret key for hashes of questions.
     calibrated : str, optional
-        When it was made, for those who run the service.
+        When the filter was calibrated, for operators of the service.
     """
 
     def __init__(self, filter: Any, key: bytes, calibrated: str | None = None) -> None:
@@ -88,17 +88,17 @@ class Served:
         self.alpha = self.guarantee.level(None, filter.alpha)
         self.digest = _digest_of(filter)
         self.monitor = CoverageMonitor(filter)
-        #: Why no alarm can be given, if none can.
+        #: Why the monitor cannot raise an alarm; None if it can.
         self.not_watched = self.monitor.why_not_watched()
         self._groups = list(getattr(filter.calibration_, "names", [None]))
         self.questions = Questions(filter, key)
-        # The way from a question to this filter, where models are asked.
+        # The pipeline from questions to this filter, if the service calls models.
         self.pipeline: Any = None
-        self._n_watched = 0  # place of the last judged answer that was taken in
+        self._n_watched = 0  # position of the last judged answer in the monitor
         origin = getattr(filter, "provenance_", None) or {}
         self._knows_extraction = None not in (origin.get("extraction") or [None])
         self._knows_writer = None not in (origin.get("written_by") or [None])
-        self._pace = 1.0  # seconds for each of the last answers
+        self._pace = 1.0  # seconds per answer in the last batch
         self._loop: asyncio.AbstractEventLoop | None = None
         self._turn = asyncio.Lock()
         self._waiting: list[Asked] = []
@@ -109,7 +109,7 @@ class Served:
         Parameters
         ----------
         record : dict
-            As `skdcf.datasets.read_jsonl` reads a line, and ``alpha`` if it is given.
+            An object in the format of `skdcf.datasets.read_jsonl`, optionally with ``alpha``.
 
         Returns
         -------
@@ -118,7 +118,7 @@ class Served:
         Raises
         ------
         ValueError
-            If the answer, or alpha, is not as it has to be.
+            If the answer or alpha is invalid.
         """
         record = dict(record)
         alpha = record.pop("alpha", None)
@@ -131,14 +131,14 @@ class Served:
         return Asked(alpha=alpha, level=level, graph=graph)
 
     async def decide(self, record: dict[str, Any], n_bytes: int) -> Asked:
-        """Decide about an answer, together with those that wait at the same time.
+        """Decide about an answer, in one batch with other waiting answers.
 
         Parameters
         ----------
         record : dict
             As for `read`.
         n_bytes : int
-            Its size; for a large one no other waits.
+            Size of the request. A large request is processed in a separate thread.
 
         Returns
         -------
@@ -162,13 +162,13 @@ class Served:
             self._waiting = []
         self._waiting.append(asked)
         async with self._turn:
-            # It may have been decided about together with another one.
+            # Another request may already have decided it in its batch.
             while not asked.is_decided:
-                # Answers that come at the same time join here.
+                # Simultaneous requests join the batch here.
                 await asyncio.sleep(0)
                 group = self._waiting[:_TOGETHER]
                 begin = perf_counter()
-                # Together they take less time; a thread would add its own.
+                # For quick batches, the overhead of a thread would be larger than the work.
                 if self._pace * len(group) < _QUICK:
                     self._explain(group)
                 else:
@@ -177,7 +177,7 @@ class Served:
                 del self._waiting[: len(group)]
 
     def _explain(self, group: list[Asked]) -> None:
-        """Add mask and reasons to each answer, or the error that it meets by itself."""
+        """Add the mask and reasons, or an error, to each answer of a batch."""
         try:
             [alpha] = {asked.alpha for asked in group}
             graphs = [asked.graph for asked in group]
@@ -200,18 +200,18 @@ class Served:
         level: float,
         passes: bool,
     ) -> Entry:
-        """What the journal holds of an answer.
+        """Return the journal entry of an answer.
 
         Parameters
         ----------
         name : str
-            Its id.
+            Id of the answer.
         graph : ReasoningGraph
-            The answer, of which the question matters.
+            The answer, or only its question.
         kept : ndarray of bool
-            What is kept of it.
+            Whether each claim is kept.
         level : float
-            At which this was decided.
+            Level of the decision.
         passes : bool
             Whether the answer passes.
 
@@ -231,12 +231,12 @@ class Served:
         )
 
     def passes(self, graph: ReasoningGraph) -> bool:
-        """Tell whether an answer passes; nothing is kept of those that do not.
+        """Return whether an answer passes. Other answers have no kept claims.
 
         Parameters
         ----------
         graph : ReasoningGraph
-            The answer. Its first claim is enough if it was decided while it was written.
+            The answer. Its first claim is enough if it was filtered claim by claim.
 
         Returns
         -------
@@ -248,7 +248,7 @@ class Served:
         return bool(passing_answers(self.filter, [graph])[0])
 
     def _part_of(self, graph: ReasoningGraph) -> int | None:
-        """The position of the group of an answer that passes; None without groups."""
+        """Return the position of the group of a passing answer; None without groups."""
         if self.guarantee.by is None or len(self._groups) == 1:
             return None
         batch = GraphBatch.from_graphs([graph])
@@ -271,10 +271,10 @@ class Served:
         Returns
         -------
         dict
-            ``origin`` is "as calibrated" where the request says what extracted the claims,
-            and the filter knows what extracted those that calibrated; other extractions
-            are refused. It is "unknown" where one of them alone knows who wrote the answer.
-            ``text_guarantee`` is "none" where the filter alone knows the extraction.
+            ``origin`` is "as calibrated" if both the request and the filter state how the
+            claims were extracted; different extractions are refused. It is "unknown" if
+            only one of the two states who wrote the answer. ``text_guarantee`` is "none"
+            if only the filter states the extraction.
         """
         metadata = graph.metadata or {}
         is_told = metadata.get("extraction") is not None
@@ -294,31 +294,31 @@ class Served:
         passes: bool,
         claims: Sequence[str | None] | None,
     ) -> dict[str, Any]:
-        """What a reply says of an answer.
+        """Return the fields of the reply about an answer.
 
         Parameters
         ----------
         name : str
-            Its id.
+            Id of the answer.
         graph : ReasoningGraph
             The answer.
         kept : ndarray of bool
-            What is kept of it.
+            Whether each claim is kept.
         level : float
-            At which this was decided.
+            Level of the decision.
         passes : bool
             Whether the answer passes.
         claims : sequence of str, or None
-            Texts of the claims, as far as they have some.
+            Texts of the claims, if they have texts.
 
         Returns
         -------
         dict
-            As `_models.Decided` has it.
+            The fields of `_models.Decided`.
         """
         text = None
         if claims and None not in claims:
-            # While an answer is written, its graph is the question alone.
+            # If the answer was filtered claim by claim, the graph has only the question.
             is_whole = graph.n_claims == len(claims)
             rows = (
                 shown_rows(graph, kept) if is_whole else np.flatnonzero(kept).tolist()
@@ -329,19 +329,19 @@ class Served:
         return reply | self.origin(graph)
 
     def catch_up(self, journal: Journal) -> None:
-        """Take in the labels that came since the last time, of whichever process.
+        """Update the monitor with new labels, including those sent to other processes.
 
         Parameters
         ----------
         journal : Journal
-            Where they are.
+            The journal that contains the labels.
         """
         for entry in journal.judged(self.digest, self._n_watched):
             self._watch(entry)
             self._n_watched = entry.judged or 0
 
     def _watch(self, entry: Entry) -> None:
-        """Take in the labels of an answer, if they say something of the guarantee."""
+        """Update the monitor with the labels of an answer, if the guarantee covers it."""
         if entry.alpha != self.alpha or not entry.drawn:
             return
         if entry.part == NOT_PASSING:
@@ -351,13 +351,13 @@ class Served:
             self.monitor.n_repeated_ += 1
             return
         if self._has_wordings and repr(self.guarantee) != repr(NoFalseClaim()):
-            # The journal does not know which claims are wordings of one.
+            # The journal does not store which claims are wordings of the same claim.
             self.monitor.n_unwatched_ += 1
             return
         mask = np.array([bit == "1" for bit in entry.mask], dtype=bool)
         labels = np.array(json.loads(entry.labels or "[]"))
         lost = self.guarantee.loss(labels, mask, np.array([0, len(mask)]))
-        with suppress(ValueError):  # errors that follow no known law are not watched
+        with suppress(ValueError):  # the error distribution is unknown
             group = None if entry.part is None else self._groups[entry.part]
             self.monitor.update_losses(lost, group, shown=[mask.any()])
 
@@ -380,7 +380,7 @@ class Served:
         }
 
     def numbers(self) -> dict[str, float]:
-        """Return the state of the monitor, keyed by the names of the numbers in /metrics.
+        """Return the state of the monitor, keyed by the names in /metrics.
 
         Returns
         -------
@@ -402,26 +402,27 @@ class Served:
 
 
 class Writing:
-    """An answer that is being written, or the run of an agent: a decision for each claim.
+    """State of an answer or run of an agent that is filtered claim by claim.
 
     Parameters
     ----------
     served : Served
-        Its filter decides claim by claim.
+        The filter that decides.
     head : dict
-        What is known beforehand, and whether to ``stop`` at the first dropped claim.
+        Data that is known before the first claim, and whether to ``stop`` at the first
+        dropped claim.
 
     Raises
     ------
     ValueError
-        If the head is not as it has to be.
+        If the head is invalid.
     """
 
     def __init__(self, served: Served, head: dict[str, Any]) -> None:
         head = dict(head)
         self.stop = head.pop("stop", False)
         if not isinstance(self.stop, bool):
-            raise ValueError('"stop" is true or false')
+            raise ValueError(f'"stop" must be true or false, got {self.stop!r}')
         asked = served.read(head | {"claims": []})
         self.served = served
         self.graph = asked.graph
@@ -439,7 +440,7 @@ class Writing:
 
     @property
     def has_stopped(self) -> bool:
-        """Whether a claim was dropped at which the answer was to stop."""
+        """Whether a claim was dropped and the answer stops at the first dropped claim."""
         return self.stop and not all(self.mask)
 
     def add(self, claim: dict[str, Any]) -> bool:
@@ -448,24 +449,24 @@ class Writing:
         Parameters
         ----------
         claim : dict
-            ``text``, ``parents`` and ``features``, as far as there are some.
+            The keys ``text``, ``parents`` and ``features``, if the claim has them.
 
         Returns
         -------
         bool
-            Whether it is kept.
+            Whether the claim is kept.
 
         Raises
         ------
         ValueError
-            If the claim is not as it has to be; nothing can be added any more.
+            If the claim is invalid. No more claims can be added after this error.
         RefusedError
-            If it is one too many.
+            If there are too many claims.
         """
         check_size(len(self.mask) + 1)
         self._first = self._first or [claim]
         if self.has_stopped:
-            keep = False  # as it builds on a claim that was dropped
+            keep = False  # it depends on a dropped claim
         else:
             self._coming.append(claim)
             try:
@@ -478,7 +479,7 @@ class Writing:
 
     @property
     def kept(self) -> NDArray[np.bool_]:
-        """Which claims were kept so far."""
+        """Whether each claim so far was kept."""
         return np.array(self.mask, dtype=bool)
 
     @property
@@ -493,12 +494,12 @@ class Writing:
         return self.served.passes(first)
 
     def entry(self, name: str) -> Entry:
-        """What the journal holds of this answer.
+        """Return the journal entry of this answer.
 
         Parameters
         ----------
         name : str
-            Its id.
+            Id of the answer.
 
         Returns
         -------
@@ -509,12 +510,12 @@ class Writing:
         )
 
     def reply(self, name: str) -> dict[str, Any]:
-        """What a reply says of this answer.
+        """Return the fields of the reply about this answer.
 
         Parameters
         ----------
         name : str
-            Its id.
+            Id of the answer.
 
         Returns
         -------
@@ -531,18 +532,20 @@ class Writing:
 
 
 def check_size(n_claims: int) -> None:
-    """RefusedError for an answer that is too long.
+    """Raise RefusedError if an answer has too many claims.
 
     Parameters
     ----------
     n_claims : int
     """
     if n_claims > _MOST_CLAIMS:
-        raise RefusedError(413, f"an answer has at most {_MOST_CLAIMS:,} claims")
+        raise RefusedError(
+            413, f"an answer can have at most {_MOST_CLAIMS:,} claims, got {n_claims:,}"
+        )
 
 
 def _digest_of(filter: Any) -> str:
-    """A name by which a filter is known again, with its calibration."""
+    """Return a digest that identifies a filter with its calibration."""
     description = f"{filter!r} {filter.n_calibration_}"
     arrays = filter.max_path_risks_, filter.nonconformity_scores_
     scores = np.concatenate(arrays, dtype=np.float64).tobytes()

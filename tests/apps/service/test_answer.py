@@ -265,7 +265,7 @@ def test_bad_requests_cost_nothing(written, server, record, words):
 
 def test_services_that_cannot_answer_say_so_at_once(written, server, capsys, tmp_path):
     status, reply, _ = ask(create_app(written))
-    assert status == 404 and "asks no model" in reply["error"]
+    assert status == 404 and "--base-url" in reply["error"]
     by_hand, y = extract(server, 30, written=False)
     unknown = [graph.replace(metadata=None) for graph in by_hand]
     filter = HardCF("judge_log_odds", alpha=0.3).fit(unknown, y)

@@ -156,8 +156,8 @@ def test_texts_are_on_the_disk_until_the_run_is_over(app, tmp_path):
 @pytest.mark.parametrize(
     ("record", "status", "message"),
     [
-        ({"claim": 3}, 409, "step 3 comes too early: the next one is step 1"),
-        ({"claim": 0, "text": "another"}, 409, "step 0 was decided about"),
+        ({"claim": 3}, 409, "send step 1 next"),
+        ({"claim": 0, "text": "another"}, 409, "step 0 was already decided"),
         ({"claim": -1}, 400, '"claim" is -1'),
         ({"claim": "1"}, 400, "\"claim\" is '1'"),
         ({"claim": True}, 400, '"claim" is True'),
@@ -237,7 +237,7 @@ def test_another_filter_does_not_go_on_with_a_run(app, filters, tmp_path):
     step = {"run": name, "claim": 0, **steps_of(graph)[0]}
     other = create_app(filters["around"], folder=tmp_path)
     status, reply = ask(other, "/v1/runs/steps", **step)
-    assert status == 409 and "not served any more" in reply["error"]
+    assert status == 409 and "no longer served" in reply["error"]
     app.replace({"default": filters["around"]})  # what is open goes on with the old one
     assert ask(app, "/v1/runs/steps", **step)[0] == 200
     both = create_app(filters, folder=tmp_path)
@@ -246,7 +246,7 @@ def test_another_filter_does_not_go_on_with_a_run(app, filters, tmp_path):
     app.journal._db.execute("UPDATE steps SET keep = 1 - keep")
     again = create_app(filters, folder=tmp_path)
     status, reply = ask(again, "/v1/runs/steps", **step)
-    assert status == 409 and "otherwise now" in reply["error"]
+    assert status == 409 and "step 0" in reply["error"]
 
 
 # ------------------------------------------------------------- runs in messages
@@ -313,16 +313,16 @@ def test_what_is_wrong_with_messages(tmp_path):
     for sent, sentence in (
         ({"messages": []}, "no step"),
         ({"messages": 3}, '"messages" is 3'),
-        ({"messages": first + second}, "these messages hold 2 steps"),
+        ({"messages": first + second}, "2 steps"),
         ({"messages": [*first, 3]}, '"messages.1" is 3'),
         ({"messages": [*first, {"a": 3}]}, "the role of message 2"),
-        ({"text": "book()", "features": [0, 1, 1]}, "from its beginning to its end"),
+        ({"text": "book()", "features": [0, 1, 1]}, "either all requests"),
     ):
         status, reply = ask(app, "/v1/runs/steps", run=name, claim=0, **sent)
         assert status == 400 and sentence in reply["error"], sent
     assert ask(app, "/v1/runs/steps", run=name, claim=0, messages=first)[0] == 200
     status, reply = ask(app, "/v1/runs/steps", run=name, claim=1, messages=second[:1])
-    assert status == 400 and "these messages hold 0 steps" in reply["error"]
+    assert status == 400 and "0 steps" in reply["error"]
     assert ask(app, "/v1/runs/steps", run=name, claim=1, messages=second)[0] == 200
 
 

@@ -790,7 +790,7 @@ def _kept(n, data, options):
     scorer = _scorer_with_prior(options.scorer, options.prior)
     filter = make_filter(scorer, options, alpha=options.alpha)
     with warnings.catch_warnings():
-        # The table already shows what is lost with small samples.
+        # Small samples are intended here, and the table shows their effect.
         warnings.simplefilter("ignore", CalibrationWarning)
         warnings.simplefilter("ignore", LabelWarning)
         for split in cut.split(groups, groups=groups):

@@ -19,7 +19,6 @@ from chat_server import ChatServer, Say, Status
 from scripted_model import ScriptedModel, is_right, make_question
 
 from skdcf.apps.cli import main
-from skdcf.apps.cli._extract import INCOMPLETE
 from skdcf.apps.labelling import LabelStore
 from skdcf.datasets import read_jsonl, write_jsonl
 
@@ -482,7 +481,7 @@ def test_passages_go_into_the_request_that_writes(server, tmp_path, capsys):
 def test_a_text_without_its_conclusion_says_so(server, tmp_path, capsys):
     model, _ = fit_on(server, tmp_path, written=True)
     answer = ["answer", model, "-q", QUESTION, "--base-url", server.url]
-    line = INCOMPLETE
+    line = "The conclusion of the answer was dropped"
     for text, complete in (("1 + 1 = 2.\n2 + 2 = 5.", False), ("1 + 1 = 2.", True)):
         server.script = certain
         capsys.readouterr()

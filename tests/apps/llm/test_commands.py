@@ -212,7 +212,7 @@ def test_a_first_run_learns_from_five_answers_before_it_asks(
     assert run(*command, "--confirm-above", 0.02) == 0
     *_, last, share = capsys.readouterr().err.splitlines()
     assert re.search(r"claims, of which \d+ \(\d+%\)", share)
-    cost = float(re.search(r"replies, costing ([\d.]+)$", last)[1])
+    cost = float(re.search(r", costing ([\d.]+)$", last)[1])
     assert 0 < cost < 0.02
     # Five answers that write much, of which the others would exceed what is allowed.
     n = len(server.requests)
@@ -256,7 +256,7 @@ def test_what_is_sent_is_said_on_the_command_line_or_in_a_file(
         assert body["top_k"] == 1 and body["max_tokens"] == 500
     for wrong in (["--extra", "top_k=1"], ["--extra", "[1]"], ["--header", "X-Team"]):
         assert run(*command, *wrong) == 2
-        assert f"{wrong[0]} takes" in capsys.readouterr().err
+        assert wrong[0] in capsys.readouterr().err
 
 
 def test_one_answer_that_fails_does_not_lose_the_others(tmp_path, capsys, monkeypatch):

@@ -22,6 +22,7 @@ from sklearn.utils import Bunch
 from .._checks import check_choice, printable, warn
 from .._messages import Advice, Message, message_of
 from ..exceptions import UnknownKeyWarning
+from ..features import add_surprisal
 from ..graphs import GraphBatch, ReasoningGraph, question_groups
 from ..graphs.labels import LABEL_WORDS, read_labels
 from ..graphs.per_problem import LabelList
@@ -282,7 +283,9 @@ def read_problem(
     if isinstance(record.get("labels"), list):
         record["labels"] = [-1 if _is_blank(y) else y for y in record["labels"]]
     check_values(record)
-    labels, mask = (record.pop(key, None) for key in ("labels", "mask"))
+    labels, mask, logprobs = (
+        record.pop(key, None) for key in ("labels", "mask", "logprobs")
+    )
     metadata = _merge(record, {key: record.pop(key) for key in own_keys})
     for word, key in MARKED_WORDS.items():
         if marked := [v for v, label in enumerate(labels or ()) if label == word]:
@@ -290,6 +293,8 @@ def read_problem(
             metadata = {**(metadata or {}), key: marked}
     group = (metadata or {}).get("group")
     graph = _graph(record, metadata)
+    if logprobs is not None:
+        graph = add_surprisal(graph, logprobs)
     _check_lengths(graph, labels=labels, mask=mask)
     if labels is not None:
         labels = read_labels(labels, "claim {}".format).astype(np.int64)

@@ -16,6 +16,7 @@ from ._sets import (
 from ._surprisal import Surprisal
 from ._text import TextFeatures
 from ._transformers import GraphTransformer, GraphUnion
+from ._writer import add_surprisal, logprobs_of_claims
 from .columns import ClaimTransformer
 
 __all__ = [
@@ -33,8 +34,10 @@ __all__ = [
     "StepReward",
     "Surprisal",
     "TextFeatures",
+    "add_surprisal",
     "estimate_agreement",
     "find_support",
+    "logprobs_of_claims",
     "paper_features",
     "reasoning_features",
 ]

@@ -17,7 +17,7 @@ from ._models import AnswerColumns, post
 
 #: Tokens of a text, and the log-probability of each; None for a first token.
 Tokens = tuple[Sequence[str], Sequence[float | None]]
-_NAMES = ("surprisal_mean", "surprisal_sum", "surprisal_max", "surprisal_digits")
+NAMES = ("surprisal_mean", "surprisal_sum", "surprisal_max", "surprisal_digits")
 _BROKEN = "\ufffd"  # servers return this for an incomplete character
 _WIDEST = 4  # largest number of characters in tokens with incomplete characters
 
@@ -85,7 +85,7 @@ class Surprisal(AnswerColumns):
     timeout: float = 60.0
 
     def own_names(self) -> tuple[str, ...]:
-        return _NAMES
+        return NAMES
 
     def _key(self, graph):
         return graph.context, graph.problem, graph.claims
@@ -103,7 +103,7 @@ class Surprisal(AnswerColumns):
         for first, last in spans:
             inside = [i for i, start in enumerate(starts) if first <= start < last]
             values = surprisals[inside]
-            with_digit = [any(c.isdigit() for c in tokens[i]) for i in inside]
+            with_digit = [has_digit(tokens[i]) for i in inside]
             rows.append(summarise(values, np.array(with_digit, dtype=bool)))
         return np.array(rows)
 
@@ -237,7 +237,47 @@ def _check_numbers(tokens, log_probabilities, name):
             f"{name}: {len(missing)} of {len(tokens)} tokens, token {missing[0]} first, have no "
             "log-probability. Every token of the prompt but the first needs one"
         )
-    values = np.asarray(given, dtype=np.float64)
+    return check_log_probabilities(given, name)
+
+
+def has_digit(token: str) -> bool:
+    """Return whether a token contains a digit.
+
+    Parameters
+    ----------
+    token : str
+        Text of the token.
+
+    Returns
+    -------
+    bool
+    """
+    return any(character.isdigit() for character in token)
+
+
+def check_log_probabilities(
+    log_probabilities: Sequence[float], name: str
+) -> NDArray[np.float64]:
+    """Return the surprisal of each token, or raise ValueError.
+
+    Parameters
+    ----------
+    log_probabilities : sequence of float
+        The log-probability of each token.
+    name : str
+        Beginning of messages.
+
+    Returns
+    -------
+    ndarray of shape (n_tokens,)
+        -log p.
+
+    Raises
+    ------
+    ValueError
+        If one is not a finite number of at most 0.
+    """
+    values = np.asarray(log_probabilities, dtype=np.float64)
     wrong = ~(np.isfinite(values) & (values <= 1e-6))
     if wrong.any():
         i = int(np.argmax(wrong))
@@ -266,7 +306,7 @@ def summarise(
         Mean, sum, maximum, and maximum over tokens with a digit; 0 if there are none.
     """
     if not len(surprisal):
-        return [0.0] * len(_NAMES)
+        return [0.0] * len(NAMES)
     return [
         float(surprisal.mean()),
         float(surprisal.sum()),

@@ -217,7 +217,7 @@ def _answer_reader(options):
     read_answer = answer_reader(options)
 
     def read(record):
-        answer, problem = read_answer(record)
+        answer, logprobs, problem = read_answer(record)
         metadata = dict(problem.metadata or {})
         if "answer" in metadata.get(records.OWN, ()):  # the extractor writes this key
             del metadata["answer"]
@@ -229,6 +229,7 @@ def _answer_reader(options):
             "alternatives": problem.graph.alternatives,
             "metadata": metadata,
             "context": problem.graph.context,
+            "logprobs": logprobs,
         }
 
     return read

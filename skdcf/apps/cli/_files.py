@@ -8,6 +8,7 @@ import time
 from collections import defaultdict
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 from tqdm import tqdm
@@ -24,6 +25,7 @@ from ._csv import CsvAsLines
 STANDARD = "-"
 NAMES = "names_in_log"  # metadata key: the names of format keys in the original log
 _ANSWER = "answer"
+_LOGPROBS = "logprobs"
 _ALL_TARGETS = ("answer", "messages", "spans", "resourceSpans", "task", "labels")
 _NOTED = 100  # maximum number of keys in a message
 _CALLED_ANSWER = ("response",)  # other names of the answer, as in RAGAS
@@ -142,33 +144,51 @@ def problem_reader(options):
 
 
 def answer_reader(options):
-    """Return a function that converts the object of a line to an answer and a `Problem`.
+    """Return a function that converts the object of a line to an `AnsweredLine`.
 
     If the line has no claims, the problem has zero claims. The answer keeps its key.
     """
     rename = renamed(options, also=[_ANSWER])
-    keys = [theirs for theirs, ours in rename.items() if ours == _ANSWER]
-    keys += [key for key in (_ANSWER, *_CALLED_ANSWER) if key not in own_keys(options)]
-    rename = {theirs: ours for theirs, ours in rename.items() if ours != _ANSWER}
-    read = records.line_reader(rename, own_keys(options))
+    own = own_keys(options)
+    answer_keys = [theirs for theirs, ours in rename.items() if ours == _ANSWER]
+    answer_keys += [key for key in (_ANSWER, *_CALLED_ANSWER) if key not in own]
+    logprobs_keys = [theirs for theirs, ours in rename.items() if ours == _LOGPROBS]
+    logprobs_keys.append(_LOGPROBS)
+    rename = {
+        theirs: ours
+        for theirs, ours in rename.items()
+        if ours not in (_ANSWER, _LOGPROBS)
+    }
+    read = records.line_reader(rename, own)
 
     def read_answer(record):
-        texts = [value_at(record, key) for key in keys]
+        texts = [value_at(record, key) for key in answer_keys]
         answer = next((text for text in texts if isinstance(text, str)), None)
         if answer is None and not getattr(options, "write", False):
             raise ValueError(
                 f'there is no text called "answer", only {sorted(paths_of(record))}. If the '
                 "answer is stored under another key or path, pass --map KEY=answer"
             )
-        problem = read({"claims": []} | record)
+        given = [value_at(record, key) for key in logprobs_keys]
+        logprobs = next((g for g in given if g is not MISSING and g is not None), None)
+        rest = {key: value for key, value in record.items() if key not in logprobs_keys}
+        problem = read({"claims": []} | rest)
         names = names_in_file(record, problem, rename)
         if names:
             problem = _with_metadata(problem, {NAMES: names})
         if options.group_by is not None:
             problem = _with_group(problem, options.group_by)
-        return answer, problem
+        return AnsweredLine(answer=answer, logprobs=logprobs, problem=problem)
 
     return read_answer
+
+
+class AnsweredLine(NamedTuple):
+    """A line of a log: an answer, the log-probabilities of its tokens, and the rest."""
+
+    answer: str | None
+    logprobs: Any
+    problem: records.Problem
 
 
 def names_in_file(record, problem, rename):

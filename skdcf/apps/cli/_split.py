@@ -11,6 +11,7 @@ from ..._checks import printable
 from ...datasets import records
 from ...datasets.runs import read_run
 from ...edges import chain_edges, no_edges
+from ...features import add_surprisal, logprobs_of_claims
 from ...graphs.hashes import most_answers
 from ...graphs.sources import WITHOUT_CLAIM
 from ..llm import no_claim_list, split_sentences, splitter_of
@@ -45,18 +46,28 @@ def split(options):
                 'the line has both "claims" and an answer, but an answer with claims is not '
                 "split: remove one of the two keys"
             )
-        answer, _ = read_answer(record)
+        answer, logprobs, _ = read_answer(record)
         sentences = split_sentences(answer, language=language)
         claims, without_claim = no_claim.divide(sentences)
         cut_answer = {"claims": claims, "edges": [*map(list, rule(claims))]}
-        _, problem = read_answer(record | cut_answer)
+        problem = read_answer(record | cut_answer).problem
         graph = problem.graph
+        if logprobs is not None:
+            of_claims = logprobs_of_claims(logprobs, answer, claims)
+            graph = add_surprisal(graph, of_claims)
+            problem = problem._replace(graph=graph)
+        if counts["answers"] and bool(counts["logprobs"]) != (logprobs is not None):
+            raise ValueError(
+                f"the answer has {'no ' if logprobs is None else ''}logprobs, unlike the "
+                "answers before it. Either all answers or none of them need logprobs"
+            )
         counts.update(
             answers=1,
             claims=graph.n_claims,
             without_claim=len(without_claim),
             question=int(bool(graph.problem)),
             context=int(bool(graph.context)),
+            logprobs=int(logprobs is not None),
         )
         if problem.group is None:
             asked[graph.problem] += 1
@@ -76,6 +87,11 @@ def _describe(counts, asked):
         f"{counts['answers']} answers split into {counts['claims']} sentences; "
         f"{counts['question']} have a question, {counts['context']} have passages"
     )
+    if counts["logprobs"]:
+        yield (
+            "The log-probabilities of the tokens became the four columns surprisal_mean, "
+            "surprisal_sum, surprisal_max and surprisal_digits"
+        )
     if n := counts["without_claim"]:
         yield (
             f"{n} more sentences make no claim, such as headings. They are not judged, and are "

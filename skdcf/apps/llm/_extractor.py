@@ -13,6 +13,7 @@ from sklearn.base import TransformerMixin
 from tqdm.auto import tqdm
 
 from ..._parameters import Settings, StrOptions
+from ...features import add_surprisal, logprobs_of_claims
 from ...graphs import GraphBatch, ReasoningGraph
 from ...graphs.sources import FLAGGED
 from ...graphs.wordings import rows_of_claims
@@ -55,6 +56,9 @@ class Answer(NamedTuple):
         and ``group``, which identifies the question.
     context : str, sequence of str or None
         Passages that must support the answer. None if they are unknown.
+    logprobs : dict, list or None
+        The log-probabilities of the tokens of the answer, as in the response of a chat
+        completion. They become the columns of `skdcf.features.Surprisal`.
     """
 
     problem: str | None
@@ -63,6 +67,7 @@ class Answer(NamedTuple):
     alternatives: Sequence[str] | None = None
     metadata: Mapping[str, Any] | None = None
     context: str | Sequence[str] | None = None
+    logprobs: Any = None
 
 
 @dataclass(frozen=True)
@@ -97,7 +102,14 @@ def read_answers(X: Iterable[Any], *, ask: bool = False) -> list[Answer]:
         raise ValueError(
             f"X must be a list of problems and answers, got a {type(X).__name__}"
         )
-    return [_read_answer(i, item, ask) for i, item in enumerate(X)]
+    answers = [_read_answer(i, item, ask) for i, item in enumerate(X)]
+    without = [i for i, answer in enumerate(answers) if answer.logprobs is None]
+    if without and len(without) < len(answers):
+        raise ValueError(
+            f"problem {without[0]} has no logprobs, but others have them. Either all answers "
+            "or none of them need logprobs"
+        )
+    return answers
 
 
 def _read_answer(i, item, ask):
@@ -124,7 +136,7 @@ def _read_answer(i, item, ask):
         raise ValueError(f"problem {i}: {error}") from error
 
 
-def _checked(ask, group, answer, id, context, **others):
+def _checked(ask, group, answer, id, context, logprobs, **others):
     """Create an answer, checking its values."""
     context = (context,) if isinstance(context, str) else context
     graph = ReasoningGraph(None, (), claims=(), context=context, **others)
@@ -136,6 +148,8 @@ def _checked(ask, group, answer, id, context, **others):
             f"its answer must be a text, got {answer!r}. Only a pipeline accepts a question "
             "without an answer"
         )
+    if logprobs is not None:
+        logprobs_of_claims(logprobs, answer or "", ())
     metadata = {**(graph.metadata or {}), **group} or None
     return Answer(
         problem=graph.problem,
@@ -144,6 +158,7 @@ def _checked(ask, group, answer, id, context, **others):
         alternatives=graph.alternatives,
         metadata=metadata,
         context=graph.context,
+        logprobs=logprobs,
     )
 
 
@@ -159,14 +174,21 @@ def _whole(value):
 def make_graph(answer: Answer, claims: Sequence[Any], edges: Any) -> ReasoningGraph:
     """Create the graph of an answer, with the words that state each claim in its metadata.
 
-    Words that equal the text of the claim are left out.
+    Words that equal the text of the claim are left out. The log-probabilities of the answer
+    become columns.
     """
     spans = {str(c): c.span for c in claims if getattr(c, "span", c) not in ("", c)}
     metadata = {**(answer.metadata or {}), "answer": answer.answer}
     metadata |= {"spans": spans} if spans else {}
     shared = answer._asdict() | {"metadata": metadata}
-    del shared["answer"]
-    return ReasoningGraph(None, edges, claims=[str(c) for c in claims], **shared)
+    del shared["answer"], shared["logprobs"]
+    texts = [str(claim) for claim in claims]
+    graph = ReasoningGraph(None, edges, claims=texts, **shared)
+    if answer.logprobs is None:
+        return graph
+    words = [spans.get(text, text) for text in texts]
+    of_claims = logprobs_of_claims(answer.logprobs, answer.answer or "", words)
+    return add_surprisal(graph, of_claims)
 
 
 def cut_answer(graph: ReasoningGraph, kept: Sequence[bool]) -> str:
@@ -386,7 +408,7 @@ class ClaimExtractor(TransformerMixin, Settings):
         ----------
         X : sequence of (problem, answer), of dict, or of Answer
             Dictionaries must have the key ``answer``, and may have ``problem``, ``id``, ``group``,
-            ``alternatives``, ``context`` and ``metadata``.
+            ``alternatives``, ``context``, ``logprobs`` and ``metadata``.
 
         Returns
         -------
@@ -626,10 +648,12 @@ class ClaimExtractor(TransformerMixin, Settings):
             metadata["log_odds_missing"] = float(no_odds.mean())
             extraction = metadata.get("extraction")
             metadata["extraction"] = with_log_odds(extraction, "missing")
+        names = self.feature_names()
+        if graph.features is not None:
+            arrays.insert(0, graph.features)
+            names = [*graph.feature_names, *names]
         return graph.replace(
-            features=np.hstack(arrays),
-            feature_names=self.feature_names(),
-            metadata=metadata,
+            features=np.hstack(arrays), feature_names=names, metadata=metadata
         )
 
     def _told(self, graph, answer, flags, *, usage, left_out=()):
@@ -750,9 +774,10 @@ class ClaimExtractor(TransformerMixin, Settings):
             answer = answer._replace(alternatives=())
         if answer.answer is None:
             answer = self._written(answer, None)
-        names = self.feature_names() or None
-        table = None if names is None else np.zeros((0, len(names)))
-        graph = make_graph(answer, [], ()).replace(features=table, feature_names=names)
+        graph = make_graph(answer, [], ())
+        if names := [*(graph.feature_names or ()), *self.feature_names()]:
+            table = np.zeros((0, len(names)))
+            graph = graph.replace(features=table, feature_names=names)
         if self.reword is not None:
             graph = graph.replace(wordings=())
         flags = [f"extraction failed: {error}"]

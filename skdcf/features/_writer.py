@@ -1,0 +1,201 @@
+"""Features from the log-probabilities that the writer of an answer returned with it.
+
+They are the columns of `Surprisal`, without a second model.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import accumulate, takewhile
+from typing import Any
+
+import numpy as np
+
+from .._checks import is_number, printable
+from ..graphs import ReasoningGraph
+from ..graphs.wordings import rows_of_claims
+from ._surprisal import NAMES, check_log_probabilities, has_digit, summarise
+
+_SHOWN = 20  # characters of a text in a message
+
+
+def add_surprisal(
+    graph: ReasoningGraph, logprobs: Sequence[Sequence[Mapping[str, Any]]]
+) -> ReasoningGraph:
+    """Return the problem with the columns of `Surprisal`, from log-probabilities of its writer.
+
+    Parameters
+    ----------
+    graph : ReasoningGraph
+        One problem. Its own columns stay in front.
+    logprobs : sequence of sequences of dict
+        For each claim its tokens, each with ``token`` and ``logprob``, as in the response of
+        a chat completion. `logprobs_of_claims` assigns the tokens of an answer to its claims.
+
+    Returns
+    -------
+    ReasoningGraph
+        The four columns are the mean, the sum and the maximum of -log p over the tokens of a
+        claim, and the maximum over its tokens that contain a digit; 0 if there are none. All
+        wordings of a claim get the same values.
+
+    Raises
+    ------
+    ValueError
+        If there is not one list per claim, a token has no text or no log-probability, or a
+        log-probability is not a finite number of at most 0.
+
+    Examples
+    --------
+    >>> from skdcf import ReasoningGraph
+    >>> from skdcf.features import add_surprisal
+    >>> graph = ReasoningGraph(claims=["It is 3"])
+    >>> tokens = [{"token": "It", "logprob": -1}, {"token": " is 3", "logprob": -2}]
+    >>> add_surprisal(graph, [tokens]).features
+    array([[1.5, 3. , 2. , 2. ]])
+    """
+    if not isinstance(logprobs, list | tuple):
+        raise ValueError(
+            f"logprobs must be a list with a list of tokens per claim, got {logprobs!r:.60}"
+        )
+    rows_of = rows_of_claims(graph)
+    if len(logprobs) != len(rows_of):
+        raise ValueError(
+            f"logprobs has {len(logprobs)} lists of tokens, but there are {len(rows_of)} "
+            "claims. Each claim needs one list"
+        )
+    table = np.zeros((graph.n_claims, len(NAMES)))
+    for v, (tokens, rows) in enumerate(zip(logprobs, rows_of, strict=True)):
+        name = f"logprobs of claim {v}"
+        texts, numbers = _read_tokens(tokens, name)
+        with_digit = np.array([has_digit(text) for text in texts], dtype=bool)
+        table[rows] = summarise(check_log_probabilities(numbers, name), with_digit)
+    names: tuple[str, ...] | None = NAMES
+    if graph.features is not None:
+        table = np.hstack([graph.features, table])
+        names = graph.feature_names and (*graph.feature_names, *NAMES)
+    return graph.replace(features=table, feature_names=names)
+
+
+def logprobs_of_claims(
+    logprobs: Any, answer: str, claims: Iterable[str]
+) -> list[list[Mapping[str, Any]]]:
+    """Return for each claim the tokens that its words in the answer consist of.
+
+    Parameters
+    ----------
+    logprobs : dict or list
+        The ``logprobs`` of a chat completion, or its list ``content``: an object for each
+        token, with ``token``, ``logprob`` and, if a token is a part of a character, ``bytes``.
+    answer : str
+        The answer.
+    claims : iterable of str
+        The words of each claim. Differences in white space are ignored.
+
+    Returns
+    -------
+    list of lists of dict
+        One list per claim. Claims that are not found in the answer get all of its tokens.
+
+    Raises
+    ------
+    ValueError
+        If the log-probabilities are those of another text, or are not in this form.
+
+    Examples
+    --------
+    >>> from skdcf.features import logprobs_of_claims
+    >>> tokens = [{"token": t, "logprob": -1.0} for t in ["It", " is", " 3.", " So", " 4."]]
+    >>> rows = logprobs_of_claims({"content": tokens}, "It is 3. So 4.", ["It is 3.", "So 4."])
+    >>> [[token["token"] for token in row] for row in rows]
+    [['It', ' is', ' 3.'], [' So', ' 4.']]
+    """
+    tokens: Any = logprobs
+    if isinstance(logprobs, Mapping):
+        tokens = logprobs.get("content")
+    _read_tokens(tokens, "logprobs")
+    encoded = [_bytes_of(token) for token in tokens]
+    written = b"".join(encoded)
+    answer = answer.strip()
+    begin = written.rfind(_encode(answer))
+    if begin < 0:
+        raise ValueError(_say_other_text(written, answer))
+    ends = [end - begin for end in accumulate(map(len, encoded))]
+    starts = [
+        end - len(token.lstrip()) for end, token in zip(ends, encoded, strict=True)
+    ]
+    rows = []
+    for first, last in _places(answer, claims):
+        inside = [
+            tokens[i]
+            for i, (start, end) in enumerate(zip(starts, ends, strict=True))
+            if start < last and end > first
+        ]
+        rows.append(inside)
+    return rows
+
+
+def _read_tokens(tokens, name):
+    """Return the texts and the log-probabilities of tokens, or raise ValueError."""
+    if not isinstance(tokens, (list, tuple)):
+        raise ValueError(
+            f"{name} must be a list of tokens such as "
+            f'{{"token": "So", "logprob": -0.1}}, got {tokens!r:.60}'
+        )
+    for i, token in enumerate(tokens):
+        fits = isinstance(token, Mapping) and isinstance(token.get("token"), str)
+        if not fits or not is_number(token.get("logprob")):
+            raise ValueError(
+                f'{name}: token {i} must have a "token" and a "logprob", got {token!r:.60}'
+            )
+    return [token["token"] for token in tokens], [t["logprob"] for t in tokens]
+
+
+def _bytes_of(token):
+    """Return the UTF-8 bytes of a token, which may be a part of a character."""
+    given = token.get("bytes")
+    if isinstance(given, list | tuple) and all(
+        type(byte) is int and 0 <= byte < 256 for byte in given
+    ):
+        return bytes(given)
+    return _encode(token["token"])
+
+
+def _encode(text):
+    return text.encode("utf-8", "replace")  # texts may have unpaired surrogates
+
+
+def _places(answer, claims):
+    """Return the first and the last position of each claim, in bytes of the answer.
+
+    A claim is searched behind the previous one first, since sentences may be repeated.
+    """
+    places = []
+    position = 0
+    for claim in claims:
+        words = re.compile(r"\s+".join(map(re.escape, claim.split())))
+        match = words.search(answer, position) or words.search(answer)
+        first, last = match.span() if match else (0, len(answer))
+        if match:
+            position = max(position, last)
+        places.append((len(_encode(answer[:first])), len(_encode(answer[:last]))))
+    return places
+
+
+def _say_other_text(written, answer):
+    """Say where the text of the tokens and the answer differ."""
+    text = written.decode("utf-8", "replace").strip()
+    pairs = zip(text, answer, strict=False)
+    same = len(list(takewhile(lambda pair: pair[0] == pair[1], pairs)))
+    theirs = printable(text[same : same + _SHOWN])
+    ours = printable(answer[same : same + _SHOWN])
+    hint = (
+        '. A token that is a part of a character needs its "bytes"'
+        if "\ufffd" in theirs
+        else ""
+    )
+    return (
+        f"the logprobs are those of another text: after {same} characters they go on with "
+        f"{theirs!r}, and the answer goes on with {ours!r}{hint}"
+    )

@@ -1,4 +1,4 @@
-"""Read tables of Argilla, in which submitted responses are labels; drafts are ignored."""
+"""Read tables exported from Argilla. Submitted responses become labels, and drafts are ignored."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _PYTHON_LIST = re.compile(rf"\s*\[\s*(?:{_ITEM})(?:\s*,\s*(?:{_ITEM}))*\s*\]\s*"
 
 
 def is_argilla(frame: Any) -> bool:
-    """Whether a table is an export of Argilla.
+    """Return whether a table was exported from Argilla.
 
     Parameters
     ----------
@@ -32,7 +32,7 @@ def is_argilla(frame: Any) -> bool:
     Returns
     -------
     bool
-        Whether its columns are those of Argilla.
+        True if the table has the columns of an Argilla export.
     """
     names = set(frame.columns)
     return names >= _NESTED or any(str(name).endswith(_STATUS) for name in names)
@@ -46,21 +46,23 @@ def read_argilla(frame: Any, columns: dict[str, str | None]) -> Any:
     frame : narwhals.DataFrame
         The table.
     columns : dict of str to (str or None)
-        The columns passed to `skdcf.adapters.from_frame`. If there are several questions,
-        ``label`` is the name of one.
+        The columns passed to `skdcf.adapters.from_frame`. If the table has several questions,
+        ``label`` is the name of one of them.
 
     Returns
     -------
     columns : dict of str to (str or None)
-        Without the column of the labels. A column "claim" that contains texts becomes "text".
+        The columns without the label column. A column "claim" that contains texts is renamed to
+        "text".
     labels : ndarray of object, shape (n_claims,)
-        1 or 0 if all submitted responses agree, 0 if they do not, None if there are none.
+        The common value (1 or 0) of the submitted responses to a claim, 0 if the responses
+        disagree, or None if there are none.
 
     Raises
     ------
     ValueError
-        If the responses have no status, if several questions could be the labels, or if the
-        meaning of a response is unknown.
+        If the responses have no status, if several questions could contain the labels, or if
+        the meaning of a response is unknown.
     """
     names = [str(name) for name in frame.columns]
     if names and set(names) >= _NESTED:
@@ -96,7 +98,7 @@ def read_argilla(frame: Any, columns: dict[str, str | None]) -> Any:
 
 
 def _label(row, responses, states):
-    """Return the label of one record, according to its submitted responses."""
+    """Return the label of one record, derived from its submitted responses."""
     responses, states = _as_list(responses), _as_list(states)
     if len(responses) != len(states):
         raise ValueError(
@@ -123,7 +125,7 @@ def _label(row, responses, states):
 
 
 def _as_list(cell):
-    """Convert a cell to a list, which may have become a text in a file."""
+    """Convert a cell to a list. A file may store the list as a text."""
     if isinstance(cell, str):
         try:
             cell = _read_list(cell)
@@ -138,7 +140,7 @@ def _as_list(cell):
 
 
 def _read_list(text):
-    """Parse a list in JSON, or a list of strings as Python writes it to CSV."""
+    """Parse a list in JSON, or the string representation of a Python list of strings."""
     try:
         return json.loads(text)
     except ValueError:

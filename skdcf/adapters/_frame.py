@@ -1,4 +1,4 @@
-"""Convert tables with one row per claim, of any data-frame library that narwhals supports."""
+"""Convert data frames with one row per claim, of any library that narwhals supports."""
 
 from __future__ import annotations
 
@@ -51,13 +51,13 @@ _MOST = (
 
 
 def may_be_feature(name):
-    """Whether a numeric column of this name is used as a feature by default."""
+    """Return whether a numeric column of this name is used as a feature by default."""
     words = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", str(name).strip()).lower()
     return not (is_taken(name) or _OF_PEOPLE.search(words))
 
 
 def is_taken(name):
-    """Whether a column of this name is known not to be a feature."""
+    """Return whether a column of this name is known not to be a feature."""
     return str(name).strip().lower() in _NOT_FEATURES
 
 
@@ -82,24 +82,25 @@ def to_frame(
     graphs : GraphBatch or sequence of ReasoningGraph
         The problems. A problem without claims has no row.
     labels : sequence of arrays, one per problem, optional
-        1 true, 0 false, -1 unknown. For a GraphBatch, a flat array is also accepted.
+        Labels of the claims: 1 true, 0 false, -1 unknown. For a GraphBatch, a flat array is
+        also accepted.
     backend : str
-        "pandas", "polars", or another library that narwhals can create tables of.
+        "pandas", "polars", or another library whose data frames narwhals can create.
 
     Returns
     -------
     data frame
-        The columns ``problem`` (its id, or its number), ``claim`` (position), ``wording``
-        (position among the wordings of the claim, which have one row each) and ``label``, if
-        given; one column per feature; and, if known, ``text``, ``question``,
-        ``alternatives`` and ``context`` (lists in JSON), ``group``, ``metadata`` (an object
-        in JSON) and ``parents`` (positions as in "0 2", or "?" if only the edges of other
-        problems are known). The table can be stored as CSV.
+        The table has the columns ``problem`` (id or number of the problem), ``claim`` (position
+        of the claim), ``wording`` (position among the wordings of the claim, which have one row
+        each), ``label`` if labels are passed, and one column per feature. If known, it also has
+        the columns ``text``, ``question``, ``alternatives`` and ``context`` (lists in JSON),
+        ``group``, ``metadata`` (an object in JSON) and ``parents`` (positions as in "0 2", or
+        "?" if only the edges of other problems are known). The table can be stored as CSV.
 
     Raises
     ------
     ValueError
-        If two problems have the same id (for example after a bootstrap), or a feature has the
+        If two problems have the same id, for example after a bootstrap, or if a feature has the
         name of another column or of a label.
 
     Examples
@@ -152,39 +153,40 @@ def from_frame(
     Parameters
     ----------
     frame : pandas or polars DataFrame, or another one that narwhals reads
-        One row per claim.
+        The table, with one row per claim.
     features : list of str, optional
-        Columns to use as features. The default is all numeric and boolean columns except
-        those named below and those with one of these names of labels or positions, in lower
-        or upper case: label, labels, gold, gold_label, annotation, manual_annotation,
-        correct, is_correct, truth, ground_truth, verdict, optimal-score, removed,
-        original_response, id, problem, problem_id, claim, claim_id, claim_idx, parents, deps,
-        verdicts, is_true, index, level_0, group, unnamed: 0. Columns about people's judgements
-        (human, annotator, gold, reviewer, rater or suggestion in the name) are ignored with a
-        warning. A text column in which most cells are numbers is also ignored with a warning.
+        Columns to use as features. The default is all numeric and boolean columns except the
+        columns named below and, ignoring case, columns with a reserved name: label, labels,
+        gold, gold_label, annotation, manual_annotation, correct, is_correct, truth,
+        ground_truth, verdict, optimal-score, removed, original_response, id, problem,
+        problem_id, claim, claim_id, claim_idx, parents, deps, verdicts, is_true, index,
+        level_0, group, unnamed: 0. Two kinds of columns are ignored with a warning: columns of
+        human judgements (with human, annotator, gold, reviewer, rater or suggestion in the
+        name), and text columns whose cells are mostly numbers.
     edges : callable, optional
-        ``edges(claims, question)``, as in `skdcf.edges`, instead of ``parents``.
+        A rule ``edges(claims, question)`` as in `skdcf.edges`, which replaces the column
+        ``parents``.
     missing : {"raise", "mean", "median"} or float
-        Replacement for features that are missing or infinite. Mean and median are those of
-        the finite values.
+        Replacement for features that are missing or infinite. "mean" and "median" are computed
+        from the finite values of the feature.
     problem : str
-        Column that identifies the problem of every row. Problems are returned in the order of
-        their first rows; their rows need not be adjacent. Each answer is a problem: if a
-        question was answered twice, the column must distinguish the answers.
+        Column that identifies the problem of each row. Problems are returned in the order of
+        their first rows. The rows of a problem need not be adjacent. Each answer is a separate
+        problem, so if a question was answered twice, the column must distinguish the answers.
     claim : str or None
-        Column with the position of the claim in its problem, 0 to n - 1. Without this column
-        the order of the rows is used.
+        Column with the position of the claim in its problem, 0 to n - 1. If there is no such
+        column, the order of the rows is used.
     wording, text, question, alternatives, context, group, metadata, parents, label : str or None
-        Columns that are used if they exist. Values that belong to the whole problem are read
-        from its first row: ``alternatives`` contains the texts of other answers and ``context``
-        the passages that must support the answer, each as a list or in JSON; a context may also
-        be one text. ``group`` is equal for answers to the same question. ``metadata`` is a dict,
-        also in JSON. ``parents`` contains positions, as in "0 2" or [0, 2], is empty if there
-        are none, and is "?" if they are unknown. ``label`` is 1 (true), 0 (false), -1 or empty
-        (not judged), or a word such as "true" or "refuted". ``wording`` is the position of a
-        wording among those of its claim, which have one row each: 0 is the most specific one,
-        and ``parents`` are positions of claims. In the other columns an empty cell (None, NaN,
-        NA, null) means that the value is unknown.
+        Columns that are used if they exist. Values of the whole problem are read from its first
+        row. ``alternatives`` contains the texts of other answers, and ``context`` contains the
+        passages that must support the answer, each as a list or in JSON. A context may also be
+        a single text. ``group`` is equal for answers to the same question. ``metadata`` is a
+        dict or a JSON object. ``parents`` contains positions of claims, as in "0 2" or [0, 2].
+        An empty cell means that the claim has no parents, and "?" means that its parents are
+        unknown. ``label`` is 1 (true), 0 (false), -1 or empty (not judged), or a word such as
+        "true" or "refuted". ``wording`` is the position of a wording among the wordings of its
+        claim, which have one row each. Wording 0 is the most specific. In all other columns, an
+        empty cell (None, NaN, NA, null) means that the value is unknown.
 
     Returns
     -------
@@ -196,20 +198,21 @@ def from_frame(
     Raises
     ------
     ValueError
-        If a column is missing, if a row has no problem, if only some claims of a problem have
-        a text, or if positions, parents or labels are invalid. Rows are identified by their
-        position in the table, or by problem and position, counted from 0.
+        If a column is missing, if a row has no problem, if only some claims of a problem have a
+        text, or if positions, parents or labels are invalid. The message identifies a row by
+        its position in the table, or by problem and position, counted from 0.
 
     Notes
     -----
     Columns with the default names are optional, but a column that you name must exist. Pass
-    None to ignore a column. Without a column "parents" and without ``edges``, the edges are
-    unknown: ``graphs`` shows ``n_edges=unknown``. If the claims are independent, pass
-    ``edges=no_edges`` (of `skdcf.edges`).
+    None to ignore a column. If the table has no column "parents" and ``edges`` is not passed,
+    the edges are unknown, and ``graphs`` is shown with ``n_edges=unknown``. If the claims are
+    independent, pass ``edges=no_edges`` (from `skdcf.edges`).
 
-    A table of Argilla (``dataset.records.to_list(flatten=True)``) is recognised by its columns
-    ``<question>.responses`` and ``<question>.responses.status``. Its submitted responses are
-    the labels: 1 or 0 if they agree, 0 if they do not, and -1 if there are none.
+    A table exported from Argilla (``dataset.records.to_list(flatten=True)``) is recognised by
+    its columns ``<question>.responses`` and ``<question>.responses.status``. The label of a
+    claim is the common value of its submitted responses (1 or 0), 0 if the responses disagree,
+    and -1 if there are none.
 
     Examples
     --------
@@ -254,7 +257,7 @@ def from_frame(
 
 
 def _labels_in_words(cells):
-    """Convert labels that are known words to numbers; keep "unsure" and other values."""
+    """Convert known words such as "true" to numeric labels, and keep all other values."""
     labels = np.empty(len(cells), dtype=object)
     for row, cell in enumerate(cells):
         is_word = isinstance(cell, str) and cell != "unsure"
@@ -315,12 +318,12 @@ def add_edges(edges, record):
 
 
 def _narwhals():
-    """Import narwhals, which reads data frames of many libraries."""
+    """Import and return narwhals, which supports the data frames of many libraries."""
     return import_extra("narwhals", "frame")
 
 
 def _eager(frame):
-    """Convert a data frame of any library, which must have rows."""
+    """Convert a data frame of any library to narwhals, or raise an error if it has no rows."""
     nw = _narwhals()
     try:
         frame = nw.from_native(frame, eager_only=True)
@@ -382,7 +385,7 @@ def _feature_names(frame, features, named):
 
 
 def _warn_of_numbers(name, values):
-    """Warn if most cells of a text column are numbers, since it is not used as a feature."""
+    """Warn that a text column is not used as a feature if most of its cells are numbers."""
     cells = [(row, value) for row, value in enumerate(values) if value is not None]
     texts = [(row, value) for row, value in cells if not _is_written_number(value)]
     n_numbers = len(cells) - len(texts)
@@ -397,14 +400,14 @@ def _warn_of_numbers(name, values):
 
 
 def _is_written_number(cell):
-    """Whether a cell is a number, or a text with a number, with a point or a comma."""
+    """Return whether a cell is a number, or a text with a number, with a point or a comma."""
     if not isinstance(cell, str):
         return is_number(cell) or isinstance(cell, bool)
     return bool(_NUMBER.fullmatch(cell.strip().strip("%$\u20ac\u00a3\u00a0 ")))
 
 
 def _of_problems(batch):
-    """Return the columns with one value per problem; groups are separate from metadata."""
+    """Return the columns with one value per problem, with groups separated from metadata."""
     metadata = () if batch.metadata is None else batch.metadata
     metadata = [plain(dict(row or {})) for row in metadata]
     groups = [row.pop("group", None) for row in metadata]
@@ -422,7 +425,7 @@ def _of_problems(batch):
 
 
 def _positions_of_wordings(batch):
-    """Return columns in which each wording has the position and the parents of its claim."""
+    """Return columns that assign to each wording the position and the parents of its claim."""
     plain, _ = claims_as_worded(batch, 0)
     counts = batch.counts
     claims = np.arange(plain.n_claims) - plain.offsets[plain.problem_of]
@@ -470,7 +473,7 @@ def _problem_names(batch):
 
 
 def _values(series):
-    """Return a column as an object array of Python values, None for missing values."""
+    """Return a column as an object array of Python values, with None for missing values."""
     values = (None if is_missing(value) else value for value in series.to_list())
     return np.fromiter(values, dtype=object, count=len(series))
 
@@ -530,7 +533,7 @@ def _sort_wordings(frame, rows_of, claim, wording):
 
 
 def _read_json(entry):
-    """Parse a text as JSON, since lists become texts in files."""
+    """Parse a text as JSON, because files store lists as texts."""
     if isinstance(entry, str) and entry.lstrip()[:1] in ("[", "{"):
         with suppress(ValueError):
             return json.loads(entry)
@@ -546,7 +549,7 @@ def _listed(entry):
 
 
 def _whole(value, what, row):
-    """Convert a position, which may have become a float or a text in a file."""
+    """Convert a position to int. A file may store the position as a float or a text."""
     number = 0.5
     with suppress(TypeError, ValueError, OverflowError):
         number = float(value)
@@ -558,12 +561,12 @@ def _whole(value, what, row):
 
 
 def is_number(value):
-    """Whether a value may be a score."""
+    """Return whether a value is a number that may be a score."""
     return isinstance(value, Real) and not isinstance(value, (bool, np.bool_))
 
 
 def fill_missing(table, names, missing, place):
-    """Replace or refuse values in a table that are not finite.
+    """Replace the values of a table that are not finite, or raise an error.
 
     Parameters
     ----------
@@ -572,9 +575,9 @@ def fill_missing(table, names, missing, place):
     names : sequence of str
         Names of the features.
     missing : "raise", "mean", "median" or number
-        The replacement. Mean and median are those of the finite values of the column.
+        The replacement. "mean" and "median" are computed from the finite values of the column.
     place : callable
-        ``place(row)`` returns the name of the claim in a row of the table.
+        A function ``place(row)`` that returns the name of the claim in a row of the table.
 
     Returns
     -------

@@ -20,59 +20,60 @@ def from_runs(
 ) -> Bunch:
     """Convert recorded runs of agents to problems whose claims are steps.
 
-    Every assistant message is one step, with its content and its calls. Several calls in one
-    message are one step, because the agent decided on them together. Thoughts are ignored, and
-    a message that contains only thoughts is not a step. A call without an answer is valid,
-    since a run may end there. An answer without an earlier call is an error. Arguments that
-    are not a JSON object are kept as text, and are not used for ``edges="data"``.
+    Every assistant message is one step, including its content and all its calls, because the
+    agent decided on these calls together. Thoughts are ignored, and a message that contains
+    only thoughts is not a step. A call without an answer is valid, because a run may end with a
+    call. An answer without an earlier call raises an error. Arguments that are not a JSON
+    object are kept as text and are not used for ``edges="data"``.
 
-    A message is either read completely or refused. An error that lists the keys is raised for
-    an assistant message with neither text nor calls, for a part without text, and for a list or
-    an object under an unknown key. An image or a file in the question is replaced by its type
-    in brackets.
+    A message that cannot be read completely raises an error that lists the keys. Examples are
+    an assistant message without text and calls, a part without text, and a list or an object
+    under an unknown key. An image or a file in the question is replaced by its type in
+    brackets.
 
     Parameters
     ----------
     runs : list of dict
-        Each run has ``messages``, a list of dictionaries as written by one of these tools:
-        chats or Responses of OpenAI and items of its Agents SDK (including hosted calls such as
-        ``web_search_call``), Anthropic, Gemini, Bedrock, LangChain (also as written by
-        ``messages_to_dict`` and ``dumpd``), pydantic-ai, Inspect, or the AI SDK of Vercel. The
-        calls of one response and the text before them are one step. Instead of messages, a run
-        may have ``spans`` of OpenTelemetry with messages in ``gen_ai.*`` attributes, as a list
-        or as a whole OTLP file (``resourceSpans``). The run is then that of the agent that
-        calls all others.
-        Each run also has a ``task``, a text or a whole number that identifies its task. Runs of
-        one task are kept together in every split. Optional keys are ``id`` and ``labels``, a
-        dict from the position of a step's (first) message to 1 (not wrong), 0 (wrong) or -1
-        (unknown). Missing steps are unknown.
+        Each run has ``messages``, a list of dictionaries in the format of one of these tools:
+        the OpenAI Chat Completions and Responses APIs and the OpenAI Agents SDK (including
+        hosted calls such as ``web_search_call``), Anthropic, Gemini, Bedrock, LangChain (also
+        as written by ``messages_to_dict`` and ``dumpd``), pydantic-ai, Inspect, or the Vercel
+        AI SDK. The calls of one response and the text before them are one step. Instead of
+        messages, a run may have OpenTelemetry ``spans`` with messages in ``gen_ai.*``
+        attributes, as a list or as a whole OTLP file (``resourceSpans``). In this case, the
+        messages of the agent that calls all other agents are used. Each run also has a
+        ``task``, a text or a whole number that identifies its task. Runs of one task are kept
+        together in every split. The key ``id`` is optional, and so is ``labels``, a dict from
+        the position of the (first) message of a step to 1 (not wrong), 0 (wrong) or -1
+        (unknown). Labels of missing steps are unknown.
     edges : {"chain", "data"}
-        "chain": each step depends on the previous one. Use it for an agent that is stopped at
-        its first doubtful step. "data", for completed runs: a step depends on the steps whose
-        observations contain an argument of its calls, and a step without calls depends on all
-        earlier steps.
+        With "chain", each step depends on the previous step. Use "chain" for an agent that is
+        stopped at its first doubtful step. Use "data" for completed runs. A step then depends
+        on the steps whose observations contain an argument of its calls, and a step without
+        calls depends on all earlier steps.
     alternatives : bool
-        Whether each run is compared with the other runs of its task, which must be completed,
-        and equal in number to those in use. Their last steps become the ``alternatives``, and
-        an additional column measures how far a step without calls agrees with them.
+        Whether to compare each run with the other runs of its task. The other runs must be
+        complete, and calibration must use the same number of runs per task as prediction. The
+        last steps of the other runs become the ``alternatives``, and an additional column
+        measures the agreement of a step without calls with these alternatives.
 
     Returns
     -------
     Bunch
-        As in `skdcf.datasets.build_dataset`. The columns of ``graphs`` depend only on a step
-        and the steps before it: ``position``, ``log_length`` (log of 1 + number of characters)
-        and ``n_calls``. With alternatives also ``answer_agreement``: the share of the words of
-        the shorter of two answers that are also in the longer one, averaged over the other
-        runs, and 1 for a step with calls. The positions of the steps among the messages are in
-        the metadata.
+        The data set, as returned by `skdcf.datasets.build_dataset`. The feature columns
+        ``position``, ``log_length`` (log of 1 + number of characters) and ``n_calls`` depend
+        only on a step and the steps before it. If ``alternatives=True``, there is an additional
+        column ``answer_agreement``, the share of the words of the shorter of two answers that
+        are also in the longer answer, averaged over the other runs. It is 1 for a step with
+        calls. The metadata contain the positions of the steps among the messages.
 
     Raises
     ------
     ValueError
         If a run has no task or no step, if a message has an unknown role or cannot be read
         completely, if an answer precedes its call, if spans are from several agents or lack a
-        call, or if a label does not belong to a step. With ``edges="data"`` also if a run has
-        more than 2,000 steps, and with ``alternatives=True`` if a task has only one run.
+        call, or if a label does not belong to a step. If ``edges="data"`` and a run has more
+        than 2,000 steps. If ``alternatives=True`` and a task has only one run.
 
     Examples
     --------

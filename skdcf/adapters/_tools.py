@@ -17,7 +17,7 @@ from ._frame import EdgeRule, Labels, Missing
 
 
 def check_parallel(name, values, n_problems):
-    """Raise ValueError unless a list is None or has one entry per problem."""
+    """Raise ValueError if a list is not None and does not have one entry per problem."""
     if values is None or callable(values):
         return
     if isinstance(values, (str, dict)) or not hasattr(values, "__len__"):
@@ -29,7 +29,7 @@ def check_parallel(name, values, n_problems):
 
 
 class Given(TypedDict, total=False):
-    """The lists with one entry per problem that adapters accept, in addition to their own."""
+    """Optional lists with one entry per problem that every adapter accepts."""
 
     edges: EdgeRule | Sequence[Any] | None
     problems: Sequence[str | None] | None
@@ -40,10 +40,10 @@ class Given(TypedDict, total=False):
 
 
 def make_problems(texts, columns, given, name, missing="raise", numbers=None) -> Bunch:
-    """Create the result of an adapter from texts per problem and flat columns of scores.
+    """Return the result of an adapter, given the texts per problem and flat columns of scores.
 
-    ``given`` contains the lists of `Given` and ``labels``. The ids of problems are ``name/0``,
-    ``name/1``, ..., or use other ``numbers``.
+    ``given`` contains the lists of `Given` and ``labels``. The ids of the problems are
+    ``name/0``, ``name/1``, ..., or ``name/`` followed by their ``numbers``.
     """
     names = list(columns or ())
     places = _places(texts)
@@ -70,15 +70,15 @@ def make_problems(texts, columns, given, name, missing="raise", numbers=None) ->
 
 
 def _places(texts):
-    """Return a name for the claim in each row, for messages."""
+    """Return the name of the claim in each row, for error messages."""
     rows = enumerate(map(len, texts))
     return [f"problem {i}, claim {v}" for i, n in rows for v in range(n)]
 
 
 def read_score(value, name, place):
-    """Convert a score to a float, NaN if it is missing.
+    """Convert a score to a float, or NaN if the score is missing.
 
-    ``place`` names the claim of the score.
+    ``place`` is the name of the claim in error messages.
     """
     if is_missing(value):
         return math.nan
@@ -108,38 +108,40 @@ def from_lm_polygraph(
 ) -> Bunch:
     """Convert the claim-level estimates of LM-Polygraph.
 
-    In LM-Polygraph **higher means more uncertain**, and label **1 means false**. Both are
-    reversed: features are minus the estimates, named ``neg_<estimator>``, and label 1 of the
-    result means true, as everywhere in this package.
+    In LM-Polygraph, **higher estimates mean more uncertainty**, and label **1 means false**.
+    Both are reversed: the features are the negated estimates, named ``neg_<estimator>``, and
+    label 1 of the result means true, as everywhere in this package.
 
     Parameters
     ----------
     claims : list of lists
-        ``manager.stats["claims"]``: the Claim objects of each generation, whose attribute
-        ``claim_text`` is read. The manager keeps them only with
+        The Claim objects of each generation, ``manager.stats["claims"]``. Only their attribute
+        ``claim_text`` is used. The manager stores the claims only if it was created by
         ``UEManager(..., save_stats=["claims"])``.
     estimates : dict
-        ``manager.estimations``: maps the name of an estimator, or a pair (level, name), to its
-        values, flat over all claims or one list per generation. Entries of a level other than
-        "claim" are ignored.
+        The estimates, ``manager.estimations``. The keys are names of estimators or pairs
+        (level, name). The values are flat over all claims, or one list per generation. Entries
+        whose level is not "claim" are ignored.
     labels : dict or list, optional
-        ``manager.gen_metrics``, if it contains exactly one fact check of claims, or the values
-        of a fact check, flat or one list per generation. The values are 1 (false), 0 (true) or
-        NaN (not decided), which becomes -1 (unknown). Calibration counts unknown as false.
+        The results of a fact check, flat or one list per generation, or ``manager.gen_metrics``
+        if it contains exactly one fact check of claims. The values are 1 (false), 0 (true) or
+        NaN (undecided). NaN becomes the label -1 (unknown), which calibration treats as false.
     missing : {"raise", "mean", "median"} or float
-        Replacement for features that are NaN or infinite. Mean and median are those of the
-        finite values. A number replaces the feature, which is minus the estimate.
+        Replacement for features that are NaN or infinite. "mean" and "median" are computed from
+        the finite values. A number replaces the feature, which is the negated estimate.
     edges : callable or list, optional
-        ``edges(claims, problem)`` as in `skdcf.edges`, or one list of pairs per generation.
-        None means that the edges are unknown. `skdcf.edges.no_edges` means that there are none.
+        A rule ``edges(claims, problem)`` as in `skdcf.edges`, or one list of pairs per
+        generation. If None, the edges are unknown. Use `skdcf.edges.no_edges` for independent
+        claims.
     problems : list of str, optional
-        The prompts, ``manager.stats["input_texts"]``.
+        The prompts, which LM-Polygraph stores in ``manager.stats["input_texts"]``.
     alternatives : list of lists of str, optional
         Texts of other answers to each question.
     context : list of str or list of str, optional
-        The passages that must support each generation; None if they are unknown.
+        The passages that must support each generation, or None if the passages are unknown.
     groups : list of str or int, optional
-        The question of each generation, if some questions were answered more than once.
+        Identifier of the question of each generation. Pass it if a question was answered
+        repeatedly.
     metadata : list of dict, optional
         Any other information about each generation.
 
@@ -153,8 +155,8 @@ def from_lm_polygraph(
     Raises
     ------
     ValueError
-        If lengths do not match, if two estimates have the same name, if there are several fact
-        checks, or if a required value is missing.
+        If the lengths of the arguments do not match, if two estimates have the same name, if
+        there are several fact checks, or if a required value is missing.
 
     Examples
     --------
@@ -215,7 +217,7 @@ def _claim_level(values, name):
 
 
 def _labels(labels, texts):
-    """Return the labels per problem: 1 for true, -1 without a verdict."""
+    """Return the labels of each problem: 1 for true, 0 for false, -1 for undecided claims."""
     if isinstance(labels, Mapping):
         checks = _claim_level(labels, "labels")
         if len(checks) > 1:
@@ -237,7 +239,7 @@ def _labels(labels, texts):
 
 
 def _scores(values, texts, name):
-    """Return floats over all claims, from values that are flat or one list per problem."""
+    """Return one float per claim, given values that are flat or one list per problem."""
     values = list(check_list(name, values))
     places = _places(texts)
     if values and all(np.ndim(row) == 1 for row in values):
@@ -262,39 +264,41 @@ def from_uqlm(
 ) -> Bunch:
     """Convert the claim scores of UQLM's long-text scorers.
 
-    **Higher means more confident**, as in UQLM. Scores become features unchanged.
+    **Higher scores mean more confidence**, as in UQLM. The features are the unchanged scores.
 
     Parameters
     ----------
     result : UQResult, data frame, dict or list of lists of dict
         The result of ``LongTextUQ``, ``LongTextQA`` or ``LongTextGraph``, its ``to_df()`` (also
-        as a dict or as records), its ``data``, or ``data["claims_data"]``: for each response
-        its claims, each with its text under ``claim`` or ``sentence``, and its scores. Graph
-        scorers also list claims of the resampled responses, with ``original_response`` false.
-        These are not part of the answer and are ignored. If ``original_response`` is None, NaN
-        or absent, the claim is part of the answer.
+        as a dict or as records), its ``data``, or ``data["claims_data"]``, which lists the
+        claims of each response. Each claim has a text, under the key ``claim`` or ``sentence``,
+        and scores. Graph scorers also list claims of the resampled responses, with
+        ``original_response`` false. Such claims are ignored, because they are not part of the
+        answer. If ``original_response`` is None, NaN or absent, the claim is part of the
+        answer.
     scorers : list of str, optional
-        Scores to use. The default is every key with a number in some claim, except the names
-        that `from_frame` does not use as features, such as ``label``, ``annotation``, ``gold``
+        Keys of the scores to use. The default is every key with a number in at least one claim,
+        except the names that `from_frame` reserves, such as ``label``, ``annotation``, ``gold``
         or ``claim_idx``.
     labels : list of arrays, optional
-        For each response, one label for each claim *that is part of the answer*: 1 true, 0
-        false, -1 unknown.
+        Labels of the claims of each response *that are part of the answer*: 1 true, 0 false, -1
+        unknown.
     missing : {"raise", "mean", "median"} or float
-        Replacement for scores that are NaN, None, absent or infinite.
+        Replacement for scores that are NaN, None, absent or infinite, as in `from_frame`.
     edges : callable or list, optional
-        ``edges(claims, problem)`` as in `skdcf.edges`, or one list of pairs per response, with
-        positions among the claims of the answer. None means that the edges are unknown.
-        `skdcf.edges.no_edges` means that there are none.
+        A rule ``edges(claims, problem)`` as in `skdcf.edges`, or one list of pairs per
+        response, with positions among the claims of the answer. If None, the edges are unknown.
+        Use `skdcf.edges.no_edges` for independent claims.
     problems : list of str, optional
-        The questions. The default is the prompts in the result, if there are any.
+        The questions. The default is the prompts in the result, if the result contains prompts.
     alternatives : list of lists of str, optional
         Texts of other answers to each question. The default is the sampled responses in the
-        result, if there are any.
+        result, if the result contains any.
     context : list of str or list of str, optional
-        The passages that must support each response; None if they are unknown.
+        The passages that must support each response, or None if the passages are unknown.
     groups : list of str or int, optional
-        The question of each response, if some questions were answered more than once.
+        Identifier of the question of each response. Pass it if a question was answered
+        repeatedly.
     metadata : list of dict, optional
         Any other information about each response.
 
@@ -307,7 +311,8 @@ def from_uqlm(
     Raises
     ------
     ValueError
-        If a score is missing and ``missing="raise"``, or if lengths do not match.
+        If a score is missing and ``missing="raise"``, or if the lengths of the arguments do not
+        match.
 
     Examples
     --------
@@ -348,7 +353,7 @@ def from_uqlm(
 
 
 def _lists(result):
-    """Return claims, prompts and samples from the output of UQLM, or from a part of it."""
+    """Return the claims, prompts and samples in the output of UQLM, or in a part of it."""
     table = getattr(result, "data", result)
     if hasattr(table, "columns"):  # as returned by UQResult.to_df()
         table = {name: table[name].to_list() for name in table.columns}
@@ -374,13 +379,13 @@ def _lists(result):
 
 
 def _is_rows(table):
-    """Whether a list contains one object with claims for each response."""
+    """Return whether a list contains one object with claims for each response."""
     is_list = isinstance(table, list | tuple) and len(table) > 0
     return is_list and all(isinstance(x, Mapping) and "claims_data" in x for x in table)
 
 
 def check_dicts(claims, where):
-    """Return the claims of one problem, or raise ValueError unless all are dictionaries."""
+    """Return the claims of one problem, or raise ValueError if a claim is not a dictionary."""
     if not isinstance(claims, (list, tuple)):
         kind = type(claims).__name__
         raise ValueError(f"{where} must be a list of claims, got a {kind}")
@@ -396,13 +401,13 @@ def _in_answer(claim):
 
 
 def _number_keys(claims):
-    """Return the keys that have a score in some claim, in order of appearance."""
+    """Return the keys with a score in at least one claim, in order of appearance."""
     keys = dict.fromkeys(k for c in claims for k, v in c.items() if _frame.is_number(v))
     return list(filter(_frame.may_be_feature, keys))
 
 
 def value_of(row, keys, where=None):
-    """Return the value of the first existing key; None if there is none and no ``where``."""
+    """Return the value of the first existing key, or None if none exists and ``where`` is None."""
     for key in keys:
         if key in row:
             return row[key]

@@ -1,4 +1,4 @@
-"""Convert claims that were judged by a fact checker or a person, with the reasons."""
+"""Convert claims that a fact checker or a person judged, with the reasons."""
 
 from __future__ import annotations
 
@@ -55,45 +55,46 @@ def from_verdicts(
     on_invalid: Literal["raise", "drop"] = "raise",
     **given: Unpack[Given],
 ) -> Bunch:
-    """Convert claims that were judged by a fact checker, with the reasons.
+    """Convert claims that a fact checker judged, with the reasons.
 
-    A **verdict becomes a label**, which is as reliable as the checker. It does not become a
+    A **verdict becomes a label**, which is as reliable as the checker. A verdict cannot be a
     feature, because it is unknown for new answers. Reasons are stored in ``metadata``.
 
     Parameters
     ----------
     results : list, dict or object
-        One entry per answer: the list of its judged claims, or an object that contains it.
-        Supported are the outputs of RAGAS (faithfulness: ``statements`` with ``statement``,
-        ``reason``, ``verdict``), FacTool (``detailed_information``, or its entries, with
-        ``claim_level_factuality``), OpenFactCheck (``detail``), Factcheck-GPT (its log,
-        a data frame), FActScore (``decisions``, or its entries, with ``atom`` and
+        One entry per answer, which is the list of its judged claims or an object that contains
+        this list. The supported formats are the outputs of RAGAS (faithfulness: ``statements``
+        with ``statement``, ``reason``, ``verdict``), FacTool (``detailed_information``, or its
+        entries, with ``claim_level_factuality``), OpenFactCheck (``detail``), Factcheck-GPT
+        (its log, a data frame), FActScore (``decisions``, or its entries, with ``atom`` and
         ``is_supported``), RefChecker (``claims`` with ``ys``), DeepEval (``claims`` with
-        ``verdicts``), and lists of dicts with ``claim`` and ``verdict`` from any source.
-        If several keys contain a verdict, such as a model's and a person's, they must agree. A
-        claim that is listed twice with different verdicts is unsure, 0.
+        ``verdicts``), and lists of dicts with ``claim`` and ``verdict`` from any source. If
+        several keys contain a verdict, such as the verdicts of a model and of a person, these
+        verdicts must agree. A claim that is listed twice with different verdicts is labelled 0.
     values : dict, optional
-        The meaning of further verdicts: 1 true, 0 false, -1 unknown. By default true and 1,
-        false and 0, missing values, and words such as "supported", "refuted" and "not enough
-        evidence" are known. **The number -1 is not known**, because in OpenFactCheck it means
-        "refuted" if claims are judged by stance, and 0 means "irrelevant". In this case pass
-        ``{-1: 0, 0: -1}``. Words for claims that were examined and could not be confirmed, such
-        as "borderline" and "idk" of DeepEval, are 0.
+        Labels of additional verdicts: 1 true, 0 false, -1 unknown. The default mapping covers
+        true and 1, false and 0, missing values, and words such as "supported", "refuted" and
+        "not enough evidence". **It does not cover the number -1**, because OpenFactCheck uses
+        -1 for "refuted" and 0 for "irrelevant" if claims are judged by stance. In this case,
+        pass ``{-1: 0, 0: -1}``. Words for claims that were examined but could not be confirmed,
+        such as DeepEval's "borderline" and "idk", become label 0.
     on_invalid : {"raise", "drop"}
-        Whether to raise an error if an answer cannot be read, or drop it and list it in
-        ``dropped``. If a checker failed on an answer, its entry is None.
+        Whether to raise an error if an answer cannot be read, or to drop the answer and list it
+        in ``dropped``. The entry of an answer is None if the checker failed.
     edges : callable or list, optional
-        ``edges(claims, problem)`` as in `skdcf.edges`, or one list of pairs per answer.
-        None means that the edges are unknown.
+        A rule ``edges(claims, problem)`` as in `skdcf.edges`, or one list of pairs per answer.
+        If None, the edges are unknown.
     problems : list of str, optional
-        The questions. The default is those in the results.
+        The questions. The default is the questions in the results.
     alternatives : list of lists of str, optional
         Texts of other answers to each question.
     context : list of str or list of str, optional
-        The passages that must support each answer. The default is those in the results
+        The passages that must support each answer. The default is the passages in the results
         (``retrieved_contexts``, ``contexts``).
     groups : list of str or int, optional
-        The question of each answer, if some questions were answered more than once.
+        Identifier of the question of each answer. Pass it if a question was answered
+        repeatedly.
     metadata : list of dict, optional
         Any other information about each answer, such as ``{"label_meaning": "supported"}`` if
         the verdicts mean that passages support a claim.
@@ -230,7 +231,7 @@ def _rows(result, i):
 
 
 def _joined(claims, result, i):
-    """Combine claims with their verdicts, which are in a parallel list."""
+    """Combine the claims with the parallel list of their verdicts."""
     key = next(key for key in _PARALLEL if key in result)
     verdicts = check_list(f"problem {i}, {key}", result[key])
     if len(verdicts) != len(claims):
@@ -248,7 +249,7 @@ def _joined(claims, result, i):
 
 
 def _agreed(verdict):
-    """Combine the verdicts of RefChecker on a claim and several passages into one word."""
+    """Combine RefChecker's verdicts on a claim and several passages into one word."""
     if not isinstance(verdict, list | tuple):
         return verdict
     words = {str(word) for word in verdict}
@@ -258,13 +259,13 @@ def _agreed(verdict):
 
 
 def _unjudged(texts, v):
-    """Return the claim for which FacTool has no verdict."""
+    """Return the claim that FacTool did not judge."""
     has_verdict = v < len(texts) and isinstance(texts[v], dict)
     return texts[v] | {"verdict": None} if has_verdict else None
 
 
 def _text(row, where):
-    """Return the text of a claim. The parts of a triplet are joined."""
+    """Return the text of a claim, with the parts of a triplet joined."""
     text = value_of(row, _TEXTS, where)
     return " ".join(map(str, text)) if isinstance(text, list | tuple) else text
 
@@ -297,7 +298,7 @@ def _label(row, meaning, where):
 
 
 def _beside(key, value, meaning):
-    """Yield the key, the verdict and the label of any other verdict on a claim."""
+    """Yield the key, the value and the label of each other verdict on a claim."""
     name = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", str(key)).lower()
     name = re.sub(r"[^a-z0-9]", "_", name)
     opposite = _OPPOSITE.search(name)
@@ -319,12 +320,12 @@ def _beside(key, value, meaning):
 
 
 def _same(text):
-    """Normalise case and spaces of a claim, so equal claims compare as equal."""
+    """Normalise the case and spaces of a claim, so equal claims compare as equal."""
     return " ".join(str(text).split()).casefold().rstrip(".")
 
 
 def _key(verdict):
-    """Normalise a verdict, so 1, 1.0 and "1" are equal."""
+    """Normalise a verdict, so 1, 1.0 and "1" compare as equal."""
     if is_missing(verdict):
         return ""
     return f"{verdict:g}" if _frame.is_number(verdict) else word_key(verdict)

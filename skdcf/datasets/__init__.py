@@ -1,4 +1,4 @@
-"""Published data sets, simulated data sets, and files in JSON Lines."""
+"""Load published data sets, simulate data sets, and read and write JSON Lines files."""
 
 from ..graphs import labels_from_first_error
 from ._agents import fetch_agent_process_bench

@@ -1,4 +1,4 @@
-"""Runs of agents in which people, and language models as judges, judged every step."""
+"""Agent runs in which people and language models judged every step."""
 
 from __future__ import annotations
 
@@ -36,25 +36,25 @@ def fetch_agent_process_bench(
     alternatives: bool = False,
     **options: Unpack[Options],
 ) -> Any:
-    """Load AgentProcessBench: runs of agents, with every step judged by people.
+    """Load AgentProcessBench, agent runs in which people judged every step.
 
     Parameters
     ----------
     subset : {"hotpotqa", "tau2", "bfcl", "gaia_dev"}
-        Each subset has five runs of each of 50 tasks. "hotpotqa" includes the texts of the
-        steps; the others have only positions and verdicts.
+        Part of the data set. Each subset has five runs of each of 50 tasks. Only "hotpotqa"
+        includes the texts of the steps. The other subsets contain only positions and verdicts.
     judges : {"deepseek-v3.2", "gemini-3-flash", "gpt-5.2-thinking", "kimi-k2.5", \
 "llama-3.3-70b", "qwen3-8b", "all"} or list of them
-        Models whose published verdicts are added as features: 1 good, 0 neutral or missing,
-        -1 wrong. They judged completed runs, see ``DESCR``.
+        Models whose published verdicts are added as features: 1 good, 0 neutral or missing, -1
+        wrong. The models judged completed runs, see ``DESCR``.
     labels : str
         Source of the labels: "people", or the name of a judge.
     graph : {"chain", "data", "none"}
-        As in `skdcf.adapters.from_runs`. With "none" the steps are independent. "data" needs
-        texts.
+        Rule for the edges, as in `skdcf.adapters.from_runs`. With "none", the steps are
+        independent. "data" requires a subset with texts.
     alternatives : bool
-        Whether each run is compared with the four other runs of its task, as in
-        `skdcf.adapters.from_runs`. Needs texts.
+        Whether to compare each run with the four other runs of its task, as in
+        `skdcf.adapters.from_runs`. Requires a subset with texts.
     data_home : path-like, optional
         Folder for downloaded files. The default is the environment variable ``SKDCF_DATA``, or
         ``~/.cache/skdcf``.
@@ -65,11 +65,12 @@ def fetch_agent_process_bench(
     delay : float
         Seconds between retries.
     on_invalid : {"raise", "drop"}
-        Whether to raise an error for a run whose verdicts do not match its steps, or drop it.
+        Whether to raise an error for a run whose verdicts do not match its steps, or to drop
+        it.
     return_X_y : bool
-        Return ``(graphs, labels)`` instead of a Bunch.
+        Whether to return ``(graphs, labels)`` instead of a Bunch.
     return_groups : bool
-        Return ``(graphs, labels, groups)``. Only with ``return_X_y=True``.
+        Whether to return ``(graphs, labels, groups)``. Requires ``return_X_y=True``.
 
     Returns
     -------
@@ -82,8 +83,8 @@ def fetch_agent_process_bench(
     Raises
     ------
     ValueError
-        If a name is unknown, if an option needs texts but the subset has none, or if a run is
-        invalid and ``on_invalid="raise"``.
+        If a name is unknown, if an option requires texts but the subset has none, or if a run
+        is invalid and ``on_invalid="raise"``.
     OSError
         If a file is missing and cannot be downloaded.
 
@@ -120,7 +121,7 @@ def fetch_agent_process_bench(
 
 
 def _records(subset, names, options) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the runs, each with the verdicts of several judges."""
+    """Yield the id and the record of each run, with the verdicts of several judges."""
     verdicts = {}
     for name in names:
         folder = "labels" if name == "people" else f"judges/{name}"

@@ -1,4 +1,4 @@
-"""Data sets of answers in which people judged every claim."""
+"""Data sets in which people judged every claim of an answer."""
 
 from __future__ import annotations
 
@@ -47,12 +47,14 @@ def fetch_coherent_math(
     Parameters
     ----------
     version : {"gpt", "llama", "llama-uncorrected", "llama-unscored"}
-        Model that answered, and version of the file; see ``DESCR``.
+        Model that wrote the answers, and version of the file. See ``DESCR``.
     graph : {"dep_graph", "gold_graph"}
-        Graphs by a language model, or by hand (first ten problems only, so use
-        ``on_invalid="drop"``).
+        Source of the graphs. "dep_graph" selects the graphs that a language model created.
+        "gold_graph" selects graphs created by hand, which exist for the first ten problems
+        only, so use ``on_invalid="drop"``.
     label : {"manual_annotation", "annotation"}
-        Whether a claim is right as a step, or true by itself (version "gpt" only).
+        Meaning of the labels. "manual_annotation" states whether a claim is right as a step of
+        the answer. "annotation" states whether a claim is true by itself (version "gpt" only).
     data_home : path-like, optional
         Folder for downloaded files. The default is the environment variable ``SKDCF_DATA``, or
         ``~/.cache/skdcf``.
@@ -63,12 +65,12 @@ def fetch_coherent_math(
     delay : float
         Seconds between retries.
     on_invalid : {"raise", "drop"}
-        Whether to raise an error for a problem with a cyclic graph or an unknown label, or
+        Whether to raise an error for a problem with a cyclic graph or an unknown label, or to
         drop it.
     return_X_y : bool
-        Return ``(graphs, labels)`` instead of a Bunch.
+        Whether to return ``(graphs, labels)`` instead of a Bunch.
     return_groups : bool
-        Return ``(graphs, labels, groups)``. Only with ``return_X_y=True``.
+        Whether to return ``(graphs, labels, groups)``. Requires ``return_X_y=True``.
 
     Returns
     -------
@@ -104,16 +106,16 @@ def fetch_coherent_math(
 def fetch_conformal_factuality(
     subset: str = "factscore", *, graph: Rule = "none", **options: Unpack[Options]
 ) -> Any:
-    """Load 50 answers with scored and labelled claims, without graphs.
+    """Load the data of Conformal Factuality, 50 answers with scored and labelled claims.
 
     Parameters
     ----------
     subset : {"factscore", "nq", "math"}
-        Biographies, Natural Questions or MATH problems.
+        Source of the questions: biographies, Natural Questions or MATH problems.
     graph : {"none", "chain"} or callable
-        "none": the claims are independent. "chain": each claim depends on the previous one.
-        A callable ``graph(claims, problem)`` returns pairs (parent, child), as in
-        `skdcf.edges`.
+        Rule for the edges. With "none", the claims are independent. With "chain", each claim
+        depends on the previous claim. A callable ``graph(claims, problem)`` returns pairs
+        (parent, child), as in `skdcf.edges`.
     data_home : path-like, optional
         Folder for downloaded files. The default is the environment variable ``SKDCF_DATA``, or
         ``~/.cache/skdcf``.
@@ -124,11 +126,11 @@ def fetch_conformal_factuality(
     delay : float
         Seconds between retries.
     on_invalid : {"raise", "drop"}
-        Whether to raise an error for a problem with an unknown label, or drop it.
+        Whether to raise an error for a problem with an unknown label, or to drop it.
     return_X_y : bool
-        Return ``(graphs, labels)`` instead of a Bunch.
+        Whether to return ``(graphs, labels)`` instead of a Bunch.
     return_groups : bool
-        Return ``(graphs, labels, groups)``. Only with ``return_X_y=True``.
+        Whether to return ``(graphs, labels, groups)``. Requires ``return_X_y=True``.
 
     Returns
     -------
@@ -158,7 +160,7 @@ def fetch_conformal_factuality(
 
 
 def _parse_scored(record, scores, label, graph=None):
-    """Convert a record of one of the two data sets with scores."""
+    """Convert a record of a data set with scores to the format of `build_dataset`."""
     claims = record["claims"]
     texts = [claim["subclaim"] for claim in claims]
     # In one of the files, a Y is followed by hundreds of blanks.
@@ -178,16 +180,17 @@ def _parse_scored(record, scores, label, graph=None):
 def fetch_felm(
     domains: Names = _DOMAINS, *, graph: Rule = "chain", **options: Unpack[Options]
 ) -> Any:
-    """Load FELM: answers to questions of five domains, with labelled segments.
+    """Load FELM, answers to questions from five domains, with labelled segments.
 
     Parameters
     ----------
     domains : {"math", "reasoning", "science", "wk", "writing_rec", "all"} or list
-        "writing_rec" is not included by default, as in studies of reasoning.
+        Domains of the questions. The default excludes "writing_rec", as in studies of
+        reasoning.
     graph : {"chain", "none"} or callable
-        No graphs are published. "chain" assumes that each segment depends on the previous
-        one, "none" that segments are independent. A callable ``graph(claims, problem)``
-        returns pairs (parent, child), as in `skdcf.edges`.
+        Rule for the edges, because no graphs are published. "chain" assumes that each segment
+        depends on the previous segment. "none" assumes that segments are independent. A
+        callable ``graph(claims, problem)`` returns pairs (parent, child), as in `skdcf.edges`.
     data_home : path-like, optional
         Folder for downloaded files. The default is the environment variable ``SKDCF_DATA``, or
         ``~/.cache/skdcf``.
@@ -199,11 +202,11 @@ def fetch_felm(
         Seconds between retries.
     on_invalid : {"raise", "drop"}
         Whether to raise an error for a problem with different numbers of labels and segments,
-        or drop it.
+        or to drop it.
     return_X_y : bool
-        Return ``(graphs, labels)`` instead of a Bunch.
+        Whether to return ``(graphs, labels)`` instead of a Bunch.
     return_groups : bool
-        Return ``(graphs, labels, groups)``. Only with ``return_X_y=True``.
+        Whether to return ``(graphs, labels, groups)``. Requires ``return_X_y=True``.
 
     Returns
     -------
@@ -247,7 +250,7 @@ def fetch_refchecker(
     neutral: Literal["false", "unknown"] = "false",
     **options: Unpack[Options],
 ) -> Any:
-    """Load RefChecker: answers of seven models, as triplets that people judged.
+    """Load RefChecker, answers of seven models as triplets that people judged.
 
     Parameters
     ----------
@@ -256,9 +259,9 @@ def fetch_refchecker(
     alternatives : bool
         Whether to include the answers of the other six models.
     neutral : {"false", "unknown"}
-        The label of a claim that the reference neither supports nor contradicts. "false" is
-        0, because somebody judged the claim and did not find it supported. "unknown" is -1,
-        as for a claim that was not judged. The verdicts are in the metadata.
+        Label of a neutral claim, which the reference does not support or contradict. "false"
+        assigns 0, because a person judged the claim and did not find it supported. "unknown"
+        assigns -1, the label of claims that were not judged. The metadata contain the verdicts.
     data_home : path-like, optional
         Folder for downloaded files. The default is the environment variable ``SKDCF_DATA``, or
         ``~/.cache/skdcf``.
@@ -269,16 +272,17 @@ def fetch_refchecker(
     delay : float
         Seconds between retries.
     on_invalid : {"raise", "drop"}
-        Whether to raise an error for an answer with an unknown label, or drop it.
+        Whether to raise an error for an answer with an unknown label, or to drop it.
     return_X_y : bool
-        Return ``(graphs, labels)`` instead of a Bunch.
+        Whether to return ``(graphs, labels)`` instead of a Bunch.
     return_groups : bool
-        Return ``(graphs, labels, groups)``. Only with ``return_X_y=True``.
+        Whether to return ``(graphs, labels, groups)``. Requires ``return_X_y=True``.
 
     Returns
     -------
     Bunch
-        As in `fetch_mr_ben`, but graphs have neither problems nor edges.
+        The data set, with the same attributes as in `fetch_mr_ben`. The graphs have no
+        questions and no edges.
 
     Raises
     ------
@@ -320,17 +324,17 @@ def _parse_refchecker(record, neutral):
 def fetch_qags(
     subset: Names = "all", *, graph: Rule = "none", **options: Unpack[Options]
 ) -> Any:
-    """Load QAGS: summaries whose sentences were judged by people against the article.
+    """Load QAGS, summaries whose sentences people compared with the article.
 
     Parameters
     ----------
     subset : {"cnndm", "xsum", "all"} or list of them
-        Source of the articles: CNN/DailyMail, with three sentences per summary, or XSum, with
-        one sentence per summary.
+        Source of the articles. Summaries have three sentences for CNN/DailyMail ("cnndm") and
+        one sentence for XSum ("xsum").
     graph : {"none", "chain"} or callable
-        "none": the sentences are independent. "chain": each sentence depends on the previous
-        one. A callable ``graph(claims, None)`` returns pairs (parent, child), as in
-        `skdcf.edges`.
+        Rule for the edges. With "none", the sentences are independent. With "chain", each
+        sentence depends on the previous sentence. A callable ``graph(claims, None)`` returns
+        pairs (parent, child), as in `skdcf.edges`.
     data_home : path-like, optional
         Folder for downloaded files. The default is the environment variable ``SKDCF_DATA``, or
         ``~/.cache/skdcf``.
@@ -341,19 +345,19 @@ def fetch_qags(
     delay : float
         Seconds between retries.
     on_invalid : {"raise", "drop"}
-        Whether to raise an error for a summary with invalid responses, or drop it.
+        Whether to raise an error for a summary with invalid responses, or to drop it.
     return_X_y : bool
-        Return ``(graphs, labels)`` instead of a Bunch.
+        Whether to return ``(graphs, labels)`` instead of a Bunch.
     return_groups : bool
-        Return ``(graphs, labels, groups)``. Only with ``return_X_y=True``.
+        Whether to return ``(graphs, labels, groups)``. Requires ``return_X_y=True``.
 
     Returns
     -------
     Bunch
-        ``graphs`` (GraphBatch with sentences as claims, the article as context, and
-        without features), ``labels`` (list of 0/1 int arrays: 1 if the article supports the
-        sentence), ``groups`` (the number of each article), ``metadata`` (list of dict),
-        ``feature_names`` (None), ``dropped`` (list of (id, reason)), ``DESCR``.
+        ``graphs`` (GraphBatch with sentences as claims and the article as context, without
+        features), ``labels`` (list of 0/1 int arrays: 1 if the article supports the sentence),
+        ``groups`` (the number of each article), ``metadata`` (list of dict), ``feature_names``
+        (None), ``dropped`` (list of (id, reason)), ``DESCR``.
 
     Raises
     ------
@@ -400,20 +404,22 @@ def fetch_perl(
     label: Literal["native", "any"] = "native",
     **options: Unpack[Options],
 ) -> Any:
-    """Load PERL: solutions of word problems, with premises and errors of each step.
+    """Load PERL, solutions of word problems with the premises and errors of each step.
 
     Parameters
     ----------
     subset : {"gsm8k", "math", "metamathqa", "orcamath", "all"} or list of them
         Sources of the questions.
     kind : {"negatives", "positives", "positives_perturbed", "all"} or list of them
-        Solutions with a wrong final answer, a right one, or an inserted error.
+        Kinds of solutions: "negatives" have a wrong final answer, "positives" have a right
+        final answer, and "positives_perturbed" have an inserted error.
     label : {"native", "any"}
-        Whether a step that is valid but depends on an error counts as true ("native")
-        or false ("any"). Use "native" together with the graph for a filter.
+        Whether to label a step that is valid but depends on an error as true ("native") or
+        false ("any"). Use "native" together with the graph for a filter.
     data_home : path-like, optional
         Folder for downloaded files. The default is the environment variable ``SKDCF_DATA``, or
-        ``~/.cache/skdcf``. A file is stored as ``perl/gsm8k/gsm8k_negatives.json``.
+        ``~/.cache/skdcf``. Files are stored at paths such as
+        ``perl/gsm8k/gsm8k_negatives.json``.
     download_if_missing : bool
         If False, raise an OSError if a file is missing.
     n_retries : int
@@ -421,11 +427,11 @@ def fetch_perl(
     delay : float
         Seconds between retries.
     on_invalid : {"raise", "drop"}
-        Whether to raise an error for a problem with invalid premises or labels, or drop it.
+        Whether to raise an error for a problem with invalid premises or labels, or to drop it.
     return_X_y : bool
-        Return ``(graphs, labels)`` instead of a Bunch.
+        Whether to return ``(graphs, labels)`` instead of a Bunch.
     return_groups : bool
-        Return ``(graphs, labels, groups)``. Only with ``return_X_y=True``.
+        Whether to return ``(graphs, labels, groups)``. Requires ``return_X_y=True``.
 
     Returns
     -------
@@ -455,7 +461,7 @@ def fetch_perl(
 
 
 def _parse_perl(record, label):
-    """Read only the question, steps, premises and step errors of a record."""
+    """Return the question, steps, premises and step errors of a record."""
     steps = record["steps"]
     return {
         "problem": record["question"],
@@ -467,7 +473,7 @@ def _parse_perl(record, label):
 
 
 def _premise_edges(entries, n_steps):
-    """Return premises as pairs of positions, since the printed numbers may skip some."""
+    """Return the premises as pairs of positions, because the printed step numbers may have gaps."""
     entries = [entry for entry in entries if entry["step_number"] != 0]
     position = {entry["step_number"]: v for v, entry in enumerate(entries)}
     if len(position) != n_steps or len(entries) != n_steps:

@@ -1,9 +1,9 @@
-"""Simulated problems: reasoning graphs, and word problems with answers in sentences.
+"""Simulate reasoning graphs, and word problems with answers in sentences.
 
-The statistics of the graphs are those of the paper's two data sets. Word problems are for
-demonstrations and tests. A plot consists of a question and the steps of its solution. A step
-calculates with numbers of the question, denoted by letters, and with results of earlier
-steps, denoted by their positions.
+The simulated graphs match the statistics of the paper's two data sets. The word problems are
+intended for demonstrations and tests. A word problem is drawn from a template with a question
+and the steps of its solution. The operands of a step are numbers of the question, denoted by
+letters, and results of earlier steps, denoted by their positions.
 """
 
 import json
@@ -64,23 +64,25 @@ def make_reasoning_graphs(
 ) -> Bunch | tuple[GraphBatch, list[np.ndarray]]:
     """Generate problems with claims, graphs, features and labels.
 
-    Most problems are *clean*. In *partial* problems some claims are false, usually difficult
-    ones, and pass the error on to claims that depend on them. In *hallucinated* problems every
-    claim is false, the graph is sparse and the frequency is high. A filter that uses the
-    frequency alone cannot detect them.
+    Most problems are *clean*, with true claims only. In *partial* problems, some claims are
+    false, and errors are propagated to dependent claims. Errors usually start at difficult
+    claims. In *hallucinated* problems, every claim is false, the graph is sparse and the
+    frequency is high. A filter that only uses the frequency cannot detect hallucinated
+    problems.
 
     Parameters
     ----------
     n_problems : int
         Number of problems, at least 1.
     kind : {"math", "felm"}
-        "math": 7.4 claims and 7.2 edges per problem, 81 % clean problems, frequency is weakly
-        informative (AUC 0.61 for true claims). "felm": 4.1 claims, 2.8 edges, 62 % clean
-        problems, frequency is informative (AUC 0.85).
+        Data set to imitate. "math" has 7.4 claims and 7.2 edges per problem, 81 % clean
+        problems and a weakly informative frequency (AUC 0.61 for true claims). "felm" has 4.1
+        claims and 2.8 edges per problem, 62 % clean problems and an informative frequency (AUC
+        0.85).
     random_state : int, RandomState instance or None
-        Seed. The same seed gives the same problems.
+        Seed. Equal seeds generate equal problems.
     return_X_y : bool
-        Return ``(graphs, labels)`` instead of a Bunch.
+        Whether to return ``(graphs, labels)`` instead of a Bunch.
 
     Returns
     -------
@@ -96,13 +98,13 @@ def make_reasoning_graphs(
 
     Notes
     -----
-    The frequency is binomial over five resampled answers, and its logit decreases with the
-    difficulty of the claim. The graph metrics are those of the generated graph. Semantic
-    columns depend weakly on the label; ``is_well_formed`` and the domain columns do not
-    depend on it. The statistics follow Hittesdorf, Salzetta, Cheng,
-    *Differentiable Conformal Training for LLM Reasoning Factuality*
-    (arXiv:2604.20098), section 5. Use these data to try out a method, not to measure its
-    gain on real problems.
+    The frequency has a binomial distribution over five resampled answers, and the logit of its
+    success probability decreases with the difficulty of the claim. The graph metrics are
+    computed from the generated graph. The semantic columns depend weakly on the label, except
+    ``is_well_formed``, which is independent of it, like the domain columns. The statistics
+    follow Hittesdorf, Salzetta, Cheng, *Differentiable Conformal Training for LLM Reasoning
+    Factuality* (arXiv:2604.20098), section 5. Use these data to try out a method. They cannot
+    predict its gain on real problems.
 
     Examples
     --------
@@ -137,7 +139,7 @@ def make_reasoning_graphs(
 
 
 def _made(batch, labels, names, descr, return_X_y):
-    """Build the return value of both functions."""
+    """Return a data set as a Bunch or as (graphs, labels)."""
     labels = LabelList(labels)
     if return_X_y:
         return batch, labels
@@ -167,8 +169,8 @@ def _draw_edges(rng, setting, type_of, sizes):
 def _draw_lag(rng, weight, longest, taken):
     """Draw a lag in 1..longest except those ``taken``, with probability ~ weight ** lag.
 
-    The distribution function is inverted after removing the taken lags, from the smallest
-    to the largest.
+    The distribution function is inverted without the taken lags, which are then skipped in
+    increasing order.
     """
     at = rng.random_sample(len(longest))
     mass = weight ** (taken - 1.0) * (1 - weight)
@@ -180,7 +182,7 @@ def _draw_lag(rng, weight, longest, taken):
 
 
 def _draw_labels(rng, setting, batch, type_of, difficulty):
-    """Draw labels: errors occur at difficult claims and are passed on along the edges."""
+    """Draw labels with errors at difficult claims, which are propagated along the edges."""
     pressure = -2 + 0.9 * difficulty - rng.logistic(size=batch.n_claims)
     worst = np.maximum.reduceat(pressure, batch.offsets[:-1])[batch.problem_of]
     wrong = (pressure > 0) | (pressure == worst)  # at least one error
@@ -214,7 +216,7 @@ def _draw_frequency(rng, kind, batch, hallucinated, difficulty, true):
 
 
 def _draw_semantic(rng, batch, hallucinated, true):
-    """Draw verdicts like those of a language model, right slightly more often than wrong."""
+    """Draw verdicts that are right slightly more often than wrong."""
 
     def flag(if_true, if_false, if_hallucinated=None):
         chance = np.where(true, if_true, if_false)
@@ -236,7 +238,7 @@ def _draw_semantic(rng, batch, hallucinated, true):
 
 
 def _draw_topics(rng, batch):
-    """Draw one main topic per problem, and sometimes a second one."""
+    """Draw one main topic and sometimes a second topic per problem."""
     topics = DomainIndicators.topics
     main, side_topic = rng.randint(len(topics), size=(2, len(batch)))
     side_topic = np.where(rng.random_sample(len(batch)) < 0.3, side_topic, main)
@@ -247,7 +249,7 @@ def _draw_topics(rng, batch):
 
 
 def _draw_domains(rng, batch):
-    """Draw domains as in FELM; the other two are world knowledge and mathematics."""
+    """Draw the domains of FELM, including world knowledge and mathematics."""
     shares = np.array([125, 207, 184, 194]) / 710
     domain = rng.choice(4, size=len(batch), p=shares)[batch.problem_of]
     return {name: domain == k for k, name in enumerate(DRAWN_DOMAINS)}
@@ -261,7 +263,7 @@ _GOODS = ("apples", "cups", "pens", "tiles", "bulbs", "plates")
 
 @cache
 def _plots():
-    """Load the questions with the ranges of their numbers, and steps (text, left, sign, right)."""
+    """Load the questions, the ranges of their numbers, and the solution steps."""
     path = files(__package__) / "word_problems.json"
     return json.loads(path.read_text("utf-8"))
 
@@ -273,7 +275,7 @@ def make_word_problems(
     random_state: int | np.random.RandomState | None = None,
     return_X_y: bool = False,
 ) -> Bunch | tuple[GraphBatch, list[np.ndarray]]:
-    """Generate questions with answers in sentences, some of which are wrong.
+    """Generate word problems with answers in sentences, some of which are false.
 
     Parameters
     ----------
@@ -282,9 +284,9 @@ def make_word_problems(
     n_alternatives : int
         Number of other answers to the question of each problem.
     random_state : int, RandomState instance or None
-        Seed. The same seed gives the same problems.
+        Seed. Equal seeds generate equal problems.
     return_X_y : bool
-        Return ``(graphs, labels)`` instead of a Bunch.
+        Whether to return ``(graphs, labels)`` instead of a Bunch.
 
     Returns
     -------
@@ -296,7 +298,7 @@ def make_word_problems(
     Raises
     ------
     ValueError
-        If a number is too small.
+        If ``n_problems`` or ``n_alternatives`` is too small.
 
     See Also
     --------
@@ -363,8 +365,8 @@ def _draw_problem(i, n_alternatives, rng):
 def _draw_answer(steps, numbers, words, trap, rng):
     """Draw the sentences of one answer, and which of them are true.
 
-    A trap is a mistake that a question invites: its step, the kind of mistake, and the
-    probability that an answer makes it.
+    A trap describes a mistake that is likely for a question by its step, its kind, and its
+    probability.
     """
     right = []
     results = []
@@ -395,7 +397,7 @@ def _draw_answer(steps, numbers, words, trap, rng):
 
 
 def _calculate(terms, numbers, results):
-    """Calculate with numbers of the question and results of earlier steps."""
+    """Return the result of a step, given numbers of the question and results of earlier steps."""
     value_of = {**numbers, **dict(enumerate(results))}
     left_name, sign, right_name = terms
     left = value_of[left_name]
@@ -404,7 +406,7 @@ def _calculate(terms, numbers, results):
 
 
 def _mistake(kind, choice, terms, made, numbers):
-    """Return the step with one of three kinds of mistakes."""
+    """Return the step changed by one of three kinds of mistakes."""
     left, sign, right, value = made
     if kind == 0:  # the result is miscalculated
         return left, sign, right, value + (-10, -2, -1, 1, 2, 10)[choice % 6]

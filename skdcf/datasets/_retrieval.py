@@ -1,4 +1,4 @@
-"""Answers with the passages they are based on, whose claims were judged by a model."""
+"""Data set of answers with retrieved passages, in which a model judged every claim."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ def fetch_conformal_rag(
     graph: Rule = "none",
     **options: Unpack[Options],
 ) -> Any:
-    """Load the data of Conformal-RAG: long answers to medical questions, with passages.
+    """Load the data of Conformal-RAG, long answers to medical questions with passages.
 
     Parameters
     ----------
     subset : {"medication_qa", "live_qa", "kqa_silver_wogold", "kqa_golden", "all"} or list
-        Parts of MedLFQA. "kqa_golden", with 202 answers, is not included by default.
+        Parts of MedLFQA. The default excludes "kqa_golden", which has 202 answers.
     irrelevant : bool
-        Whether a claim that is true but does not answer the question counts as true.
+        Whether to label a claim as true if it is true but does not answer the question.
     graph : {"none", "chain"} or callable
-        "none": the claims are independent. "chain": each claim depends on the previous one.
-        A callable ``graph(claims, problem)`` returns pairs (parent, child), as in
-        `skdcf.edges`.
+        Rule for the edges. With "none", the claims are independent. With "chain", each claim
+        depends on the previous claim. A callable ``graph(claims, problem)`` returns pairs
+        (parent, child), as in `skdcf.edges`.
     data_home : path-like, optional
         Folder for downloaded files. The default is the environment variable ``SKDCF_DATA``, or
         ``~/.cache/skdcf``.
@@ -46,12 +46,12 @@ def fetch_conformal_rag(
     delay : float
         Seconds between retries.
     on_invalid : {"raise", "drop"}
-        Whether to raise an error for an answer with an unknown verdict or without passages,
-        or drop it.
+        Whether to raise an error for an answer with an unknown verdict or without passages, or
+        to drop it.
     return_X_y : bool
-        Return ``(graphs, labels)`` instead of a Bunch.
+        Whether to return ``(graphs, labels)`` instead of a Bunch.
     return_groups : bool
-        Return ``(graphs, labels, groups)``. Only with ``return_X_y=True``.
+        Whether to return ``(graphs, labels, groups)``. Requires ``return_X_y=True``.
 
     Returns
     -------
@@ -64,7 +64,7 @@ def fetch_conformal_rag(
     Raises
     ------
     ValueError
-        If a name is unknown, or an answer is invalid and ``on_invalid="raise"``.
+        If a name is unknown, or if an answer is invalid and ``on_invalid="raise"``.
     OSError
         If a file is missing and cannot be downloaded.
 
@@ -86,7 +86,7 @@ def fetch_conformal_rag(
 
 
 def _passages_of(subset, options):
-    """Return the passages of each question, in the order of the file."""
+    """Return the passages of each question, in file order."""
     passages = defaultdict(list)
     for _, text in read(f"conformal_rag/{subset}_ref_docs_texts.json", options):
         # The text may contain quotation marks; its description is always a dict.

@@ -1,4 +1,4 @@
-"""Data sets of solutions in steps, with inserted or derived errors, or the first error marked."""
+"""Data sets of stepwise solutions with inserted, derived or first errors as labels."""
 
 from __future__ import annotations
 
@@ -41,21 +41,21 @@ def fetch_prmbench(
     graph: Rule = "chain",
     **options: Unpack[Options],
 ) -> Any:
-    """Load PRMBench: solutions of math problems with planted errors, step by step.
+    """Load PRMBench, stepwise solutions of math problems with inserted errors.
 
     Parameters
     ----------
     split : {"train", "test", "all"} or list of them
-        Part of PRM800K from which the solutions were taken.
+        Part of PRM800K that contains the original solutions.
     kinds : "all", str or list of str
-        Kinds of errors: "circular", "step_contradiction", "counterfactual",
-        "domain_inconsistency", "missing_condition", "deception"; "multi_solutions", without
-        errors; and "redundency" and "confidence", which are matters of style and not included
-        by default.
+        Kinds of solutions. The kinds of errors are "circular", "step_contradiction",
+        "counterfactual", "domain_inconsistency", "missing_condition" and "deception".
+        "multi_solutions" contains no errors. The default excludes "redundency" and
+        "confidence", which are matters of style.
     originals : bool
-        Whether to include the solutions before the change, each wording once.
+        Whether to include the original solutions, once per wording.
     graph : {"chain", "none"} or callable
-        No graphs are published; as in `fetch_felm`.
+        Rule for the edges, as in `fetch_felm`, because no graphs are published.
     data_home : path-like, optional
         Folder for downloaded files. The default is the environment variable ``SKDCF_DATA``, or
         ``~/.cache/skdcf``.
@@ -66,12 +66,12 @@ def fetch_prmbench(
     delay : float
         Seconds between retries.
     on_invalid : {"raise", "drop"}
-        Whether to raise an error for an invalid problem, or drop it. The published problems
+        Whether to raise an error for an invalid problem, or to drop it. All published problems
         are valid.
     return_X_y : bool
-        Return ``(graphs, labels)`` instead of a Bunch.
+        Whether to return ``(graphs, labels)`` instead of a Bunch.
     return_groups : bool
-        Return ``(graphs, labels, groups)``. Only with ``return_X_y=True``.
+        Whether to return ``(graphs, labels, groups)``. Requires ``return_X_y=True``.
 
     Returns
     -------
@@ -110,7 +110,7 @@ def fetch_prmbench(
 
 
 def _originals(records):
-    """Return the solutions before the change as separate records, each wording once."""
+    """Return the original solutions as separate records, once per wording."""
     first = {}
     for name, record in records.items():
         question = record["original_question"]
@@ -144,12 +144,12 @@ def _parse_prm(record):
 
 @fetcher()
 def fetch_prm800k(*, graph: Rule = "chain", **options: Unpack[Options]) -> Any:
-    """Load PRM800K (second phase, test part): solutions judged up to the first error.
+    """Load the second-phase test part of PRM800K, solutions judged up to the first error.
 
     Parameters
     ----------
     graph : {"chain", "none"} or callable
-        No graphs are published; as in `fetch_mr_ben`.
+        Rule for the edges, as in `fetch_mr_ben`, because no graphs are published.
     data_home : path-like, optional
         Folder for downloaded files. The default is the environment variable ``SKDCF_DATA``, or
         ``~/.cache/skdcf``.
@@ -160,17 +160,17 @@ def fetch_prm800k(*, graph: Rule = "chain", **options: Unpack[Options]) -> Any:
     delay : float
         Seconds between retries.
     on_invalid : {"raise", "drop"}
-        Whether to raise an error for a solution whose judged steps differ from its text, or
+        Whether to raise an error for a solution whose judged steps differ from its text, or to
         drop it.
     return_X_y : bool
-        Return ``(graphs, labels)`` instead of a Bunch.
+        Whether to return ``(graphs, labels)`` instead of a Bunch.
     return_groups : bool
-        Return ``(graphs, labels, groups)``. Only with ``return_X_y=True``.
+        Whether to return ``(graphs, labels, groups)``. Requires ``return_X_y=True``.
 
     Returns
     -------
     Bunch
-        As in `fetch_prmbench`.
+        The data set, with the same attributes as in `fetch_prmbench`.
 
     Raises
     ------
@@ -212,14 +212,14 @@ def _parse_prm800k(record):
 def fetch_process_bench(
     subset: Names = "all", *, graph: Rule = "chain", **options: Unpack[Options]
 ) -> Any:
-    """Load ProcessBench: answers to math problems, with the first wrong step marked.
+    """Load ProcessBench, answers to math problems with the first wrong step marked.
 
     Parameters
     ----------
     subset : {"gsm8k", "math", "all"} or list of them
         Sources of the questions.
     graph : {"chain", "none"} or callable
-        No graphs are published; as in `fetch_mr_ben`.
+        Rule for the edges, as in `fetch_mr_ben`, because no graphs are published.
     data_home : path-like, optional
         Folder for downloaded files. The default is the environment variable ``SKDCF_DATA``, or
         ``~/.cache/skdcf``.
@@ -230,16 +230,16 @@ def fetch_process_bench(
     delay : float
         Seconds between retries.
     on_invalid : {"raise", "drop"}
-        Whether to raise an error for an answer whose first error is not a step, or drop it.
+        Whether to raise an error for an answer whose first error is not a step, or to drop it.
     return_X_y : bool
-        Return ``(graphs, labels)`` instead of a Bunch.
+        Whether to return ``(graphs, labels)`` instead of a Bunch.
     return_groups : bool
-        Return ``(graphs, labels, groups)``. Only with ``return_X_y=True``.
+        Whether to return ``(graphs, labels, groups)``. Requires ``return_X_y=True``.
 
     Returns
     -------
     Bunch
-        As in `fetch_mr_ben`.
+        The data set, with the same attributes as in `fetch_mr_ben`.
 
     Raises
     ------
@@ -273,15 +273,16 @@ def _parse_process(record):
 def fetch_mr_ben(
     subjects: Names = _SUBJECTS, *, graph: Rule = "chain", **options: Unpack[Options]
 ) -> Any:
-    """Load Mr-Ben: answers to exam questions, with the first wrong step marked.
+    """Load Mr-Ben, answers to exam questions with the first wrong step marked.
 
     Parameters
     ----------
     subjects : "all", str or list of str
-        Subset of "math", "biology", "chemistry", "medicine", "physics" and "logic".
+        Subjects of the questions: "math", "biology", "chemistry", "medicine", "physics" and
+        "logic".
     graph : {"chain", "none"} or callable
-        No graphs are published; as in `fetch_felm`. Without a chain, the unknown labels after
-        the first error count as false.
+        Rule for the edges, as in `fetch_felm`, because no graphs are published. If the steps
+        are not a chain, the unknown labels after the first error are treated as false.
     data_home : path-like, optional
         Folder for downloaded files. The default is the environment variable ``SKDCF_DATA``, or
         ``~/.cache/skdcf``.
@@ -292,20 +293,19 @@ def fetch_mr_ben(
     delay : float
         Seconds between retries.
     on_invalid : {"raise", "drop"}
-        Whether to raise an error for an answer whose first error is not a step, or drop it.
+        Whether to raise an error for an answer whose first error is not a step, or to drop it.
     return_X_y : bool
-        Return ``(graphs, labels)`` instead of a Bunch.
+        Whether to return ``(graphs, labels)`` instead of a Bunch.
     return_groups : bool
-        Return ``(graphs, labels, groups)``. Only with ``return_X_y=True``.
+        Whether to return ``(graphs, labels, groups)``. Requires ``return_X_y=True``.
 
     Returns
     -------
     Bunch
-        ``graphs`` (GraphBatch with texts, the other models' answers as alternatives, and
-        without features), ``labels`` (list of int arrays: 1 true, 0 false, -1 unknown),
-        ``groups`` (the number of each question), ``metadata`` (list of dict),
-        ``feature_names`` (None), ``dropped`` (list of (id, reason)),
-        ``DESCR``.
+        ``graphs`` (GraphBatch with texts and the other models' answers as alternatives, without
+        features), ``labels`` (list of int arrays: 1 true, 0 false, -1 unknown), ``groups`` (the
+        number of each question), ``metadata`` (list of dict), ``feature_names`` (None),
+        ``dropped`` (list of (id, reason)), ``DESCR``.
 
     Raises
     ------
@@ -359,10 +359,10 @@ def _parse_mr_ben(record):
 
 @fetcher(on_invalid="drop")
 def fetch_gsm8k_solutions(**options: Unpack[Options]) -> Any:
-    """Load solutions of grade-school problems by four models, with exact graphs.
+    """Load four models' solutions of grade-school math problems, with exact graphs.
 
-    **The labels are derived** from final answers and reference solutions. Nobody judged
-    the steps. ``DESCR`` describes the derivation.
+    **The labels are derived** from final answers and reference solutions. No person judged the
+    steps. ``DESCR`` describes the derivation.
 
     Parameters
     ----------
@@ -376,20 +376,20 @@ def fetch_gsm8k_solutions(**options: Unpack[Options]) -> Any:
     delay : float
         Seconds between retries.
     on_invalid : {"raise", "drop"}
-        Whether to raise an error for a solution without a calculation, or drop it. The file
-        contains 48 of them.
+        Whether to raise an error for a solution without a calculation, or to drop it. The file
+        contains 48 such solutions.
     return_X_y : bool
-        Return ``(graphs, labels)`` instead of a Bunch.
+        Whether to return ``(graphs, labels)`` instead of a Bunch.
     return_groups : bool
-        Return ``(graphs, labels, groups)``. Only with ``return_X_y=True``.
+        Whether to return ``(graphs, labels, groups)``. Requires ``return_X_y=True``.
 
     Returns
     -------
     Bunch
-        ``graphs`` (GraphBatch with texts, the other models' solutions as alternatives,
-        and without features), ``labels`` (list of 0/1 int arrays), ``groups`` (the number of
-        each question), ``metadata`` (list of dict), ``feature_names`` (None),
-        ``dropped`` (list of (id, reason)), ``DESCR``.
+        ``graphs`` (GraphBatch with texts and the other models' solutions as alternatives,
+        without features), ``labels`` (list of 0/1 int arrays), ``groups`` (the number of each
+        question), ``metadata`` (list of dict), ``feature_names`` (None), ``dropped`` (list of
+        (id, reason)), ``DESCR``.
 
     Raises
     ------
@@ -431,7 +431,7 @@ def _parse_gsm8k(record):
 
 
 def _value(numeral):
-    """Convert a numeral to a number, rounded so that 0.1 + 0.2 equals 0.3."""
+    """Convert a numeral to a float, rounded so that 0.1 + 0.2 equals 0.3."""
     return round(float(numeral.replace(",", "")), 6)
 
 
@@ -446,7 +446,7 @@ def _operand_edges(terms, results):
 
 
 def _cut(solution, marks):
-    """Split a solution into one text per calculation, each starting where the last one ended."""
+    """Split a solution into consecutive texts, one per calculation."""
     ends = []
     for mark, following in pairwise(marks):
         line_end = solution.find("\n", mark.end())

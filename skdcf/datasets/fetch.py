@@ -1,10 +1,10 @@
-"""Find the files of published data sets in the data directory, or download them.
+"""Find the files of published data sets in the data directory, or download the files.
 
-Most sources do not state a licence. Therefore the files are downloaded on request from the
-authors' repositories, and none of them is part of this package. ``sources.json`` lists the
-sources: each folder of the data directory mirrors an address that is pinned to a commit, and
-each file has its SHA-256, or the SHA-1 of its git blob (40 digits) if only that is known. The
-folder ``descr`` contains the descriptions for users.
+The package does not contain the files, because most sources do not state a licence. The files
+are downloaded on request from the authors' repositories. ``sources.json`` lists the sources.
+Each folder of the data directory mirrors an address that is pinned to a commit. Each file has
+its SHA-256, or the SHA-1 of its git blob (40 digits) if its SHA-256 is unknown. The folder
+``descr`` contains the descriptions for users.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from .records import build_dataset, spread
 
 
 class Source(NamedTuple):
-    """One published file."""
+    """Address and checksum of a published file."""
 
     url: str
     checksum: str
@@ -45,7 +45,7 @@ def _read_sources():
 
 
 def _address(url, name):
-    """Return the address of a file, which ends with its name or contains its stem."""
+    """Return the address of a file, which ends with the file name or contains its stem."""
     if "{stem}" in url:
         return url.format(stem=Path(name).stem)
     return f"{url}/{name}"
@@ -56,7 +56,7 @@ SOURCES = _read_sources()
 
 
 class Options(TypedDict, total=False):
-    """The options of every ``fetch_*`` function, in addition to its own parameters."""
+    """Options that every ``fetch_*`` function accepts in addition to its own parameters."""
 
     data_home: str | PathLike[str] | None
     download_if_missing: bool
@@ -85,8 +85,8 @@ def get_data_home(data_home: str | PathLike[str] | None = None) -> Path:
     Parameters
     ----------
     data_home : str or path-like, optional
-        The default is the environment variable ``SKDCF_DATA``, or ``~/.cache/skdcf`` if it is
-        not set.
+        Data directory. The default is the environment variable ``SKDCF_DATA``, or
+        ``~/.cache/skdcf`` if the variable is not set.
 
     Returns
     -------
@@ -117,7 +117,7 @@ def local_file(
     Raises
     ------
     OSError
-        If the file is missing and cannot be downloaded, or must not be.
+        If the file is missing and cannot be downloaded, or if downloads are disabled.
     """
     source = SOURCES[name]
     path = get_data_home(data_home) / name
@@ -135,7 +135,7 @@ def local_file(
 
 
 def checksum_of(path: Any, source: Any) -> str:
-    """Return the hexadecimal checksum of a file, of the same kind as that of its source."""
+    """Return the hexadecimal checksum of a file, with the hash function of its source."""
     content = Path(path).read_bytes()
     if len(source.checksum) == 64:
         return hashlib.sha256(content).hexdigest()
@@ -144,7 +144,7 @@ def checksum_of(path: Any, source: Any) -> str:
 
 
 def _download(source, path, n_retries, delay):
-    """Download to a temporary file next to the target, verify it and rename it."""
+    """Download a file to a temporary file next to its path, verify it, and rename it."""
     from sklearn.datasets import fetch_file
 
     sha256 = source.checksum if len(source.checksum) == 64 else None
@@ -178,7 +178,7 @@ def _download(source, path, n_retries, delay):
 
 
 def read(name: str, options: Any) -> Any:
-    """Return the content of a published file; for JSON Lines, a list of objects."""
+    """Return the content of a published file. For JSON Lines, return a list of objects."""
     path = local_file(name, **options)
     if path.suffix != ".jsonl" or name.startswith(_ONE_OBJECT):
         return json.loads(path.read_text("utf-8"))
@@ -189,12 +189,13 @@ def read(name: str, options: Any) -> Any:
 
 
 def rows(pattern: Any, id: Any, options: Any, **choices: Any) -> Any:
-    """Yield the records of several files, with their ids.
+    """Yield the id and the content of each record in several files.
 
     ``pattern`` and ``id`` are formatted with every combination of the ``choices``, which are
     also added to each record. ``id`` is also formatted with the number of the record, ``i``,
-    and with its fields. ``pattern`` may be a function of the choices. A file contains a list,
-    directly or under ``data``, or lists by name; the name is added to its records as ``key``.
+    and with its fields. ``pattern`` may be a function of the choices. A file contains a list of
+    records, a list under the key ``data``, or several named lists. The name of a list is added
+    to its records as ``key``.
     """
     for values in product(*choices.values()):
         of = dict(zip(choices, values, strict=True))
@@ -212,9 +213,10 @@ def rows(pattern: Any, id: Any, options: Any, **choices: Any) -> Any:
 
 
 def chosen(**asked: Any) -> Any:
-    """Return the distinct names that a caller chose.
+    """Return the distinct names that the caller selected.
 
-    Each keyword is a pair of a value (a name, "all", or a list of names) and the choices.
+    Each keyword argument is a pair of a value (a name, "all", or a list of names) and the valid
+    names.
     """
     out = {}
     for name, (value, choices) in asked.items():
@@ -229,7 +231,7 @@ def chosen(**asked: Any) -> Any:
 
 
 def edge_rule(graph: str | Callable[..., Any]) -> Any:
-    """Return the function for "none", "chain" or a callable, and its name."""
+    """Return the edge rule for "none", "chain" or a callable, and its name."""
     if callable(graph):
         return graph, getattr(graph, "__name__", type(graph).__name__)
     check_choice("graph", graph, ("none", "chain"))
@@ -246,26 +248,27 @@ def load(
     answer: Any = None,
     **words: Any,
 ) -> Any:
-    """Create the result of a ``fetch_*`` function from the records of its files.
+    """Return the result of a ``fetch_*`` function, given the records of its files.
 
     Parameters
     ----------
     name : str
-        Name of the data set and of its description, which is formatted with ``words``. Lists
-        are joined by commas.
+        Name of the data set and of its description, which is formatted with ``words``. Lists in
+        ``words`` are joined by commas.
     records : dict from id to record, or pairs of them
-        The records.
+        The records, keyed by id.
     parse : callable
-        ``parse(record)`` as in `build_dataset`. ``group`` may be any text; the default is the
-        question.
+        A function ``parse(record)`` as in `build_dataset`. Its value ``group`` may be any text.
+        The default group is the question.
     options : dict
         Values of `Options`.
     graph : str or callable
-        Rule for edges, as in the ``fetch_*`` functions. Used if ``parse`` returns no edges.
+        Rule for the edges, as in the ``fetch_*`` functions, which is used if ``parse`` returns
+        no edges.
     answer : sequence of str, optional
-        If questions have several answers, the fields with the question, the model and the
-        answer, which is a text or a list of steps. Answers of invalid records are included in
-        the alternatives.
+        Names of the fields with the question, the model and the answer (a text or a list of
+        steps), for data sets with several answers per question. Answers of invalid records are
+        included in the alternatives.
     """
     check_choice("on_invalid", options["on_invalid"], ("raise", "drop"))
     rule, words["rule"] = edge_rule(graph)
@@ -298,14 +301,14 @@ def _pick(record, fields):
 
 
 def read_words(name: str, said: Any, words: Any, place: Any = "claim {}") -> Any:
-    """Translate the words in a file to labels, or raise ValueError if a word is unknown."""
+    """Convert the words in a file to labels, or raise ValueError if a word is unknown."""
     for v, word in enumerate(said):
         check_choice(f"{place.format(v)}: {name}", word, words)
     return [words[word] for word in said]
 
 
 def describe(name: str) -> str:
-    """Return the description of a data set for users."""
+    """Return the user-facing description of a data set."""
     return files(__package__).joinpath(f"descr/{name}.txt").read_text("utf-8")
 
 
@@ -317,15 +320,15 @@ def other_answers(groups: Any, keys: Any, texts: Any) -> Any:
     groups : iterable of hashable
         The question of each problem.
     keys : iterable of str
-        The model of each answer. The other answers are sorted by model, and in the order of
-        the problems for the same model.
+        The model of each answer. The other answers are sorted by model, and answers by the same
+        model are in the order of the problems.
     texts : iterable of str
         The answer of each problem, as one text.
 
     Returns
     -------
     list of list of str
-        For each problem, the texts of the other problems of its group.
+        For each problem, the answers of the other problems in its group.
     """
     rows = list(zip(groups, keys, texts, strict=True))
     members = defaultdict(dict)

@@ -1,8 +1,7 @@
-"""JSON Lines files with one problem per line, to exchange problems with other programs.
+"""Read and write JSON Lines files with one problem per line.
 
-The format is published as a JSON schema in the package, see ``records.jsonl_schema``, and
-lines are validated against it. Lines are independent of each other, so files can be split,
-concatenated and read as a stream.
+Lines are validated against a JSON schema, which ``records.jsonl_schema`` returns. Lines are
+independent of each other, so files can be split, concatenated and read as a stream.
 """
 
 from __future__ import annotations
@@ -44,25 +43,27 @@ def write_jsonl(
     groups: Iterable[str | int | None] | None = None,
     metadata: Iterable[dict[str, Any] | None] | None = None,
 ) -> Path:
-    """Write problems to a file, one per line.
+    """Write problems to a JSON Lines file, one problem per line.
 
-    The file is replaced only when the new one is complete, so an interruption is harmless.
+    An existing file is replaced only after the new file is complete, so an interruption cannot
+    damage it.
 
     Parameters
     ----------
     path : path-like
-        An existing file is replaced. If the name ends with ``.gz``, the file is compressed.
+        Path of the file. If the name ends with ``.gz``, the file is compressed. An existing
+        file is replaced.
     graphs : iterable of ReasoningGraph
-        The problems. They may be a generator, because they are written one at a time. Texts
-        and ids that are numpy scalars are written as plain values.
+        The problems, which may be a generator because they are written one at a time. Texts and
+        ids that are numpy scalars are written as plain values.
     labels : iterable of arrays, one per problem, optional
-        1 true, 0 false, -1 if the claim was not judged. An entry may be None. For a
+        Labels of the claims: 1 true, 0 false, -1 not judged. An entry may be None. For a
         GraphBatch, a flat array is also accepted.
     masks : iterable of boolean arrays, one per problem, optional
         The claims that a filter kept, as returned by ``predict``. An entry may be None.
     groups : iterable of str or int, one per problem, optional
-        Problems of the same group must not be split between training and calibration. An
-        entry may be None.
+        Groups of problems that must not be split between training and calibration. An entry may
+        be None.
     metadata : iterable of dict, one per problem, optional
         Any other information about a problem, in values that JSON supports. An entry may be
         None.
@@ -75,8 +76,8 @@ def write_jsonl(
     Raises
     ------
     ValueError
-        If the numbers of problems, claims and other values differ, or if a value cannot be
-        written in this format. Then the file is not changed.
+        If the numbers of problems, claims and other values do not match, or if a value cannot
+        be represented in this format. The file is unchanged after an error.
 
     Examples
     --------
@@ -100,22 +101,23 @@ def format_jsonl(
     groups: Any = None,
     metadata: Any = None,
 ) -> Iterator[str]:
-    """Format problems as lines of text, for example for a stream or a database.
+    """Yield problems as lines of text, for example for a stream or a database.
 
     Parameters
     ----------
     graphs, labels, masks, groups, metadata
-        As in `write_jsonl`.
+        The problems and their values, as in `write_jsonl`.
 
     Returns
     -------
     iterator of str
-        One line per problem, in ASCII, without line breaks.
+        One line of ASCII per problem, without a line break at its end.
 
     Raises
     ------
     ValueError
-        Immediately if an argument is not iterable, or later at the line of an invalid problem.
+        Raised immediately if an argument is not iterable, and at its line if a problem is
+        invalid.
     """
     labels = _per_problem(labels, graphs)
     masks = _per_problem(masks, graphs)
@@ -130,7 +132,7 @@ def format_jsonl(
 
 
 def _per_problem(values, graphs):
-    """Split a flat array over all claims of a batch into one array per problem."""
+    """Split a flat array over all claims into one array per problem."""
     flat = isinstance(values, np.ndarray) and values.dtype != object
     if not (flat and values.ndim == 1 and isinstance(graphs, GraphBatch)):
         return values
@@ -140,7 +142,7 @@ def _per_problem(values, graphs):
 
 
 def _lines(given):
-    """Yield the line of each problem."""
+    """Yield the JSON line of each problem."""
     for number, values in enumerate(zip_longest(*given.values(), fillvalue=_END)):
         row: dict[str, Any] = dict(zip(given, values, strict=True))
         if short := [name for name, value in row.items() if value is _END]:
@@ -171,49 +173,49 @@ def read_jsonl(
     on_invalid: Literal["raise", "drop"] = "raise",
     max_line_bytes: int = MAX_LINE_BYTES,
 ) -> Bunch:
-    """Read problems that `write_jsonl` or another program wrote.
+    """Read problems from a JSON Lines file.
 
     Parameters
     ----------
     path : path-like or binary file
-        The text may be compressed with gzip. Its encoding must be UTF-8, or UTF-16 with a
-        byte order mark.
+        The file, which may be compressed with gzip. Its encoding must be UTF-8, or UTF-16 with
+        a byte order mark.
     rename : dict, optional
-        Maps keys of the file to keys of the format, as in
-        ``{"steps": "claims", "verdicts": "labels"}``. Common names of other tools are renamed
-        automatically: ``contexts``, ``passages``, ``documents`` and ``retrieved_contexts`` to
+        Mapping from keys of the file to keys of the format, such as ``{"steps": "claims",
+        "verdicts": "labels"}``. Common names of other tools are renamed automatically:
+        ``contexts``, ``passages``, ``documents`` and ``retrieved_contexts`` are renamed to
         ``context``, and ``user_input`` to ``problem``.
     own : collection of str
-        Your own keys, which contain lists of texts that are not the context. Otherwise such
-        a key raises an error in a line without context.
+        Additional keys in your file with lists of texts that are not the context. In a line
+        without context, any other unknown key with a list of texts raises an error.
     on_invalid : {"raise", "drop"}
-        Whether to raise an error if a line is invalid, or drop invalid lines.
+        Whether to raise an error if a line is invalid, or to drop invalid lines.
     max_line_bytes : int, default=67108864
         Maximum size of a line in bytes, uncompressed. A longer line always raises an error.
 
     Returns
     -------
     Bunch
-        ``graphs`` (GraphBatch), ``labels`` (list of int arrays: 1 true, 0 false, -1
-        unknown), ``groups`` (array), ``masks`` and ``metadata`` (lists with one array
-        or dictionary per problem), ``dropped`` (list of (line number, reason)). Entries
-        that no line has are None. If only some lines have labels, the labels of the other
-        lines are -1 (not judged); other missing values are None. The group of a line is also
-        stored in its metadata, under the key ``group``. Unknown keys are kept in the metadata,
-        and `write_jsonl` writes them back to their original places.
+        ``graphs`` (GraphBatch), ``labels`` (list of int arrays: 1 true, 0 false, -1 unknown),
+        ``groups`` (array), ``masks`` and ``metadata`` (lists with one array or dictionary per
+        problem), ``dropped`` (list of (line number, reason)). An attribute is None if no line
+        has its key. If only some lines have labels, the labels of the other lines are -1 (not
+        judged). All other missing values are None. The group of a line is also stored in its
+        metadata, under the key ``group``. Unknown keys are stored in the metadata, and
+        `write_jsonl` writes them back to their original places.
 
     Raises
     ------
     ValueError
-        If lines are invalid; the message gives their numbers, from 1, and the reasons. Also if
-        the file contains no problem, or its problems have different features. If all lines
-        were dropped, they are listed in the attribute ``dropped`` of the error.
+        If lines are invalid, if the file contains no problem, or if its problems have different
+        features. The message lists the line numbers, counted from 1, and the reasons. If all
+        lines are dropped, the attribute ``dropped`` of the error lists them.
 
     Warns
     -----
     UnknownKeyWarning
-        If an unknown key resembles a known one that the line also has. If the line does not
-        have the known key, it is an error.
+        If an unknown key resembles a known key that the line also contains. If the line does
+        not contain the known key, an error is raised instead.
     """
     check_choice("on_invalid", on_invalid, ("raise", "drop"))
     dropped: list[tuple[int, str]] = []
@@ -232,27 +234,27 @@ def iter_jsonl(
     on_invalid: Any = "raise",
     max_line_bytes: int = MAX_LINE_BYTES,
 ) -> Iterator[Problem]:
-    """Read problems one at a time, in constant memory.
+    """Yield problems from a JSON Lines file one at a time, in constant memory.
 
     Parameters
     ----------
     path : path-like or binary file
-        As in `read_jsonl`.
+        The file, as in `read_jsonl`.
     rename : dict, optional
-        Maps keys of the file to keys of the format.
+        Mapping from keys of the file to keys of the format.
     own : collection of str
-        Your own keys with lists of texts, as in `read_jsonl`.
+        Additional keys with lists of texts, as in `read_jsonl`.
     on_invalid : {"raise", "drop"}
-        Whether to raise an error if a line is invalid, or drop invalid lines.
+        Whether to raise an error if a line is invalid, or to drop invalid lines.
     max_line_bytes : int, default=67108864
         Maximum size of a line in bytes, uncompressed. A longer line always raises an error.
 
     Returns
     -------
     iterator of (graph, labels, mask, group, metadata)
-        Named tuples with a ReasoningGraph, an ndarray of 1 (true), 0 (false) and -1
-        (unknown), an ndarray of bool, a str or int, and a dict. Values that a line does not
-        have are None. Problems may have different features.
+        Named tuples of a ReasoningGraph, an ndarray of 1 (true), 0 (false) and -1 (unknown), an
+        ndarray of bool, a str or int, and a dict. Missing values are None. Different problems
+        may have different features.
     """
     check_choice("on_invalid", on_invalid, ("raise", "drop"))
     check_count("max_line_bytes", max_line_bytes, 1)
@@ -269,23 +271,23 @@ def read_lines(
     *,
     max_line_bytes: int = MAX_LINE_BYTES,
 ) -> Any:
-    """Apply ``read`` to each line of a file, or of a part of it, one at a time.
+    """Yield the result of ``read`` for each line of a file or of a part of a file.
 
-    If a file has invalid lines, the error describes all of them, so they can be fixed
-    together. A stream stops at the first one.
+    If a file has invalid lines, the error describes all of them, so they can be fixed together.
+    For a stream, the error describes only the first invalid line.
 
     Parameters
     ----------
     path : path-like or binary file
-        The file.
+        The file to read.
     read : callable
-        ``read(record)`` is called with the object of each line.
+        A function ``read(record)``, which is called with the object of each line.
     on_invalid : {"raise", "drop"}
-        Whether to raise an error if a line is invalid, or drop invalid lines.
+        Whether to raise an error if a line is invalid, or to drop invalid lines.
     dropped : list of (line number, reason)
-        Invalid lines are appended to it.
+        List to which invalid lines are appended.
     part : tuple
-        Start, stop and first line, as in `iter_objects`.
+        The start, the stop and the first line of the part, as in `iter_objects`.
     max_line_bytes : int
         Maximum size of a line in bytes.
 
@@ -323,12 +325,12 @@ def read_lines(
 
 
 def describe_faults(faults: Sequence[tuple[int, str]]) -> list[str]:
-    """Describe what is wrong with lines, once for reasons that differ only in numbers.
+    """Describe the faults of lines, combining reasons that differ only in numbers.
 
     Parameters
     ----------
     faults : list of (line number, reason)
-        The invalid lines.
+        Numbers of the invalid lines, with the reasons.
 
     Returns
     -------
@@ -365,7 +367,7 @@ def _name_lines(lines):
 
 
 def bunch_of(rows: Any, where: Any, dropped: Any) -> Bunch:
-    """Return the problems of a file as a Bunch; errors contain the name of the file."""
+    """Return the problems of a file as a Bunch. Errors contain the name of the file."""
     try:
         return records.as_bunch(rows, dropped)
     except ValueError as error:
@@ -381,8 +383,8 @@ def bunch_of(rows: Any, where: Any, dropped: Any) -> Bunch:
 class JsonlPartition:
     """A range of consecutive lines of a JSON Lines file.
 
-    It contains only the position of the lines, not their problems, so it can be sent cheaply
-    to another process, which then reads the lines.
+    A partition stores only the position of its lines, so sending it to another process is
+    cheap. That process then reads the lines.
 
     Parameters
     ----------
@@ -390,7 +392,7 @@ class JsonlPartition:
     start, stop : int
         Position of the first byte, and one past the last byte.
     first_line : int, default=1
-        Number of the first line, for messages.
+        Number of the first line, for error messages.
 
     Examples
     --------
@@ -410,17 +412,17 @@ class JsonlPartition:
     first_line: int = 1
 
     def read(self) -> Bunch:
-        """Read the lines.
+        """Read the problems of the partition.
 
         Returns
         -------
         Bunch
-            As `read_jsonl` returns it.
+            The problems, as returned by `read_jsonl`.
 
         Raises
         ------
         ValueError
-            If a line is invalid; the message gives its number and the reason.
+            If a line is invalid. The message contains the line number and the reason.
         """
         rows = list(
             read_lines(
@@ -437,20 +439,20 @@ class JsonlPartition:
 def jsonl_partitions(
     path: str | os.PathLike[str], n_problems: int = 10_000
 ) -> list[JsonlPartition]:
-    """Split a JSON Lines file into parts, by searching only for the ends of lines.
+    """Split a JSON Lines file into partitions, without parsing its lines.
 
     Parameters
     ----------
     path : path-like
         An uncompressed JSON Lines file.
     n_problems : int, default=10_000
-        Number of problems in each part but the last. Each part uses a few thousand bytes of
-        memory.
+        Number of problems in each partition except the last. Each partition occupies a few
+        thousand bytes of memory.
 
     Returns
     -------
     list of JsonlPartition
-        In the order of the file. The method ``read`` of a part returns the result of
+        The partitions, in file order. The method ``read`` of a partition returns the result of
         `read_jsonl` for its lines.
 
     Raises

@@ -1,13 +1,13 @@
-"""Convert the messages of an agent's run, written by various tools, to one form.
+"""Convert the messages of an agent run from the formats of various tools to `Message`.
 
-Tools differ in how they wrap a message, where they put its text and calls, and how they name
-its parts. A part is recognised by its type: a text, a call, the answer to a call, or a
-thought, which is ignored. For any other part an error is raised that lists its keys, because
-a step must not be judged by only a part of it.
+Tools wrap messages differently, store text and calls in different places, and use different
+names. A part of a message is recognised by its type: a text, a call, the answer to a call, or a
+thought, which is ignored. Any other part raises an error that lists its keys, because a step
+must not be judged by only a part of its content.
 
-Supported are the chats and the Responses of OpenAI (and the items of its Agents SDK),
-Anthropic, Gemini and Bedrock, LangChain (also as written by ``messages_to_dict`` and
-``dumpd``), pydantic-ai, Inspect, the AI SDK of Vercel, and spans of OpenTelemetry.
+The supported formats are the OpenAI Chat Completions and Responses APIs, the OpenAI Agents SDK,
+Anthropic, Gemini, Bedrock, LangChain (also as written by ``messages_to_dict`` and ``dumpd``),
+pydantic-ai, Inspect, the Vercel AI SDK, and OpenTelemetry spans.
 """
 
 from __future__ import annotations
@@ -87,16 +87,16 @@ _MOST_WORDS = 3  # a longer text under an unknown key may be part of the step
 
 
 class Call(NamedTuple):
-    """A call of a tool.
+    """A tool call of an agent.
 
     Parameters
     ----------
     id : str or int
-        Id of the call, or the name of the tool if the call has no id.
+        Id of the call, or the name of the tool if there is no id.
     name : str
         Name of the tool.
     arguments : str, dict or list
-        As they were written, or as parsed by a tool.
+        Arguments of the call, as a text or as parsed by a tool.
     """
 
     id: str | int
@@ -105,7 +105,7 @@ class Call(NamedTuple):
 
 
 class Message(NamedTuple):
-    """A message of a run.
+    """A message of an agent run.
 
     Parameters
     ----------
@@ -113,7 +113,7 @@ class Message(NamedTuple):
     text : str
     calls : list of Call
     answers : str, int or None
-        The id of the call that a message of the role "tool" answers.
+        For a message with the role "tool", the id of the call that it answers.
     """
 
     role: str
@@ -123,28 +123,29 @@ class Message(NamedTuple):
 
 
 class UnreadError(Exception):
-    """A message, or a part of a message, that cannot be read completely."""
+    """Raised if a message, or a part of it, cannot be read completely."""
 
 
 def chat_messages(run: Mapping[str, Any]) -> Iterator[tuple[int, Message]]:
-    """Yield the messages of a run in one form.
+    """Yield the position and the `Message` of each message of a run.
 
     Parameters
     ----------
     run : dict
-        Has ``messages`` or ``spans``, or is a whole OpenTelemetry file
+        An agent run with ``messages`` or ``spans``, or a whole OpenTelemetry file
         (``resourceSpans``).
 
     Yields
     ------
     position : int
-        Position of the message in the run. If it has several items, that of the first.
+        Position of the message in the run. For a message of several items, the position of the
+        first item.
     message : Message
 
     Raises
     ------
     ValueError
-        If a message does not have a supported form, or cannot be read completely.
+        If the format of a message is not supported, or if a message cannot be read completely.
     """
     # The calls of one response are separate items, which follow each other and the text.
     response: list[tuple[int, _Found]] = []
@@ -178,7 +179,7 @@ def chat_messages(run: Mapping[str, Any]) -> Iterator[tuple[int, Message]]:
 
 @contextmanager
 def naming(position: int) -> Iterator[None]:
-    """Add the position of the message to the error if its form is not supported.
+    """Add the position of a message to the error if its format is not supported.
 
     Parameters
     ----------
@@ -200,7 +201,7 @@ def naming(position: int) -> Iterator[None]:
 
 
 def _items_of(run):
-    """Return the list of messages, or of items, as it was written."""
+    """Return the unchanged list of messages or items of a run."""
     if "spans" in run:
         return messages_of_spans(run["spans"])
     if "messages" not in run and is_otlp(run):
@@ -218,7 +219,7 @@ def _items_of(run):
 
 
 def _unwrapped(item):
-    """Return the message without the wrapping of LangChain, OpenAI's Agents SDK and others."""
+    """Return a message without the wrapper of LangChain, the OpenAI Agents SDK or another tool."""
     if not isinstance(item, Mapping):
         raise UnreadError(
             f"it must be an object with a role and a content, got a {type(item).__name__}"
@@ -233,7 +234,7 @@ def _unwrapped(item):
 
 
 def _role_of(position, message):
-    """Return the role of a message, which some tools store as its type or kind."""
+    """Return the role of a message, which some tools store under the key type or kind."""
     given = message.get("role") or message.get("type") or message.get("kind")
     role = re.sub(r"message(chunk)?$", "", str(given).lower())
     role = _ROLES.get(role, role)
@@ -248,7 +249,7 @@ def _role_of(position, message):
 
 @dataclass
 class _Found:
-    """Content of one message: texts, calls, and answers to calls with their ids."""
+    """The texts, calls, and answers to calls found in one message."""
 
     texts: list[str] = field(default_factory=list)
     calls: list[Call] = field(default_factory=list)
@@ -256,7 +257,7 @@ class _Found:
     thinks: bool = False
 
     def messages(self, position, role):
-        """Yield the message, and each answer to a call as a separate message."""
+        """Yield the message, followed by each answer to a call as a separate message."""
         text = "\n".join(filter(None, self.texts))
         if role == "assistant":
             is_there = bool(text.strip() or self.calls)
@@ -268,7 +269,7 @@ class _Found:
             yield position, Message("tool", answer, [], id)
 
     def add_message(self, message, role):
-        """Read a whole message; raise UnreadError if a part is not read."""
+        """Read a whole message, or raise UnreadError if a part of it is not recognised."""
         held = [key for key in _CALLS if message.get(key)]
         if role != "assistant" and held:
             raise UnreadError(f'it is not from the agent, but has "{held[0]}"')
@@ -294,7 +295,7 @@ class _Found:
             )
 
     def add_part(self, part, role):
-        """Read a part of a message; raise UnreadError if its type is unknown."""
+        """Read a part of a message, or raise UnreadError if its type is unknown."""
         if isinstance(part, str):
             part = {"type": "text", "text": part}
         if not isinstance(part, Mapping):
@@ -330,7 +331,7 @@ class _Found:
         self.thinks |= collected.thinks
 
     def _add_calls(self, calls):
-        """Add calls that are not already known from another key of the message."""
+        """Add the calls that were not found under another key of the message."""
         before = [(call.id, call.name, _parsed(call.arguments)) for call in self.calls]
         self.calls += [
             call
@@ -339,7 +340,7 @@ class _Found:
         ]
 
     def _refuse_empty(self, message):
-        """Raise UnreadError if nothing was read from the message."""
+        """Raise UnreadError if no text, call or answer was found in the message."""
         said = "".join(self.texts).strip() or self.calls
         if not (said or self.answers or self.thinks):
             raise UnreadError(
@@ -374,7 +375,7 @@ def _calls_under(key, message):
 
 
 def _holds_answers(message):
-    """Whether the parts of a tool's message contain the ids of the calls they answer."""
+    """Return whether the parts of a tool's message contain the ids of the answered calls."""
     parts = message.get("parts") or message.get("content")
     return isinstance(parts, list) and any(
         isinstance(part, Mapping) and _ANSWER.search(_kind_of(part)) for part in parts
@@ -382,7 +383,7 @@ def _holds_answers(message):
 
 
 def _finished(response):
-    """Yield the message whose items were collected, if there is one."""
+    """Yield the message of the collected items, if there are any."""
     for position, collected in response:
         yield from collected.messages(position, "assistant")
 
@@ -391,12 +392,12 @@ def _finished(response):
 
 
 def _snake(name):
-    """Convert a name such as toolCallId or tool-call-id to tool_call_id."""
+    """Convert a name to snake case: toolCallId and tool-call-id become tool_call_id."""
     return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", str(name)).replace("-", "_").lower()
 
 
 def _kind_of(part):
-    """Return the type of a part, which for some tools is the name of its only key."""
+    """Return the type of a part. Some tools store the type as the only key of the part."""
     kind = part.get("type") or part.get("part_kind") or part.get("kind")
     if isinstance(kind, str):
         return _snake(kind)
@@ -406,7 +407,7 @@ def _kind_of(part):
 
 
 def _body_of(part, kind):
-    """Return a part with names in snake case, merged with the object under its own type."""
+    """Return a part with keys in snake case, merged with the object under the key of its type."""
     body = {_snake(key): value for key, value in part.items()}
     inner = body.get(kind)
     if isinstance(inner, Mapping):
@@ -440,7 +441,7 @@ def _text_of(part, kind, role):
 
 
 def _call_of(call, kind=""):
-    """Convert a call, independently of the keys of its name and arguments."""
+    """Convert a call of any tool to a `Call`."""
     if not isinstance(call, Mapping):
         raise UnreadError(f"its calls must be objects, got {call!r:.40}")
     wrapping = _snake(call.get("type"))
@@ -469,7 +470,7 @@ def _call_of(call, kind=""):
 
 
 def _joined(given):
-    """Return the arguments by key, or the value itself if only one key has any."""
+    """Return the arguments as a dict, or the value itself if only one key has a value."""
     full = {
         key: value for key, value in given.items() if value not in ("", "{}", {}, [])
     }
@@ -477,7 +478,7 @@ def _joined(given):
 
 
 def _id_of(body):
-    """Return the id of a call or of an answered call, or else the name of the tool."""
+    """Return the id of a call or of an answered call, or the name of the tool if there is no id."""
     for key in (*_IDS, "name", "tool_name"):
         if (id := body.get(key)) is not None:
             if not isinstance(id, str | int):
@@ -499,7 +500,7 @@ def _answer_of(body):
 
 
 def _observed(answer):
-    """Return the text of an answer. Objects become JSON, and media are replaced by their type."""
+    """Return the text of an answer, with objects as JSON and media replaced by their type."""
     if isinstance(answer, str):
         return answer
     if isinstance(answer, list | tuple) and any(isinstance(x, Mapping) for x in answer):
@@ -520,7 +521,7 @@ def _written(value):
 
 
 def _parsed(arguments):
-    """Parse arguments that are JSON, and return others unchanged."""
+    """Parse arguments in JSON, and return all other arguments unchanged."""
     try:
         return json.loads(arguments) if isinstance(arguments, str) else arguments
     except (ValueError, RecursionError):
@@ -528,7 +529,7 @@ def _parsed(arguments):
 
 
 def _keys_of(value):
-    """Describe the type and the keys of an object that was not read."""
+    """Return a description of the type and the keys of an unrecognised object."""
     kind = value.get("type") or value.get("part_kind") or value.get("kind")
     of_type = f"its type is {kind!r} and " if kind else ""
     return f"{of_type}its keys are {[str(key) for key in value]}"

@@ -1,6 +1,6 @@
-"""Values inside nested objects, named by paths such as ``retrieval.hits[].text``.
+"""Read and replace values in nested objects by paths such as ``retrieval.hits[].text``.
 
-A point selects a key of an object, and ``[]`` selects every entry of a list.
+In a path, a point selects a key of an object, and ``[]`` selects every entry of a list.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ def value_at(record: Any, path: str) -> Any:
     record : dict
         The object of a line.
     path : str
-        A key, or a path.
+        A key or a path.
 
     Returns
     -------
     object
-        The value. If the path contains ``[]``, the list of all values that exist.
+        The value. If the path contains ``[]``, the list of all existing values.
 
     Examples
     --------
@@ -59,7 +59,7 @@ def put_at(record: dict[str, Any], path: str, value: Any) -> None:
     record : dict
         The object of a line, which is changed in place.
     path : str
-        A key, or a path without ``[]``.
+        A key or a path without ``[]``.
     value : object
         The new value.
     """
@@ -83,7 +83,8 @@ def paths_of(record: Any, depth: int = 0) -> Iterator[str]:
     Yields
     ------
     str
-        A path, in the order of the object. For a list, only its first entry is searched.
+        A path. The paths are in the order of the object, and only the first entry of a list is
+        searched.
     """
     for key, value in record.items():
         inside, mark = value, "."

@@ -1,7 +1,7 @@
-"""Convert records, such as lines of JSON Lines or published data, to problems.
+"""Convert records, such as lines of JSON Lines or of published data, to problems.
 
-A record is a dictionary in the format of ``schema/problem-1.json``. Records are validated
-against this schema only in this module.
+A record is a dictionary in the format of the JSON schema ``schema/problem-1.json``. Only this
+module validates records against the schema.
 """
 
 from __future__ import annotations
@@ -70,14 +70,14 @@ _SAME = {"question": "problem", "parents": "edges"}
 
 
 def spread(options: Any, **defaults: Any) -> Callable[[_F], _F]:
-    """Show the options of a function that takes ``**options`` in its signature.
+    """Return a decorator that adds options to the signature of a function with ``**options``.
 
     Parameters
     ----------
     options : TypedDict class, or dict of str to type
         The options.
     **defaults
-        Default values of the options, None if not given.
+        Default values of the options. All other defaults are None.
     """
 
     fields = options if isinstance(options, dict) else options.__annotations__
@@ -106,7 +106,7 @@ def spread(options: Any, **defaults: Any) -> Callable[[_F], _F]:
 
 
 class Problem(NamedTuple):
-    """The content of a line. Values that the line does not have are None."""
+    """The content of a line. Missing values are None."""
 
     graph: ReasoningGraph
     labels: np.ndarray | None = None
@@ -124,36 +124,36 @@ def build_dataset(
     return_X_y: bool = False,
     return_groups: bool = False,
 ) -> Any:
-    """Create a data set from records of any form.
+    """Create a data set from records in any format.
 
-    All ``fetch_*`` functions use it.
+    All ``fetch_*`` functions call `build_dataset`.
 
     Parameters
     ----------
     records : dict from id to record, or iterable of (id, record)
-        The id of a record becomes the id of its problem, and is used in messages.
+        The records. The id of a record becomes the id of its problem and appears in messages.
     parse : callable
-        ``parse(record)`` returns a dictionary with the keys of a line of JSON Lines, as
-        described in ``schema/problem-1.json``: ``claims``, ``problem``, ``edges`` or ``parents``,
+        A function ``parse(record)`` that returns a dictionary with the keys of
+        ``schema/problem-1.json``: ``claims``, ``problem``, ``edges`` or ``parents``,
         ``features``, ``labels``, ``group``, ``metadata`` and so on. If the record is invalid,
-        it raises ValueError, LookupError, TypeError, AttributeError or OverflowError.
+        the function raises ValueError, LookupError, TypeError, AttributeError or OverflowError.
     descr : str
-        Description of the data for users.
+        User-facing description of the data.
     on_invalid : {"raise", "drop"}
-        Whether to raise an error at the first invalid record, or drop invalid records.
+        Whether to raise an error at the first invalid record, or to drop invalid records.
     return_X_y : bool
-        Return ``(graphs, labels)`` instead of a Bunch.
+        Whether to return ``(graphs, labels)`` instead of a Bunch.
     return_groups : bool
-        Return ``(graphs, labels, groups)``, with the groups of
-        `skdcf.graphs.question_groups`. Only with ``return_X_y=True``.
+        Whether to return ``(graphs, labels, groups)``, with the groups that
+        `skdcf.graphs.question_groups` returns. Requires ``return_X_y=True``.
 
     Returns
     -------
     Bunch
-        ``graphs`` (GraphBatch), ``labels`` (list of int arrays: 1 true, 0 false, -1
-        unknown), ``groups`` (array with the group of each problem), ``masks`` and
-        ``metadata`` (lists), ``feature_names``, ``dropped`` (list of (id, reason)),
-        ``DESCR``. Entries that no record has are None.
+        ``graphs`` (GraphBatch), ``labels`` (list of int arrays: 1 true, 0 false, -1 unknown),
+        ``groups`` (array with the group of each problem), ``masks`` and ``metadata`` (lists),
+        ``feature_names``, ``dropped`` (list of (id, reason)), ``DESCR``. An attribute is None
+        if no record has a value for it.
 
     Raises
     ------
@@ -209,7 +209,7 @@ def _reason(error, name):
 
 
 def as_bunch(rows: list[Problem], dropped: Sequence[Any] = ()) -> Bunch:
-    """Combine the `Problem` of each record that was not dropped into a Bunch."""
+    """Return a Bunch of the problems that were not dropped."""
     if not rows:
         if not dropped:
             raise ValueError("the data contain no problem")
@@ -249,30 +249,30 @@ def _column(values, kind=list):
 
 
 def line_reader(rename: Any = None, own: Collection[str] = ()) -> Callable[[Any], Any]:
-    """Return a function from the object of a line to its `Problem`; it warns once per key."""
+    """Return a function that converts an object to a `Problem` and warns once per key."""
     return partial(read_problem, rename=rename, warned=set(), own=own)
 
 
 def read_problem(
     record: Any, rename: Any = None, warned: Any = None, own: Collection[str] = ()
 ) -> Any:
-    """Convert an object in the format to a `Problem`.
+    """Convert an object in the format of the schema to a `Problem`.
 
     Parameters
     ----------
     record : dict
         The object of a line.
     rename : dict, optional
-        Maps other keys to those of the format.
+        Mapping from other keys to keys of the format.
     warned : set of str, optional
-        Keys about which the user was already warned.
+        Keys that already caused a warning.
     own : collection of str
-        Keys that are user data, even if they resemble keys of the format.
+        Keys of user data, which may resemble keys of the format.
 
     Raises
     ------
     ValueError
-        If the object does not have the format.
+        If the object does not match the schema.
     """
     record = _renamed(record, rename or {})
     _read_texts_of_passages(record, own)
@@ -305,7 +305,7 @@ def read_problem(
 
 
 def format_problem(problem: Any) -> str:
-    """Write a `Problem` as a line of ASCII, in which other characters are escaped."""
+    """Return a `Problem` as a line of JSON in ASCII."""
     graph, labels, mask, group, metadata = problem
     if not isinstance(graph, ReasoningGraph):
         raise ValueError(
@@ -345,9 +345,9 @@ def format_problem(problem: Any) -> str:
 
 
 def plain(value: Any, tuples: Any = tuple) -> Any:
-    """Convert numpy arrays and scalars to plain values, also in lists and dictionaries.
+    """Convert numpy arrays and scalars to plain values, including those in lists and dictionaries.
 
-    Tuples are converted to the type ``tuples``.
+    Tuples are converted to the type or function ``tuples``.
     """
     if isinstance(value, dict):
         return {key: plain(item, tuples) for key, item in value.items()}
@@ -360,12 +360,12 @@ def plain(value: Any, tuples: Any = tuple) -> Any:
 
 
 def _is_blank(label):
-    """Whether a label is empty, so the claim was not judged."""
+    """Return whether a label is empty, which means that the claim was not judged."""
     return label is None or (isinstance(label, str) and not label.strip())
 
 
 def _renamed(record, rename):
-    """Return the record with the keys of the format."""
+    """Return the record with its keys renamed to keys of the format."""
     out: dict[str, Any] = {}
     for key, value in record.items():
         new = rename.get(key, key)
@@ -389,7 +389,7 @@ def _renamed(record, rename):
 
 
 def _read_texts_of_passages(record, own):
-    """Replace passages that are objects by their texts, under every name of the context."""
+    """Replace passages that are objects by their texts, under any key of the context."""
     for key in ("context", *USUAL):
         passages = record.get(key)
         if key in own or USUAL.get(key, "context") != "context":
@@ -407,7 +407,7 @@ def _text_of_passage(passage):
 
 
 def _read_usual_names(record, own):
-    """Rename keys of other tools to those of the format, unless these exist already."""
+    """Rename keys of other tools to keys of the format, unless those keys already exist."""
     for theirs, ours in USUAL.items():
         if theirs in own or record.get(theirs) is None or record.get(ours) is not None:
             continue
@@ -436,7 +436,7 @@ def _check_keys(record, own_keys, own, warned):
 
 
 def _check_content(record, own_keys):
-    """Raise ValueError if there are no claims, and no key that may be a misspelling of them."""
+    """Raise ValueError if there is no key "claims", and no key that may be a misspelling of it."""
     if not ({"claims", "features", "wordings"} & {*record, *map(_near, own_keys)}):
         advice = Advice(
             "name_claims",
@@ -452,9 +452,9 @@ def _check_content(record, own_keys):
 
 
 def _refuse_passages(key, record):
-    """Raise ValueError if a list of texts may be the context, and no context is given.
+    """Raise ValueError if a list of texts may be the missing context.
 
-    Without the context, a filter would use the claims alone, and nobody would notice.
+    If the context were ignored, a filter would silently use the claims only.
     """
     texts = record[key]
     if record.get("context") is not None or not isinstance(texts, list) or not texts:
@@ -487,7 +487,7 @@ def _say_own(key):
 
 
 def _refuse_links(key, record):
-    """Raise ValueError if pairs under another name may be the edges, and none are given."""
+    """Raise ValueError if pairs under another key may be the missing edges."""
     if record.get("edges") is not None or record.get("parents") is not None:
         return
     pairs = record[key]
@@ -509,7 +509,7 @@ def _refuse_links(key, record):
 
 
 def _check_near(key, record, warned):
-    """Warn or raise ValueError if a key may be a misspelling."""
+    """Warn or raise ValueError if a key may be a misspelled key of the format."""
     if (near := _near(key)) is None:
         return
     key_shown = printable(key)
@@ -537,14 +537,14 @@ def _check_near(key, record, warned):
 
 @lru_cache(1000)
 def _near(key):
-    """Return the key of the format that differs by one or two letters, or None."""
+    """Return the key of the format that differs from a key by one or two letters, or None."""
     names = [name for name in schemas_of_keys() if len(name) > 3]
     close = get_close_matches(key.lower(), names, 1, 0.8)
     return close[0] if close and abs(len(close[0]) - len(key)) < 2 else None
 
 
 def _merge(record, own):
-    """Return the metadata, including the group and the user's own keys of the line."""
+    """Return the metadata of a line, including its group and its user-defined keys."""
     has_metadata = "metadata" in record
     metadata = dict(record.pop("metadata", {}))
     extra = own | ({"group": record.pop("group")} if "group" in record else {})
@@ -577,7 +577,7 @@ def _graph(record, metadata):
 
 
 def _per_claim(values):
-    """Return labels or a mask as a list of plain values, with integers where possible."""
+    """Return labels or a mask as a list of plain values, converted to integers if possible."""
     if values is None:
         return None
     values = plain(np.asarray(values, dtype=object).tolist())
@@ -594,7 +594,7 @@ def _check_lengths(graph, **columns):
 
 
 def jsonl_schema() -> dict[str, Any]:
-    """Return the JSON schema (draft 2020-12) of one line.
+    """Return the JSON schema (draft 2020-12) of one JSON line.
 
     Returns
     -------
@@ -611,7 +611,7 @@ def jsonl_schema() -> dict[str, Any]:
 
 
 def check_values(record: Any) -> None:
-    """Raise ValueError if a value does not match the schema."""
+    """Raise ValueError if a value of a record does not match the schema."""
     for key in record.keys() & schemas_of_keys().keys():
         schema = schemas_of_keys()[key]
         if not _all_fit([record[key]], schema):
@@ -640,7 +640,7 @@ def _with_types(schema):
 
 
 def _all_fit(values, schema):
-    """Whether all values match a schema."""
+    """Return whether all values match a schema."""
     if not set(map(type, values)) <= schema["kinds"]:
         return False
     if "enum" in schema:
@@ -656,7 +656,7 @@ def _all_fit(values, schema):
 
 
 def _find_fault(value, schema, place):
-    """Return the position and value of the smallest invalid part of a value."""
+    """Return the position and the content of the smallest invalid part of a value."""
     if list in schema["kinds"] and type(value) is list:
         for k, item in enumerate(value):
             if not _all_fit([item], schema["items"]):

@@ -1,13 +1,13 @@
-"""Runs of agents, given as chat messages: every message of the agent is a step.
+"""Convert agent runs, given as chat messages, to problems with one claim per agent message.
 
-Answers of tools are never the context of the problem. The context belongs to all steps, so a
-step that is judged before it is carried out would depend on later answers of tools.
+The context of a problem never includes answers of tools. All steps use the context, so a step
+that is judged before its execution would depend on later answers of tools.
 
-A column is included if it kept more good steps on AgentProcessBench (250 runs of 50 tasks, 40
-splits by task), by at least two standard errors of the paired difference;
-benchmarks/guarantees/agents.py prints this for each column. Columns that did not qualify
-include: whether a call repeats an earlier one, the share of words seen before, whether the
-last call failed, and how much it returned.
+A column is included if it increased the share of good steps that are kept on AgentProcessBench
+(250 runs of 50 tasks, 40 splits by task) by at least two standard errors of the paired
+difference. benchmarks/guarantees/agents.py prints this difference for each column. Columns that
+did not qualify describe whether a call repeats an earlier call, the share of words seen before,
+whether the last call failed, and how much the last call returned.
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ def answers_of_other_runs(runs: Sequence[Any]) -> list[list[str]]:
     Parameters
     ----------
     runs : list of dict
-        As in `skdcf.adapters.from_runs`. Invalid runs have no answer.
+        The runs, as in `skdcf.adapters.from_runs`. Invalid runs have no answer.
 
     Returns
     -------
     list of list of str
-        The last steps.
+        For each run, the texts of the last steps.
     """
     tasks: list[str | None] = []
     answers: list[str] = []
@@ -65,7 +65,7 @@ def answers_of_other_runs(runs: Sequence[Any]) -> list[list[str]]:
 def read_run(
     run: Mapping[str, Any], edges: str, alternatives: Sequence[str] | None = None
 ) -> dict[str, Any]:
-    """Convert a run to a line of JSON Lines.
+    """Convert a run to a record in the format of the JSON schema.
 
     Parameters
     ----------
@@ -74,12 +74,12 @@ def read_run(
     edges : {"chain", "data"}
         As in `skdcf.adapters.from_runs`.
     alternatives : list of str, optional
-        The last steps of other runs of the task, for comparison.
+        The last steps of the other runs of the task, which are compared with each step.
 
     Returns
     -------
     dict
-        An object in the published schema.
+        An object that matches the published schema.
 
     Raises
     ------
@@ -135,17 +135,18 @@ def read_beginning(run: Mapping[str, Any]) -> dict[str, Any]:
     Parameters
     ----------
     run : dict
-        Has ``messages``, none of which is from the agent, and optionally ``alternatives``.
+        A run with ``messages``, none of which is from the agent, and optionally
+        ``alternatives``.
 
     Returns
     -------
     dict
-        The question and the column names, in the published schema.
+        The question and the column names, in the format of the published schema.
 
     Raises
     ------
     ValueError
-        If a message is invalid, or is a step.
+        If a message is invalid or is a step.
     """
     steps = _Steps()
     for position, message in chat_messages(run):
@@ -161,9 +162,10 @@ def read_beginning(run: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _agreement(text, alternatives):
-    """Measure the agreement of a step without calls with the last steps of other runs.
+    """Return the agreement of a step without calls with the last steps of other runs.
 
-    It is the mean share of the words of the shorter text that are also in the longer text.
+    The agreement with a text is the share of the words of the shorter text that are also in the
+    longer text. The agreements with the other runs are averaged.
     """
     words = _words_of_answer(text)
     shares = []
@@ -174,14 +176,14 @@ def _agreement(text, alternatives):
 
 
 def _words_of_answer(text):
-    """Return the words of the final answer if it is marked, or of all text except thoughts."""
+    """Return the words of the marked final answer, or of the whole text without thoughts."""
     text = _THOUGHT.sub("", text)
     marked = _ANSWER.findall(text)
     return set(_WORD.findall((marked[-1] if marked else text).casefold()))
 
 
 def _labels_of(labels, positions):
-    """Return the label of each step, -1 if it was not judged."""
+    """Return the label of each step, or -1 if the step was not judged."""
     try:
         by_position = {int(position): label for position, label in labels.items()}
     except (AttributeError, TypeError, ValueError) as error:
@@ -199,7 +201,7 @@ def _labels_of(labels, positions):
 
 
 class _Steps:
-    """The steps of a run, read message by message, so they do not depend on later messages."""
+    """The steps of a run, built message by message, so they do not depend on later messages."""
 
     def __init__(self):
         self.question = None
@@ -249,7 +251,7 @@ class _Steps:
         self.observed.append("")
 
     def data_flow(self):
-        """Return pairs (step whose observation is used, step that uses it)."""
+        """Return the pairs of a step whose observation is used and the step that uses it."""
         if len(self.texts) > _MOST_STEPS:
             raise ValueError(
                 f'with edges="data" a run may have at most {_MOST_STEPS:,} steps, because each '
@@ -268,7 +270,7 @@ class _Steps:
 
 
 def _arguments_of(arguments):
-    """Return arguments as they were written, and the values in them if they are JSON."""
+    """Return the arguments as written, and the values inside them if they are JSON."""
     written = arguments
     if not isinstance(arguments, str):  # some frameworks have already parsed them
         written = json.dumps(arguments, ensure_ascii=False)
@@ -280,7 +282,7 @@ def _arguments_of(arguments):
 
 
 def _leaves(value):
-    """Return the texts and numbers in nested arguments, as texts."""
+    """Return the texts and numbers in nested arguments, converted to texts."""
     if isinstance(value, Mapping):
         value = list(value.values())
     if isinstance(value, list | tuple):

@@ -1,7 +1,7 @@
-"""Extract the messages of an agent from spans of OpenTelemetry (``gen_ai.*``).
+"""Extract the messages of an agent from OpenTelemetry spans (``gen_ai.*``).
 
 Every model span repeats the earlier messages, so one span contains the whole run. Agents that
-are called as tools have their own spans, which may be longer.
+are called as tools have their own spans, which may contain more messages.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _TOOL_NAMES = ("gen_ai.tool.name", "tool.name")
 
 
 class _Span(NamedTuple):
-    """A span: its place in the trace, its operation, and its messages."""
+    """Place in the trace, operation and messages of a span."""
 
     id: str | None
     parent: str | None
@@ -56,23 +56,24 @@ class _Span(NamedTuple):
 
 
 def messages_of_spans(spans: Any) -> list[Any]:
-    """Return the messages of the agent that calls all others.
+    """Return the messages of the agent that calls all other agents.
 
     Parameters
     ----------
     spans : list of dict
-        Spans as written by an exporter, or OTLP files (``resourceSpans``).
+        The spans as written by an exporter, or OTLP files (``resourceSpans``).
 
     Returns
     -------
     list of dict
-        The messages of its span with the most messages; of several such spans, the last.
+        The messages of the agent's span with the most messages. Ties are resolved in favour of
+        the last span.
 
     Raises
     ------
     ValueError
-        If no span contains messages, if there are several agents of which none calls the
-        others, or if a tool ran that no message calls.
+        If no span contains messages, if no agent calls all other agents, or if no message
+        contains the call of a tool that ran.
     """
     spans = [_read(span) for span in _flat(spans)]
     if not any(span.messages for span in spans):
@@ -109,23 +110,23 @@ def messages_of_spans(spans: Any) -> list[Any]:
 
 
 def is_otlp(run: Mapping[str, Any]) -> bool:
-    """Whether a run is an OTLP file, or a part of one.
+    """Return whether a run is an OTLP file or a part of an OTLP file.
 
     Parameters
     ----------
     run : dict
-        The run.
+        The run to check.
 
     Returns
     -------
     bool
-        Whether it has a key of OTLP.
+        True if the run has a key of an OTLP file.
     """
     return any(key in run for key in _NESTED)
 
 
 def _flat(spans: Any) -> Iterator[Mapping[str, Any]]:
-    """Yield the spans in lists and in whole OTLP files."""
+    """Yield the spans in nested lists and OTLP files."""
     if isinstance(spans, Mapping):
         inner = [spans[key] for key in _NESTED if key in spans]
         if not inner and not any(key in spans for key in _OF_SPAN):
@@ -148,7 +149,7 @@ def _flat(spans: Any) -> Iterator[Mapping[str, Any]]:
 
 
 def _read(span):
-    """Convert a span of any exporter."""
+    """Convert a span of any exporter to a `_Span`."""
     attributes = _values(span.get("attributes"))
     for event in span.get("events") or ():
         attributes = _values(event.get("attributes")) | attributes
@@ -176,7 +177,7 @@ def _read(span):
 
 
 def _id_in(span, keys, contexts):
-    """Return the id under one of the keys, or in a context, without a prefix 0x."""
+    """Return the id under one of the keys or in a context, without the prefix 0x."""
     ids = [span.get(key) for key in keys]
     for context in map(span.get, contexts):
         if isinstance(context, Mapping):
@@ -185,14 +186,14 @@ def _id_in(span, keys, contexts):
 
 
 def _values(attributes):
-    """Return attributes as a dict; OTLP stores them as a list of keys and typed values."""
+    """Return attributes as a dict. OTLP stores attributes as a list of keys and typed values."""
     if isinstance(attributes, list | tuple):
         return {entry["key"]: _value(entry.get("value")) for entry in attributes}
     return dict(attributes or {})
 
 
 def _value(value):
-    """Convert a value of OTLP, which is an object with its type as the only key."""
+    """Convert an OTLP value, an object whose only key is its type."""
     if not isinstance(value, Mapping):
         return value
     for kind, content in value.items():
@@ -224,7 +225,7 @@ def _is_tool(span):
 
 
 def _owner(span, by_id):
-    """Return the nearest enclosing span of an agent or a tool, or None."""
+    """Return the innermost enclosing span of an agent or a tool, or None."""
     seen = set()
     above = by_id.get(span.parent)
     while above is not None and above.id not in seen:
@@ -255,7 +256,7 @@ def _refuse_several(agents):
 
 
 def _refuse_unseen_tools(tools, messages):
-    """Raise ValueError if a tool ran whose call is in no message."""
+    """Raise ValueError if a tool ran but no message contains its call."""
     known = set(_names_in(messages))
     for span in tools:
         id = span.attributes.get("gen_ai.tool.call.id")
@@ -270,7 +271,7 @@ def _refuse_unseen_tools(tools, messages):
 
 
 def _names_in(value):
-    """Yield ids and names anywhere in messages, excluding texts and arguments."""
+    """Yield all ids and names in messages, excluding texts and arguments."""
     if isinstance(value, Mapping):
         for key, held in value.items():
             is_text = isinstance(held, str) and key in ("content", "text")
@@ -284,7 +285,7 @@ def _names_in(value):
 
 
 def _refuse_lost_steps(spans, messages):
-    """Raise ValueError if a step of another span is in no message of the run."""
+    """Raise ValueError if no message of the run contains a step of another span."""
     known = {step for step, _ in _steps_in(messages)}
     for span in spans:
         for step, said in _steps_in(span.messages):
@@ -296,7 +297,7 @@ def _refuse_lost_steps(spans, messages):
 
 
 def _steps_in(messages):
-    """Yield the texts and calls of the agent in messages, each with a description."""
+    """Yield the agent's texts and calls in messages, each with a description."""
     for message in messages:
         if not isinstance(message, Mapping):
             continue
@@ -322,7 +323,7 @@ def _steps_in(messages):
 
 
 def _nothing_found(spans):
-    """Describe what to do if no span has messages."""
+    """Return an explanation of what to do if no span contains messages."""
     keys = sorted({key for span in spans for key in span.attributes})
     starts = [
         tool

@@ -1,4 +1,4 @@
-"""Features: transformers that add columns to reasoning graphs."""
+"""Transformers that add feature columns to reasoning graphs."""
 
 from ._answers import AgreementFeatures, estimate_agreement
 from ._answers import OptionFeatures as OptionFeatures

@@ -1,7 +1,7 @@
-"""Features that compare the answer with other answers, or with the options of its question.
+"""Features that compare an answer with other answers, or with the options of its question.
 
-They need neither a model nor labels. Final answers are normalised before they are compared.
-The options are those of a multiple-choice question.
+These features require no model and no labels. Final answers are normalised before they are
+compared. Options are the choices of a multiple-choice question.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _BLANK = re.compile(r"(?<!\d) | (?!\d)")
 
 
 def find_answer(text: str) -> str | None:
-    r"""Find the final answer of a text.
+    r"""Return the final answer of a text.
 
     Parameters
     ----------
@@ -55,8 +55,8 @@ def find_answer(text: str) -> str | None:
     Returns
     -------
     str or None
-        The text after the last ``\boxed{``, "####", "the answer is" or "Choice_". Without
-        such a mark, the last number. None if there is no number either.
+        The text after the last ``\boxed{``, "####", "the answer is" or "Choice_". If the text
+        contains no such mark, its last number, or None if it contains no number.
     """
     text = clean(text)
     mark = _find_last_mark(text)
@@ -87,7 +87,7 @@ def _find_last_mark(text):
 
 
 def _find_end(text):
-    """Find the end of the brace that is open at the start of a text."""
+    """Return the position of the brace that closes the one opened before the text."""
     depths = list(accumulate((sign == "{") - (sign == "}") for sign in text))
     return depths.index(-1) if -1 in depths else len(text)
 
@@ -103,8 +103,8 @@ def normalise_answer(answer: str) -> float | str:
     Returns
     -------
     float or str
-        A value if the text is a single number or calculation, with or without a unit.
-        Otherwise the text without mark-up and blanks.
+        The value as a float if the text is a single number or calculation, with or without a
+        unit. Otherwise the text without mark-up and blanks.
     """
     text = clean(answer)
     if choice := _CHOICE.match(text):
@@ -140,9 +140,9 @@ _SENTENCE = re.compile(r"[.!?:;](?= |$)|\bstep \d{1,9}")
 
 @settings
 class AgreementFeatures(OptionalColumns):
-    r"""Agreement of each claim with other answers to the same question, ``alternatives``.
+    r"""Agreement of each claim with other answers to the same question (``alternatives``).
 
-    Texts are cleaned, and numbers extracted, as in `TextFeatures`. A number is *new* if it
+    Texts are cleaned and numbers are extracted as in `TextFeatures`. A number is *new* if it
     does not occur in the question. *Results* are the values of the right-hand sides of
     equations.
 
@@ -167,25 +167,26 @@ class AgreementFeatures(OptionalColumns):
                                  with new numbers
     ===========================  ======================================================
 
-    If there is nothing to compare (no alternatives, no final answer, no new numbers, or no
-    results), shares are 0.5, and ``answer_rival``, ``answer_entropy`` and
-    ``words_agreement`` are 0. Alternatives without a final answer are ignored in the first
-    three columns. Blank alternatives are always ignored.
+    If a comparison is impossible because there are no alternatives, no final answer, no new
+    numbers or no results, the shares are 0.5, and ``answer_rival``, ``answer_entropy`` and
+    ``words_agreement`` are 0. The first three columns ignore alternatives without a final
+    answer. All columns ignore blank alternatives.
 
     The final answer is the text after the last ``\boxed{``, "####", "the answer is" or
-    ``Choice_``. Without such a mark it is the last number. Answers are compared as values if
-    they can be read as values (``\frac{3}{4}`` and 0.75, "$1,200" and "1200 dollars", "50%"
-    and 50), and otherwise as texts without mark-up and blanks.
+    ``Choice_``. If there is no such mark, the final answer is the last number. Final answers
+    are compared as numbers if they can be parsed (``\frac{3}{4}`` equals 0.75, "$1,200" equals
+    "1200 dollars", "50%" equals 50). Otherwise they are compared as texts without mark-up and
+    blanks.
 
     Parameters
     ----------
     answer : callable, optional
-        ``answer(text)`` returns the final answer of a text as a str, or None. It is called
-        with each alternative, unchanged, and with the claims of each problem joined by line
-        breaks.
+        A function that returns the final answer of a text as a str, or None. The function is
+        called with each unchanged alternative, and with the claims of each problem joined by
+        line breaks.
     optional : bool, default=False
-        If True, add no columns, instead of raising an error, when no problem seen in `fit`
-        has alternatives. `reasoning_features` sets it.
+        If True and no problem seen in `fit` has alternatives, add no columns instead of raising
+        an error. `reasoning_features` sets ``optional=True``.
 
     Attributes
     ----------
@@ -201,9 +202,9 @@ class AgreementFeatures(OptionalColumns):
 
     Notes
     -----
-    The other answers are part of the problem: for calibration and in use, sample the same
-    number of them in the same way. At most 64 different numbers of a claim, and 200 results
-    and 200 sentences of an alternative, are compared.
+    The alternatives are part of the problem. Sample the same number of alternatives in the same
+    way for calibration and for prediction. The comparison is limited to 64 different numbers
+    per claim, and to 200 results and 200 sentences per alternative.
 
     Examples
     --------
@@ -258,7 +259,7 @@ class AgreementFeatures(OptionalColumns):
 
 
 class AgreementWorth(NamedTuple):
-    """Estimated value of sampling other answers to a question."""
+    """Estimated benefit of sampling other answers to each question."""
 
     n_answers: int  # answers whose labels determine whether they are right
     share_right: float  # share of these answers without a false claim
@@ -278,33 +279,33 @@ class AgreementWorth(NamedTuple):
 
 
 def estimate_agreement(y: Sequence[ArrayLike]) -> AgreementWorth:
-    """Estimate from existing labels how much other answers to the questions would help.
+    """Estimate from existing labels how much `AgreementFeatures` would help.
 
-    Agreement with other answers helps much if most answers are right, and not at all if most
-    are wrong. So the gain can be estimated before paying for more samples.
+    Agreement with other answers is informative if most answers are right, and uninformative if
+    most are wrong. The gain can therefore be estimated before more answers are sampled.
 
     Parameters
     ----------
     y : sequence of array-like
-        Labels of each answer: 1 true, 0 false, -1 unknown. Answers with unknown labels and
-        without a false claim are ignored.
+        Labels of each answer: 1 true, 0 false, -1 unknown. An answer is ignored if some of its
+        labels are unknown and none is false.
 
     Returns
     -------
     AgreementWorth
-        The estimate. ``str()`` of it is a sentence.
+        The estimate. ``str(worth)`` describes it in a sentence.
 
     Raises
     ------
     ValueError
-        If the labels of no answer determine whether it is right.
+        If the labels do not determine for any answer whether it is right.
 
     Notes
     -----
-    The factor is interpolated between five data sets with two other answers each. Their
-    shares of right answers and factors are: Mr-Ben's mathematics .16 (1.0, no gain), a
-    science .31 (1.0), Mr-Ben's chemistry .45 (1.4), a science .48 (1.5) and biology .60
-    (1.8). The factors vary between data sets, and will vary between models.
+    The factor is interpolated between five data sets with two alternatives per answer. The
+    share of right answers and the factor of each data set are: Mr-Ben's mathematics .16 (1.0,
+    no gain), a science .31 (1.0), Mr-Ben's chemistry .45 (1.4), a science .48 (1.5) and biology
+    .60 (1.8). The factor varies between data sets and is likely to vary between models.
 
     Examples
     --------
@@ -372,7 +373,7 @@ def _compare_claim(claim, known, others):
 
 
 def _share(values, sets):
-    """Return mean shares of the sets that contain a value and all values, and if there is one."""
+    """Return the mean share of sets with a value, the share with all, and ``bool(values)``."""
     if not values or not sets:
         return _NEUTRAL, _NEUTRAL, bool(values)
     shares = [len(values & numbers) / len(values) for numbers in sets]
@@ -394,7 +395,7 @@ def _overlap(words, others):
 
 
 def _find_lowest(batch, table):
-    """Return the smallest share of new numbers among each claim and its ancestors."""
+    """Return the smallest agreement of new numbers among each claim and its ancestors."""
     share, _, has = table[:, 4:7].T
     lowest = pass_on(np.minimum, np.where(has, share, np.inf), batch)
     return np.where(np.isinf(lowest), _NEUTRAL, lowest)
@@ -411,14 +412,14 @@ _NAMED = 0.5  # a claim is about an option if it contains this share of its word
 
 
 class OptionFeatures(OptionalColumns):
-    """Relation of each claim to the options of a multiple-choice question.
+    """Word overlap and agreement of each claim with the options of a multiple-choice question.
 
-    The columns are described in `reasoning_features`.
+    See `reasoning_features` for a description of the columns.
 
     Parameters
     ----------
     optional : bool, default=False
-        If True, add no columns when no question seen in `fit` has options.
+        If True and no question seen in `fit` has options, add no columns.
 
     Examples
     --------
@@ -462,7 +463,7 @@ class OptionFeatures(OptionalColumns):
 
 
 def _read_options(question):
-    """Return the words of each option, keyed by letter; empty unless there are two options."""
+    """Return the words of each option, keyed by letter, or an empty dict if there are under two."""
     lines = _OPTION.findall(question or "")
     options = {letter.lower(): _list_words(text) for letter, text in lines}
     return options if len(options) > 1 else {}
@@ -473,7 +474,7 @@ def _list_words(text):
 
 
 def _find_letter(text):
-    """Return the letter of the option that a text concludes with, or None."""
+    """Return the letter of the last option that a text names as its answer, or None."""
     letter = normalise_answer(find_answer(text) or "")
     return letter if isinstance(letter, str) and len(letter) == 1 else None
 

@@ -35,7 +35,7 @@ IGNORED = frozenset((0.0, 1.0, 2.0, 100.0))
 
 
 def list_names(text):
-    """Split a text of names at its blanks, and return the names as a tuple."""
+    """Return the names in a blank-separated text as a tuple."""
     return tuple(text.split())
 
 
@@ -58,7 +58,7 @@ _SCALED = NUMBER_WORDS.keys() - _SCALES  # "hundred" and "thousand" may follow t
 
 
 def clean(text: str) -> str:
-    """Return the text in lower case, without mark-up, extra blanks and a leading "Step k:".
+    """Return the text in lower case, without mark-up, extra blanks or a leading "Step k:".
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ def clean(text: str) -> str:
 
 
 def clean_words(text: str) -> tuple[str, list[str]]:
-    """Return the clean text and its words, separated at blanks.
+    """Return the clean text and the list of its words.
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ def clean_words(text: str) -> tuple[str, list[str]]:
     text : str
         The clean text.
     words : list of str
-        The parts of the clean text between blanks.
+        The words of the clean text, split at blanks.
     """
     if "**" in text:
         text = _POWER.sub("^", text)
@@ -108,7 +108,7 @@ def clean_words(text: str) -> tuple[str, list[str]]:
 
 
 def find_numbers(text: str) -> list[float]:
-    """Return the numbers of a clean text in order of appearance, without 0, 1, 2 and 100.
+    """Return the numbers of a clean text in order of appearance, excluding 0, 1, 2 and 100.
 
     Parameters
     ----------
@@ -118,7 +118,7 @@ def find_numbers(text: str) -> list[float]:
     Returns
     -------
     list of float
-        A number that occurs several times is returned several times.
+        The numbers, including repetitions.
     """
     if "step" in text:
         text = _STEP.sub("", text)
@@ -132,7 +132,7 @@ def find_numbers(text: str) -> list[float]:
 
 
 def read_numeral(token: str) -> float:
-    """Return the value of a numeral with thousands separators; NaN if it is too long."""
+    """Return the value of a numeral with thousands separators, or NaN if it is too long."""
     if "," in token:
         token = token.replace(",", "")
     return float(token) if len(token) <= LONGEST_NUMBER else float("nan")
@@ -140,9 +140,9 @@ def read_numeral(token: str) -> float:
 
 @lru_cache(4096)
 def _read_run(run):
-    """Return the quantities in a run of digits, commas and points.
+    """Return the numbers in a string of digits, commas and points.
 
-    The same runs recur across texts, so results are cached.
+    The same strings recur across texts, so results are cached.
     """
     token = run.strip(b".,").decode()
     values = map(read_numeral, [token] if token.isdigit() else _NUMBER.findall(token))
@@ -152,7 +152,7 @@ def _read_run(run):
 def find_spelled_numbers(text: str) -> list[float]:
     """Return the numbers that a clean text spells out: "twenty-five", "three hundred", "dozen".
 
-    The value of a fraction is its denominator: "two-thirds" gives 3.
+    A spelled-out fraction is represented by its denominator: "two-thirds" yields 3.
 
     Parameters
     ----------
@@ -162,7 +162,7 @@ def find_spelled_numbers(text: str) -> list[float]:
     Returns
     -------
     list of float
-        In order of appearance, without 0, 1, 2 and 100.
+        The numbers in order of appearance, excluding 0, 1, 2 and 100.
     """
     numbers = []
     previous = ""

@@ -1,4 +1,4 @@
-"""Support of each claim by the passages of its answer, without a model or labels."""
+"""Features that measure how well retrieved passages support each claim, without a model."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ _BLANKS = {c: c if chr(c).isalnum() else " " for c in range(128)}
 
 
 class ContextFeatures(OptionalColumns):
-    """Support of each claim by the passages in ``context``.
+    """Lexical support of each claim by the passages in ``context``.
 
-    Words are compared in lower case. An item is *found* if one of the passages contains it.
-    The shares of runs of two and three words count one additional run that is not found, so
-    of two claims copied in full, the longer one has the larger share.
+    Words are compared in lower case. A word, number or sequence of words is *found* if one of
+    the passages contains it. The shares of bigrams and trigrams include one extra item that is
+    not found, so the longer of two fully copied claims has the larger share.
 
     ========================  =========================================================
     column                    value for claim v
@@ -51,13 +51,13 @@ class ContextFeatures(OptionalColumns):
                               share of its words; a single word does not count as a run
     ========================  =========================================================
 
-    Without passages, ``context=()``, nothing is found.
+    If a problem has no passages (``context=()``), nothing is found.
 
     Parameters
     ----------
     optional : bool, default=False
-        If True, add no columns, instead of raising an error, when no problem seen in `fit`
-        has a context. `reasoning_features` sets it.
+        If True and no problem seen in `fit` has a context, add no columns instead of raising an
+        error. `reasoning_features` sets ``optional=True``.
 
     Attributes
     ----------
@@ -72,20 +72,20 @@ class ContextFeatures(OptionalColumns):
 
     Notes
     -----
-    The passages are part of the problem: retrieve them in the same way for calibration and
-    in use. The computing time is linear in the length of the passages, which are read once
-    for all answers that share them. For a claim it is proportional to its number of words
-    and to the number of sentences. Only the first 1,000 words of a claim and the first
-    10,000 sentences of a passage are compared.
+    The passages are part of the problem. Retrieve them in the same way for calibration and for
+    prediction. Passages are indexed in linear time, once for all answers that share them. The
+    computing time of a claim is proportional to its number of words times the number of
+    sentences. Only the first 1,000 words of a claim and the first 10,000 sentences of a passage
+    are compared.
 
-    The features work in any language, but some are less informative in some languages.
-    German capitalises all nouns, so ``context_names`` is a share of nouns. Chinese and
-    Japanese have neither blanks nor upper case, so each character counts as a word, and
-    ``context_names`` is 1. In inflected languages, each form of a word counts as another
-    word.
+    The features work in any language, but some are less informative in some languages. German
+    capitalises all nouns, so ``context_names`` is a share of nouns. Chinese and Japanese are
+    written without blanks and upper case, so each character is treated as a word and
+    ``context_names`` is 1. In inflected languages, each form of a word is treated as a
+    different word.
 
-    Copied text is strong evidence of truth if answers quote their passages, and weak evidence
-    if they paraphrase.
+    Text copied from a passage is strong evidence of truth if answers usually quote their
+    passages, and weak evidence if they usually paraphrase.
 
     Examples
     --------
@@ -144,7 +144,7 @@ class ContextFeatures(OptionalColumns):
 
 
 class _Passage:
-    """Words, sentences and numbers of a passage."""
+    """Index of the words, sentences and numbers of a passage."""
 
     __slots__ = ("numbers", "pairs", "sentences", "text", "triples", "words")
 
@@ -160,7 +160,7 @@ class _Passage:
         self.text = f" {' '.join(words)} "
 
     def find_longest_run(self, words, triples):
-        """Return the length of the longest run of three or more words in the passage, or 0."""
+        """Return the length of the longest run of at least three words in the passage, or 0."""
         longest = 0
         if self.triples.isdisjoint(triples):
             return longest
@@ -174,7 +174,7 @@ class _Passage:
         return longest
 
     def _slide(self, words):
-        """Return the length of the longest run, given that the passage has all its triples."""
+        """Return the length of the longest run, given that all trigrams are in the passage."""
         start = 0
         size = 3
         while start + size < len(words):
@@ -229,7 +229,7 @@ def _compare(text, passages):
 
 
 def _count_found(wanted, sets):
-    """Count the wanted items that are in at least one of the sets."""
+    """Return the number of wanted items that are in at least one of the sets."""
     missing = wanted
     for triples in sets:
         missing = [item for item in missing if item not in triples]
@@ -237,12 +237,12 @@ def _count_found(wanted, sets):
 
 
 def _share_found(wanted, sets):
-    """Return the share of the wanted items that are in one of the sets; 1 without items."""
+    """Return the share of wanted items that are in one of the sets, or 1 if nothing is wanted."""
     return _count_found(wanted, sets) / len(wanted) if wanted else 1.0
 
 
 class Support(NamedTuple):
-    """The sentence of a context that has the most words in common with a claim."""
+    """The sentence of a context that shares the most words with a claim."""
 
     passage: int  # number of the passage, from 0
     start: int  # the sentence is context[passage][start:stop]
@@ -251,7 +251,7 @@ class Support(NamedTuple):
 
 
 def find_support(claims: Sequence[str], context: Sequence[str]) -> list[Support | None]:
-    """Find the sentence of a context that shares the most words with each claim.
+    """Find the sentence of the context that shares the most words with each claim.
 
     Parameters
     ----------
@@ -263,10 +263,11 @@ def find_support(claims: Sequence[str], context: Sequence[str]) -> list[Support 
     Returns
     -------
     list of Support or None
-        For each claim the index of the passage, the position of the sentence in it, and the
-        share of the claim's different words that are in the sentence, which equals
-        ``context_sentence`` of `ContextFeatures`. None if no sentence contains a word of the
-        claim. Of equally good sentences the shortest is returned.
+        For each claim, the index of the passage, the position of the sentence in the passage,
+        and the share of the claim's different words that occur in the sentence. This share
+        equals the column ``context_sentence`` of `ContextFeatures`. The entry is None if no
+        sentence contains a word of the claim. Ties are resolved in favour of the shortest
+        sentence.
 
     Examples
     --------

@@ -1,11 +1,10 @@
-"""Arithmetic in a text: find the equalities that can be checked, and check them.
+"""Find the arithmetic equalities in a text that can be checked, and check them.
 
-A text is split into clauses at punctuation, and a clause into sides at the equality signs.
-Only the part of a side that touches the sign counts: in "so 3 * 5 = 15 eggs in all" these
-are ``3 * 5`` and ``15``. Units between numbers are skipped. If anything could have another
-meaning (a variable, a function, a word instead of a number), the equality is not checked,
-because a false alarm costs more than a missed error. Add a rule only if it improves results
-on published data.
+A text is split into clauses at punctuation, and a clause into sides at the equality signs. Only
+the expression next to the sign is evaluated: ``3 * 5`` and ``15`` in "so 3 * 5 = 15 eggs in
+all". Units between numbers are skipped. An equality is not checked if it is ambiguous (because
+of a variable, a function, or a word instead of a number), because a false alarm costs more than
+a missed error. Add a rule only if it improves results on published data.
 """
 
 import re
@@ -77,7 +76,7 @@ def split_clauses(text: str) -> list[str]:
     Returns
     -------
     list of str
-        Empty if there is no equality sign.
+        The clauses. The list is empty if the text contains no equality sign.
     """
     if "=" not in text and "≈" not in text and "\\approx" not in text:
         return []
@@ -96,7 +95,7 @@ def find_results(clauses: list[str]) -> frozenset[float]:
     Returns
     -------
     frozenset of float
-        The values of the first 200 right-hand sides that can be read.
+        The values of the first 200 right-hand sides that can be parsed.
     """
     sides = (side for c in clauses for side in c.replace("≈", "=").split("=")[1:])
     values = map(find_value, islice(sides, _MOST_SIDES))
@@ -112,7 +111,7 @@ def find_value(side: str) -> float | None:
 def check_equalities(
     clauses: list[str],
 ) -> tuple[list[tuple[Any, ...]], list[tuple[Any, ...]]]:
-    """Divide equalities into those that hold and those that fail.
+    """Separate the equalities that hold from those that fail.
 
     Parameters
     ----------
@@ -122,7 +121,7 @@ def check_equalities(
     Returns
     -------
     right, wrong : list of (list, list)
-        Both sides, as expressions, of the equalities that hold and of those that fail.
+        Pairs of expressions: the two sides of each equality that holds, and of each that fails.
     """
     right = []
     wrong = []
@@ -138,7 +137,7 @@ def check_equalities(
 
 
 def _read_equalities(clauses):
-    """List, for each sign, both sides, whether it means "about", and the texts of the sides."""
+    """Return, for each sign, both sides, whether the sign means "about", and both texts."""
     name = last = None
     for clause in clauses:
         rounded = "≈" in clause
@@ -166,7 +165,7 @@ def _read_equalities(clauses):
 
 
 def _read_between(before, side):
-    """Return head and tail of a side, without the name of the quantity on the next side."""
+    """Return the head and tail of a side, without the name of the quantity on the next side."""
     if not _DIGIT.search(side):
         return _UNREADABLE, _UNREADABLE
     n = _measure_shared_ending(before, side)
@@ -180,8 +179,8 @@ def _read_between(before, side):
 def _measure_shared_ending(one, other):
     """Return the length of the name that both sides end with, or 0 if there is none.
 
-    Written in lines, "cost = 3 * 5, cost = 15" states ``3 * 5 = 15``. Without the line break,
-    the name on the second line follows the value on the first.
+    The two lines "cost = 3 * 5" and "cost = 15" state ``3 * 5 = 15``. When the line break is
+    removed, the name on the second line follows the value on the first line.
     """
     if other.rstrip()[-2:] != one.rstrip()[-2:]:
         return 0
@@ -205,7 +204,7 @@ def _measure_shared_ending(one, other):
 
 
 def _may_convert(one, other):
-    """Whether both sides may agree after a change of units, as in 2 * 30 minutes = 1 hour."""
+    """Return whether the sides may agree after unit conversion, as in 2 * 30 minutes = 1 hour."""
     words = _MEASURED.findall(f"{one} {other}")
     if "cents" in words or "cent" in words:
         return True  # the dollar sign was removed before
@@ -215,7 +214,8 @@ def _may_convert(one, other):
 def _drop_bare(items):
     """Return the items if they form a calculation, otherwise the sentinel _UNREADABLE.
 
-    A single number may be the value of a name, and names are reused for other quantities.
+    A single number may be the value of a named quantity, and names are reused for other
+    quantities.
     """
     return _UNREADABLE if is_bare(items) else items
 
@@ -232,7 +232,7 @@ def _read_short(side):
 
 
 def _read_simple(side):
-    """Return the result of `_read_tokens`, but faster, for plain arithmetic and "12 eggs"."""
+    """Return the result of `_read_tokens` for plain arithmetic and "12 eggs", but faster."""
     if _MERE_ARITHMETIC.fullmatch(side):
         items = [_SYMBOL_OF.get(p) or read_numeral(p) for p in _PIECE.findall(side)]
         return items, items
@@ -246,7 +246,7 @@ def _read_simple(side):
 
 
 def _read_tokens(side):
-    """Return head and tail of a side, read token by token.
+    """Return the head and tail of a side, parsed token by token.
 
     The meaning of a token depends on its neighbours: whether a value or a blank precedes it,
     and what follows. Two adjacent values are separated by UNKNOWN.
@@ -271,7 +271,7 @@ def _read_tokens(side):
 
 
 def _append_prose(items, before, token, after):
-    """Read words as an operator, as a unit to skip, or as the end of the expression."""
+    """Parse words as an operator, as a unit to skip, or as the end of the expression."""
     words = token.split()
     glued = token[0] != " "
     has_value = _is_value(items)
@@ -294,19 +294,19 @@ def _append_prose(items, before, token, after):
 
 
 def _is_value(items):
-    """Whether the items end with a value, so an operator may follow."""
+    """Return whether the items end with a value, so an operator may follow."""
     return bool(items) and (isinstance(items[-1], float) or items[-1] in (")", "%"))
 
 
 def _is_variable(words, touches):
-    """Whether words contain letters that denote numbers, such as "2lw" and "n"."""
+    """Return whether words contain letters that denote numbers, such as "2lw" and "n"."""
     if touches and words[0] not in _UNITS:
         return True  # as in 2lw
     return any([len(w) == 1 and w not in "ai" for w in words])
 
 
 def _closes(after):
-    """Whether the next token ends a value: an operator, a bracket, or the end of the side."""
+    """Return whether an operator, a bracket, or the end of the side follows."""
     return not after or after.lstrip(" ")[0] in "+-*/)]}"
 
 
@@ -328,12 +328,12 @@ def _find_spoken_operator(items, words, glued, after):
 
 
 def _append_symbol(items, text, glued, after):
-    """Append the meaning of a sign, which depends on blanks and neighbours.
+    """Append the operator that a sign denotes, given the blanks and tokens around it.
 
-    A bracket immediately after a value multiplies, as in 3(4). After a blank it starts a
-    remark. A minus between blanks becomes "m", because it may be a list mark; before a word
-    it is a hyphen. "!" is a factorial if the expression continues or ends there, otherwise
-    punctuation.
+    A bracket immediately after a value denotes multiplication, as in 3(4). A bracket after a
+    blank starts a remark. A minus between blanks becomes "m", because it may be a list mark. A
+    minus before a word is a hyphen. "!" is a factorial if the expression continues or ends
+    there; otherwise it is punctuation.
     """
     if text in "([{√":
         if _is_value(items):
@@ -353,7 +353,7 @@ def _append_symbol(items, text, glued, after):
 
 
 def _cut_ends(items):
-    """Return the expressions that touch the sign before a side and the sign after it."""
+    """Return the expressions next to the sign before a side and the sign after it."""
     if WORD not in items:
         return items, items
     first = items.index(WORD)

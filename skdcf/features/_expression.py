@@ -1,4 +1,4 @@
-"""Evaluation of arithmetic expressions with two stacks, without recursion or ``eval``.
+"""Evaluate arithmetic expressions with two stacks, without recursion or ``eval``.
 
 An expression is a list of floats and one-character symbols: ``+ - * / ^``, ``m`` (a
 minus between blanks), ``C`` (binomial), ``r`` (square root), ``!`` and ``%`` after a
@@ -24,7 +24,7 @@ _EXACT = 2.0**53  # integers below it are exact in floating point
 
 
 def evaluate(items: list[Any]) -> float | None:
-    """Evaluate an expression.
+    """Return the value of an expression.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ def evaluate(items: list[Any]) -> float | None:
     Returns
     -------
     float or None
-        None if the list is not one well-formed expression, or has no value.
+        The value, or None if the expression is malformed or undefined.
     """
     try:
         value = _calculate(items)
@@ -44,7 +44,7 @@ def evaluate(items: list[Any]) -> float | None:
 
 
 def _calculate(items):
-    """Evaluate with two stacks: one for numbers, one for operators that wait for operands."""
+    """Evaluate with one stack of numbers and one stack of operators that wait for operands."""
     if len(items) == 1 and isinstance(items[0], float):
         return items[0]
     # Shortcut for the most frequent expressions.
@@ -76,7 +76,7 @@ def _calculate(items):
 
 
 def _apply_behind_value(item, values, waiting):
-    """Process a symbol after a value; return whether the value is still complete."""
+    """Process a symbol after a value, and return whether the value is still complete."""
     if item in ("%", "!"):
         values[-1] = _factorial(values[-1]) if item == "!" else values[-1] / 100
         return True
@@ -131,7 +131,7 @@ _BINARY: dict[str, Callable[[float, float], float]] = _FREQUENT | {
 def judge_equality(
     left: list[Any], right: list[Any], rounded: bool = False
 ) -> bool | None:
-    """Decide whether the two sides of an equality agree.
+    """Return whether the two sides of an equality agree.
 
     Parameters
     ----------
@@ -143,8 +143,8 @@ def judge_equality(
     Returns
     -------
     bool or None
-        None if this cannot be decided: a side is unreadable, neither side is a calculation
-        (a definition, a change of units), or the difference may be due to rounding.
+        None if a side cannot be parsed, if neither side is a calculation (as in a definition or
+        a unit conversion), or if the difference may be due to rounding.
     """
     if len(left) < 3 and len(right) < 3 and is_bare(left) and is_bare(right):
         return None
@@ -158,19 +158,19 @@ def judge_equality(
 
 
 def is_bare(items: list[Any]) -> bool:
-    """Whether an expression is a single number, or empty."""
+    """Return whether an expression is a single number, or empty."""
     return len(items) < 2 or (len(items) == 2 and items[0] in ("-", "m"))
 
 
 def _agree(a, b):
-    """Whether values agree up to floating-point rounding; integers must agree exactly."""
+    """Return whether values agree up to floating-point rounding. Integers must agree exactly."""
     gap = abs(a - b)
     size = max(abs(a), abs(b))
     return gap <= 1e-9 * size and (gap < 0.5 or size >= _EXACT)
 
 
 def _agree_as_list(left, right):
-    """Whether both sides agree if a minus is a list mark, as in "4 = 2 * 2 - 6 = 2 * 3"."""
+    """Return whether both sides agree if a minus is a list mark, as in "4 = 2 * 2 - 6 = 2 * 3"."""
     if "m" not in left and "m" not in right:
         return False
     n = len(left) - left[::-1].index("m") if "m" in left else 0
@@ -204,7 +204,7 @@ def _explain_gap(a, b, left, right, rounded):
 
 
 def _is_percent_of_something(items):
-    """Whether a percentage is added to a number, since 50 + 10% may mean 55."""
+    """Return whether a percentage is added to a number, since 50 + 10% may mean 55."""
     n_numbers = sum(isinstance(item, float) for item in items)
     return 0 < items.count("%") < n_numbers and not _SUMS.isdisjoint(map(str, items))
 
@@ -214,7 +214,7 @@ def _is_decimal(item):
 
 
 def _find_last_place(value):
-    """Return the value of one unit of the last written digit; 1 for integers."""
+    """Return the place value of the last written digit, which is 1 for integers."""
     digits = repr(value).partition(".")[2]
     return 1.0 if digits == "0" or "e" in digits else 10.0 ** -len(digits)
 
@@ -255,7 +255,7 @@ NEVER = "¿"  # replaces every relation other than equality
 
 
 def rewrite_plainly(text: str) -> str:
-    """Rewrite the arithmetic in a clean text in plain notation, with "∁" for binomials.
+    """Return a clean text with its arithmetic in plain notation, and "∁" for binomials.
 
     Parameters
     ----------

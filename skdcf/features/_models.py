@@ -1,4 +1,4 @@
-"""Features computed by a model: an entailment model for pairs, or a process reward model."""
+"""Features computed by an entailment model or a process reward model."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ _LONGEST = 2**24  # bytes; the rest of a reply is not read
 
 
 class _NoRedirects(HTTPRedirectHandler):
-    """Treat a redirect as an error, so texts are sent only to the host the caller named."""
+    """Handler that refuses redirects, so texts are only sent to the host that the caller named."""
 
     def redirect_request(self, *_: Any) -> None:
         return None
 
 
 def post(address: str, body: dict[str, Any], timeout: float, whose: str) -> bytes:
-    """Send JSON to the server of a model and return its reply.
+    """Send JSON to a model server and return its reply.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ def post(address: str, body: dict[str, Any], timeout: float, whose: str) -> byte
     timeout : float
         Time limit of the request, in seconds.
     whose : str
-        Problem and model, for error messages.
+        Names of the problem and the model, for error messages.
 
     Returns
     -------
@@ -55,7 +55,7 @@ def post(address: str, body: dict[str, Any], timeout: float, whose: str) -> byte
     Raises
     ------
     ConnectionError
-        If the server cannot be reached or refuses.
+        If the server cannot be reached or refuses the request.
     """
     request = Request(
         address, json.dumps(body).encode(), {"Content-Type": "application/json"}
@@ -75,7 +75,7 @@ def post(address: str, body: dict[str, Any], timeout: float, whose: str) -> byte
 class ModelColumns(GraphTransformer):
     """Base class of features computed by a model, whose results are cached.
 
-    Copies made by scikit-learn's ``clone`` share the cache, as they share the model.
+    Copies made by scikit-learn's ``clone`` share the model and the cache.
     """
 
     requires_fit = False
@@ -98,11 +98,11 @@ class ModelColumns(GraphTransformer):
 
 
 class AnswerColumns(ModelColumns):
-    """Base class of features that a model computes for one answer at a time.
+    """Base class of features that a model computes one answer at a time.
 
-    Equal answers are sent to the model once. A subclass defines ``_key(graph)``, which returns
-    everything that the columns depend on, and ``_measure(graph, name)``, which returns the
-    columns of an answer, of shape (n_claims, n_columns).
+    Identical answers are sent to the model once. A subclass defines two methods.
+    ``_key(graph)`` returns everything that the columns depend on. ``_measure(graph, name)``
+    returns the columns of an answer, of shape (n_claims, n_columns).
     """
 
     _opens = ("source",)
@@ -140,25 +140,25 @@ class AnswerColumns(ModelColumns):
 
 @settings
 class PairFeature(ModelColumns):
-    """Features computed by a model for pairs of a text and a claim, such as entailment.
+    """Score of each claim by a model for pairs of texts, such as an entailment model.
 
     Parameters
     ----------
     score : callable
-        ``score(texts, claims)`` takes two lists of equal length, and returns one number
-        for each pair, in the same order. For a cross-encoder of sentence-transformers, pass
-        ``lambda texts, claims: model.predict(list(zip(texts, claims)))``.
+        A function ``score(texts, claims)`` of two lists of equal length that returns one number
+        per pair, in the same order. For a cross-encoder of sentence-transformers, pass ``lambda
+        texts, claims: model.predict(list(zip(texts, claims)))``.
     over : {"context", "alternatives", "ancestors"}
-        The texts that a claim is paired with. "context": the passages of the context; the
-        value is the maximum over passages. "alternatives": the other answers; the value is
-        their mean. "ancestors": the question and the ancestors of the claim, joined by line
-        breaks into one text.
+        The texts that a claim is paired with. "context" uses the passages of the context and
+        the maximum score over passages. "alternatives" uses the other answers and their mean
+        score. "ancestors" uses one text, the question and the ancestors of the claim joined by
+        line breaks.
     chunk_words : int, optional
-        A longer text is split into chunks of this many words, and the largest value is used.
-        None does not split texts.
+        Number of words per chunk. Longer texts are split into chunks, and the largest score of
+        a text's chunks is used. If None, texts are not split.
     batch_size : int, default=256
-        Maximum number of pairs per call. A claim without a text to compare it with gets the
-        value 0 without a call.
+        Maximum number of pairs per call of ``score``. A claim that has no text to be paired
+        with is assigned 0 without a call.
     name : str, default="pair_score"
         Name of the column.
 
@@ -166,17 +166,17 @@ class PairFeature(ModelColumns):
     ------
     ValueError
         If the context or the alternatives of a problem are unknown, if ``score`` does not
-        return one finite number per pair, or if it returns other numbers for the same pairs
-        in another order. The message names the problem and the text.
+        return one finite number per pair, or if its numbers depend on the order of the pairs.
+        The message names the problem and the text.
 
     Notes
     -----
-    Each pair is scored once. The results are cached by content in the transformer and shared
-    with its clones, also if a later call fails. They are not saved.
+    Each pair is scored once. The transformer caches the scores by content and shares them with
+    its clones, even if a later call fails. The cache is not saved with the transformer.
 
-    The cosine similarity of a small sentence model is unlikely to help: together with
-    `ContextFeatures` it gained nothing on two data sets of summaries. A model trained to
-    verify claims against documents may help.
+    The cosine similarity of a small sentence-embedding model is unlikely to help. It did not
+    improve on `ContextFeatures` alone on two data sets of summaries. A model trained to verify
+    claims against documents may help.
 
     Examples
     --------
@@ -209,7 +209,7 @@ class PairFeature(ModelColumns):
 
     @property
     def reads_edges(self) -> bool:  # type: ignore[override]
-        """Whether claims are compared with their ancestors."""
+        """Return whether claims are compared with their ancestors."""
         return self.over == "ancestors"
 
     def _check(self, batch: GraphBatch) -> None:
@@ -239,7 +239,7 @@ class PairFeature(ModelColumns):
         return np.array(column, dtype=float).reshape(-1, 1)
 
     def _list_pairs(self, batch) -> Iterator[list[list[tuple[str, str]]]]:
-        """Yield, for each claim, a list of (chunk, claim) pairs per text."""
+        """Yield, for each claim, one list of (chunk, claim) pairs per text."""
         for graph in batch:
             for v, claim in enumerate(graph.claims or ()):
                 if self.over == "ancestors":
@@ -257,7 +257,7 @@ class PairFeature(ModelColumns):
         return [" ".join(words[k : k + self.chunk_words]) for k in starts]
 
     def _ask(self, pairs, batch, wanted):
-        """Return one number for each pair, or raise ValueError."""
+        """Return the score of each pair, or raise ValueError."""
         texts, claims = map(list, zip(*pairs, strict=True))
         numbers = np.asarray(self.score(texts, claims))
         if numbers.shape not in ((len(pairs),), (len(pairs), 1)):
@@ -277,7 +277,7 @@ class PairFeature(ModelColumns):
         return numbers.tolist()
 
     def _compare_orders(self, pairs, batch, wanted):
-        """Raise ValueError if the same pairs get other numbers in another order."""
+        """Raise ValueError if the scores depend on the order of the pairs."""
         forward = np.array(self._ask(pairs, batch, wanted))
         back = np.array(self._ask(pairs[::-1], batch, wanted))[::-1]
         if not np.allclose(forward, back, rtol=_TOLERANCE, atol=_TOLERANCE):
@@ -290,22 +290,22 @@ class PairFeature(ModelColumns):
 
 @settings
 class StepReward(AnswerColumns):
-    """Reward of each claim by a process reward model, with one request per answer.
+    """Reward that a process reward model assigns to each claim, with one request per answer.
 
     Parameters
     ----------
     source : str or callable
         The URL of a server with vLLM's ``/pooling`` API, such as
-        "http://localhost:8000/pooling". Alternatively a function: ``source(question, claims)``
-        returns one number, or one row of numbers, per claim.
+        "http://localhost:8000/pooling", or a function ``source(question, claims)`` that returns
+        one number, or one row of numbers, per claim.
     separator : str, default="<extra_0>"
-        The separator that the model expects after each step. It returns a number, or a row
-        of numbers, for each separator.
+        The separator that the model expects after each step. The model returns a number, or a
+        row of numbers, for each separator.
     column : int, default=-1
-        Index of the number to use from each row. Models often return the probabilities of
-        "wrong" and "right".
+        Index of the number to use from each row. Many models return the probabilities of
+        "wrong" and "right", in this order.
     task : str, optional
-        Task that is sent to the server, such as "token_classify".
+        Name of the task that is sent to the server, such as "token_classify".
     model : str, optional
         Name of the model, which is sent to the server.
     timeout : float, default=60.0
@@ -316,16 +316,17 @@ class StepReward(AnswerColumns):
     Raises
     ------
     ValueError
-        If there is not one finite number per claim, or if a claim contains the separator.
+        If the model does not return one finite number per claim, or if a claim contains the
+        separator.
     ConnectionError
-        If the server cannot be reached or refuses; the message names the problem. Earlier
-        replies are kept, so another call requests only the missing ones.
+        If the server cannot be reached or refuses the request. The message names the problem.
+        Earlier replies are cached, so a second call requests only the missing ones.
 
     Notes
     -----
-    ``HardCF("reward", features=StepReward(url))`` does not train, so all labelled problems
-    are used for calibration. The reward can also be combined with other features.
-    `skdcf.load` removes the URL from a loaded filter; set it again with
+    ``HardCF("reward", features=StepReward(url))`` has no trained scorer, so all labelled
+    problems are used for calibration. The reward can also be combined with other features.
+    `skdcf.load` removes the URL from a loaded filter. Set it again with
     ``cf.features_.set_params(source=url)``.
 
     Examples
@@ -364,7 +365,7 @@ class StepReward(AnswerColumns):
 
     @property
     def looks_ahead(self) -> frozenset[str]:  # type: ignore[override]
-        """The column itself, because the model may read later steps."""
+        """Return the name of the column, because the model may read later steps."""
         return frozenset((self.name,))
 
     def _key(self, graph):

@@ -1,8 +1,8 @@
-"""Ready-made feature sets, and all features that do not come from texts.
+"""Ready-made feature sets, and the features that are not computed from texts.
 
-Some features are columns of the data, selected by name. Others describe the position of a
-claim in the dependency graph, or the kind of problem: its topic, recognised with a lexicon,
-or its metadata.
+Some features are columns of the data, selected by name. Other features describe the position of
+a claim in the dependency graph, the metadata of the problem, or its topic, which is recognised
+with a lexicon.
 """
 
 from __future__ import annotations
@@ -49,35 +49,35 @@ _PAPER = {
 def reasoning_features(
     *, metadata: Sequence[str] | Mapping[str, Sequence[str]] = ()
 ) -> GraphUnion:
-    """Create the recommended features, which need only the question, the claims and the edges.
+    """Return the recommended features, which require only the question, the claims and the edges.
 
-    There are 29 columns: six of the graph (degrees, ancestors, depth, source, sink) and the 23
-    of `TextFeatures`. They need no model and no column of the data. Existing columns, such as
-    ``frequency-score``, are kept. If the problems seen in ``fit`` have alternatives, the
-    columns of `AgreementFeatures` are added, and from then on the alternatives of every
-    problem must be known. The same applies to the context and `ContextFeatures`. If a question
-    has options (lines that begin with a letter from A to H), five columns describe how a claim
-    relates to them.
+    The transformer adds 29 columns: six of the graph (degrees, ancestors, depth, source, sink)
+    and the 23 of `TextFeatures`. These columns require no model and no column of the data.
+    Existing columns, such as ``frequency-score``, are kept. If a problem seen in ``fit`` has
+    alternatives, the columns of `AgreementFeatures` are added, and every later problem must
+    have known alternatives. The same applies to the context and `ContextFeatures`. If a
+    question has options (lines that begin with a letter from A to H), five columns compare each
+    claim with the options.
 
     Parameters
     ----------
     metadata : sequence of str, or mapping
-        Keys of the metadata that `MetadataIndicators` encodes, such as ``["model"]`` for the
-        model that wrote the answer.
+        Metadata keys that `MetadataIndicators` encodes, such as ``["model"]`` for the model
+        that wrote the answer.
 
     Returns
     -------
     GraphUnion
-        A transformer with the members ``graph``, ``text``, ``agreement``, ``context`` and
-        ``options``, and with ``metadata`` if keys are given.
+        A transformer with the members ``graph``, ``text``, ``agreement``, ``context``,
+        ``options`` and, if there are metadata keys, ``metadata``.
 
     Notes
     -----
-    The *chosen* option is the one in the answer's last "Choice_A", "the answer is (A)" or
-    similar. A claim is about an option if it contains at least half of the option's words. It
-    rules the option out if it is about no other option more, and contains a word such as
-    "not" or "incorrect". All five columns are 0 if the question has fewer than two options,
-    or none of them is chosen.
+    The *chosen* option is named by the answer's last "Choice_A", "the answer is (A)" or similar
+    phrase. A claim refers to an option if it contains at least half of the option's words. A
+    claim rules out the option it refers to most if it also contains a word such as "not" or
+    "incorrect". All five columns are 0 if the question has fewer than two options, or if the
+    answer chooses none of them.
 
     ======================  ==========================================================
     column                  value for claim v
@@ -113,18 +113,19 @@ def reasoning_features(
 
 
 def paper_features(name: Literal["math", "felm-7", "felm-20"] = "math") -> GraphUnion:
-    """Create the features of the paper, without any other columns.
+    """Return the features of the paper, without any other columns.
 
     Parameters
     ----------
     name : {"math", "felm-7", "felm-20"}
-        "math": frequency, eight semantic columns, twelve topics, ten graph metrics.
-        "felm-7" is the paper's choice for alpha up to 0.08, "felm-20" for larger alpha.
+        "math" selects the frequency score, eight semantic columns, twelve topics and ten graph
+        metrics. "felm-7" is the paper's choice for alpha up to 0.08, and "felm-20" is its
+        choice for larger alpha.
 
     Returns
     -------
     GraphUnion
-        The problems must have ``frequency-score`` and the semantic columns.
+        A transformer of problems with the columns ``frequency-score`` and the semantic columns.
 
     Raises
     ------
@@ -162,7 +163,7 @@ SEMANTIC = list_names(
 
 
 class _GivenColumns(GraphTransformer):
-    """Columns of the input, which may get other names."""
+    """Columns that are copied from the input, possibly under other names."""
 
     reads_edges = False
     # Whether to compute ``claim_index`` if the data do not have it.
@@ -192,7 +193,7 @@ class _GivenColumns(GraphTransformer):
 
 @settings
 class FrequencyFeature(_GivenColumns):
-    """The self-consistency score: the number of resampled answers that contain a claim.
+    """The self-consistency score, the number of resampled answers that contain a claim.
 
     Parameters
     ----------
@@ -206,7 +207,7 @@ class FrequencyFeature(_GivenColumns):
 
     Notes
     -----
-    The new column is named ``frequency-score``, the name that the scorers expect.
+    The output column is named ``frequency-score``, as the scorers expect.
 
     Examples
     --------
@@ -235,10 +236,10 @@ class SemanticFeatures(_GivenColumns):
     Parameters
     ----------
     columns : sequence of str, optional
-        Names of the columns. By default the eight of the paper: ``claim_index``,
+        Names of the columns. The default is the eight columns of the paper: ``claim_index``,
         ``coherent_to_ancestors``, ``inference_gap_size``, ``has_missing_dependencies``,
-        ``has_unnecessary_dependencies``, ``problem_relevance``, ``uses_problem_data``
-        and ``is_well_formed``. ``claim_index`` is computed if the data do not have it.
+        ``has_unnecessary_dependencies``, ``problem_relevance``, ``uses_problem_data`` and
+        ``is_well_formed``. ``claim_index`` is computed if the data lack it.
 
     Raises
     ------
@@ -294,25 +295,25 @@ class GraphFeatures(GraphTransformer):
     Parameters
     ----------
     metrics : sequence of str, optional
-        Columns to add, in this order; the first ten of the table by default.
+        Columns to add, in this order. The default is the first ten columns of the table.
 
     Raises
     ------
     ValueError
-        In `fit`, if a metric is unknown. In `transform`, if a problem needs more than
-        50,000,000 steps. Betweenness and closeness take one step for each edge and each
-        ancestor of its parent. Clustering takes one step for each edge and each parent of
-        its parent. A problem of 600 claims that each depend on all earlier ones stays below
-        the limit. Betweenness and closeness are not limited if no claim has two direct
-        parents, as in a chain or a tree.
+        In `fit`, if a metric is unknown. In `transform`, if a problem requires more than
+        50,000,000 steps. Betweenness and closeness require one step for each edge and each
+        ancestor of its parent. Clustering requires one step for each edge and each parent of
+        its parent. A problem with 600 claims that each depend on all earlier claims is below
+        the limit. Betweenness and closeness are not limited if no claim has two direct parents,
+        as in a chain or a tree.
 
     Notes
     -----
     The first ten metrics are those of Hittesdorf, Salzetta, Cheng, *Differentiable Conformal
-    Training for LLM Reasoning Factuality* (arXiv:2604.20098), appendix "Feature
-    Descriptions". The appendix does not define reachability and depth. The definition of
-    reachability follows from the case study: claim 8 of 12 has 8 ancestors, 3 descendants and
-    the value 3.00.
+    Training for LLM Reasoning Factuality* (arXiv:2604.20098), appendix "Feature Descriptions".
+    The appendix does not define reachability and depth. The definition of reachability is
+    inferred from the case study, which lists 8 ancestors, 3 descendants and the value 3.00 for
+    claim 8 of 12.
 
     Examples
     --------
@@ -383,22 +384,22 @@ _LONGEST = 20_000  # characters; only the beginning of a question is searched
 
 @settings
 class DomainIndicators(_GivenColumns):
-    """Indicators of the topic of the problem, equal for all of its claims.
+    """Indicators of the topic of a problem, equal for all its claims.
 
     Parameters
     ----------
     domains : sequence of str, optional
-        Columns to add. By default the twelve mathematical topics:
-        ``linear_equations``, ``quadratic_equations``, ``polynomial_algebra``,
-        ``rational_expressions``, ``exponents_logarithms``, ``inequalities``,
-        ``sequences_series``, ``functions``, ``word_problems``, ``coordinate_geometry``,
-        ``abstract_algebra``, ``complex_numbers``. The lexicon also contains FELM's
-        ``domain_math``, ``domain_reasoning``, ``domain_science``, ``domain_wk``.
+        Columns to add. The default is the twelve mathematical topics: ``linear_equations``,
+        ``quadratic_equations``, ``polynomial_algebra``, ``rational_expressions``,
+        ``exponents_logarithms``, ``inequalities``, ``sequences_series``, ``functions``,
+        ``word_problems``, ``coordinate_geometry``, ``abstract_algebra``, ``complex_numbers``.
+        The lexicon also contains FELM's ``domain_math``, ``domain_reasoning``,
+        ``domain_science``, ``domain_wk``.
 
     Attributes
     ----------
     lexicon : dict
-        The regular expression of each domain that can be recognised in a text.
+        Regular expression of each domain that the transformer recognises in a text.
     topics : tuple of str
         The twelve mathematical domains.
 
@@ -409,9 +410,9 @@ class DomainIndicators(_GivenColumns):
 
     Notes
     -----
-    If the data have all columns of these names, those columns are used, and any domain names
-    are valid. Otherwise the expressions of the lexicon are searched in the clean question. Use
-    `MetadataIndicators` for domains that are given in the metadata.
+    If the data have columns with all these names, those columns are used and any domain name is
+    valid. Otherwise, the regular expressions of the lexicon are matched against the clean
+    question. Use `MetadataIndicators` for domains that are stored in the metadata.
 
     The topics are those of Hittesdorf, Salzetta, Cheng (arXiv:2604.20098), appendix "Feature
     Descriptions", which does not define how a topic is recognised.
@@ -465,14 +466,14 @@ class DomainIndicators(_GivenColumns):
 
 @settings
 class MetadataIndicators(GraphTransformer):
-    """Indicators of metadata of the problem, such as the model that wrote the answer.
+    """One-hot encoding of the problem's metadata, such as the model that wrote the answer.
 
     Parameters
     ----------
     keys : sequence of str, or mapping
-        Keys of the metadata. A mapping lists the values of each key that get a column, for
-        example ``{"model": ["a", "b"]}``, and nothing is learned. With a sequence, the values
-        seen in `fit` get columns.
+        Metadata keys to encode. A mapping specifies the values of each key, for example
+        ``{"model": ["a", "b"]}``, so `fit` does not learn them. For a sequence of keys, `fit`
+        learns the values from its problems. Each value has a column.
 
     Attributes
     ----------
@@ -491,11 +492,11 @@ class MetadataIndicators(GraphTransformer):
 
     Notes
     -----
-    The error rate of a model is strong evidence, although it does not distinguish the claims
-    of an answer: if the answers are of many models, a filter keeps 17 to 30 % more at strict
-    levels when it knows the model's name. The name must be known in use, and the calibration
-    answers must be sampled like the new ones: there is no guarantee for a model without
-    calibration answers.
+    The error rate of a model is strong evidence, although it does not distinguish the claims of
+    an answer. On answers of many models, a filter with the model's name as a feature keeps 17
+    to 30 % more claims at strict levels. The name must be known at prediction time. The
+    calibration answers must be sampled like the new answers, and there is no guarantee for a
+    model without calibration answers.
 
     Examples
     --------
@@ -518,11 +519,11 @@ class MetadataIndicators(GraphTransformer):
 
     @property
     def requires_fit(self) -> bool:  # type: ignore[override]
-        """Whether the values are learned from the problems of `fit`."""
+        """Return whether `fit` learns the values of the keys from its problems."""
         return not isinstance(self.keys, Mapping)
 
     def fit(self, X: Graphs, y: Any = None) -> Self:
-        """Learn the values of each key, unless they are given.
+        """Learn the values of each key, unless ``keys`` specifies them.
 
         Parameters
         ----------
@@ -558,7 +559,7 @@ class MetadataIndicators(GraphTransformer):
         )
 
     def _read(self, batch, key):
-        """Return the value of a key for each problem, or raise ValueError."""
+        """Return each problem's value of a metadata key, or raise ValueError."""
         rows = [None] * len(batch) if batch.metadata is None else batch.metadata
         values = [(metadata or {}).get(key) for metadata in rows]
         for i, value in enumerate(values):

@@ -26,37 +26,39 @@ _WIDEST = 4  # largest number of characters in tokens with incomplete characters
 class Surprisal(AnswerColumns):
     """Four features from the log-probabilities that a language model assigns to each claim.
 
-    One pass over the passages, the question and the claims, in this order, gives -log p of each
-    token. The features are the mean, the sum and the maximum over the tokens of a claim, and
-    the maximum over its tokens that contain a digit.
+    The language model computes -log p of each token in one pass over the passages, the question
+    and the claims, in this order. The features are the mean, the sum and the maximum of -log p
+    over the tokens of a claim, and the maximum over its tokens that contain a digit.
 
     Parameters
     ----------
     source : str or callable
         The address of a server that returns the log-probabilities of a prompt, such as
         "http://localhost:8000/v1/completions" of vLLM. The servers of llama.cpp and Ollama do
-        not return them. Alternatively a function: ``source(text)`` returns the tokens of the
-        text, and the log-probability of each token given the previous ones, None for the first.
+        not return them. Alternatively, a function ``source(text)`` that returns the tokens of
+        the text and the log-probability of each token given the previous tokens, with None for
+        the first token.
     model : str, optional
-        Name of the model, which is sent to the server. Replies by another model are refused.
+        Name of the model, which is sent to the server. Replies by another model raise an error.
     timeout : float, default=60.0
         Time limit of a request, in seconds.
 
     Raises
     ------
     ValueError
-        If there are fewer log-probabilities than tokens, one is not a finite number of at most
-        0, or the tokens are those of another text.
+        If there are fewer log-probabilities than tokens, if a log-probability is positive or
+        not finite, or if the tokens do not match the text.
     ConnectionError
-        If the server cannot be reached or refuses. Earlier replies are kept, so another call
-        requests only the missing ones.
+        If the server cannot be reached or refuses the request. Earlier replies are cached, so a
+        second call requests only the missing ones.
 
     Notes
     -----
     The features of a claim do not depend on later claims, so they work with ``online=True``.
-    They are 0 for a claim without tokens, or without digits.
+    The features are 0 for a claim without tokens, and the fourth is 0 for a claim without
+    digits.
 
-    They help with calculations, and not with passages, news and science
+    The features help with calculations, but not with passages, news and science
     (:doc:`/guide/features`).
 
     Examples
@@ -108,7 +110,7 @@ class Surprisal(AnswerColumns):
         return np.array(rows)
 
     def _request(self, text: str, name: str) -> Tokens:
-        """Ask a server for the tokens of a text and their log-probabilities."""
+        """Request the tokens of a text and their log-probabilities from the server."""
         assert isinstance(self.source, str)
         body = {"prompt": text, "echo": True, "logprobs": 1, "max_tokens": 0}
         if self.model is not None:
@@ -147,7 +149,7 @@ def lay_out(graph: ReasoningGraph) -> tuple[str, list[tuple[int, int]]]:
     text : str
         The text. Each claim ends with a line break, so later claims do not change its tokens.
     spans : list of (int, int)
-        First and last position of each claim.
+        Start and end position of each claim in the text.
     """
     text = "".join(
         f"{part.strip()}\n" for part in (*(graph.context or ()), graph.problem or "")
@@ -162,7 +164,7 @@ def lay_out(graph: ReasoningGraph) -> tuple[str, list[tuple[int, int]]]:
 
 
 def find_tokens(tokens: Sequence[str], text: str, name: str) -> list[int]:
-    """Find the position of each token in the text.
+    """Return the position of each token in the text.
 
     Parameters
     ----------
@@ -176,12 +178,12 @@ def find_tokens(tokens: Sequence[str], text: str, name: str) -> list[int]:
     Returns
     -------
     list of int
-        Position of the first letter; -1 for a special token before the text.
+        Position of the first letter of each token, or -1 for a special token before the text.
 
     Raises
     ------
     ValueError
-        If the tokens are those of another text.
+        If the tokens do not match the text.
     """
     starts = []
     position = gap = 0
@@ -303,7 +305,8 @@ def summarise(
     Returns
     -------
     list of float
-        Mean, sum, maximum, and maximum over tokens with a digit; 0 if there are none.
+        Mean, sum, maximum, and maximum over the tokens with a digit. A value without tokens is
+        0.
     """
     if not len(surprisal):
         return [0.0] * len(NAMES)

@@ -1,7 +1,7 @@
-"""Features from the text of a claim, and from its relation to question, parents and answer.
+"""Features of the text of a claim, compared with its question, parents and answer.
 
-Every feature is a formula over texts and edges. There is neither a model nor any learning.
-The first part of the module reads single texts; the second compares a claim with its premises.
+Every feature is a fixed formula of texts and edges, without a model. The first part of the
+module extracts facts from single texts. The second part compares a claim with its premises.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _REMEMBERED = 1000  # characters; longer texts are not cached
 
 
 def _list_forms(words):
-    """Return the forms of the words in a text, with any punctuation that may follow."""
+    """Return the words of a text in all forms, with any punctuation that may follow."""
     return frozenset(word + mark for word in words.split() for mark in ("", *",.:;"))
 
 
@@ -50,7 +50,7 @@ LONG_WORD = re.compile(r"[^\W\d_]{4,}")
 
 
 class ClaimText:
-    """Everything that is extracted from the text of a claim alone."""
+    """Facts extracted from the text of a single claim."""
 
     def __init__(self, text: str):
         text, words = cleaning.clean_words(text)
@@ -71,22 +71,22 @@ class ClaimText:
 
     @cached_property
     def results(self) -> frozenset[float]:
-        """Values of the right-hand sides of the equations."""
+        """Return the values of the right-hand sides of the equations."""
         return find_results(self._clauses)
 
     @cached_property
     def long_words(self) -> frozenset[str]:
-        """Words of four letters or more."""
+        """Return the words of four letters or more."""
         return frozenset(LONG_WORD.findall(self._head))
 
 
 def find_quantities(words):
-    """Return the numbers that the words spell out, in alphabetical order."""
+    """Return the spelled-out numbers among the words, in alphabetical order."""
     return [_SPELLED[word] for word in sorted(_SPELLED.keys() & words)]
 
 
 def read_claim(text: str) -> ClaimText:
-    """Read a text. Short texts are cached, because every data split transforms them again."""
+    """Return the facts of a text. Short texts are cached, because every data split needs them."""
     return _read_short(text) if len(text) <= _REMEMBERED else ClaimText(text)
 
 
@@ -111,7 +111,7 @@ class Question:
 
 
 def read_question(text: str | None) -> Question:
-    """Read the numbers of a question. Short questions are cached."""
+    """Extract the numbers of a question. Short questions are cached."""
     return _ask_short(text) if len(text or "") <= _REMEMBERED else Question(text)
 
 
@@ -125,9 +125,9 @@ def _drop_repeats(values):
 
 
 def compare_claim(claim, question, above, earlier):
-    """Compute one claim's columns and facts, and the question's numbers in it.
+    """Return one claim's columns and facts, and a bit mask of the question's numbers in it.
 
-    These numbers are bits of an integer, so the union over ancestors is a single operation.
+    The numbers are the bits of an integer, so the union over ancestors is a single operation.
     """
     numbers = claim.found
     asked_numbers = question.known
@@ -167,7 +167,7 @@ def compare_claim(claim, question, above, earlier):
 
 
 def _judge_numbers(claim, premises):
-    """Return numbers supported by premises and valid equalities, and results of wrong ones."""
+    """Return the numbers that premises or valid equalities support, and the refuted results."""
     if not claim.right and not claim.wrong:
         return premises, ()
     supported = set().union(premises, cleaning.IGNORED)
@@ -184,7 +184,7 @@ def _judge_numbers(claim, premises):
 
 
 def _is_derived(x, known):
-    """Whether x is one operation away from known numbers."""
+    """Return whether one operation derives x from known numbers."""
     operands = list(islice(known, _MOST_NUMBERS))
     for a in operands:
         # x = b - a, a + b, b / a, a * b, square root of a
@@ -225,16 +225,16 @@ _MOST_PARENTS = 64  # maximum per claim; later ones are ignored
 
 
 class TextFeatures(GraphTransformer):
-    """Length, position, numbers and arithmetic of each claim.
+    """Features that describe the length, position, numbers and arithmetic of each claim.
 
     Texts are cleaned first: converted to lower case, with white space collapsed, and without
     ``**``, ``$``, ``\\(``, ``\\)``, ``\\[``, ``\\]``, backticks and ``<<...>>``. At the start
-    of a claim, "Step k:", "#" and list marks before a word are removed too. None of these
-    changes a column. *Numbers* are numerals, with thousands separators and decimals, and
-    spelled-out numbers ("three", "dozen"). The numbers 0, 1, 2 and 100 do not count. Each
-    number of the question also counts divided by 100, so "40%" matches 0.4.
-    *Premises* are the question and the direct parents. *Earlier* claims precede v in the
-    answer. ``Anc[v]`` contains v and all its ancestors.
+    of a claim, "Step k:", "#" and list marks before a word are removed too. The removed
+    characters do not affect any column. *Numbers* are numerals, with thousands separators and
+    decimals, and spelled-out numbers ("three", "dozen"). The numbers 0, 1, 2 and 100 are
+    ignored. The numbers of the question include each number divided by 100, so "40%" matches
+    0.4. The *premises* of a claim are the question and its direct parents. *Earlier* claims
+    precede v in the answer. ``Anc[v]`` contains v and all its ancestors.
 
     ==========================  =======================================================
     column                      value for claim v
@@ -272,15 +272,15 @@ class TextFeatures(GraphTransformer):
     ``contrasts``               1 if v has a word such as "not", "however", "but"
     ==========================  =======================================================
 
-    An equality is checked if both sides are arithmetic: plain or LaTeX, with fractions,
-    percentages, roots, powers, thousands separators and units between the numbers. Chains
-    ``a = b = c`` are also checked. A result may be rounded to the number of digits shown. An
-    equality that cannot be read reliably counts as neither right nor wrong.
+    An equality is checked if both sides are arithmetic expressions, plain or in LaTeX, with
+    fractions, percentages, roots, powers, thousands separators and units between the numbers.
+    Chains ``a = b = c`` are also checked. A result may be rounded to the number of digits
+    shown. An equality that cannot be parsed reliably is ignored.
 
     Raises
     ------
     ValueError
-        If a claim has no text. A missing question counts as an empty one.
+        If a claim has no text. A missing question is treated as an empty text.
 
     Notes
     -----
@@ -323,7 +323,7 @@ class TextFeatures(GraphTransformer):
 
 
 def _read_problems(batch):
-    """Return counts and facts per claim, question numbers used, and totals per question."""
+    """Return the counts and facts per claim, the question numbers used, and the question totals."""
     rows = bytearray()
     bits = array("Q")
     asked = array("d")
@@ -348,7 +348,7 @@ def _read_problems(batch):
 
 
 def _describe_answer(batch, facts, bits, asked):
-    """Compute the columns that depend on positions, ancestors and other claims."""
+    """Return the columns that depend on positions, ancestors and other claims."""
     (wrong, underived, largest), (n_asked, largest_asked) = facts, asked
     index = number_claims(batch)
     problem_of = batch.problem_of
@@ -370,5 +370,5 @@ def _count_bits(masks):
 
 
 def number_claims(batch: GraphBatch) -> np.ndarray:
-    """Return the position of each claim in its answer, from 0, of shape (n_claims,)."""
+    """Return the position of each claim in its answer, counted from 0, of shape (n_claims,)."""
     return np.arange(batch.n_claims) - batch.offsets[:-1][batch.problem_of]

@@ -1,8 +1,8 @@
-"""Transformers of graphs, which pass a GraphBatch through scikit-learn pipelines.
+"""Base classes of graph transformers, which can be steps of a scikit-learn pipeline.
 
-A transformer returns the problems with other feature columns. Texts, edges and names of the
-problems are unchanged. The new columns of a problem usually depend on this problem only, so
-`fit` learns nothing and only checks that the columns can be computed.
+A graph transformer changes the feature columns of the problems, but not their texts, edges and
+names. The new columns of a problem usually depend on that problem only, so `fit` learns nothing
+and only checks that the columns can be computed.
 """
 
 from __future__ import annotations
@@ -32,24 +32,24 @@ Graphs = GraphBatch | Sequence[ReasoningGraph]
 
 
 class GraphTransformer(TransformerMixin, Settings, auto_wrap_output_keys=None):
-    """Base class of all features: a transformer that adds columns, and returns a GraphBatch.
+    """Base class of all features. A subclass adds columns to the problems.
 
-    A subclass names its columns (`own_names`) and computes them (`own_columns`). A new column
-    replaces an input column of the same name, so transforming twice changes nothing.
-    twice changes nothing.
+    A subclass implements `own_names`, the names of its columns, and `own_columns`, their
+    values. A new column replaces an input column of the same name, so a second transformation
+    has no effect.
 
     Attributes
     ----------
     requires_fit : bool or None
-        Whether `fit` learns from the problems. None means that it does if the class defines
-        its own `fit`. The value applies to the `fit` of this class, not to that of a subclass.
+        Whether `fit` learns from the problems. If None, `fit` learns if the class overrides it.
+        The value applies to the `fit` of this class, not to the `fit` of a subclass.
     reads_edges : bool
-        Whether the columns depend on the edges of a problem. A filter with
-        ``edges="none"`` then needs problems whose edges are known.
+        Whether the columns depend on the edges of a problem. If True, a filter with
+        ``edges="none"`` requires problems with known edges.
     per_problem : bool
-        Whether the columns of a problem do not depend on other problems.
+        Whether the columns of a problem are independent of the other problems.
     looks_ahead : frozenset of str
-        Columns of a claim that depend on later claims.
+        Names of the columns whose values depend on later claims.
     """
 
     requires_fit: bool | None = None
@@ -62,18 +62,18 @@ class GraphTransformer(TransformerMixin, Settings, auto_wrap_output_keys=None):
         super().__init_subclass__(**options)
 
     def does_learn(self) -> bool:
-        """Whether `fit` learns from the problems it is given.
+        """Return whether `fit` learns from its problems.
 
         Returns
         -------
         bool
-            ``requires_fit``, or, if it is None, whether the class defines its own `fit`.
+            The value of ``requires_fit``. If it is None, whether the class overrides `fit`.
         """
         has_own_fit = type(self).fit is not GraphTransformer.fit
         return has_own_fit if self.requires_fit is None else self.requires_fit
 
     def fit_transform(self, X: Graphs, y: Any = None) -> GraphBatch:
-        """Fit the transformer and transform the same problems. Called by a Pipeline.
+        """Fit the transformer and transform the same problems, as a step of a Pipeline.
 
         Parameters
         ----------
@@ -90,8 +90,8 @@ class GraphTransformer(TransformerMixin, Settings, auto_wrap_output_keys=None):
         Raises
         ------
         ValueError
-            If the transformer learns. In a Pipeline around a filter it would be fitted to
-            the calibration problems.
+            If the transformer learns, because a Pipeline around a filter would fit it to the
+            calibration problems.
         """
         if self.does_learn():
             raise ValueError(
@@ -102,9 +102,9 @@ class GraphTransformer(TransformerMixin, Settings, auto_wrap_output_keys=None):
         return self.fit(X, y).transform(X)
 
     def set_output(self, *, transform: str | None = None) -> Self:
-        """Raise an error for output in tables, because the output is a GraphBatch.
+        """Raise an error if table output is requested, because the output is a GraphBatch.
 
-        A pipeline with this step raises the same error. The global setting
+        A Pipeline with this step raises the same error. The global setting
         ``sklearn.set_config(transform_output="pandas")`` is ignored.
 
         Parameters
@@ -149,7 +149,7 @@ class GraphTransformer(TransformerMixin, Settings, auto_wrap_output_keys=None):
         Raises
         ------
         ValueError
-            If a parameter is invalid, or the problems lack data that the columns need.
+            If a parameter is invalid, or if the problems lack data that the columns require.
         """
         self.validate()
         batch = as_batch(X)
@@ -169,7 +169,7 @@ class GraphTransformer(TransformerMixin, Settings, auto_wrap_output_keys=None):
         Returns
         -------
         GraphBatch
-            The same problems. The columns of X that are not replaced come first.
+            The same problems. The columns of X that are not replaced precede the new columns.
         """
         check_is_fitted(self)
         batch = as_batch(X)
@@ -188,12 +188,12 @@ class GraphTransformer(TransformerMixin, Settings, auto_wrap_output_keys=None):
         Parameters
         ----------
         input_features : sequence of str, optional
-            Names of the input columns; those seen in `fit` by default.
+            Names of the input columns. The default is the columns seen in `fit`.
 
         Returns
         -------
         ndarray of str
-            Names of the input columns that are kept, followed by those of the new columns.
+            Names of the input columns that are kept, followed by the names of the new columns.
         """
         check_is_fitted(self)
         input_names = (
@@ -202,7 +202,7 @@ class GraphTransformer(TransformerMixin, Settings, auto_wrap_output_keys=None):
         return np.array(self._join_names(list(input_names)), dtype=object)
 
     def _join_names(self, given: list[str]) -> list[str]:
-        """Return the names of all columns, given those of the input."""
+        """Return the names of all output columns, given the names of the input columns."""
         own_names = list(self.own_names())
         return [name for name in given if name not in own_names] + own_names
 
@@ -231,7 +231,7 @@ class GraphTransformer(TransformerMixin, Settings, auto_wrap_output_keys=None):
         Parameters
         ----------
         batch : GraphBatch
-            The problems. The columns of a problem must not depend on the other problems.
+            The problems. The columns of a problem must be independent of the other problems.
 
         Returns
         -------
@@ -241,7 +241,7 @@ class GraphTransformer(TransformerMixin, Settings, auto_wrap_output_keys=None):
         raise NotImplementedError
 
     def _check(self, batch: GraphBatch) -> None:
-        """Raise ValueError if `own_columns` cannot work on the batch."""
+        """Raise ValueError if `own_columns` cannot be computed for the batch."""
 
     def _add(self, batch: GraphBatch) -> GraphBatch:
         self._check(batch)
@@ -258,7 +258,7 @@ class GraphTransformer(TransformerMixin, Settings, auto_wrap_output_keys=None):
         return batch.replace_features(columns, names)
 
     def _in_blocks(self, batch: GraphBatch) -> np.ndarray:
-        """Compute the columns, in blocks if they are computed per problem."""
+        """Compute the columns, block by block if problems are independent of each other."""
         if not self.own_names():
             return np.empty((batch.n_claims, 0))
         block = batch.offsets[:-1] // _BLOCK
@@ -271,9 +271,9 @@ class GraphTransformer(TransformerMixin, Settings, auto_wrap_output_keys=None):
 
 @settings
 class OptionalColumns(GraphTransformer):
-    """Base class for features that need texts that only some problems have.
+    """Base class for features of optional texts, such as the context or the alternatives.
 
-    Subclasses define the columns and the ``field`` with the texts, and compute the columns.
+    A subclass defines the columns and ``field``, the name of the attribute with the texts.
     """
 
     requires_fit = False
@@ -290,7 +290,7 @@ class OptionalColumns(GraphTransformer):
         return super().fit(batch)
 
     def _is_there(self, batch: GraphBatch) -> bool:
-        """Whether a problem has the texts that the columns need."""
+        """Return whether a problem has the texts that the columns require."""
         return getattr(batch, self.field) is not None
 
     def own_names(self) -> tuple[str, ...]:
@@ -304,7 +304,7 @@ class OptionalColumns(GraphTransformer):
 
 
 def check_known(batch: GraphBatch, field: str) -> None:
-    """Raise ValueError if a problem's texts in this field are unknown."""
+    """Raise ValueError if a problem's texts in a field are unknown (None)."""
     values = getattr(batch, field)
     for i, texts in enumerate([None] * len(batch) if values is None else values):
         if texts is None:
@@ -325,7 +325,7 @@ def check_known(batch: GraphBatch, field: str) -> None:
 
 
 def list_columns(batch: GraphBatch) -> list[str]:
-    """Return the names of a batch's columns, by default x0, x1, ..."""
+    """Return the names of a batch's columns, or x0, x1, ... if the columns have no names."""
     if batch.features is None:
         return []
     n_features = batch.features.shape[1]
@@ -336,15 +336,15 @@ def list_columns(batch: GraphBatch) -> list[str]:
 class GraphUnion(GraphTransformer, Composition):
     """Concatenate the columns of several transformers.
 
-    scikit-learn's ``FeatureUnion`` concatenates tables, and would lose texts and edges.
+    scikit-learn's ``FeatureUnion`` concatenates tables and would drop texts and edges.
 
     Parameters
     ----------
     transformer_list : list of (str, transformer)
-        Transformers of this package. Each of them transforms the original input.
+        Transformers of this package. Each transformer is applied to the original input.
     keep_input : bool, default=True
-        Whether to keep the input columns, which come first. A new column replaces an input
-        column of the same name.
+        Whether to keep the input columns, which precede the new columns. A new column replaces
+        an input column of the same name.
 
     Attributes
     ----------
@@ -354,7 +354,7 @@ class GraphUnion(GraphTransformer, Composition):
     Raises
     ------
     ValueError
-        If two transformers have a column of the same name.
+        If two transformers add a column with the same name.
 
     Examples
     --------
@@ -382,17 +382,17 @@ class GraphUnion(GraphTransformer, Composition):
 
     @property
     def per_problem(self) -> bool:  # type: ignore[override]
-        """Whether all members compute their columns per problem."""
+        """Return whether the columns of all members are independent of other problems."""
         return all(member.per_problem for member in self._members)
 
     @property
     def looks_ahead(self) -> frozenset[str]:  # type: ignore[override]
-        """Columns of the members that depend on later claims."""
+        """Return the columns of the members that depend on later claims."""
         return frozenset().union(*[member.looks_ahead for member in self._members])
 
     @property
     def reads_edges(self) -> bool:  # type: ignore[override]
-        """Whether the columns of a member depend on the edges."""
+        """Return whether the columns of any member depend on the edges."""
         return any(member.reads_edges for member in self._members)
 
     @property
@@ -403,7 +403,7 @@ class GraphUnion(GraphTransformer, Composition):
         return any(member.does_learn() for member in self._members)
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the parameters, those of members as ``name__parameter``.
+        """Return the parameters, including those of the members as ``name__parameter``.
 
         Parameters
         ----------
@@ -418,7 +418,7 @@ class GraphUnion(GraphTransformer, Composition):
         return self._get_params("transformer_list", deep=deep)
 
     def set_params(self, **params: Any) -> Self:
-        """Set parameters. ``name=transformer`` replaces a member.
+        """Set parameters by name, or replace a member with ``name=transformer``.
 
         Parameters
         ----------
@@ -441,7 +441,7 @@ class GraphUnion(GraphTransformer, Composition):
         X : GraphBatch or sequence of ReasoningGraph
             The problems.
         y : labels, optional
-            Labels, which are passed to the members.
+            Labels of the claims, which are passed to the members.
 
         Returns
         -------
@@ -451,7 +451,7 @@ class GraphUnion(GraphTransformer, Composition):
         Raises
         ------
         ValueError
-            If there are no members, or two of them have a column of the same name.
+            If there are no members, or if two members add a column with the same name.
         """
         batch = as_batch(X)
         self.validate()
@@ -468,7 +468,7 @@ class GraphUnion(GraphTransformer, Composition):
         return super().fit(batch)
 
     def validate(self) -> None:
-        """Raise ValueError unless there are members with unique names.
+        """Raise ValueError if there are no members or if their names are not unique.
 
         Raises
         ------

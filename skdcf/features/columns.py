@@ -1,9 +1,9 @@
-"""Fit and apply the transformer of a filter, so all its methods use the same columns.
+"""Fit and apply the transformer of a filter, so all methods of the filter use the same columns.
 
-The transformers of this package (`GraphTransformer`) take and return problems. Any other
-transformer of scikit-learn takes and returns a table with one row per claim. The steps of a
-Pipeline are applied one by one, as if each was the only step. `ClaimTransformer` applies a
-scikit-learn transformer to the claims of all problems, as a step in a Pipeline.
+The transformers of this package (`GraphTransformer`) transform problems. Any other scikit-learn
+transformer transforms a table with one row per claim. The steps of a Pipeline are applied one
+by one, as if each were the only step. `ClaimTransformer` applies a scikit-learn transformer to
+the claims of all problems, as a step of a Pipeline.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from ._transformers import Graphs, GraphTransformer, list_columns
 
 
 def list_steps(transformer: Any) -> list[Any]:
-    """List the transformers that are applied, in order.
+    """Return the transformers that a filter applies, in order.
 
     Parameters
     ----------
@@ -39,7 +39,8 @@ def list_steps(transformer: Any) -> list[Any]:
     Returns
     -------
     list of transformers
-        Pipelines are replaced by their steps; None and "passthrough" are omitted.
+        The transformers. Pipelines are replaced by their steps, and None and "passthrough" are
+        omitted.
     """
     if isinstance(transformer, Pipeline):
         return [inner for _, step in transformer.steps for inner in list_steps(step)]
@@ -47,7 +48,7 @@ def list_steps(transformer: Any) -> list[Any]:
 
 
 def columns_require_fit(transformer: Any) -> bool:
-    """Whether a transformer learns from the problems it is fitted to.
+    """Return whether a transformer learns from the problems that it is fitted to.
 
     Parameters
     ----------
@@ -57,17 +58,18 @@ def columns_require_fit(transformer: Any) -> bool:
     Returns
     -------
     bool
-        A Pipeline learns if one of its steps does. A transformer of this package learns if
-        its ``requires_fit`` is True, any other if its tag ``requires_fit`` is True.
+        True for a Pipeline if one of its steps learns. True for a transformer of this package
+        if its attribute ``requires_fit`` is True. True for any other transformer if its
+        scikit-learn tag ``requires_fit`` is True.
     """
     return any(map(requires_fit, list_steps(transformer)))
 
 
 def requires_fit(step: Any) -> bool:
-    """Whether a transformer learns, according to its tags; True if it has no tags.
+    """Return whether a transformer learns according to its tags, or True if it has no tags.
 
-    The tags of a parent class do not apply to a `fit` that is defined in the class itself. A
-    ``FrozenEstimator`` does not learn: it was fitted by the caller, and its `fit` does nothing.
+    If a class overrides `fit`, the tags of its parent class are ignored. A ``FrozenEstimator``
+    does not learn, because its `fit` does nothing.
     """
     words = {"fit", "__sklearn_tags__"}
     first = next(filter(None, (words & vars(c).keys() for c in type(step).__mro__)), ())
@@ -77,7 +79,7 @@ def requires_fit(step: Any) -> bool:
 
 
 def reads_edges(transformer: Any) -> bool:
-    """Whether the columns depend on the edges of a problem.
+    """Return whether the columns depend on the edges of a problem.
 
     Parameters
     ----------
@@ -87,14 +89,15 @@ def reads_edges(transformer: Any) -> bool:
     Returns
     -------
     bool
-        True if a step of this package uses edges, or does not declare whether it does.
+        True if a step of this package uses edges, or if it does not declare whether it uses
+        them.
     """
     our_steps = (s for s in list_steps(transformer) if isinstance(s, GraphTransformer))
     return any(step.reads_edges for step in our_steps)
 
 
 def list_looking_ahead(transformer: Any) -> str:
-    """Return the names of columns whose transformers declare that they depend on later claims."""
+    """Return the columns that depend on later claims, as their transformers declare."""
     sets = [getattr(step, "looks_ahead", ()) for step in list_steps(transformer)]
     return ", ".join(sorted(name for names in sets for name in names))
 
@@ -102,7 +105,7 @@ def list_looking_ahead(transformer: Any) -> str:
 def fit_columns(
     transformer: Any, batch: GraphBatch, labels: NDArray[Any] | None
 ) -> Any:
-    """Fit a copy of a transformer.
+    """Fit a copy of a transformer to the training problems.
 
     Parameters
     ----------
@@ -111,13 +114,13 @@ def fit_columns(
     batch : GraphBatch
         Training problems.
     labels : ndarray of int, shape (n_claims,), or None
-        1 true, 0 false, -1 unknown. A transformer of tables that learns is fitted to the
-        judged claims only, or to all claims if there are no labels.
+        Labels of the claims: 1 true, 0 false, -1 unknown. A scikit-learn transformer that
+        learns is fitted to the judged claims only, or to all claims if labels is None.
 
     Returns
     -------
     fitted transformer, Pipeline or None
-        None if there is no transformer.
+        The fitted copy, or None if there is no transformer.
 
     Raises
     ------
@@ -162,12 +165,12 @@ def apply_columns(fitted: Any, batch: GraphBatch) -> GraphBatch:
     fitted : fitted transformer, Pipeline or None
         As returned by `fit_columns`.
     batch : GraphBatch
-        The problems. Columns that `carry_columns` added are not computed again.
+        The problems. Columns that `carry_columns` attached are not computed again.
 
     Returns
     -------
     GraphBatch
-        The batch itself if there is no transformer.
+        The transformed batch, or the batch itself if there is no transformer.
     """
     steps = list_steps(fitted)
     n_own = _count_own(steps)
@@ -182,8 +185,8 @@ def apply_columns(fitted: Any, batch: GraphBatch) -> GraphBatch:
 def carry_columns(transformer: Any, batch: GraphBatch) -> GraphBatch:
     """Attach columns to the problems, so they are not computed again for each split.
 
-    This is only done for the first steps, up to the first one that learns or is not of this
-    package, because later steps may combine problems. Slices of the batch keep their rows.
+    Only the leading steps that belong to this package and do not learn are attached, because
+    later steps may combine problems. Slices of the batch keep the attached rows.
 
     Parameters
     ----------
@@ -195,7 +198,7 @@ def carry_columns(transformer: Any, batch: GraphBatch) -> GraphBatch:
     Returns
     -------
     GraphBatch
-        The batch itself if no column can be attached.
+        The batch with the attached columns, or the batch itself if no column can be attached.
     """
     steps = list_steps(transformer)
     our_steps = [clone(step) for step in steps[: _count_own(steps)]]
@@ -211,7 +214,7 @@ def carry_columns(transformer: Any, batch: GraphBatch) -> GraphBatch:
 
 
 def _count_own(steps):
-    """Count the first steps that are of this package and do not learn."""
+    """Return the number of leading steps that belong to this package and do not learn."""
     return [
         *(_is_own(step) and not columns_require_fit(step) for step in steps),
         False,
@@ -224,10 +227,10 @@ def _is_own(step):
 
 
 def _digest(steps):
-    """Return the parameters of transformers as bytes, or None if this is impossible.
+    """Return the parameters of transformers as bytes, or None if they cannot be pickled.
 
-    This is called twice per prediction, so it must be fast. Equal bytes imply equal
-    parameters. If equal parameters give different bytes, columns are computed again.
+    The function is called twice per prediction, so it must be fast. Equal bytes imply equal
+    parameters. If equal parameters have different bytes, the columns are merely recomputed.
     """
     settings = [(type(step).__name__, step.get_params()) for step in steps]
     with BytesIO() as file:
@@ -241,8 +244,8 @@ def _digest(steps):
 class _OwnPickler(Pickler):
     """Pickler that accepts only values of this package, of numpy and of Python itself.
 
-    Functions and classes are pickled by name, and so is the class of an instance. If a
-    notebook cell is run again, another function or class may have the same name.
+    Functions, classes and the classes of instances are pickled by name, but after a notebook
+    cell is run again, another function or class may have the same name.
     """
 
     def reducer_override(self, value):
@@ -286,8 +289,8 @@ def table_of(step: Any, batch: GraphBatch) -> Any:
     Returns
     -------
     ndarray of shape (n_claims, n_features)
-        For a ColumnTransformer a data frame, so it can select columns by name. If the
-        problems have no columns, the problems themselves.
+        The table. For a ColumnTransformer, a data frame, so it can select columns by name. If
+        the problems have no columns, the problems themselves.
 
     Raises
     ------
@@ -315,7 +318,7 @@ def table_of(step: Any, batch: GraphBatch) -> Any:
 
 
 def transformed(step: Any, batch: GraphBatch) -> tuple[NDArray[np.float64], list[str]]:
-    """Apply a fitted scikit-learn transformer, and return its table and column names.
+    """Return the output table and column names of a fitted scikit-learn transformer.
 
     Parameters
     ----------
@@ -327,7 +330,7 @@ def transformed(step: Any, batch: GraphBatch) -> tuple[NDArray[np.float64], list
     Returns
     -------
     table : ndarray of shape (n_claims, n_columns)
-        The columns, as numbers.
+        The output columns, converted to floats.
     names : list of str
         One name per column.
 
@@ -364,7 +367,8 @@ def names_of(step: Any, given: Sequence[str], n_columns: int) -> list[str]:
     Returns
     -------
     list of str
-        If the transformer has no names, those of the input if their number is the same.
+        The names that the transformer returns. If it returns none, the names of the input
+        columns, provided that the number of columns is unchanged.
     """
     names = np.array(given, dtype=object)
     try:
@@ -383,15 +387,15 @@ def names_of(step: Any, given: Sequence[str], n_columns: int) -> list[str]:
 class ClaimTransformer(GraphTransformer):
     """Apply a scikit-learn transformer to the claims of all problems.
 
-    This class is only needed in a Pipeline around a filter, for a transformer that does not
-    learn. Otherwise pass the transformer itself to the filter as ``features=``.
+    This class is only needed for a transformer that does not learn, in a Pipeline around a
+    filter. In all other cases, pass the transformer itself to the filter as ``features=``.
 
     Parameters
     ----------
     transformer : scikit-learn transformer
-        For example ``FunctionTransformer(numpy.log1p)``. A copy is fitted to an array with one
-        row per claim, so columns must be selected by number. Its output replaces the feature
-        columns.
+        The transformer, for example ``FunctionTransformer(numpy.log1p)``. A copy is fitted to
+        an array with one row per claim, so columns must be selected by number. The output of
+        the copy replaces the feature columns.
 
     Attributes
     ----------
@@ -399,9 +403,9 @@ class ClaimTransformer(GraphTransformer):
 
     Notes
     -----
-    The steps of a Pipeline are fitted before the filter splits off the calibration problems,
-    so a transformer that learns is refused there. ``HardCF(features=PCA(3))`` fits it to
-    the training problems only.
+    The steps of a Pipeline are fitted before the filter splits off the calibration problems, so
+    a transformer that learns raises an error in a Pipeline. ``HardCF(features=PCA(3))`` fits
+    the transformer to the training problems only.
 
     Examples
     --------
@@ -431,8 +435,8 @@ class ClaimTransformer(GraphTransformer):
         X : GraphBatch, sequence of ReasoningGraph, or 2-D array
             The problems.
         y : labels of the claims, optional
-            A transformer that learns is fitted to the judged claims, with labels 0 and 1. If y
-            is None, it is fitted to all claims without labels.
+            Labels. A transformer that learns is fitted to the judged claims and their labels 0
+            and 1. If y is None, it is fitted to all claims, without labels.
 
         Returns
         -------

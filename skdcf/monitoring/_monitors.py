@@ -73,7 +73,7 @@ class BettingMonitor(Settings):
 
     @property
     def alarm(self) -> bool:
-        """Whether `p_value` has ever been at most ``delta``."""
+        """Return whether `p_value` has ever been at most ``delta``."""
         return self.alarm_at is not None
 
     @property

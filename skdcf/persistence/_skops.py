@@ -47,7 +47,7 @@ def skops_io() -> Any:
 
 @cache
 def is_estimator(name: str) -> bool:
-    """Whether a dotted name is the public name of a scikit-learn estimator."""
+    """Return whether a dotted name is the public name of a scikit-learn estimator."""
     module, _, last = name.rpartition(".")
     parts = module.split(".")
     if parts[0] != "sklearn" or _LEFT_OUT.intersection(parts):

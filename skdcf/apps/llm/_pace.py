@@ -66,7 +66,7 @@ class Pace:
 
     @property
     def has_succeeded(self) -> bool:
-        """Whether the endpoint has ever replied."""
+        """Return whether the endpoint has ever replied."""
         return self._succeeded > -math.inf
 
     @asynccontextmanager

@@ -388,12 +388,12 @@ class FilteredAnswer:
 
     @property
     def abstained(self) -> bool:
-        """Whether no claim is kept."""
+        """Return whether no claim is kept."""
         return not self.kept.any()
 
     @property
     def complete(self) -> bool:
-        """Whether the last claim is kept, which is the conclusion of most answers.
+        """Return whether the last claim is kept, which is the conclusion of most answers.
 
         If it is not, the text ends before it answers the question.
         """

@@ -63,7 +63,7 @@ class Asked:
 
     @property
     def is_decided(self) -> bool:
-        """Whether there is a decision or an error."""
+        """Return whether there is a decision or an error."""
         return self.kept is not None or self.error is not None
 
 
@@ -440,7 +440,7 @@ class Writing:
 
     @property
     def has_stopped(self) -> bool:
-        """Whether a claim was dropped and the answer stops at the first dropped claim."""
+        """Return whether a claim was dropped and the answer stops at the first dropped claim."""
         return self.stop and not all(self.mask)
 
     def add(self, claim: dict[str, Any]) -> bool:
@@ -479,12 +479,12 @@ class Writing:
 
     @property
     def kept(self) -> NDArray[np.bool_]:
-        """Whether each claim so far was kept."""
+        """Return whether each claim so far was kept."""
         return np.array(self.mask, dtype=bool)
 
     @property
     def passes(self) -> bool:
-        """Whether the answer passes. It is a chain, so its first claim is the safest."""
+        """Return whether the answer passes. It is a chain, so its first claim is the safest."""
         if any(self.mask):
             return True
         texts = [claim["text"] for claim in self._first if "text" in claim]

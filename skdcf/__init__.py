@@ -1,6 +1,6 @@
 """Filters for language-model reasoning that keep no false claim, with a guarantee.
 
-Everything is imported when it is first used, so the command line starts quickly.
+Submodules are imported when they are first used, so the command line starts quickly.
 Editors and type checkers read ``__init__.pyi``.
 """
 

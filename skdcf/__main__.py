@@ -1,4 +1,4 @@
-"""Command-line program as a module: ``python -m skdcf``."""
+"""Run the command-line program with ``python -m skdcf``."""
 
 import sys
 

@@ -1,6 +1,6 @@
-"""Checks of arguments that many modules share.
+"""Argument checks that many modules share.
 
-They raise ValueError with the name of the argument, its value and the bound.
+The checks raise a ValueError that names the argument, its value and the bound.
 """
 
 import re
@@ -92,7 +92,7 @@ def check_alpha(alpha):
 
 
 def check_alphas(alphas, check=check_alpha):
-    """Return alphas as an array of shape (n_alphas,), or raise ValueError for repeated ones."""
+    """Return alphas as an array of shape (n_alphas,), or raise ValueError if any is repeated."""
     alphas = [check(alpha) for alpha in np.atleast_1d(alphas).tolist()]
     if not alphas:
         raise ValueError("alphas is empty, but must have at least one level")
@@ -102,7 +102,7 @@ def check_alphas(alphas, check=check_alpha):
 
 
 def check_groups(groups, n):
-    """Return the number of each problem's group, shape (n,), or None without groups."""
+    """Return the group number of each problem, shape (n,), or None if there are no groups."""
     if groups is None:
         return None
     groups = np.asarray(groups)
@@ -124,9 +124,9 @@ def check_groups(groups, n):
 
 
 def check_weights(sample_weight, n):
-    """Return the weights of n problems, shape (n,); ones for None.
+    """Return the weights of n problems, shape (n,); None means that all weights are 1.
 
-    They must be finite and at least 0, and at least one must be positive.
+    The weights must be finite and at least 0, and at least one must be positive.
     """
     from sklearn.utils import column_or_1d
 
@@ -150,7 +150,7 @@ def check_weights(sample_weight, n):
 
 
 def is_missing(value):
-    """Whether a value is missing: None, NaN, or the NA and NaT of pandas."""
+    """Return whether a value is None, NaN, or the NA or NaT of pandas."""
     if value is None or type(value).__name__ == "NAType":  # pandas is not imported
         return True
     differs = value != value
@@ -158,13 +158,13 @@ def is_missing(value):
 
 
 def is_number(value):
-    """Whether an object is a real number or a boolean, not a string of digits."""
+    """Return whether an object is a real number or a boolean, not a string of digits."""
     is_real = isinstance(value, Number) and not isinstance(value, complex)
     return is_real or isinstance(value, (np.number, np.bool_))
 
 
 def other_row(rows):
-    """Return the first row of a list that numpy must not convert to numbers, or None.
+    """Return the first row of a list that numpy must not convert to numbers, or None if none.
 
     For example, numpy would convert the nodes of a networkx graph.
     """
@@ -185,7 +185,7 @@ def refuse_iterator(name, value):
 
 
 def printable(text, also=""):
-    """Make a user's text safe for messages: on one line, without hidden characters.
+    """Return a user's text on one line and without hidden characters, so messages can quote it.
 
     Line breaks would break tables, and terminals interpret control characters. Characters in
     ``also`` are kept.
@@ -197,12 +197,12 @@ def printable(text, also=""):
 
 
 def without_places(text):
-    """Remove memory addresses from a ``repr``, since they differ between sessions and copies."""
+    """Remove memory addresses from a ``repr``, because they differ between sessions and copies."""
     return re.sub(r" at 0x[0-9a-fA-F]+", "", text)
 
 
 def is_loopback(host):
-    """Whether a host name or address is this machine."""
+    """Return whether a host name or address refers to this machine."""
     try:
         return host == "localhost" or ip_address(host or "").is_loopback
     except ValueError:
@@ -210,7 +210,7 @@ def is_loopback(host):
 
 
 def warn(message, category):
-    """Issue a warning that points to the caller's code outside this package."""
+    """Issue a warning that points to the line outside this package that caused it."""
     frame: FrameType | None = sys._getframe(1)
     depth = 2
     while frame and frame.f_globals.get("__name__", "").partition(".")[0] in _BETWEEN:
@@ -229,7 +229,7 @@ def versions():
 
 
 def warn_of_versions(name, there):
-    """Warn if another version of skdcf or scikit-learn made a file or a pickle."""
+    """Warn if a file or pickle was written by another version of skdcf or scikit-learn."""
     from sklearn.exceptions import InconsistentVersionWarning as Kind
 
     if there != (versions_now := versions()):
@@ -241,7 +241,7 @@ def warn_of_versions(name, there):
 
 
 def reduced(filter):
-    """Return the state of a filter for a pickle, with the current versions."""
+    """Return the state of a filter to pickle, including the current versions."""
     return _made_anew, (type(filter), versions()), filter.__getstate__()
 
 

@@ -1,14 +1,14 @@
 """Drawings of problems in SVG and HTML.
 
-The layout is layered: every claim is placed in a row below all its parents, and the width of
-rows is limited. An edge that passes a row gets its own place there, like a claim, so it never
-runs behind a claim. All long edges of a parent share one such trunk. Rows are ordered by the
-mean position of their neighbours, which leaves few crossings. Edges are vertical next to
-claims and turn only between two rows.
+The layout is layered. Every claim is placed in a row below all its parents, and the width of
+the rows is limited. An edge that passes a row occupies its own position in that row, so it never
+runs behind a claim. All long edges of a parent share one trunk of such positions. Within each
+row, claims are ordered by the mean position of their neighbours, which leaves few crossings. Edges
+are vertical next to claims and turn only between two rows.
 
-The appearance of claims and edges does not depend on the pen; the pen for SVG is in this
-module. Each distinction is shown by colour, shape and outline, so it is visible in grey and to
-colour-blind readers (palette of Okabe and Ito).
+The appearance of claims and edges does not depend on the pen that draws them. The pen for SVG is in
+this module. Colour, shape and outline show each distinction, so it is visible in grey and to
+colour-blind readers. The palette is that of Okabe and Ito.
 
 A pen has the methods ``disc(place, radius, fill, outline, width)``, ``square(place, fill,
 outline, width)``, ``curve(pieces, fill, outline, width)`` and ``write(place, text, size,
@@ -36,22 +36,22 @@ CLAIM, TRUNK = 0.5, 0.22  # half of the width of a claim and of a trunk
 
 
 class Layout:
-    """Positions of the claims and courses of the edges.
+    """Positions of the claims and courses of the edges in a drawing.
 
     Parameters
     ----------
     x : ndarray of shape (n_claims,)
-        Horizontal positions from 0, in units of the distance between adjacent claims.
+        Horizontal positions, starting at 0, in units of the distance between adjacent claims.
     row : ndarray of int, shape (n_claims,)
-        Rows from 0, the uppermost one.
+        Row of each claim; the uppermost row is 0.
     courses : tuple of ndarray of shape (k, 2)
-        For each edge, the (x, row) of its start, of the rows it passes, and of its end. An edge
-        passes the claims of a row vertically, and turns between two rows.
+        One array per edge, with the (x, row) of its start, of each row that it passes, and of its
+        end. An edge passes the claims of a row vertically, and turns between two rows.
 
     Attributes
     ----------
     places : ndarray of shape (n_claims, 2)
-        Positions in points, from the upper left corner of the drawing.
+        Positions in points, measured from the upper left corner of the drawing.
     width, height : float
         Size of the drawing in points.
     """
@@ -70,7 +70,7 @@ class Layout:
         return MARGIN + np.multiply(at, self.unit)
 
     def curves(self):
-        """Return a list of (letter, points) per edge, with letters as in SVG."""
+        """Return one list of (letter, points) per edge, with the letters of SVG paths."""
         return [self._curve(self._points(course).tolist()) for course in self.courses]
 
     def _curve(self, points):
@@ -141,7 +141,7 @@ def _rows(n_claims, edges, widest):
 
 
 def _with_trunks(row, edges):
-    """Return the row of all claims and trunks, links of adjacent rows, and courses of edges."""
+    """Return the row of each claim and trunk, the links of adjacent rows, and the edge courses."""
     passed = []
     trunk = {}
     for parent, child in edges:
@@ -155,13 +155,13 @@ def _with_trunks(row, edges):
 
 
 def _turns(rows, links, turn):
-    """Return rows, downwards or upwards, with links to each item from the previous row."""
+    """Return the rows from top to bottom or back, and the links from each previous row."""
     down = turn % 2 == 0
     return [(r, links if down else links[:, ::-1]) for r in rows[:: 1 if down else -1]]
 
 
 def _wanted(at, links):
-    """Return the mean position of each item's neighbours, or its own position if it has none."""
+    """Return the mean position of each item's neighbours; an item without any keeps its own."""
     parent, child = links.T
     count = np.bincount(child, minlength=len(at))
     total = np.bincount(child, at[parent], len(at))
@@ -169,7 +169,7 @@ def _wanted(at, links):
 
 
 def _ordered(rows, links, n_items):
-    """Order the rows with few crossings, placing items at the mean of their neighbours."""
+    """Order the items of each row by the mean position of their neighbours."""
     place = np.empty(n_items)
     fewest = np.inf
     for row in rows:
@@ -196,7 +196,7 @@ def _crossings(place, links, rows):
 
 
 def _places(rows, links, half):
-    """Compute the x of each item: near its neighbours, in the order of its row."""
+    """Compute the x of each item, near its neighbours, without changing the order of its row."""
     # This import takes half a second and is only needed for drawings.
     from scipy.optimize import isotonic_regression
 
@@ -237,20 +237,20 @@ MARKS = {1: "", 0: "false", -1: "not judged"}  # drawn at the corner of a claim
 
 
 class Shown(NamedTuple):
-    """Look and mark of one claim."""
+    """Appearance of one claim: its look, and the mark at its corner."""
 
     look: Look
     mark: str
 
     @property
     def words(self):
-        """The state of the claim in words, such as "kept, false"."""
+        """State of the claim in words, such as "kept, false"."""
         look_word = self.look.word if self.look is not LOOKS[None] else ""
         return ", ".join(word for word in (look_word, self.mark) if word)
 
 
 def shown_of(n_claims, kept, labels):
-    """Choose look and mark of each claim.
+    """Choose the look and the mark of each claim.
 
     Parameters
     ----------
@@ -273,7 +273,7 @@ def shown_of(n_claims, kept, labels):
 
 
 def legend_entries(shown):
-    """Return each look and each mark that occurs, with its word."""
+    """Return the looks and marks that occur in a drawing, each with its description."""
     looks_and_marks = (
         {shown_claim.look for shown_claim in shown},
         {shown_claim.mark for shown_claim in shown},
@@ -316,10 +316,10 @@ def draw_claim(pen, place, number, shown):
 
 
 class SvgPen:
-    """A pen that collects SVG elements without scripts, styles or ids.
+    """Pen that collects SVG elements without scripts, styles or ids.
 
-    All styling is in attributes, because some pages remove styles. There are no references by
-    id, because several drawings may be in one page.
+    All styling uses attributes, because some pages remove style sheets. Ids are avoided because a
+    page may contain several drawings.
     """
 
     def __init__(self):
@@ -344,7 +344,7 @@ class SvgPen:
         self._add(f'rect x="{x:.1f}" y="{y:.1f}" {side} {dashes}', fill, outline, width)
 
     def curve(self, pieces, *paint):
-        """Draw a line of (letter, points), with letters as in SVG."""
+        """Draw a line of (letter, points), with the letters of SVG paths."""
         commands = "".join(
             letter + " ".join(f"{x:.1f} {y:.1f}" for x, y in points)
             for letter, points in pieces
@@ -361,7 +361,7 @@ class SvgPen:
         )
 
     def element(self, width, height, attributes):
-        """Return one SVG element with everything that was drawn."""
+        """Return one SVG element that contains the whole drawing."""
         return (
             f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" '
             f'height="{height:.0f}" viewBox="0 0 {width:.0f} {height:.0f}" {attributes}>'
@@ -417,7 +417,7 @@ def graph_html(graph):
 
 
 def problem_html(graph, kept=None, labels=None, reasons=None):
-    """Return a problem as HTML: drawing, texts and legend. Dropped claims are struck out.
+    """Return a problem as HTML, with a drawing, the texts of the claims and a legend.
 
     Parameters
     ----------
@@ -428,12 +428,12 @@ def problem_html(graph, kept=None, labels=None, reasons=None):
     labels : sequence of int, optional
         1 true, 0 false, -1 not judged.
     reasons : dict of int to str, optional
-        Reasons keyed by claim. Each is written below the text of its claim.
+        Reasons keyed by claim. Each reason is written below the text of its claim.
 
     Returns
     -------
     str
-        HTML without a frame.
+        HTML without a frame, in which dropped claims are struck out.
     """
     shown = shown_of(graph.n_claims, kept, labels)
     question = (
@@ -446,7 +446,7 @@ def problem_html(graph, kept=None, labels=None, reasons=None):
 
 
 def _listed(graph, shown, reasons):
-    """Return a list of the claims, if they have texts or reasons."""
+    """Return the claims as an HTML list, or nothing if they have no texts or reasons."""
     if graph.claims is None and not reasons:
         return ""
     texts = graph.claims or [""] * graph.n_claims
@@ -484,14 +484,14 @@ def _item(number, shown, text, reason):
 
 
 def _legend(shown):
-    """Return a legend of all looks and marks that occur."""
+    """Return a legend of the looks and marks that occur in a drawing."""
     entries = [f"{glyph_svg('', look)} {word}" for look, word in legend_entries(shown)]
     entries.append("An arrow leads from a claim to a claim that depends on it.")
     return f'<div class="legend"><span>{"</span><span>".join(entries)}</span></div>'
 
 
 def batch_html(batch):
-    """Return the first problems of a batch, each folded behind a summary line."""
+    """Return the first problems of a batch as HTML, each folded behind a summary line."""
     first = range(min(len(batch), PROBLEMS_LISTED))
     sections = [folded(summary(i, batch[i]), problem_html(batch[i])) for i in first]
     if len(batch) > PROBLEMS_LISTED:
@@ -500,7 +500,7 @@ def batch_html(batch):
 
 
 def summary(i, graph):
-    """Return a line of text about a problem: name, size, beginning of the question."""
+    """Return one line with the name and the size of a problem and the start of its question."""
     name = f"problem {i}" if graph.id is None else f"problem {i} ({graph.id})"
     sentence = f"{name}: {graph.n_claims} claims, {len(graph.edges)} edges"
     if graph.problem:

@@ -1,7 +1,4 @@
-"""Atomic writing of files, append-only journals, and reading of JSON Lines.
-
-JSON Lines are read only in this module.
-"""
+"""Atomic file writing, append-only journals, and the only reader of JSON Lines."""
 
 import codecs
 import contextlib
@@ -38,19 +35,19 @@ def replaced(path, mode="w", **options):
     """Open a new file that replaces ``path`` when it is complete.
 
     If writing is interrupted, for example by a full disk or the end of the process, the old
-    file is unchanged. If the process is killed, a hidden file with the suffix ``.part`` is
-    left, and removed the next time the same path is written.
+    file is unchanged. A killed process leaves a hidden file with the suffix ``.part``, which is
+    removed the next time the same path is written.
 
     Parameters
     ----------
     path : path-like
         Path of the file. Symbolic links are followed. The permissions of an existing file are
-        kept, and a read-only file raises an error. Anything that is not a regular file, such
-        as ``/dev/null``, is written to directly.
+        kept, and a read-only file raises an error. A path that is not a regular file, such as
+        ``/dev/null``, is written to directly.
     mode : {"w", "wb"}
         Text or binary mode.
     **options
-        As in ``open``.
+        Further arguments of ``open``.
     """
     path = Path(os.path.realpath(path))
     if path.exists() and not path.is_file():
@@ -136,7 +133,7 @@ def _remove_drafts(path):
 
 
 def open_journal(path):
-    """Open a journal, creating it for its owner if necessary, and return its lines.
+    """Open a journal and return its lines; a new journal is readable only by its owner.
 
     Parameters
     ----------
@@ -146,7 +143,7 @@ def open_journal(path):
     Returns
     -------
     list of bytes
-        The last line may be incomplete, if a process was killed.
+        The lines. The last one may be incomplete if a process was killed.
     """
     with open(os.open(path, os.O_CREAT | os.O_RDWR, 0o600), "r+b") as file:
         lines = file.read().split(b"\n")
@@ -156,17 +153,17 @@ def open_journal(path):
 
 
 def read_journal(path, take):
-    """Read the entries of a journal, which is created if it does not exist.
+    """Read the entries of a journal, and create the journal if it does not exist.
 
-    An incomplete last line, written by a process that was killed, is removed from the file.
+    An incomplete last line, left by a killed process, is removed from the file.
 
     Parameters
     ----------
     path : path-like
         Path of the journal.
     take : callable
-        ``take(entry)`` is called for each line, in order. It raises ValueError, LookupError,
-        TypeError or AttributeError if the entry is invalid.
+        ``take(entry)`` is called for each line, in order. It must raise ValueError,
+        LookupError, TypeError or AttributeError if the entry is invalid.
 
     Returns
     -------
@@ -176,7 +173,7 @@ def read_journal(path, take):
     Raises
     ------
     ValueError
-        If any other line is not a valid entry; the message gives its number.
+        If any other line is not a valid entry. The message contains its line number.
     """
     lines = open_journal(path)
     size = 0
@@ -212,8 +209,8 @@ def follow_journal(path, take, start):
     take : callable
         As in `read_journal`.
     start : int
-        Position after the last entry that was read. A shorter file was replaced, so it is read
-        from the beginning.
+        Position after the last entry that was read. If the file is shorter, it was replaced,
+        and it is read from the beginning.
 
     Returns
     -------
@@ -244,12 +241,12 @@ def append_journal(path, entry, *, sync=True):
     Parameters
     ----------
     path : path-like or None
-        Path of the journal. None does nothing.
+        Path of the journal. If None, nothing is written.
     entry : dict
         The entry.
     sync : bool
-        Whether to wait until the line is on disk, so it survives a crash of the machine. It
-        always survives the end of this process.
+        Whether to wait until the line is on disk, so it survives a crash of the machine. The
+        line always survives the end of this process.
     """
     if path is None:
         return
@@ -283,16 +280,16 @@ def iter_objects(
     Parameters
     ----------
     path : path-like or stream
-        The text may be compressed with gzip. Its encoding must be UTF-8, or UTF-16 with a byte
-        order mark.
+        The file, which may be compressed with gzip. Its encoding must be UTF-8, or UTF-16 with
+        a byte order mark.
     start, stop : int
-        Position of the first byte of a part, and one past its last byte. Only for uncompressed
-        UTF-8 files.
+        Range of bytes to read: the position of the first byte, and one past the last byte.
+        Ranges require an uncompressed UTF-8 file.
     first_line : int
-        The number of the first line.
+        Number of the first line.
     nan : bool
-        Whether to accept NaN and infinity, which some programs write although they are not
-        valid JSON.
+        Whether to accept NaN and infinity. Some programs write them, but they are not valid
+        JSON.
     max_line_bytes : int
         Maximum size of a line in bytes, or in characters if the text is not UTF-8.
 
@@ -343,19 +340,19 @@ def iter_objects(
 
 
 def name_of(path):
-    """Return the name of a file or stream for messages."""
+    """Return the name of a file or stream, to be used in messages."""
     return getattr(path, "name", "a stream") if hasattr(path, "read") else path
 
 
 def is_plain(path):
-    """Whether parts of a file can be read independently."""
+    """Return whether parts of a file can be read independently."""
     with open(path, "rb") as file:
         return file.read(2) not in (*_MARKS, b"\x1f\x8b")
 
 
 @contextlib.contextmanager
 def _opened(path, start):
-    """Open the lines of a file, or of a stream, which the caller will close."""
+    """Return the open lines of a file or stream; the caller closes them."""
     path = getattr(path, "buffer", path)  # standard input was opened as text
     with contextlib.ExitStack() as stack:
         file = path if hasattr(path, "read") else stack.enter_context(open(path, "rb"))
@@ -399,7 +396,7 @@ def _check_form(line, name):
 
 
 def _decoded(line, parse_constant):
-    """Return the object in a line, or a ValueError that describes why there is none."""
+    """Return the object in a line, or a ValueError that describes why the line is invalid."""
     try:
         record = json.loads(line.rstrip(), parse_constant=parse_constant)
     except json.JSONDecodeError as error:
@@ -415,7 +412,7 @@ def _decoded(line, parse_constant):
 
 
 def _whole(record, place, number, repaired):
-    """Replace halves of characters in a record, and warn about the first such line."""
+    """Replace lone surrogates in a record, and warn about the first line that has any."""
     text = json.dumps(record, ensure_ascii=False) if isinstance(record, dict) else ""
     try:
         text.encode()

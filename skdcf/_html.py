@@ -1,7 +1,7 @@
-"""Tables as text and as HTML, and the parts of HTML pages.
+"""Tables in text and HTML, and the components of HTML pages.
 
-Reports print as tables, in a terminal and in a notebook. Text from users and models is escaped
-only in this module.
+Reports are printed as tables in a terminal and in a notebook. Only this module escapes the text of
+users and models.
 """
 
 from __future__ import annotations
@@ -95,18 +95,18 @@ def escape(text):
 
 
 def card(body, title=None):
-    """Return HTML in a frame, with its style; ``title`` is text."""
+    """Return HTML in a styled frame; ``title`` is plain text."""
     head = "" if title is None else f'<p class="title">{escape(title)}</p>'
     return f'<div class="skdcf {IGNORE}"><style>{STYLE}</style>{head}{body}</div>'
 
 
 def folded(title, inside):
-    """Return HTML that is hidden until the reader clicks on its title."""
+    """Return HTML that is hidden until the reader clicks the title."""
     return f"<details><summary>{escape(title)}</summary>{inside}</details>"
 
 
 def table(header, rows, caption=None):
-    """Return a table of texts, with the first column left-aligned and the others right-aligned."""
+    """Return a table of texts; the first column is left-aligned, the others right-aligned."""
     caption_html = "" if caption is None else f"<caption>{escape(caption)}</caption>"
     names = "".join(f'<th scope="col">{escape(name)}</th>' for name in header)
     lines = "".join(
@@ -118,12 +118,12 @@ def table(header, rows, caption=None):
 
 
 def page(body, title):
-    """Return a complete HTML document that loads nothing from any server.
+    """Return a complete HTML document without external resources.
 
     Parameters
     ----------
     body : str
-        HTML, such as cards.
+        Body of the document as HTML, for example cards.
     title : str
         Title of the document.
     """
@@ -131,19 +131,19 @@ def page(body, title):
 
 
 class Table:
-    """Base class of reports, which print as tables.
+    """Base class of reports that are printed as tables.
 
-    A report lists the attributes that are columns in ``_fields``, or defines `_values`, a dict
+    A report lists the attributes that become columns in ``_fields``, or defines `_values`, a dict
     of columns of equal length. ``_columns`` maps each heading to the format of its cells, such
     as ``"{low:.3f} - {high:.3f}"``, or to a function of a row. Columns with NaN in every row
-    are omitted. Columns whose format has no colon are text, and left-aligned.
+    are omitted. A column whose format has no colon contains text and is left-aligned.
     """
 
     _fields: tuple[str, ...] = ()
     _columns: dict[str, Any] = {}
 
     def _values(self) -> dict[str, Any]:
-        """Return the fields; a field of shape (n_rows, 2) is an interval with two columns."""
+        """Return the fields; a field of shape (n_rows, 2) is an interval and fills two columns."""
         out = {}
         for name in self._fields:
             values = np.asarray(getattr(self, name))
@@ -154,12 +154,12 @@ class Table:
         return out
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return one dict of plain values per row of the table.
+        """Return one dict of plain values for each row of the table.
 
         Returns
         -------
         list of dict
-            The rows, all with the same keys.
+            The rows. All rows have the same keys.
         """
         columns = self._values()
         lines = zip(*(np.asarray(v).tolist() for v in columns.values()), strict=True)
@@ -193,10 +193,10 @@ class Table:
 
 
 class LevelTable(Table):
-    """A table with one row for each level and filter, ordered by level.
+    """Table with one row for each level and filter, ordered by level.
 
-    A report has ``names``, the filters, and ``alpha``, the levels. Its fields, or the values of
-    `_levels`, are broadcast to shape (n_filters, n_alphas).
+    Subclasses store the names of the filters in ``names`` and the levels in ``alpha``. The fields,
+    or the values of `_levels`, are broadcast to shape (n_filters, n_alphas).
     """
 
     names: tuple[Any, ...]
@@ -229,7 +229,7 @@ def _as_text(heading, columns, rows):
 
 
 def _cells(columns, rows):
-    """Return the texts of the cells, keyed by heading, without columns of unknown values."""
+    """Return the texts of the cells, keyed by heading; columns of unknown values are omitted."""
     out = {name: [_cell(form, row) for row in rows] for name, form in columns.items()}
     return {k: texts for k, texts in out.items() if not rows or set(texts) != {"-"}}
 

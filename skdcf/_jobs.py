@@ -22,24 +22,25 @@ def as_finished(
 ) -> Iterator[tuple[Any, Any]]:
     """Run jobs, and yield ``(key, result)`` as they finish.
 
-    A job may run in another process, so it must not have side effects. Its warnings are
+    A job may run in another process, so it must not have side effects. The warnings of a job are
     repeated in the caller's process. Each job uses one BLAS thread, because the last bits of a
-    product can depend on the number of threads, which would depend on ``n_jobs``.
+    matrix product can depend on the number of threads. Results therefore do not depend on
+    ``n_jobs``.
 
     Parameters
     ----------
     jobs : dict of callable without arguments
-        The jobs, keyed by any value.
+        The jobs. The keys can be any values.
     n_jobs : int, optional
         Number of parallel jobs, as in scikit-learn. A single job runs in this process.
     verbose : int, default=0
         Whether to show a progress bar.
     name : str
-        Title of the bar.
+        Title of the progress bar.
     unit : str
-        Unit of the bar.
+        Unit of the progress bar.
     n_before : int, default=0
-        Number of jobs that had already finished, for the bar.
+        Number of jobs that the progress bar shows as finished at the start.
 
     Yields
     ------
@@ -62,7 +63,7 @@ def as_finished(
 def all_finished(
     jobs: Sequence[Callable[[], Any]], n_jobs: int | None, **bar: Any
 ) -> list[Any]:
-    """Run jobs as `as_finished` does, and return their results in the order of the jobs."""
+    """Run jobs with `as_finished`, and return their results in the order of the jobs."""
     results = dict(as_finished(dict(enumerate(jobs)), n_jobs, **bar))
     return [results[i] for i in range(len(jobs))]
 

@@ -1,9 +1,9 @@
-"""Messages with parts whose wording depends on the entry point.
+"""Error messages whose wording depends on the entry point.
 
 The advice on an error differs between Python (``rename={"text": "claims"}``), the command line
 (``--map text=claims``) and clients of the service. Such an error contains a `Message`, whose
-parts are texts and `Advice`. As a string it has the wording for Python. An entry point uses
-the parts instead, and looks up its wording of each advice by name (``apps/messages.toml``).
+parts are texts and `Advice`. The string value of a message is its wording for Python. Other entry
+points look up their wording of each advice by name in ``apps/messages.toml``.
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ from typing import Any
 
 
 class Advice(str):
-    """What to do, worded for Python, with a name and fields for other wordings.
+    """Advice on an error, worded for Python, with a name and fields for other wordings.
 
     Parameters
     ----------
     name : str
-        Key of the wordings for other entry points.
+        Key under which the wordings for other entry points are stored.
     text : str
         The wording for Python.
     **fields : object
-        Values for the placeholders in other wordings.
+        Values of the placeholders in other wordings.
     """
 
     name: str
@@ -39,7 +39,7 @@ class Advice(str):
 
 
 class Message(str):
-    """A message that consists of texts, `Advice` and other messages.
+    """Message that consists of texts, `Advice` and other messages.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ class Message(str):
     parts: tuple[str, ...]
 
     def __new__(cls, *parts: str) -> Message:
-        """Join the parts."""
+        """Join the parts into one string."""
         self = super().__new__(cls, "".join(parts))
         self.parts = tuple(p for part in parts for p in getattr(part, "parts", (part,)))
         return self
@@ -61,6 +61,6 @@ class Message(str):
 
 
 def message_of(error: Exception) -> str:
-    """Return the message of an error, as a `Message` if it has parts."""
+    """Return the message of an error, which is a `Message` if it has several wordings."""
     first = error.args[0] if len(error.args) == 1 else None
     return first if isinstance(first, Message) else str(error)

@@ -33,30 +33,30 @@ else:
 
 
 class HasMethods(_sklearn.HasMethods):
-    """An object with these methods. A class with these methods does not qualify."""
+    """Constraint that a value has the given methods and is not itself a class."""
 
     def is_satisfied_by(self, val):
-        """Whether ``val`` is an instance with the methods."""
+        """Return whether ``val`` is an instance that has the methods."""
         return not isinstance(val, type) and super().is_satisfied_by(val)
 
 
 class Number(Interval):
-    """An interval of Python or numpy numbers, excluding booleans."""
+    """Constraint that a value is a Python or numpy number in an interval, not a boolean."""
 
     def is_satisfied_by(self, val):
-        """Whether ``val`` is a number in the interval."""
+        """Return whether ``val`` is a number in the interval."""
         if isinstance(val, np.floating):  # `RealNotInt` only supports 64-bit floats
             val = float(val)
         return not isinstance(val, bool) and super().is_satisfied_by(val)
 
 
 def at_least(low, kind=Real):
-    """Return the constraint of finite numbers of at least ``low``, ``Real`` or ``Integral``."""
+    """Return the constraint that a value is a finite number of at least ``low``."""
     return Number(kind, low, None, closed="left")
 
 
 def positive(kind=Real):
-    """Return the constraint of finite positive numbers, ``Real`` or ``Integral``."""
+    """Return the constraint that a value is a finite positive number."""
     if kind is Integral:
         return at_least(1, kind)
     return Number(Real, 0, None, closed="neither")
@@ -74,7 +74,7 @@ FITTING = {"fit", "fit_levels"}
 
 
 class Settings(BaseEstimator):
-    """Base class of objects with parameters, which can be validated.
+    """Base class of objects whose parameters can be validated.
 
     Subclasses declare the valid values of each parameter in ``_parameter_constraints``, as in
     scikit-learn, and extend `validate` if parameters depend on each other.
@@ -86,7 +86,7 @@ class Settings(BaseEstimator):
     _values: ClassVar[dict[str, tuple[str, ...]]] = {}
 
     def __init_subclass__(cls, **options: Any) -> None:
-        """Reset an inherited ``requires_fit`` in classes that define their own `fit`."""
+        """Reset the inherited ``requires_fit`` in a class that defines its own `fit`."""
         super().__init_subclass__(**options)
         own_names = vars(cls).keys()
         inherited = getattr(cls, "requires_fit", True)
@@ -118,8 +118,8 @@ class Settings(BaseEstimator):
         Raises
         ------
         ValueError
-            If a parameter does not exist, or a nested one belongs to a value without
-            parameters, such as None. In this case no parameter is set.
+            If a parameter does not exist, or if a nested parameter belongs to a value without
+            parameters, such as None. No parameter is set in this case.
         """
         for key in params:
             name, _, nested = key.partition("__")
@@ -132,7 +132,7 @@ class Settings(BaseEstimator):
         return super().set_params(**params)  # type: ignore[misc]  # of BaseEstimator
 
     def _advise_value(self, name, parameter):
-        """Return a sentence with the values of a parameter that have the nested parameter."""
+        """Return a sentence that lists the values of a parameter that have the nested parameter."""
         module, *names = self._values.get(name, ("skdcf",))
         classes = [getattr(import_module(module), value) for value in names]
         fitting = [
@@ -156,5 +156,5 @@ class Settings(BaseEstimator):
 
 @dataclass_transform(eq_default=False)
 def settings(cls):
-    """Add a constructor that stores the annotated parameters and does nothing else."""
+    """Add a constructor that stores the annotated parameters without further processing."""
     return dataclass(cls, eq=False, repr=False)

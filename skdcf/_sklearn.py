@@ -1,7 +1,7 @@
-"""The private names of scikit-learn that this package uses, because no public ones exist.
+"""Private names of scikit-learn that this package uses because no public ones exist.
 
-No other module imports private names of scikit-learn. A test imports all of them from the
-nightly version, so changes are noticed early.
+No other module imports private names of scikit-learn. A test imports these names from the nightly
+version of scikit-learn, so changes are noticed early.
 """
 
 from sklearn.utils import _safe_indexing as take_rows  # noqa: F401

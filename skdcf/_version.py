@@ -1,3 +1,3 @@
-"""The version, in a separate file so that modules can read it without importing the package."""
+"""Version of the package, in a separate file so modules can read it without importing skdcf."""
 
 __version__ = "0.1.0"

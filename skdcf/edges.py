@@ -1,9 +1,9 @@
-"""Dependency graphs for claims that come without one.
+"""Functions that guess the dependency graph of claims from their texts.
 
-Each function takes the texts of one problem's claims, in order, and its question. It returns
-pairs (parent, child) for `ReasoningGraph`. The guarantee holds for any graph, also for a
-guessed one. The graph decides what "coherent" means, and how many claims are dropped together
-with a false one.
+Each function accepts the claim texts of one problem, in order, and the question of the problem. It
+returns pairs (parent, child) for `ReasoningGraph`. The guarantee holds for any graph, even for a
+guessed one. The graph determines which sets of claims are coherent, and how many claims are dropped
+together with a false one.
 """
 
 import re
@@ -36,7 +36,7 @@ _COMMON = {"0", "1", "a", "A", "I"}
 
 
 def no_edges(claims: Sequence[str], problem: str | None = None) -> Edges:
-    """Return no edges, so no claim depends on another one.
+    """Return an empty list of edges, so no claim depends on another one.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ def no_edges(claims: Sequence[str], problem: str | None = None) -> Edges:
     Returns
     -------
     list
-        Empty.
+        An empty list.
 
     Raises
     ------
@@ -68,7 +68,8 @@ def no_edges(claims: Sequence[str], problem: str | None = None) -> Edges:
 def chain_edges(claims: Sequence[str], problem: str | None = None) -> Edges:
     """Return edges from each claim to the next one.
 
-    This is the cautious choice for step-by-step answers: a claim needs all earlier ones.
+    This is the cautious choice for step-by-step answers, because each claim then depends on all
+    earlier claims.
 
     Parameters
     ----------
@@ -100,11 +101,11 @@ def chain_edges(claims: Sequence[str], problem: str | None = None) -> Edges:
 def cited_edges(claims: Sequence[str], problem: str | None = None) -> Edges:
     """Return edges to each claim from the claims that it cites, as in "(by #2 #4)".
 
-    This is for models that are told to name their premises. The number of a claim is the one
-    that it begins with, "#5" or "Step 5", or one more than that of the previous claim.
-    Citations are numbers in brackets that begin with "by", "from" or "using". They refer to
-    the latest earlier claim with that number. Numbers without such a claim, such as numbered
-    facts of the question, are ignored.
+    Use this function if the model was told to name its premises. The number of a claim is the
+    number at its beginning, as in "#5" or "Step 5", or else one more than the number of the
+    previous claim. Citations are numbers in brackets that begin with "by", "from" or "using". A
+    citation refers to the latest earlier claim with that number. Numbers that match no earlier
+    claim, such as numbered facts of the question, are ignored.
 
     Parameters
     ----------
@@ -116,7 +117,7 @@ def cited_edges(claims: Sequence[str], problem: str | None = None) -> Edges:
     Returns
     -------
     list of (parent, child), sorted by child
-        A claim without citations has no parents.
+        The edges. A claim without citations has no parents.
 
     Raises
     ------
@@ -148,9 +149,9 @@ def cited_edges(claims: Sequence[str], problem: str | None = None) -> Edges:
 def number_flow_edges(claims: Sequence[str], problem: str | None = None) -> Edges:
     """Return edges to each claim from earlier claims whose numbers and symbols it uses.
 
-    Numbers and one-letter symbols of the question, and the numbers 0 and 1, are ignored. Any
-    other one links a claim to the latest earlier claim in which it occurs. A claim without
-    any depends on the previous claim.
+    Numbers and one-letter symbols that occur in the question are ignored, and so are 0 and 1. Any
+    other number or symbol links a claim to the latest earlier claim that contains it. A claim
+    without such a link depends on the previous claim.
 
     Parameters
     ----------
@@ -171,9 +172,9 @@ def number_flow_edges(claims: Sequence[str], problem: str | None = None) -> Edge
 
     Notes
     -----
-    Agreement with graphs that people checked (PERL) or a language model made (coherent
-    factuality), as precision / recall of the edges, from
-    ``benchmarks/retention/edges_agreement.py``:
+    The table shows the precision / recall of the edges. The reference graphs were checked by people
+    (PERL) or created by a language model (coherent factuality). The script is
+    ``benchmarks/retention/edges_agreement.py``.
 
     ===================  =================  =============
     problems             number_flow_edges  chain_edges
@@ -183,8 +184,8 @@ def number_flow_edges(claims: Sequence[str], problem: str | None = None) -> Edge
     coherent factuality  0.74 / 0.65        0.78 / 0.62
     ===================  =================  =============
 
-    The rule was selected from about twenty on these same graphs, so the first column is
-    slightly optimistic. The time is linear in the length of the text.
+    The rule was selected from about twenty rules on these same graphs, so the first column is
+    slightly optimistic. The running time is linear in the length of the text.
 
     Examples
     --------
@@ -226,7 +227,7 @@ def _find_terms(text):
 
 
 def _shorten(numeral):
-    """Return the shortest form of a numeral, so 1,200.50 and 1200.5 are equal."""
+    """Return the shortest form of a numeral, so 1,200.50 and 1200.5 become equal."""
     numeral = numeral.replace(",", "")
     if "." in numeral:
         numeral = numeral.rstrip("0").rstrip(".")

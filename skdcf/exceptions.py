@@ -1,31 +1,31 @@
-"""Warnings and errors that callers may want to catch."""
+"""Warnings and errors of this package that callers may want to catch."""
 
 
 class CalibrationWarning(UserWarning):
-    """The filter keeps nothing, because there are too few calibration problems."""
+    """Warning that the filter keeps nothing because there are too few calibration problems."""
 
 
 class GuaranteeWarning(UserWarning):
-    """The guarantee depends on something that cannot be checked, or holds approximately."""
+    """Warning that the guarantee is only approximate, or depends on an unchecked assumption."""
 
 
 class UnknownKeyWarning(UserWarning):
-    """A key of a line is unknown, but resembles a key of the format."""
+    """Warning that an unknown key in the input resembles a key of the format."""
 
 
 class LabelWarning(UserWarning):
-    """Labels contradict each other, are from a model, or are missing in too many problems."""
+    """Warning that labels are contradictory, made by a model, or missing in many problems."""
 
 
 class ShareError(ValueError):
-    """The guarantee for the answers that pass is impossible with these settings or counts.
+    """Error that a guarantee about the passing answers is impossible with these settings or data.
 
     Parameters
     ----------
     reason : str
-        Why it is impossible.
+        Reason why the guarantee is impossible.
     advice : str
-        What to change.
+        Advice on what to change.
     """
 
     def __init__(self, reason: str, advice: str) -> None:
@@ -37,7 +37,7 @@ class ShareError(ValueError):
 
 
 class ParameterWarning(UserWarning):
-    """A setting may be a mistake, or was ignored because it cannot apply."""
+    """Warning that a setting may be a mistake, or was ignored because it has no effect."""
 
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""Coverage and retention of filters, observed and predicted by theory.
+"""Observed coverage and retention of filters, and the coverage predicted by theory.
 
 Counts per problem are averaged over the answers to each question, and then over the
 questions.
@@ -54,22 +54,22 @@ def coverage_score(
     ----------
     y : sequence of 1-D arrays, one per problem
         1 for a true claim, 0 for a false one, -1 for an unjudged one, which counts as false.
-        In a flat array each problem has one claim.
+        A flat array has one claim per problem.
     kept : sequence of boolean masks
         The masks, as `predict` returns them.
     sample_weight : array-like of shape (n_problems,), optional
-        Weight of each problem, for instance 1 over the number of answers to its question.
+        Weight of each problem, for example 1 over the number of answers to its question.
 
     Returns
     -------
     float
-        A share, from 0 to 1.
+        The share, between 0 and 1.
 
     Raises
     ------
     ValueError
-        If values are not labels or masks, if labels are hidden by a numpy mask, or if weights
-        are negative, not finite, or all zero.
+        If ``y`` or ``kept`` contains other values than labels or masks, if labels are hidden by
+        a numpy mask, or if the weights are negative, not finite, or all zero.
 
     Examples
     --------
@@ -99,7 +99,7 @@ def retention_score(
     Returns
     -------
     float
-        True claims kept per problem.
+        Mean number of true claims kept per problem.
 
     Examples
     --------
@@ -123,7 +123,7 @@ def coverage_interval(
     Parameters
     ----------
     n_covered, n_problems : int
-        In ``n_covered`` of ``n_problems`` test problems no false claim was kept.
+        Number of test problems in which no false claim was kept, and number of test problems.
     confidence_level : float, default=0.95
         Probability that the interval contains the true coverage.
 
@@ -152,12 +152,13 @@ def error_rate_upper_bound(
 ) -> float:
     """Return an upper bound on the share of filtered answers that contain a false claim.
 
-    A person judges the kept claims of answers that were drawn at random. The bound is exact
-    and does not depend on the calibration, so it holds for any filter.
+    In an audit, a person judges the kept claims of randomly drawn answers. The bound is exact and
+    does not depend on the calibration, so it holds for any filter.
 
     Choose ``n_audited`` before the first verdict. If an audit is extended until its bound looks
-    good, the bound is wrong in 18 % of the cases instead of 5 %. To look K times, choose all
-    sizes beforehand and pass ``confidence_level=1 - 0.05 / K`` at each look.
+    good, the bound is wrong in 18 % of the cases instead of 5 %. To compute the bound K times
+    during an audit, choose all K sample sizes beforehand and pass
+    ``confidence_level=1 - 0.05 / K`` each time.
 
     Parameters
     ----------
@@ -165,9 +166,9 @@ def error_rate_upper_bound(
         Number of audited answers in which a false claim was kept.
     n_audited : int
         Number of answers that were drawn at random and judged. The bound holds for the
-        population that was sampled, so you may include or leave out empty answers.
+        sampled population, which may include or exclude empty answers.
     confidence_level : float in (0, 1), default=0.95
-        Probability, over the draw, that the bound holds.
+        Probability that the bound holds, over random draws of the answers.
 
     Returns
     -------
@@ -208,8 +209,8 @@ def coverage_band(
     """Compute the theoretical band of the coverage for one draw of calibration problems.
 
     Without ties, the coverage given the calibration problems follows Beta(n + 1 - k, k),
-    where k is the conformal rank. Ties can only raise it, and so can problems without a false
-    claim if fewer than k problems have one.
+    where k is the conformal rank. Ties can only raise the coverage. Problems without a false
+    claim can also raise it if fewer than k problems have a false claim.
 
     Parameters
     ----------
@@ -220,10 +221,10 @@ def coverage_band(
     confidence_level : float, default=0.95
         Probability that the coverage lies in the band.
     n_test : int, optional
-        Number of test problems, for the band of the coverage *observed* on them
-        (beta-binomial). None gives the band of the coverage itself.
+        Number of test problems. If set, compute the band of the coverage *observed* on them
+        (beta-binomial). If None, compute the band of the coverage itself.
     delta : float, optional
-        As in `skdcf.guarantees.NoFalseClaim`.
+        The parameter ``delta`` of `skdcf.guarantees.NoFalseClaim`.
 
     Returns
     -------
@@ -248,7 +249,7 @@ def coverage_band(
 
 @lru_cache(4096)  # a comparison needs the same few bands many times
 def band_of_law(shape, confidence_level, n_test=None):
-    """Compute the band of a Beta(a, b) coverage; (1, 1) if b = 0, NaN if it is unknown."""
+    """Compute the band of a Beta(a, b) coverage; (1, 1) if b = 0, NaN if a and b are unknown."""
     from scipy.stats import beta, betabinom
 
     if shape is None or shape[1] == 0:
@@ -262,11 +263,11 @@ def band_of_law(shape, confidence_level, n_test=None):
 
 
 def mean_interval(losses, probability, n_problems, confidence_level=0.95):
-    """Compute the interval of 1 - mean loss from the mean loss of each question.
+    """Compute a confidence interval of 1 - mean loss from the mean loss of each question.
 
-    It is Clopper-Pearson's interval if each loss is 0 or 1. If several answers to a question
-    were averaged, it is Clopper-Pearson's interval for the effective number of independent
-    problems (Korn and Graubard 1998). For other losses it is Student's interval.
+    The result is the Clopper-Pearson interval if each loss is 0 or 1. If several answers to a
+    question were averaged, it is the Clopper-Pearson interval for the effective number of
+    independent problems (Korn and Graubard 1998). For other losses it is Student's interval.
     """
     from scipy.stats import t
 
@@ -289,7 +290,7 @@ def mean_interval(losses, probability, n_problems, confidence_level=0.95):
 
 
 def _clopper_pearson(k, n, confidence_level):
-    """Compute the interval for k of n, which need not be integers."""
+    """Compute the Clopper-Pearson interval of k / n, where k and n need not be integers."""
     from scipy.special import betaincinv
 
     tail = (1 - confidence_level) / 2
@@ -307,10 +308,10 @@ def _check_confidence_level(confidence_level):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class FilterReport(Table):
-    """Coverage and retention for several alphas; prints as a table.
+    """Report of the coverage and retention of a filter at several alphas, printed as a table.
 
-    Each question counts once, however many answers it has: a mean over questions is the mean,
-    over the questions, of the mean over the answers to each.
+    Each question has the same weight, regardless of the number of its answers. Values are averaged
+    over the answers to each question, and then over the questions.
 
     Parameters
     ----------
@@ -318,43 +319,43 @@ class FilterReport(Table):
         The levels.
     coverage : ndarray of shape (n_alphas,)
         Share of the problems in which no false claim is kept, or in which the filter's
-        guarantee holds; 1 - mean loss if the guarantee bounds a mean. This and all following
-        numbers are means over questions. If the guarantee has ``show``, the coverage is that
-        of the answers that pass.
+        guarantee holds; 1 - mean loss if the guarantee bounds a mean. The coverage and all
+        following numbers are means over questions. If the guarantee has ``show``, only the
+        passing answers are included in the coverage.
     coverage_interval : ndarray of shape (n_alphas, 2)
-        95 % interval of the coverage, over questions: Clopper-Pearson's, or Student's if the
-        guarantee bounds a mean.
+        95 % confidence interval of the coverage, computed over questions. It is the
+        Clopper-Pearson interval, or Student's interval if the guarantee bounds a mean.
     coverage_band : ndarray of shape (n_alphas, 2)
         Theoretical 95 % band of the coverage for this number of calibration problems and
-        questions; NaN if the distribution is not known.
+        questions; NaN if the distribution is unknown.
     retention, retention_error : ndarray of shape (n_alphas,)
-        True claims kept per problem, and its standard error.
+        Mean number of true claims kept per problem, and its standard error.
     false_kept : ndarray of shape (n_alphas,)
-        False claims kept per problem. Unjudged claims count as false.
+        Mean number of false claims kept per problem. Unjudged claims count as false.
     abstention : ndarray of shape (n_alphas,)
         Share of the problems in which nothing is kept.
     shown_error : ndarray of shape (n_alphas,)
-        Standard error of `shown`, the share of the problems in which something is kept.
+        Standard error of `shown`, the share of the problems with a kept claim.
     false_among_shown, false_among_shown_error : ndarray of shape (n_alphas,)
         Share of the shown texts that contain a false or unjudged claim, and its standard
         error; NaN if nothing is shown.
     unfiltered : float
-        Share of the unfiltered answers that contain such a claim.
+        Share of the unfiltered answers that contain a false or unjudged claim.
     threshold : ndarray of shape (n_alphas,)
-        NaN if the problems have different thresholds.
+        Threshold at each level; NaN if the problems have different thresholds.
     n_problems, n_questions : int
-        Number of test problems, and of the questions that they answer.
+        Number of test problems, and number of questions that they answer.
     n_calibration : int
         Number of calibration problems of the filter.
     seen : tuple of two int
-        Number of test problems that were also used for training, and for calibration. The
-        results on these are biased upwards.
+        Numbers of test problems that were also used for training and for calibration. The
+        results on these problems are biased upwards.
     groups : dict of FilterReport
-        Report of each group, keyed by its name; empty without ``by``.
+        Report of each group, keyed by its name; empty if there are no groups.
     passing : ndarray of shape (n_alphas,)
         Share of the answers that pass; 1 unless the guarantee has ``show``.
     reworded : ndarray of shape (n_alphas,) or None
-        How many of the true claims kept per problem are shown in a vaguer wording than the
+        Mean number of true claims per problem that are shown in a vaguer wording than the
         most specific one; None if no problem has wordings. Every claim counts once in
         ``retention`` and ``false_kept``.
     """
@@ -384,7 +385,7 @@ class FilterReport(Table):
     def from_predictions(
         cls, y: Labels, kept: Mapping[float, Labels], *, groups: ArrayLike | None = None
     ) -> FilterReport:
-        """Report on given masks, from any filter.
+        """Return the report of given masks, which may come from any filter.
 
         Parameters
         ----------
@@ -392,14 +393,14 @@ class FilterReport(Table):
             1 for a true claim, 0 for a false one, -1 for an unjudged one, which counts as
             false.
         kept : dict of float to sequence of boolean masks
-            The masks by alpha, as `predict` returns them.
+            The masks as returned by `predict`, keyed by alpha.
         groups : array-like of shape (n_problems,), optional
             The question that each problem answers. None means one question per problem.
 
         Returns
         -------
         FilterReport
-            ``threshold`` and ``coverage_band`` are NaN, since they are unknown.
+            The report. ``threshold`` and ``coverage_band`` are NaN because they are unknown.
 
         Raises
         ------
@@ -426,18 +427,18 @@ class FilterReport(Table):
 
     @property
     def shown(self) -> NDArray[np.float64]:
-        """Share of the problems in which something is kept, shape (n_alphas,)."""
+        """Share of the problems with a kept claim, shape (n_alphas,)."""
         return 1 - self.abstention
 
     @property
     def accuracy(self) -> NDArray[np.float64]:
-        """Share of the kept claims that are true, shape (n_alphas,); NaN without any."""
+        """Share of the kept claims that are true, shape (n_alphas,); NaN if none is kept."""
         kept = self.retention + self.false_kept
         return self.retention / np.where(kept > 0, kept, np.nan)
 
     @property
     def target(self) -> NDArray[np.float64]:
-        """The coverage that each level guarantees, shape (n_alphas,)."""
+        """Coverage that is guaranteed at each level, shape (n_alphas,)."""
         return 1 - self.alpha
 
     _fields = (
@@ -474,7 +475,7 @@ class FilterReport(Table):
 
     @property
     def warning(self) -> str:
-        """Warning about problems that were used in `fit`; empty if there are none."""
+        """Warning about test problems that were used in `fit`; empty if there are none."""
         sentences = [
             f"{n} of these problems were used for {word}"
             for n, word in zip(self.seen, ("training", "calibration"), strict=True)
@@ -490,7 +491,7 @@ class FilterReport(Table):
         Returns
         -------
         list of dict
-            The rows of the table, as plain values.
+            The rows of the table, with plain values.
         """
         own_rows = super().rows()
         if not self.groups:
@@ -552,31 +553,31 @@ def report_of(
     passing=None,
     batch=None,
 ):
-    """Count what is kept, and report on all problems and on each group.
+    """Count the kept claims, and return the report of all problems and of each group.
 
     Parameters
     ----------
     guarantee : Guarantee
         Defines the loss.
     counted : tuple of ndarray
-        Levels, (n_alphas,); kept claims, (n_alphas, n_claims), or (n_draws, n_alphas,
-        n_claims) to report means over draws; labels, (n_claims,); offsets of the problems;
-        and the question that each problem answers, (n_problems,).
+        Levels, shape (n_alphas,); kept claims, shape (n_alphas, n_claims), or (n_draws, n_alphas,
+        n_claims) to report means over draws; labels, shape (n_claims,); offsets of the problems;
+        and the question that each problem answers, shape (n_problems,).
     groups : dict of ndarray of int, optional
-        Rows of the problems in each group, keyed by its name.
+        Indices of the problems in each group, keyed by its name.
     laws : list of length n_alphas, optional
-        The distribution of the coverage at each level, None if it is not known.
+        Distribution of the coverage at each level; None if it is unknown.
     seen : ndarray of bool, shape (2, n_problems), optional
         Whether a problem was used for training, and for calibration.
     threshold : ndarray of shape (n_alphas,), optional
-        Thresholds of the filter; NaN in the report if there are none.
+        Thresholds of the filter. If omitted, the report contains NaN.
     n_calibration : int, default=0
         Number of calibration problems.
     passing : ndarray of bool, shape (n_problems,) or (n_alphas, n_problems), optional
-        Whether a problem passes, so the guarantee covers it; by default all do. The loss of
-        the others is 0.
+        Whether a problem passes, so the guarantee covers it. By default all problems pass. The
+        loss of a problem that does not pass is 0.
     batch : GraphBatch, optional
-        The problems, if they may have wordings, or claims that are marked as claiming nothing.
+        The problems. Required if they have wordings, or claims marked as not stating a fact.
     """
     alphas, kept, labels, offsets, questions = counted
     of_claims = labels, offsets
@@ -666,10 +667,10 @@ def report_of(
 
 
 def _interval_of_passing(losses, passes, probability, n_problems):
-    """Compute the interval of 1 - mean loss of the answers that pass, as in `mean_interval`.
+    """Compute the interval of 1 - mean loss over the passing answers, as in `mean_interval`.
 
-    ``passes`` is the share of the answers to each question that pass. If it lies strictly
-    between 0 and 1 for some question, the mean is a ratio of two sums over the questions.
+    ``passes`` is the share of the answers to each question that pass. If this share is strictly
+    between 0 and 1 for any question, the mean is a ratio of two sums over the questions.
     """
     if not passes.any():
         return np.nan, np.nan
@@ -684,7 +685,7 @@ def _interval_of_passing(losses, passes, probability, n_problems):
 
 
 def _mean_error(values):
-    """Compute the standard error of the mean along the last axis; NaN for one question."""
+    """Compute the standard error of the mean along the last axis; NaN if its length is 1."""
     m = values.shape[-1]
     if m < 2:
         return np.full(values.shape[:-1], np.nan)
@@ -717,29 +718,29 @@ def evaluate_filter(
     filter : fitted filter
         The filter to evaluate, or a fitted `skdcf.evaluation.CalibratedSearch`.
     X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
-        Test problems, as in the filter's `fit`.
+        Test problems in any form that the filter's `fit` accepts.
     y : sequence of 1-D arrays, one per problem
-        Their labels. A claim with an unknown label counts as false for coverage, and is not
-        counted as true for retention.
+        Labels of the claims. A claim with an unknown label counts as false for coverage, and
+        does not count as true for retention.
     alphas : sequence of float in (0, 1)
-        The levels to report on.
+        Levels at which the filter is evaluated.
     by : str, callable or list, optional
-        Also report on each group of problems, defined as in
+        Definition of groups of problems that are reported separately, as in
         `skdcf.guarantees.NoFalseClaim`. Groups may overlap.
     groups : array-like of shape (n_problems,), or False, optional
-        The question that each problem answers. None takes it from the problems
-        (`skdcf.graphs.question_groups`), and False means one question per problem. Each
-        question counts once, and intervals are computed over questions.
+        The question that each problem answers. If None, the questions are read from the problems
+        (`skdcf.graphs.question_groups`). False means one question per problem. Each question
+        has the same weight, and intervals are computed over questions.
 
     Returns
     -------
     FilterReport
-        The numbers for each level. It prints as a table.
+        The results for each level, printed as a table.
 
     Raises
     ------
     ValueError
-        If problems, labels or groups are not valid.
+        If the problems, labels or groups are invalid.
 
     Examples
     --------
@@ -776,7 +777,7 @@ def evaluate_filter(
 
 
 def _rows_by_group(groups):
-    """List the problems of each group; a problem may have a set of groups."""
+    """Return the indices of the problems in each group; a problem may be in several groups."""
     places: dict = {}
     for i, group in enumerate(groups):
         for name in sorted(as_set(group), key=str):
@@ -794,42 +795,43 @@ def leave_one_out(
     n_draws: int | None = None,
     random_state: int | np.random.RandomState | None = None,
 ) -> FilterReport:
-    """Evaluate the scorer of a fitted filter by exact leave-one-out, by question.
+    """Evaluate the scorer of a fitted filter by exact leave-one-question-out cross-validation.
 
-    Each problem is filtered with the threshold from one answer to each other question of X.
-    This takes O(n log n) for all alphas together. The problems must be new to the scorer. The
-    filter's own calibration is not used.
+    Each problem is filtered with the threshold that is calibrated on one answer to every other
+    question of X. The running time is O(n log n) for all alphas together. The problems must not
+    have been used to train the scorer. The calibration of the filter is not used.
 
     Parameters
     ----------
     filter : fitted filter
-        Its ``ties`` must not be "include", and its ``guarantee`` must have neither weights nor
-        overlapping groups.
+        The filter whose scorer is evaluated. Its ``ties`` must not be "include". Its
+        ``guarantee`` must not have weights or overlapping groups.
     X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
-        Problems of at least two questions.
+        Answers to at least two questions.
     y : sequence of 1-D arrays, one per problem
-        Their labels.
+        Labels of the claims.
     alphas : sequence of float in (0, 1)
-        The levels to report on.
+        Levels at which the scorer is evaluated.
     groups : array-like of shape (n_problems,), or False, optional
         The question that each problem answers, as in `evaluate_filter`.
     n_draws : int, optional
-        If a question has several answers, one of them is used for calibration. None chooses
-        the same one as `fit`. If an integer, the result is a mean over that many random choices, so
-        it does not depend on a single one.
+        If a question has several answers, one of them is used for calibration. If None, it is
+        the answer that `fit` would choose. If an integer, results are averaged over that many
+        random choices, so they do not depend on a single one.
     random_state : int, RandomState or None, default=None
-        Seeds these draws.
+        Seed of the random choices.
 
     Returns
     -------
     FilterReport
-        ``threshold`` is that of all questions together, in the last draw. If the guarantee has
-        ``show``, the coverage is NaN, since it would be the same for every filter.
+        The report. ``threshold`` is calibrated on all questions together, in the last draw. If the
+        guarantee has ``show``, the coverage is NaN because it would be the same for every
+        filter.
 
     Raises
     ------
     ValueError
-        If that is not known in closed form for the filter's guarantee, or ``n_draws`` is
+        If leave-one-out has no closed form for the filter's guarantee, or if ``n_draws`` is
         not positive.
 
     Examples
@@ -908,9 +910,9 @@ def _by_question(claims, questions, chosen):
     Returns
     -------
     claims : Claims
-        Question by question, and within a question group by group.
+        The claims, ordered by question, and by group within each question.
     order : ndarray of int, shape (n_claims,)
-        The previous positions of these claims.
+        The previous positions of the claims.
     chosen : ndarray of int
         The calibration answers, in the order of these problems.
     """
@@ -931,6 +933,6 @@ def _by_question(claims, questions, chosen):
 
 
 def _levels_of(filter, alphas):
-    """Return the distinct levels, as the filter's guarantee defines them."""
+    """Return the distinct levels in the form that the filter's guarantee uses."""
     guarantee = filter.calibration_.guarantee
     return check_alphas(alphas, lambda alpha: guarantee.level(alpha, filter.alpha))

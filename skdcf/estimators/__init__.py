@@ -1,4 +1,4 @@
-"""The filters, as estimators of scikit-learn."""
+"""Filters with the interface of scikit-learn estimators."""
 
 from ..guards.judges import labels_of_people as labels_of_people
 from ..guards.provenance import accept_provenance as accept_provenance

@@ -1,16 +1,16 @@
 """Calibration of a filter, shared by `fit` and `calibrate`.
 
-The risk of a claim is minus its confidence. Its path risk is the largest risk among the claim and
-its ancestors, and a filter keeps the claims whose path risk is below the threshold. The
-nonconformity score of a problem is the smallest path risk of a false claim: the largest threshold
-at which no false claim is kept.
+The risk of a claim is minus its confidence. The path risk of a claim is the largest risk among the
+claim and its ancestors. A filter keeps the claims whose path risk is below the threshold. The
+nonconformity score of a problem is the smallest path risk of a false claim. It is the largest
+threshold at which no false claim is kept.
 
 `score` computes the nonconformity scores and lowers them by their possible rounding error.
-`calibrate_with` chooses one answer to each question, at random with respect to the scores, and
-stores the scores of the chosen answers. The threshold at a level is one of them.
+`calibrate_with` chooses one answer to each question, independently of the scores, and stores the
+scores of the chosen answers. The threshold at a level is one of these scores.
 
-The smallest and largest path risks of each answer are stored too. The smallest decides whether an
-answer passes (``show=``), and the largest whether a whole answer may be released.
+The smallest and largest path risks of each answer are also stored. The smallest determines whether
+an answer passes (``show=``), and the largest determines whether a whole answer may be released.
 """
 
 from __future__ import annotations
@@ -52,16 +52,16 @@ def labelled_part(estimator, X, y, groups):
 
 
 def score(estimator, view):
-    """Score calibration problems.
+    """Compute the nonconformity scores of calibration problems.
 
-    The scores are lowered for rounding at the end, so the guards compare exact numbers.
+    The scores are lowered for rounding at the end, so the guards compare exact values.
 
     Parameters
     ----------
     estimator : filter
         A filter whose columns and scorer are fitted.
     view : View
-        The problems, with labels, hashes, rows and columns.
+        The problems. Labels, hashes, rows and columns must be set.
 
     Returns
     -------
@@ -103,7 +103,7 @@ def jumps_of(guarantee, path_risk, labels, batch):
 
 
 def _extremes(risk, view, precision):
-    """Return the smallest and largest path risk of each answer, exact and lowered."""
+    """Return the smallest and largest path risk of each answer, both exact and lowered."""
     offsets = view.raw.offsets
     largest = segment_max(risk, offsets)
     # A whole answer is released if its largest risk is below that of all answers with an error.
@@ -123,7 +123,7 @@ def _extremes(risk, view, precision):
 
 
 def calibrate_with(estimator, part, fewest):
-    """Choose one answer to each question, calibrate on their scores, and store the result."""
+    """Choose one answer to each question, calibrate on the scores, and store the result."""
     part.refuse_copies()
     # A copy, since the caller may change the original.
     guarantee = deepcopy(estimator._resolved_guarantee())
@@ -161,14 +161,14 @@ def calibration_scores(estimator, X, y):
     X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
         The problems.
     y : sequence of 1-D arrays, one per problem
-        Their labels, as in ``fit``.
+        Labels of the claims, as in ``fit``.
 
     Returns
     -------
     ndarray of shape (n_problems,)
-        The largest safe threshold of each problem: the smallest path risk of a claim that is
-        not known to be true, or its counterpart for another ``guarantee``. It is lowered by
-        slightly more than the rounding error of the scorer. +inf if every threshold is safe.
+        Largest safe threshold of each problem; +inf if every threshold is safe. For the default
+        guarantee, it is the smallest path risk of a claim that is not known to be true. The
+        value is lowered by slightly more than the rounding error of the scorer.
     """
     fitted = filter_in(estimator)
     return score(fitted, fitted._look(X, y=y)).scores

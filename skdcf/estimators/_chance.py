@@ -1,4 +1,4 @@
-"""The error probability of each text and the first claims of an answer, without a guarantee."""
+"""Error probabilities of texts, and the safest claims of each answer, without a guarantee."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def chances_of(
 
 
 def refuse_without_hazards(scorer: Any) -> None:
-    """Raise ValueError if the scorer does not estimate how likely a claim is the first error."""
+    """Raise ValueError unless the scorer estimates hazards."""
     if not hasattr(scorer, "error_probability"):
         raise ValueError(
             f"error_probability needs a scorer that estimates error probabilities, but {scorer!r} "
@@ -47,8 +47,8 @@ def refuse_without_hazards(scorer: Any) -> None:
 def first_claims(filter: Any, X: Problems, share: float = 0.0) -> NDArray[Any]:
     """Return masks of the safest claims of each problem, independent of alpha.
 
-    There is no guarantee for these texts. Use ``error_probability`` to estimate how likely each
-    of them is wrong.
+    The selected claims have no guarantee. Use ``error_probability`` to estimate the probability
+    that they contain a false claim.
 
     Parameters
     ----------
@@ -56,13 +56,13 @@ def first_claims(filter: Any, X: Problems, share: float = 0.0) -> NDArray[Any]:
     X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
         The problems.
     share : float in [0, 1], default=0.0
-        Share of the claims to select, rounded up; at least one claim is selected.
+        Share of the claims to select. The number of claims is rounded up, and is at least one.
 
     Returns
     -------
     ndarray of shape (n_problems,)
-        Shaped as in ``predict``: the claims with the smallest path risks, each with all of
-        its ancestors.
+        Masks in the same form as in ``predict``. They select the claims with the smallest path
+        risks and all ancestors of these claims.
     """
     if not 0 <= share <= 1:
         raise ValueError(f"share must be in [0, 1], got {share!r}")
@@ -79,7 +79,7 @@ def first_claims(filter: Any, X: Problems, share: float = 0.0) -> NDArray[Any]:
 
 
 def _flat_masks(masks, batch):
-    """Return one mask over all claims, or raise ValueError if masks do not match the problems."""
+    """Return one mask over all claims, or raise ValueError unless masks match the problems."""
     # For a table, each mask is a single boolean, for the one claim of the row.
     rows = [np.atleast_1d(mask) for mask in masks]
     if len(rows) != len(batch):

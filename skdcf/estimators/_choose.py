@@ -1,10 +1,10 @@
 """Choose one of several answers to a question and filter it, or filter all of them jointly.
 
-Both procedures are exact in finite samples. Consider a policy that returns some text at each
-threshold t. The policy must depend on t only through the sets {R < t}. It must not use labels, and
-its randomness must be a function of the question. Then its nonconformity score is s = inf {t : the
-text at t contains a false claim}, and the usual rank of the calibration scores bounds its error
-rate.
+Both procedures have an exact guarantee in finite samples. Consider a policy that returns a text at
+each threshold t. The policy must depend on t only through the sets {R < t}. It must not use labels,
+and its randomness must be a function of the question. Then the nonconformity score of the policy is
+s = inf {t : the text at t contains a false claim}, and the usual rank of the calibration scores
+bounds its error rate.
 """
 
 from __future__ import annotations
@@ -38,35 +38,38 @@ _TIED = 1e-6
 def choose(
     filter: Any, X: Problems, groups: Groups = None, rule: Rule = "safest-claim"
 ) -> NDArray[np.int64]:
-    """Return the position of one answer per question, the one with the lowest smallest risk.
+    """Choose one answer to each question by its path risks, and return its position.
 
     First fit a filter and choose answers with this function. Then label the chosen answers, and
     calibrate the filter on them. The guarantee then holds for answers that are chosen in the
     same way from the same number of answers per question. `chosen_answers` returns the chosen
-    answers, with the metadata that filters compare.
+    answers, with the metadata that filters check.
 
     Parameters
     ----------
     filter : fitted filter
-        Its scorer computes the path risks. Its threshold is not used.
+        The filter whose scorer computes the path risks. Its threshold is not used.
     X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_answers, d)
-        All answers to each question, as they were sampled.
+        All sampled answers to each question.
     groups : array-like of shape (n_answers,), optional
         The question that each answer belongs to, as in ``calibrate`` of the filter.
     rule : {"safest-claim", "whole"}, default="safest-claim"
-        "safest-claim" chooses the answer with the lowest smallest path risk. "whole" chooses the
-        answer with the smallest maximum path risk. Use it only with `skdcf.monitoring.release`.
+        "safest-claim" chooses the answer whose minimum path risk is smallest. "whole" chooses the
+        answer whose maximum path risk is smallest. Use "whole" only with
+        `skdcf.monitoring.release`.
 
     Returns
     -------
     ndarray of int, shape (n_questions,)
-        Questions are ordered by their first answers. Ties are broken by a hash of the
-        content. An answer without claims is chosen only if all answers have no claims.
+        Positions of the chosen answers in X. Questions are ordered by their first answers. Ties
+        are broken by a hash of the content. An answer without claims is chosen only if all
+        answers to its question have no claims.
 
     Raises
     ------
     ValueError
-        If an answer was chosen before, or was made differently from the calibration answers.
+        If an answer was already chosen before, or if it was generated differently from the
+        calibration answers.
 
     Warns
     -----
@@ -94,7 +97,7 @@ def choose(
 def chosen_answers(
     filter: Any, X: Problems, groups: Groups = None, rule: Rule = "safest-claim"
 ) -> GraphBatch:
-    """Return the answers that `choose` selects, with metadata that say how they were chosen.
+    """Return the answers that `choose` selects, and record in their metadata how they were chosen.
 
     Parameters
     ----------
@@ -132,14 +135,15 @@ def as_chosen(filter: Any, X: Problems, groups: Groups = None) -> GraphBatch:
     filter : fitted filter
         As in `choose`.
     X : sequence of ReasoningGraph or GraphBatch
-        As in `choose`, but the claims may still be missing.
+        As in `choose`, but the answers may still be without claims.
     groups : array-like of shape (n_answers,), optional
         As in `choose`.
 
     Returns
     -------
     GraphBatch
-        Used to compare the provenance before any paid call is made.
+        One answer per question. The provenance of the answers can be compared before any paid
+        call is made.
     """
     batch = as_batch(X)
     question, n_answers = _questions(batch, groups)
@@ -152,7 +156,7 @@ def as_chosen(filter: Any, X: Problems, groups: Groups = None) -> GraphBatch:
 
 
 def _marked(batch, marks):
-    """Return the problems, with a mark in the metadata of each."""
+    """Return the problems, with a mark added to the metadata of each."""
     before = [None] * len(batch) if batch.metadata is None else batch.metadata
     return batch.replace_metadata(
         [
@@ -211,40 +215,41 @@ def _questions(batch, groups):
 
 
 def _tie_hashes(batch):
-    """Return hashes of texts, columns and edges, which distinguish all tied answers but copies."""
+    """Return hashes of texts, columns and edges, which distinguish tied answers unless equal."""
     with np.errstate(over="ignore"):
         return mix(content_hashes(batch) + hash_numbers(batch))
 
 
 def join_answers(X: Problems, groups: Groups = None, y: Any = None) -> Any:
-    """Return one problem per question that holds the claims of all answers to it.
+    """Join all answers to each question into one problem.
 
-    A filter that is calibrated on joined answers keeps no false claim in any of the k answers,
-    with probability at least 1 - alpha. So the guarantee holds no matter which of the k answers
-    is used and who chooses it, even a person who has read all of them. The number of answers
-    per question must be the same as in calibration, since columns may depend on all answers.
+    With probability at least 1 - alpha, a filter that is calibrated on joined answers keeps no
+    false claim in any of the k answers to a question. The guarantee therefore holds for any choice
+    among the k answers, even if a person chooses after reading all of them. The number of answers
+    per question must be the same as in calibration, because columns may depend on all answers.
 
     Parameters
     ----------
     X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_answers, d)
-        All answers to each question, as they were sampled.
+        All sampled answers to each question.
     groups : array-like of shape (n_answers,), optional
         The question that each answer belongs to, as in ``calibrate`` of a filter.
     y : sequence of 1-D arrays, one per answer, optional
-        Labels, which are joined in the same way.
+        Labels of the claims, which are joined in the same way.
 
     Returns
     -------
     GraphBatch, or (GraphBatch, list of ndarray) if ``y`` is passed
-        Questions are ordered by their first answers, and the answers to a question are in the
-        order of X. The metadata key ``chosen_by`` holds the number k of answers.
+        One problem per question. Questions are ordered by their first answers, and the claims
+        of the answers to a question are in the order of X. An alternative text of all answers is
+        an alternative of the joined problem. The metadata key ``chosen_by`` holds the number k
+        of answers.
 
     Raises
     ------
     ValueError
-        If answers to one question have different contexts or were made in different ways, or
-        if only some of them have edges or alternatives. An alternative text of all answers is
-        an alternative of the joined problem.
+        If answers to one question have different contexts or were generated in different ways,
+        or if only some of them have edges or alternatives.
 
     Examples
     --------
@@ -297,7 +302,7 @@ def join_answers(X: Problems, groups: Groups = None, y: Any = None) -> Any:
 
 
 def _refuse_unlike(answers):
-    """Raise ValueError if answers to one question differ where they must agree."""
+    """Raise ValueError if answers to one question differ in a field that must be equal."""
     name = answers.name_of(0)
     for field in ("context", "alternatives"):
         column = getattr(answers, field)

@@ -1,8 +1,8 @@
-"""The filter: one class, and presets with other defaults.
+"""The class of all filters; presets are subclasses with other defaults.
 
-Fitting is in ``_fit``, calibration in ``_calibrate``, and the checks that protect the guarantee in
-`skdcf.guards`. To follow a decision through this file, read `ConformalFilter._look`,
-`ConformalFilter._claims` and `ConformalFilter._margin`, in this order.
+``_fit`` implements fitting, ``_calibrate`` implements calibration, and `skdcf.guards` contains the
+checks that protect the guarantee. To follow a decision through this file, read
+`ConformalFilter._look`, `ConformalFilter._claims` and `ConformalFilter._margin`, in this order.
 """
 
 from __future__ import annotations
@@ -83,8 +83,8 @@ def unchanged_on_error(estimator):
 class ConformalFilter(Settings):
     """Score claims, calibrate a threshold, and keep claims whose path risk is below it.
 
-    `CoherentConformalFilter`, `HardCF` and the presets are this class with other defaults;
-    their pages describe the parameters.
+    `CoherentConformalFilter`, `HardCF` and the presets are subclasses with other defaults. The
+    parameters are described on their pages.
     """
 
     scorer: Any = None
@@ -140,7 +140,7 @@ class ConformalFilter(Settings):
         return self.scorer
 
     def _resolved_guarantee(self):
-        """Return the guarantee in force: None is the default, "auto" the share chosen by fit."""
+        """Return the guarantee, with None and ``show="auto"`` replaced by the values in use."""
         if self.guarantee is None:
             return PLAIN
         share = getattr(self, "share_", None)
@@ -163,26 +163,26 @@ class ConformalFilter(Settings):
         groups: Groups = None,
         **others: Never,
     ) -> Self:
-        """Train the columns and the scorer if they learn, then calibrate on held-out problems.
+        """Fit the columns and the scorer, then calibrate on held-out problems.
 
         Parameters
         ----------
         X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
-            Rows of an array are problems with one claim each.
+            The problems. Each row of an array is a problem with one claim.
         y : sequence of 1-D arrays, one per problem
-            1 for a true claim, 0 for a false one, -1 for a claim without a verdict. Unknown
-            claims count as false in calibration and are left out of training. For a
-            GraphBatch y may also be one flat array. For an array X, y is a 1-D array of 0 and
-            1, of booleans, of two other numbers, the larger of which means true, or of words
-            such as "yes" and "no". The pair -1 and 1 is refused, since -1 may mean false or
-            unknown.
+            1 for a true claim, 0 for a false one, -1 for an unlabelled one. Unlabelled claims
+            count as false in calibration and are left out of training. If X is a GraphBatch, y
+            may also be one flat array. If X is an array, y is a 1-D array of 0 and 1, of
+            booleans, of words such as "yes" and "no", or of two other numbers. In the last
+            case, the larger number means true. The pair -1 and 1 is rejected, because -1 may
+            mean false or unknown.
         groups : array-like of shape (n_problems,), or False, optional
             The question that each answer belongs to, as in
-            `~skdcf.graphs.question_groups`. All answers to a question are on one side of
-            the split, and one of them is used for calibration. False means that each answer
-            is a separate question.
+            `~skdcf.graphs.question_groups`. All answers to a question are used either for
+            training or for calibration, and only one of them is used for calibration. False
+            means that each answer is a separate question.
         **others
-            Not accepted. Weights of problems are part of ``guarantee``.
+            No further arguments are accepted. Weights of problems are part of ``guarantee``.
 
         Returns
         -------
@@ -201,7 +201,7 @@ class ConformalFilter(Settings):
         CalibrationWarning
             If there are too few calibration problems for ``alpha``.
         LabelWarning
-            As in `calibrate`, or if no claim is labelled false.
+            If no claim is labelled false, or for the reasons listed in `calibrate`.
         """
         if others:
             if get_close_matches(next(iter(others)), ["groups"]):
@@ -222,18 +222,17 @@ class ConformalFilter(Settings):
     ) -> Self:
         """Calibrate again on other problems, with the same columns and scorer.
 
-        At most one answer per question is used, and no more questions than needed to keep
-        the rank that all of them would have at ``alpha``. They are chosen by a fixed hash of
-        their content. The indices of the others are in ``unused_indices_``. If people
-        labelled some answers and a language model labelled others, only those labelled by
-        people are used.
+        At most one answer per question is used. Questions that do not increase the rank at
+        ``alpha`` are not used. The problems are chosen by a fixed hash of their content, and the
+        indices of the unused problems are stored in ``unused_indices_``. If people labelled some
+        answers and a language model labelled others, only answers labelled by people are used.
 
         Parameters
         ----------
         X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
             Problems that the filter was not trained on.
         y : sequence of 1-D arrays, one per problem
-            Their labels, as in `fit`.
+            Labels of the claims, as in `fit`.
         groups : array-like of shape (n_problems,), or False, optional
             The question that each answer belongs to, as in `fit`.
 
@@ -252,8 +251,8 @@ class ConformalFilter(Settings):
         CalibrationWarning
             If there are too few calibration problems for ``alpha``.
         LabelWarning
-            If a language model gave more than 5 % of the labels, or if the share of problems
-            without any verdict is larger than alpha allows.
+            If a language model made more than 5 % of the labels, or if the share of problems
+            without any label is larger than alpha allows.
         """
         self.validate()
         with unchanged_on_error(self):
@@ -263,21 +262,21 @@ class ConformalFilter(Settings):
     def calibration_part(
         self, X: Problems, y: Labels, groups: Groups = None
     ) -> CalibrationPart:
-        """Compute what calibration needs from some problems, for later use or on a worker.
+        """Compute the calibration data of some problems, for later use in `calibrate_parts`.
 
         Parameters
         ----------
         X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
             Problems that the filter was not trained on.
         y : sequence of 1-D arrays, one per problem
-            Their labels, as in `fit`.
+            Labels of the claims, as in `fit`.
         groups : array-like of shape (n_problems,), or False, optional
             The question that each answer belongs to, as in `fit`.
 
         Returns
         -------
         CalibrationPart
-            To be passed to `calibrate_parts`. It takes about 50 bytes per problem, and holds a
+            The calibration data. A part occupies about 50 bytes per problem. It also contains a
             few of the problems, which are used to compare scorers.
         """
         fitted = copy(self)  # a copy, because the provenance is stored on it
@@ -289,13 +288,12 @@ class ConformalFilter(Settings):
         )
 
     def calibrate_parts(self, parts: Iterable[CalibrationPart]) -> Self:
-        """Calibrate again from parts that were scored separately.
+        """Calibrate again on parts that were scored separately, for example by several workers.
 
         Parameters
         ----------
         parts : iterable of CalibrationPart
-            Results of `calibration_part` of this filter or of a copy, with the current
-            scorer.
+            Results of `calibration_part` of this filter, or of a copy with the same scorer.
 
         Returns
         -------
@@ -305,7 +303,7 @@ class ConformalFilter(Settings):
         Raises
         ------
         ValueError
-            If there are no parts, or if they were made for another guarantee, with other
+            If there are no parts, or if they were computed for another guarantee, with other
             settings, or by a scorer with different confidences.
 
         Warns
@@ -327,11 +325,11 @@ class ConformalFilter(Settings):
             return self
 
     def _classes(self):
-        """Return the label values of false and true claims; booleans after fitting on graphs."""
+        """Return the labels of false and true claims; after fitting on graphs, False and True."""
         return getattr(self, "classes_", np.array([False, True]))
 
     def _look(self, X, *, y=None):
-        """Check the problems to decide about, and return them with their columns."""
+        """Check the problems to filter, and return them with their columns."""
         check_is_fitted(self, "nonconformity_scores_")
         batch, is_table = admit(self, X, reset=False)
         labels = None
@@ -347,7 +345,7 @@ class ConformalFilter(Settings):
         )
 
     def _with_columns(self, batch):
-        """Return the problems as the scorer sees them."""
+        """Return the problems with the columns and edges that the scorer uses."""
         batch = apply_columns(self.features_, batch)
         return batch.without_edges() if self.edges == "none" else batch
 
@@ -357,11 +355,11 @@ class ConformalFilter(Settings):
         return _online.confidence_so_far(self, view.raw, view.with_columns)
 
     def _confidence_alone(self, batch):
-        """Return confidences of passed problems, with columns computed for them alone."""
+        """Return the confidences in some problems, with columns computed for these alone."""
         return self._confidence(View(batch, self._with_columns(batch)))
 
     def _path_risks_alone(self, batch):
-        """Return path risks, weights and groups of passed problems."""
+        """Return path risks, weights and groups of some problems, computed for these alone."""
         return self._path_risks(View(batch, self._with_columns(batch)))
 
     def _path_risks(self, view):
@@ -383,7 +381,7 @@ class ConformalFilter(Settings):
         return without_some_claims(risk, batch)
 
     def transform_features(self, X: Problems) -> GraphBatch:
-        """Return the problems as the scorer sees them, with the columns of ``features``.
+        """Return the problems with the columns and edges that the scorer uses.
 
         Parameters
         ----------
@@ -393,7 +391,7 @@ class ConformalFilter(Settings):
         Returns
         -------
         GraphBatch
-            Without edges if ``edges="none"``.
+            The problems with the columns of ``features``, without edges if ``edges="none"``.
         """
         return self._look(X).with_columns
 
@@ -408,12 +406,12 @@ class ConformalFilter(Settings):
         Returns
         -------
         ndarray of shape (n_claims,)
-            The claims of all problems, concatenated.
+            The confidences in the claims of all problems, concatenated.
         """
         return self._confidence(self._look(X))
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
-        """Return the names of the columns that the scorer sees, in the order of ``coef_``.
+        """Return the names of the columns that the scorer uses, in the order of ``coef_``.
 
         Parameters
         ----------
@@ -440,19 +438,20 @@ class ConformalFilter(Settings):
         X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
             The problems.
         alpha : float in (0, 1), or sequence of float, optional
-            None is the level of the filter. Sets of kept claims are nested in alpha.
+            Level or levels of the decision. None uses the level of the filter. A larger alpha
+            keeps all claims that a smaller one keeps.
 
         Returns
         -------
         ndarray of shape (n_problems,), or (n_levels, n_problems) for several levels
-            An object array with a boolean mask per problem, True for the claims that are
-            kept. For an array X, the classes: ``classes_[1]`` for a claim that is kept, and
+            An object array with one boolean mask per problem. The mask is True for kept claims.
+            If X is an array, the result contains classes: ``classes_[1]`` for a kept claim and
             ``classes_[0]`` for a dropped one.
 
         Warns
         -----
         GuaranteeWarning
-            If X holds several answers to one question, because the guarantee is about one
+            If X contains several answers to one question, because the guarantee applies to one
             answer per question.
         """
         risks, view = self._claims(X)
@@ -479,9 +478,9 @@ class ConformalFilter(Settings):
         Returns
         -------
         ndarray of shape (n_problems,)
-            An object array with one array of levels per problem, one level per claim. For an
-            array X the levels themselves. ``predict(X, alpha=a)`` equals
-            ``predict_alpha(X) <= a``. A level of 1 means that the claim is never kept.
+            An object array that contains one array per problem, with the level of each claim.
+            If X is an array, the result is a float array of levels. ``predict(X, alpha=a)``
+            equals ``predict_alpha(X) <= a``. A claim with level 1 is never kept.
         """
         claims, view = self._claims(X)
         return view.shaped(self.calibration_.levels(claims, self.ties == "include"))
@@ -491,24 +490,24 @@ class ConformalFilter(Settings):
     ) -> NDArray[np.float64]:
         """Estimate the probability that each text contains a false claim.
 
-        This is an estimate for a single text. The guarantee is about all answers together.
-        The estimate is computed from the hazards of the scorer. Check its calibration with
-        `skdcf.evaluation.evaluate_error_probability`.
+        The estimate applies to a single text, while the guarantee is an average over answers. The
+        estimate is computed from the hazards of the scorer. To check whether it is well
+        calibrated, use `skdcf.evaluation.evaluate_error_probability`.
 
         Parameters
         ----------
         X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
             The problems.
         masks : sequence of boolean masks, optional
-            The claims kept of each problem, with all of their ancestors. None means the
-            claims that `predict` keeps.
+            Kept claims of each problem, including all of their ancestors. None uses the claims
+            that `predict` keeps.
         alpha : float in (0, 1), optional
-            Level of `predict`, if ``masks`` is None; None is the level of the filter.
+            Level of `predict`, used if ``masks`` is None. None uses the level of the filter.
 
         Returns
         -------
         ndarray of shape (n_problems,)
-            NaN if nothing is kept, since there is no text.
+            The estimated probabilities; NaN for a problem without a kept claim.
 
         Raises
         ------
@@ -540,13 +539,14 @@ class ConformalFilter(Settings):
         Returns
         -------
         ndarray of shape (n_problems,)
-            Shaped as in `predict_alpha`. With ``edges="none"``, the risk of the claim alone.
+            Path risks in the same form as in `predict_alpha`. If ``edges="none"``, the path risk
+            is the risk of the claim alone.
         """
         claims, view = self._claims(X)
         return view.shaped(claims.path_risk)
 
     def decision_function(self, X: Problems, alpha: Level = None) -> NDArray[Any]:
-        """Return threshold minus path risk, which is positive for the claims `predict` keeps.
+        """Return the threshold minus the path risk, which is positive for kept claims.
 
         Parameters
         ----------
@@ -558,7 +558,8 @@ class ConformalFilter(Settings):
         Returns
         -------
         ndarray of shape (n_problems,)
-            Shaped as in `predict_alpha`; -inf for claims that cannot be kept at any threshold.
+            Differences in the same form as in `predict_alpha`; -inf for claims that are not kept
+            at any threshold.
         """
         margin, view = self._decision(X, alpha)
         return view.shaped(margin)
@@ -570,7 +571,9 @@ class ConformalFilter(Settings):
         *,
         output: Literal["graphs", "text"] = "graphs",
     ) -> list[Any]:
-        """Return the problems with only their kept claims, in their most specific kept wording.
+        """Return the problems with only their kept claims.
+
+        If a claim has several wordings, the most specific kept wording is returned.
 
         Parameters
         ----------
@@ -579,12 +582,13 @@ class ConformalFilter(Settings):
         alpha : float in (0, 1), optional
             None is the level of the filter.
         output : {"graphs", "text"}, default="graphs"
-            "text" is the kept claims of each problem, one per line.
+            Form of the result. "text" returns the kept claims of each problem as a string, with
+            one claim per line.
 
         Returns
         -------
         list of ReasoningGraph, or list of str
-            One for each problem, empty if nothing is kept.
+            One item per problem. It is empty if nothing is kept.
 
         Raises
         ------
@@ -605,30 +609,30 @@ class ConformalFilter(Settings):
         sample_weight: ArrayLike | None = None,
         alpha: Level = None,
     ) -> float:
-        """Return the retention: the mean number of true claims kept per problem.
+        """Return the retention, which is the mean number of true claims kept per problem.
 
-        Use it only to compare filters with the same guarantee. A larger level, a weaker
-        guarantee, ``ties="include"`` and ``edges="none"`` keep more and score higher, because
-        they guarantee less. So a search over these settings would select the weakest
-        guarantee. `skdcf.evaluation.CalibratedSearch` refuses it, but a search of
-        scikit-learn does not check it.
+        Use the retention only to compare filters with the same guarantee. A larger level, a
+        weaker guarantee, ``ties="include"`` and ``edges="none"`` increase the retention, because
+        they guarantee less. A search over these settings would therefore select the weakest
+        guarantee. `skdcf.evaluation.CalibratedSearch` rejects such a search, but the searches of
+        scikit-learn do not check for it.
 
         Parameters
         ----------
         X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
             The problems.
         y : sequence of 1-D arrays, one per problem
-            Their labels, as in `fit`. Claims with an unknown label are not counted, nor are
-            claims marked as not stating a fact.
+            Labels of the claims, as in `fit`. Unlabelled claims and claims marked as not stating
+            a fact are not counted.
         sample_weight : array-like of shape (n_problems,), optional
-            Weights of the problems in the mean, at least 0 and not all 0.
+            Weights of the problems in the mean. They must be at least 0, and not all 0.
         alpha : float in (0, 1), optional
             None is the level of the filter.
 
         Returns
         -------
         float
-            The mean over the problems.
+            The retention.
         """
         margin, view = self._decision(X, alpha, y)
         labels = view.labels
@@ -639,12 +643,12 @@ class ConformalFilter(Settings):
         return float(np.average(kept, weights=check_weights(sample_weight, len(kept))))
 
     def _decision(self, X, alpha, y=None):
-        """Return threshold minus path risk, and the problems."""
+        """Return the threshold minus the path risks, and the problems."""
         claims, view, level = self._at_level(X, alpha, y)
         return self._margin(claims, view, level), view
 
     def _at_level(self, X, alpha, y=None):
-        """Return the path risks, the problems, and the level in force."""
+        """Return the path risks, the problems, and the level that is used."""
         claims, view = self._claims(X, y)
         level = level_of(self, alpha)
         warn_of_level(self.calibration_, level)
@@ -675,27 +679,28 @@ class ConformalFilter(Settings):
         stop: bool = False,
         **about: Any,
     ) -> Iterator[bool]:
-        """Decide about each claim of an answer before the next one is read.
+        """Decide whether to keep each claim of an answer before the next claim is read.
 
         Parameters
         ----------
         claims : iterable of dict
-            Each claim has a ``text``, ``parents`` (positions of earlier claims), and the
+            The claims. Each has a ``text``, ``parents`` (positions of earlier claims), and the
             ``features`` that the filter uses.
         alpha : float in (0, 1), optional
             None is the level of the filter.
         stop : bool
-            Stop after the first claim that is not kept, for an agent that executes its
-            steps. Each claim must then depend on the previous one.
+            Whether to stop after the first claim that is not kept. This is useful for an agent
+            that executes its steps. Each claim must then depend on the previous one.
         **about
-            Data of the answer that are known beforehand: ``problem``, ``context``,
-            ``alternatives``, ``feature_names``, ``id`` and ``metadata``, as for
+            Data of the answer that are known beforehand. These are the arguments ``problem``,
+            ``context``, ``alternatives``, ``feature_names``, ``id`` and ``metadata`` of
             `~skdcf.ReasoningGraph`.
 
         Returns
         -------
         iterator of bool
-            Whether each claim is kept, the same as `predict` decides for the whole answer.
+            Whether each claim is kept. The decisions equal those of `predict` for the complete
+            answer.
 
         Raises
         ------
@@ -708,7 +713,7 @@ class ConformalFilter(Settings):
     # -------------------------------------------------------------------------- levels
 
     def describe(self, alpha: float | None = None) -> str:
-        """Return the guarantee in words, the source of the labels, and the rate among readers.
+        """Return a text with the guarantee, the source of the labels, and the shown error rate.
 
         Parameters
         ----------
@@ -718,9 +723,9 @@ class ConformalFilter(Settings):
         Returns
         -------
         str
-            The guarantee as printed. An answer without any kept claim counts as a success,
-            so more than alpha of the texts that are shown may contain a false claim. The
-            second sentence states this rate.
+            The description. An answer without any kept claim counts as a success, so the share
+            of shown texts that contain a false claim may exceed alpha. The second sentence states
+            this share.
 
         Examples
         --------
@@ -741,7 +746,7 @@ class ConformalFilter(Settings):
 
     @property
     def threshold_(self) -> float:
-        """The threshold at ``alpha``; NaN if each problem has a separate threshold."""
+        """Threshold at ``alpha``; NaN if each problem has a separate threshold."""
         calibration = self.calibration_
         refuse_changed(self)
         return calibration.threshold(level_of(self, None))
@@ -757,9 +762,10 @@ class ConformalFilter(Settings):
         Returns
         -------
         float
-            The floor(alpha (n + 1))-th smallest nonconformity score. -inf (nothing is kept)
-            if that rank is 0, and +inf (everything is kept) if so many calibration problems
-            are free of errors. The rank is that of the default ``guarantee``.
+            The threshold. For the default ``guarantee``, it is the floor(alpha (n + 1))-th
+            smallest nonconformity score of the n calibration problems. If this rank is 0, the
+            threshold is -inf and nothing is kept. If fewer calibration problems than this rank
+            contain a false claim, the threshold is +inf and everything is kept.
 
         Raises
         ------
@@ -787,7 +793,7 @@ class ConformalFilter(Settings):
 
     @property
     def coef_(self) -> NDArray[np.float64]:
-        """Weights of a linear model, per unit of the columns that the scorer sees."""
+        """Weights of a linear model, per unit of the columns that the scorer uses."""
         return self._of_scorer("coef_")
 
     @property

@@ -1,25 +1,24 @@
 """Fitting of a filter, in seven steps.
 
-1. Read (`prepare`): pack the problems and flatten the labels. A problem is one answer to a
-   question, and a question may have several answers. A label is 1 (true), 0 (false) or -1 (not
+1. `prepare` reads the input: it packs the problems and flattens the labels. A problem is one answer
+   to a question, and a question may have several answers. A label is 1 (true), 0 (false) or -1 (not
    judged).
-2. Select (`prepare`): drop unjudged problems if the judged ones are a random sample, and find the
-   problems that may be used for calibration.
-3. Compute the columns (`prepare`), unless they learn from labels, and create the unfitted scorer.
+2. `prepare` selects problems. It drops unjudged problems if the judged ones are a random sample.
+   It also finds the problems that may be used for calibration.
+3. `prepare` computes the columns, unless they learn from labels, and creates the unfitted scorer.
    The split depends on whether the scorer needs training, so the scorer must be known first.
-4. Split by question (`count_held_out`, `divide`): draw the calibration questions. Every judged
-   problem to another question may be used for training.
-5. Guard (`divide`): compare the provenance, and refuse anything that would violate the guarantee.
-   Nothing has been trained at this point.
-6. Train: fit the columns that learn (`divide`) and the scorer (`fit`) on training problems only.
-   If the guarantee has ``show="auto"``, choose the share of answers that may pass, also on
-   training problems.
-7. Calibrate on the calibration problems.
+4. `count_held_out` and `divide` split the problems by question and draw the calibration questions.
+   Every judged answer to another question may be used for training.
+5. `divide` runs the guards, which compare the provenance and reject input that would violate the
+   guarantee. Nothing has been trained at this point.
+6. `divide` fits the columns that learn, and `fit` fits the scorer. Both use training problems only.
+   If the guarantee has ``show="auto"``, the share of answers that may pass is chosen on training
+   problems too.
+7. `fit` calibrates on the calibration problems.
 
-If neither the columns nor the scorer learn, nothing is trained, and all eligible problems are used
-for calibration.
+If nothing is learnt, all eligible problems are used for calibration.
 
-`_levels` fits several levels together, in the same steps.
+`_levels` fits several levels together in the same steps.
 """
 
 from __future__ import annotations
@@ -46,7 +45,7 @@ from ._validation import View, read_labelled
 
 
 def fit(estimator, X, y, groups) -> None:
-    """Train on some problems and calibrate on the others, or calibrate on all without training."""
+    """Train on some problems and calibrate on the others; if nothing is learnt, only calibrate."""
     selection, scorer = prepare(estimator, X, y, groups)
     n_held = count_held_out(estimator, selection, scorer)
     split = divide(estimator, selection, scorer, n_held)
@@ -62,13 +61,13 @@ def fit(estimator, X, y, groups) -> None:
 
 @dataclass
 class Split:
-    """The two sides of a fit.
+    """Training and calibration problems of a fit.
 
     Attributes
     ----------
     training : View
-        The training problems. A scorer that learns nothing is fitted as well, on problems
-        whose labels are hidden.
+        The training problems. A scorer that does not learn is also fitted, on problems whose
+        labels are hidden.
     calibration : View
         The calibration problems.
     questions : ndarray of int, shape (n_training,), or None
@@ -76,14 +75,14 @@ class Split:
     scorer : unfitted Scorer
     learns : bool
         Whether labels are used to fit the scorer or the columns, or to choose the share of
-        answers that passes.
+        answers that pass.
     n_calibration : int
         Number of questions among the calibration problems.
     fewest : bool
         Whether to calibrate on the smallest number of questions with the same rank
-        floor(alpha (n + 1)). For example, 25 questions and 19 have rank 2 at alpha = 0.1, and with
-        19 the threshold is higher. Questions that were held out from training are all used,
-        unless the share of answers that may pass is chosen.
+        floor(alpha (n + 1)). For example, 19 and 25 questions both have rank 2 at alpha = 0.1, but
+        the threshold is higher with 19. All questions that were held out from training are
+        used, unless the share of answers that may pass is chosen.
     rng : RandomState
         Source of all randomness after the split.
     """
@@ -101,8 +100,8 @@ class Split:
 def prepare(estimator, X, y, groups) -> tuple[Selection, Scorer | None]:
     """Read and select the problems, compute their columns, and create the unfitted scorer.
 
-    If the columns learn from labels, they are computed after the split. The scorer is then
-    created after the split too, and None is returned for it.
+    If the columns learn from labels, the columns and the scorer are created after the split, and
+    None is returned for the scorer.
     """
     estimator.validate()
     view = read_labelled(estimator, X, y, groups, reset=True)
@@ -118,7 +117,7 @@ def prepare(estimator, X, y, groups) -> tuple[Selection, Scorer | None]:
 
 
 def make_columns(estimator, view, training) -> Scorer:
-    """Fit the columns on training problems, compute them for all problems, create the scorer."""
+    """Fit the columns on training problems, compute them for all, and create the scorer."""
     estimator.features_ = fit_columns(estimator.features, training.raw, training.labels)
     batch = view.with_columns = estimator._with_columns(view.raw)
     numbered = tuple(f"x{i}" for i in range(batch.n_features or 0))
@@ -131,7 +130,7 @@ def make_columns(estimator, view, training) -> Scorer:
 
 
 def count_held_out(estimator, selection, scorer):
-    """Return the number of questions to hold out from training; None if all are calibrated on."""
+    """Return the number of questions to hold out for calibration; None means all questions."""
     size = estimator.calibration_size
     learns = scorer is None or scorer_requires_fit(scorer)
     if selection.judges_are_mixed:
@@ -215,7 +214,7 @@ def divide(estimator, selection, scorer, n_held) -> Split:
 
 
 def task_of(estimator, split) -> FitTask:
-    """Return what a scorer needs in order to be fitted on the training problems."""
+    """Return the task of fitting a scorer on the training problems."""
     level = level_in_force(estimator)
     # A guarantee on the expected number of false claims can have a level of 1 or more, but
     # scorers are trained for a probability.
@@ -233,7 +232,7 @@ def task_of(estimator, split) -> FitTask:
 
 
 def take_scorer(estimator, scorer, split):
-    """Store the fitted scorer, the level it was fitted for, and hashes of its training problems."""
+    """Store the fitted scorer, the level of its fit, and hashes of its training problems."""
     estimator.scorer_ = scorer
     trained = split.training.hashes if split.learns else Hashes.unknown(0)
     estimator._trained = trained.to_store()

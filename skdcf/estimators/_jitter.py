@@ -1,8 +1,8 @@
-"""Tie breaking by noise that is a hash of the problem.
+"""Tie breaking by jitter, which is small noise computed from a hash of the problem.
 
-If the noise were drawn at random, the result for an answer would change from batch to batch.
-Jitter is a hash of the problem instead, so risks remain a fixed function of the problem. The
-problems stay exchangeable, and the guarantee holds. Exact copies of a problem remain tied.
+If the noise were random, the decision about an answer would change from batch to batch. Because
+jitter is a hash, risks remain a fixed function of the problem. The problems remain exchangeable,
+and the guarantee holds. Exact copies of a problem remain tied.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ BITS = 10  # bits per feature that enter the hash, relative to the problem's lar
 def jittered(risk, batch, seed, steady=False):
     """Return the risks plus noise in [0, 1e-8 (1 + abs(risk))), shape (n_claims,).
 
-    The noise is a hash of the claim's features, text and position and of the whole problem.
-    Risks are assumed to be of order one. The noise may reorder risks that differ by less than
-    about 1e-8.
+    The noise is computed from a hash of the claim's features, text and position and of the whole
+    problem. Risks are assumed to be of order one. The noise may change the order of risks that
+    differ by less than about 1e-8.
 
-    With ``steady``, as for calibration problems, no noise is added to a problem with a feature
-    on a rounding border, because a copy of this problem could get another hash.
+    If ``steady`` is True, as in calibration, a problem with a feature on a rounding border is left
+    without noise, because a copy of this problem could have another hash.
     """
     with np.errstate(over="ignore"):
         rows = _hash_rows(batch, np.uint64(seed))
@@ -58,12 +58,11 @@ def _hash_rows(batch, seed):
 
 
 def _leading_bits(batch):
-    """Return the features as whole numbers, so rounding errors do not change the hash.
+    """Return the features as integers, so rounding errors do not change the hash.
 
     The unit is 2**-BITS times the power of two nearest to the largest feature of the problem.
-    Round values such as 1 or 0.5 are then far from a rounding border, and so is the choice of
-    the power. Also returns the exact values before rounding, of the features and of the
-    exponent of each problem.
+    With this unit, common values such as 1 or 0.5 are far from a rounding border. The unrounded
+    features and the unrounded exponent of each problem are also returned.
     """
     largest = np.abs(batch.features).max(axis=1, initial=0.0)
     top = np.zeros(len(batch))

@@ -21,7 +21,7 @@ from ._validation import filter_in
 
 
 def at_level(estimator: Any, alpha: float, copier: Any = clone) -> Any:
-    """Return a copy of a filter for another alpha, made by ``copier``."""
+    """Return a copy of a filter with another alpha; ``copier`` makes the copy."""
     copied = copier(estimator)
     copied.alpha = alpha
     if copied.guarantee is not None:
@@ -38,17 +38,17 @@ def fit_levels(
 ) -> list[Any]:
     """Fit copies of a filter for several levels.
 
-    Levels that hold out the same number of questions share the split, and the part of the
+    Levels that hold out the same number of questions share the split and the part of the
     training that does not depend on alpha.
 
     Parameters
     ----------
     estimator : filter
-        It is not changed.
+        The filter to copy. It is not changed.
     X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
         The problems.
     y : sequence of 1-D arrays, one per problem
-        Their labels, as in ``fit``.
+        Labels of the claims, as in ``fit``.
     alphas : sequence of float in (0, 1)
         The levels.
     groups : array-like of shape (n_problems,), or False, optional
@@ -100,7 +100,7 @@ def _fit_together(estimators, selection, scorer, n_held):
 
 
 def share(first, estimators):
-    """Copy what the first filter has learnt so far to the others."""
+    """Copy the fitted state of the first filter to the others."""
     settings = first.get_params(deep=False)
     learnt = {name: v for name, v in vars(first).items() if name not in settings}
     for each in estimators:
@@ -108,7 +108,7 @@ def share(first, estimators):
 
 
 def flat_masks(filter: Any, X: Problems, alphas: Iterable[float | None]) -> Any:
-    """Decide which claims are kept at several levels, scoring the problems once.
+    """Return which claims are kept at several levels; the problems are scored only once.
 
     Parameters
     ----------
@@ -121,7 +121,7 @@ def flat_masks(filter: Any, X: Problems, alphas: Iterable[float | None]) -> Any:
     Returns
     -------
     ndarray of bool, shape (n_alphas, n_claims)
-        Each row is the result of ``predict(X, alpha)``, concatenated over the problems.
+        Results of ``predict(X, alpha)``, concatenated over the problems, with one row per level.
     """
     fitted = filter_in(filter)
     risks, view = fitted._claims(X)
@@ -130,7 +130,7 @@ def flat_masks(filter: Any, X: Problems, alphas: Iterable[float | None]) -> Any:
 
 
 def copy_at(fitted, alpha):
-    """Return a copy of a fitted filter for another level, to be calibrated."""
+    """Return a copy of a fitted filter for another level, which has to be calibrated."""
     copied = at_level(fitted, alpha, copy)
     copied._alpha_of_fit = alpha if fitted.scorer_.uses_alpha else None
     return copied
@@ -139,14 +139,14 @@ def copy_at(fitted, alpha):
 def calibrated_masks(
     filter: Any, labelled: tuple[Any, ...], X: Problems, alphas: list[float]
 ) -> tuple[Any, Any, list[int]]:
-    """Calibrate a filter for several levels, and decide at each which claims are kept.
+    """Calibrate a filter for several levels, and return which claims are kept at each level.
 
     The problems are scored once, and results that do not depend on the level are shared.
 
     Parameters
     ----------
     filter : fitted filter
-        It is not changed.
+        The filter to copy. It is not changed.
     labelled : tuple
         Calibration problems, labels and groups, as in ``calibrate``.
     X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
@@ -157,9 +157,9 @@ def calibrated_masks(
     Returns
     -------
     masks : ndarray of bool, shape (n_alphas, n_claims)
-        Each row holds the predictions at one level after ``calibrate``, concatenated.
+        Predictions after ``calibrate``, concatenated over the problems, with one row per level.
     passing : ndarray of bool, shape (n_alphas, n_problems)
-        Which problems pass at each level; all of them if the guarantee has no ``show``.
+        Whether each problem passes at each level. All pass if the guarantee has no ``show``.
     n_calibration : list of int
         Number of calibration problems at each level.
     """

@@ -1,6 +1,6 @@
-"""Decisions about the claims of complete answers, and of answers that are being written.
+"""Decisions about the claims of complete answers and of answers that are still being written.
 
-While an answer is written, the risk of a claim is computed from the claims up to and including it.
+In an unfinished answer, the risk of a claim is computed from the claims up to and including it.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def refuse_late_parents(batch: GraphBatch) -> None:
 
 
 def blocks_of_prefixes(batch: GraphBatch) -> Iterator[tuple[slice, GraphBatch]]:
-    """Yield one problem per claim, which holds the claims of its answer up to this claim.
+    """Yield blocks with one problem per claim, consisting of the claims of its answer up to it.
 
     Parameters
     ----------
@@ -59,9 +59,9 @@ def blocks_of_prefixes(batch: GraphBatch) -> Iterator[tuple[slice, GraphBatch]]:
     Yields
     ------
     claims : slice
-        Range of claims in the batch.
+        Range of claims in the batch, for which the block contains one problem each.
     prefixes : GraphBatch
-        One problem for each of these claims, with about `BLOCK` claims in total.
+        Problems of the block, with about `BLOCK` claims in total.
 
     Raises
     ------
@@ -114,9 +114,9 @@ def _without_positions(metadata):
 def scores_claims_alone(fitted: Any) -> bool:
     """Return whether the score of a claim is independent of all other claims.
 
-    If so, prefixes need not be scored. The caller's columns are assumed to be computed before
-    the next claim is written. Columns that the filter computes, and scorers not listed here,
-    may depend on other claims.
+    If the result is True, prefixes need not be scored. The caller's columns are assumed to be
+    computed before the next claim is written. Columns that the filter computes, and scorers that
+    are not listed here, may depend on other claims.
     """
     scorer = fitted.scorer_
     if fitted.features is not None:
@@ -140,7 +140,7 @@ def confidence_so_far(
     passed : GraphBatch
         The problems as the caller passed them.
     scored : GraphBatch
-        The same problems as the scorer sees them.
+        The same problems with the columns that the scorer uses.
 
     Returns
     -------
@@ -165,7 +165,7 @@ def confidence_so_far(
 def jittered_so_far(
     risk: NDArray[Any], batch: GraphBatch, seed: int, steady: bool
 ) -> NDArray[np.float64]:
-    """Return `jittered` risks whose noise is a hash of the claims up to and including each."""
+    """Return `jittered` risks, with noise that depends only on the claims up to each claim."""
     out = np.empty(batch.n_claims)
     for claims, prefixes in blocks_of_prefixes(batch):
         last = prefixes.offsets[1:] - 1
@@ -176,9 +176,9 @@ def jittered_so_far(
 
 
 def decide_online(fitted, claims, alpha, *, stop=False, **about):
-    """Decide whether each claim is kept, before the next one is read.
+    """Decide whether to keep each claim before the next claim is read.
 
-    With `stop`, nothing is read after the first claim that is not kept. Errors in the settings
+    If ``stop`` is True, no claim is read after the first dropped claim. Errors about the settings
     of the filter are raised before the first claim is read.
     """
     if not fitted.online:
@@ -227,18 +227,18 @@ def _decisions(fitted, claims, alpha, *, stop, about):
 
 
 class _Answer:
-    """An answer that is being written: the claims so far, and the path risk of each.
+    """Answer that is still being written, with the path risk of each claim so far.
 
-    A new claim is scored once, together with all earlier claims, or without them if each claim
-    is scored alone. The largest risk among its ancestors follows from the path risks of its
-    parents.
+    Each new claim is scored once, together with all earlier claims unless the scorer scores each
+    claim alone. The largest risk among the ancestors of a claim is computed from the path risks of
+    its parents.
 
     Parameters
     ----------
     filter : fitted filter
         A filter with ``online=True``.
     alpha : float or None
-        The level passed by the caller.
+        The level that the caller passed.
     about : dict
         Data of the answer that are known beforehand.
     """
@@ -307,13 +307,13 @@ def largest_risks(
 ) -> tuple[NDArray[np.float64], Hashes]:
     """Return the largest risk of each answer as in calibration, and the hashes of the answers.
 
-    In use, the risks are raised if columns were computed in float32. In calibration they are
-    not. To compare answers with calibration answers, use the risks of this function for both.
+    In prediction, risks are raised if columns were computed in float32. In calibration, risks are
+    not raised. To compare new answers with calibration answers, use this function for both.
 
     Parameters
     ----------
     fitted : fitted filter
-        The filter that scores.
+        The filter that computes the risks.
     X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
         The problems.
     groups : array-like of shape (n_problems,), or False, optional
@@ -322,7 +322,7 @@ def largest_risks(
     Returns
     -------
     risks : ndarray of shape (n_problems,)
-        -inf for an answer without claims.
+        Largest risk of each answer; -inf for an answer without claims.
     hashes : Hashes
         The hashes of the problems.
     """
@@ -333,12 +333,12 @@ def largest_risks(
 
 
 class Decision(NamedTuple):
-    """Everything that determines which claims are kept; arrays have one entry per claim.
+    """Values that determine which claims are kept; arrays have one entry per claim.
 
     Attributes
     ----------
     batch : GraphBatch
-        The problems as the scorer sees them.
+        The problems with the columns that the scorer uses.
     kept : ndarray of bool
         Whether the claim is kept.
     confidence : ndarray
@@ -346,11 +346,11 @@ class Decision(NamedTuple):
     path_risk : ndarray
         The largest risk among the claim and its ancestors.
     threshold : ndarray
-        The claim is kept if its path risk is below this value.
+        The threshold; a claim is kept if its path risk is below the threshold.
     smallest_alpha : ndarray
         The smallest alpha at which the claim is kept; NaN if it is not defined.
     form : LinearForm or None
-        The confidence as a weighted sum of columns; None if it is not such a sum.
+        The confidence as a weighted sum of columns; None if it is not a weighted sum.
     """
 
     batch: GraphBatch
@@ -367,7 +367,7 @@ def decide(
     X: Problems,
     alpha: float | None = None,
 ) -> Decision:
-    """Score problems once, and return everything that determines which claims are kept.
+    """Score problems once, and return all values that determine which claims are kept.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Parts of a calibration: the scores and hashes that are stored of calibration problems."""
+"""Parts of a calibration, which store the scores and hashes of calibration problems."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ N_PROBES = 8  # problems of a part whose path risks are used to compare scorers
 class CalibrationPart:
     """Scores and hashes of problems that were scored for calibration.
 
-    Created by ``calibration_part`` of a filter, and passed to ``calibrate_parts`` of the same
-    filter.
+    A part is created by ``calibration_part`` of a filter, and passed to ``calibrate_parts`` of the
+    same filter.
 
     Parameters
     ----------
     jumps : Jumps
-        Positions and sizes of the jumps of the loss as the threshold grows. For the default
-        guarantee, one jump per problem, at its nonconformity score.
+        Positions and sizes of the jumps of the loss as the threshold increases. For the default
+        guarantee, each problem has one jump at its nonconformity score.
     answers : ndarray of shape (n_problems,)
         Largest path risk of each problem, lowered for rounding; +inf if all claims are true.
     weights : ndarray of shape (n_problems,), optional
@@ -65,8 +65,8 @@ class CalibrationPart:
     of_people : tuple of (Jumps, ndarray), optional
         Jumps and answers from the labels of people only, if these differ.
     rows : ndarray of int, shape (n_problems,), optional
-        Positions of the problems in the caller's data. In joined parts, pairs of the number
-        of the part and the position.
+        Positions of the problems in the caller's data. In joined parts, each row contains the
+        number of the part and the position.
 
     Attributes
     ----------
@@ -108,7 +108,7 @@ class CalibrationPart:
 
     @cached_property
     def _orders(self):
-        """Orders of answers and of questions, shared by all levels calibrated on this part."""
+        """Fixed orders of the answers and of the questions, shared by all levels."""
         return self.hashes.orders()
 
     def __len__(self) -> int:
@@ -134,12 +134,12 @@ class CalibrationPart:
 
     @property
     def judged_by(self) -> set[str]:
-        """Kinds of judges of these problems and of all labels that counted before them."""
+        """Kinds of judges of these problems and of all labels that were used before."""
         kinds = set() if self.judges is None else set(kinds_of(self.judges))
         return kinds | set((self.origin or {}).get("judged_by", ()))
 
     def judged_after(self, kinds: Iterable[str]) -> CalibrationPart:
-        """Record the kinds of judges of labels that counted before these problems.
+        """Return the part with a record of the kinds of judges of labels that were used before.
 
         Parameters
         ----------
@@ -157,16 +157,16 @@ class CalibrationPart:
         return replace(self, origin=(self.origin or {}) | {"judged_by": every})
 
     def of_people_alone(self) -> CalibrationPart:
-        """Leave out answers that a model judged, if a person judged any of the labels so far.
+        """Remove answers that a model judged if people made any of the labels so far.
 
-        Mixed labels had a miscoverage of .20 at alpha .1. Once the labels of a person have
-        counted, labels of a model are not used again.
+        With mixed labels, the miscoverage was 0.20 at alpha = 0.1. Once labels of a person have
+        been used, labels of a model are not used again.
 
         Returns
         -------
         CalibrationPart
-            The answers that people judged, with the labels of people; the part itself if all
-            judges are of one kind.
+            The answers that people judged, with only the labels of people. If all judges are
+            of one kind, the part itself is returned.
         """
         if not self.judged_by >= {"model", "person"}:
             return self
@@ -184,7 +184,7 @@ class CalibrationPart:
             refuse_copies(self.hashes, self.has_texts)
 
     def below_copies(self) -> CalibrationPart:
-        """Lower the scores that several problems share.
+        """Lower the scores that are shared by several problems.
 
         Returns
         -------
@@ -223,11 +223,11 @@ class CalibrationPart:
         in_groups: Any = True,
         ranks: NDArray[np.integer] | None = None,
     ) -> Any:
-        """Choose the problems to calibrate on.
+        """Choose the problems that are used for calibration.
 
-        One answer to each question is chosen, per group of the guarantee, or among all
-        problems if ``in_groups`` is False. With ``fewest``, only as many questions are chosen
-        as are needed for the rank of all questions.
+        One answer to each question is chosen, either in each group of the guarantee or, if
+        ``in_groups`` is False, among all problems. If ``fewest`` is True, only the smallest number
+        of questions with the same rank is chosen.
 
         Parameters
         ----------
@@ -240,8 +240,8 @@ class CalibrationPart:
         in_groups : bool, default=True
             Whether one answer per question is chosen in each group.
         ranks : ndarray of shape (n_problems,), optional
-            The answer with the lowest rank is chosen among those to a question; by default,
-            ranks are derived from hashes of the answers.
+            Ranks of the answers. The answer with the lowest rank is chosen among all answers to
+            a question. By default, ranks are derived from hashes of the answers.
 
         Returns
         -------
@@ -280,8 +280,8 @@ class CalibrationPart:
     def join(cls, parts: Iterable[CalibrationPart]) -> CalibrationPart:
         """Join several parts into one, in the given order.
 
-        If people judged some of the answers and a model judged others, only those judged by
-        people are used.
+        If people judged some of the answers and a model judged others, only the answers that
+        people judged are used.
 
         Parameters
         ----------
@@ -295,7 +295,7 @@ class CalibrationPart:
         Raises
         ------
         ValueError
-            If there are no parts, or they were made with different settings.
+            If there are no parts, or if they were computed with different settings.
         """
         parts = list(parts)
         if not parts:
@@ -344,12 +344,12 @@ def _numbered(number, part):
 
 
 def _joined(columns):
-    """Join the columns of all parts; None if any part has no such column."""
+    """Join a column of all parts; return None if any part does not have it."""
     return None if any(c is None for c in columns) else np.concatenate(columns)
 
 
 def choose_one_each(questions, order, group_of):
-    """Choose one problem of each question in each group, the first in a given order.
+    """Choose the first problem of each question in each group, in a given order.
 
     Parameters
     ----------
@@ -406,7 +406,7 @@ def refuse_part(part, fitted):
 
 
 def part_settings(fitted):
-    """Return the settings that must not change after a part was scored."""
+    """Return the settings that must not change after a part has been scored."""
     guarantee = fitted._resolved_guarantee()
     return (
         described(fitted.edges),

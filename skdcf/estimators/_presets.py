@@ -1,4 +1,4 @@
-"""The public filters: one class with several sets of defaults."""
+"""Public filters, which are one class with different defaults."""
 
 from __future__ import annotations
 
@@ -16,43 +16,47 @@ from ._filter import ConformalFilter
 class CoherentConformalFilter(ConformalFilter):
     """Coherent factuality with a scorer that is trained to keep true claims.
 
-    The scorer is trained for the steps that follow: coherence over the graph, calibration at
-    ``alpha``, and filtering. Calibration and prediction are the same as for `HardCF`, with the
-    same guarantee. The calibration problems are not used for training.
+    The training of the scorer anticipates coherence over the graph, calibration at ``alpha``, and
+    filtering. Calibration, prediction and the guarantee are the same as for `HardCF`. The
+    calibration problems are not used for training.
 
     Parameters
     ----------
     scorer : "stack", "linear", "neyman-pearson", model or any scorer, default="stack"
-        "linear" is the method of the paper: a linear model that is trained to keep as many
-        true claims as possible, through a soft version of the procedure. Other
+        The scorer. "linear" is the method of the paper, a linear model that is trained through
+        a soft version of the procedure to keep as many true claims as possible. Other
         differentiable models, such as `~skdcf.scorers.MLPModel`, are trained in the same way.
         "neyman-pearson" estimates the probability that an error begins at each claim, and
-        ranks claims by the risk that keeping them adds
+        ranks claims by the risk that is added by keeping them
         (`~skdcf.scorers.NeymanPearsonScorer`). "stack" combines the scores of
         "neyman-pearson" and of a logistic regression, with weights that are trained in the
         same way as for "linear" (`~skdcf.scorers.StackingScorer`). All scorers that `HardCF`
-        accepts can be passed here too.
+        accepts can also be passed.
     features : transformer or Pipeline, optional
-        Computes columns for the scorer: a transformer of `skdcf.features`, one of
+        Computes the columns for the scorer. It can be a transformer of `skdcf.features` or of
         scikit-learn, or a Pipeline of them. It is fitted on training problems only, and
-        applied to all problems that the filter gets. None uses the columns of the problems.
+        applied to all problems that are passed to the filter. None uses the columns of the
+        problems.
     alpha : float, default=0.1
-        Share of problems, in (0, 1), that may keep a false claim. The scorer is trained
-        for it, unless ``guarantee`` sets a bound itself.
+        Share of problems, in (0, 1), in which a false claim may be kept. The scorer is trained
+        for this level, unless ``guarantee`` defines its own bound.
     relaxation : PathRelaxation, GridRelaxation or None, default=None
-        The soft version of the procedure; None is ``PathRelaxation()``. Only for scorers that
-        are trained through it.
+        The soft version of the procedure. None uses ``PathRelaxation()``. This parameter
+        applies only to scorers that are trained through the soft procedure.
     training : SoftTraining or None, default=None
-        Settings of the training; None is ``SoftTraining()``. Its parameters that are None
-        get defaults from the scorer. Only for scorers that use ``relaxation``.
+        Settings of the training. None uses ``SoftTraining()``. The scorer sets the defaults of
+        the settings that are None. This parameter applies only to scorers that use
+        ``relaxation``.
     edges : "given", "none" or a function of `skdcf.edges`, default="given"
-        The dependencies between claims. "given" uses the edges of the problems. "none" drops
-        them after the columns are computed, so claims are independent. A function, such as
-        `~skdcf.edges.chain_edges`, computes the edges of all problems that the filter gets.
+        The dependencies between claims. "given" uses the edges of the problems. "none" removes
+        the edges after the columns are computed, so claims are independent. A function, such as
+        `~skdcf.edges.chain_edges`, computes the edges of all problems that are passed to the
+        filter.
     calibration_size : float, int or None, default=None
-        Share or number of the problems held out of training for calibration. None
-        holds out about two fifths, such that ``alpha (n + 1)`` is a whole number, so no
-        problem is wasted. If nothing is learnt, all problems are used for calibration.
+        Share or number of the problems held out of training for calibration. None holds out
+        about two fifths of the problems. The number is chosen such that ``alpha (n + 1)`` is an
+        integer, so no problem is wasted. If nothing is learnt, all problems are used for
+        calibration.
     ties : {"exclude", "include", "jitter"}, default="exclude"
         As in `HardCF`.
     guarantee : Guarantee, optional
@@ -63,18 +67,18 @@ class CoherentConformalFilter(ConformalFilter):
     random_state : int, RandomState or None, default=None
         Seed of the split and the initial parameters. Training is reproducible to the bit.
     n_jobs : int, optional
-        Number of parallel jobs, as in scikit-learn: for the folds of "stack" and the levels of
-        `~skdcf.evaluation.fit_levels`. Results are the same to the bit for every value.
+        Number of parallel jobs, as in scikit-learn. The folds of "stack" and the levels of
+        `~skdcf.evaluation.fit_levels` run in parallel. Results are identical for all values.
     verbose : int, default=0
         Whether to show progress bars for folds, levels and training iterations.
 
     Attributes
     ----------
     coef_ : ndarray of shape (n_features,)
-        Weights of a linear model, per unit of the features as passed. Features more
-        than 3 deviations from their mean are clipped to 3. Not available for "stack".
+        Weights of a linear model, per unit of the original features. Features are clipped at 3
+        standard deviations from their mean. The attribute is not available for "stack".
     loss_curve_ : list of float
-        Training objective per iteration; of the last step for "stack".
+        Training objective per iteration. For "stack", it is the objective of the last step.
     n_iter_ : int
         Number of iterations.
     nonconformity_scores_ : ndarray of shape (n_calibration,)
@@ -91,7 +95,7 @@ class CoherentConformalFilter(ConformalFilter):
     n_calibration_ : int
         Number of calibration problems.
     scorer_ : Scorer
-        The trained scorer; the weights of "stack" are in its ``selection_``.
+        The trained scorer. The weights of "stack" are stored in its attribute ``selection_``.
     n_features_in_ : int
         Number of features per claim.
     feature_names_in_ : ndarray of str
@@ -133,13 +137,14 @@ class CoherentConformalFilter(ConformalFilter):
     def from_paper(
         cls, dataset: Literal["math", "felm"], alpha: float, **changes: Any
     ) -> CoherentConformalFilter:
-        """Return the published procedure with the settings of the paper's table.
+        """Return a filter with the settings of the paper's table.
 
-        It uses the grid relaxation, Adam, a random start and no shrinkage.
+        The published procedure uses the grid relaxation, Adam, a random start and no shrinkage.
 
         Parameters
         ----------
         dataset : {"math", "felm"}
+            Data set of the row in the table.
         alpha : float
             Level of the row in the table.
         **changes
@@ -165,7 +170,7 @@ class CoherentConformalFilter(ConformalFilter):
 
 @settings
 class HardCF(ConformalFilter):
-    """Coherent factuality: keep claims whose path risk is below a conformal threshold.
+    """Coherent factuality, which keeps claims whose path risk is below a conformal threshold.
 
     With probability at least ``1 - alpha`` over problems, no kept claim is false. A claim is
     kept only if all claims that it depends on are kept.
@@ -173,38 +178,41 @@ class HardCF(ConformalFilter):
     Parameters
     ----------
     scorer : str, int, Scorer, classifier, model, callable or None, default=None
-        Source of the confidence in a claim: the name or column number of a feature, a scorer
-        of `skdcf.scorers` or its name, a scikit-learn classifier or pipeline (trained on
-        claims), a differentiable model (trained through calibration), or a function of a
-        GraphBatch that scores each problem separately. None is
+        Source of the confidence in a claim. It can be the name or column number of a feature, a
+        scorer of `skdcf.scorers` or its name, or a function of a GraphBatch that scores each
+        problem separately. A scikit-learn classifier or pipeline is trained on claims, and a
+        differentiable model is trained through calibration. None uses
         `~skdcf.scorers.FrequencyScorer` if there is a feature "frequency-score", and
         otherwise logistic regression on claims. A fitted scorer is fitted again.
     features : transformer or Pipeline, optional
-        Computes columns for the scorer: a transformer of `skdcf.features`, one of
+        Computes the columns for the scorer. It can be a transformer of `skdcf.features` or of
         scikit-learn, or a Pipeline of them. It is fitted on training problems only, and
-        applied to all problems that the filter gets. None uses the columns of the problems.
+        applied to all problems that are passed to the filter. None uses the columns of the
+        problems.
     alpha : float, default=0.1
-        Share of problems, in (0, 1), that may keep a false claim.
+        Share of problems, in (0, 1), in which a false claim may be kept.
     relaxation, training : optional
-        Training of a differentiable model, as in `CoherentConformalFilter`. Only for scorers
-        that are trained through calibration.
+        Settings of the training of a differentiable model, as in `CoherentConformalFilter`.
+        These parameters apply only to scorers that are trained through calibration.
     edges : "given", "none" or a function of `skdcf.edges`, default="given"
-        The dependencies between claims. "given" uses the edges of the problems. "none" drops
-        them after the columns are computed, so claims are independent. A function, such as
-        `~skdcf.edges.chain_edges`, computes the edges of all problems that the filter gets.
+        The dependencies between claims. "given" uses the edges of the problems. "none" removes
+        the edges after the columns are computed, so claims are independent. A function, such as
+        `~skdcf.edges.chain_edges`, computes the edges of all problems that are passed to the
+        filter.
     calibration_size : float or int, optional
-        Share or number of the problems held out of training for calibration. None
-        holds out about two fifths, such that ``alpha (n + 1)`` is a whole number, so no
-        problem is wasted. If nothing is learnt, all problems are used for calibration.
+        Share or number of the problems held out of training for calibration. None holds out
+        about two fifths of the problems. The number is chosen such that ``alpha (n + 1)`` is an
+        integer, so no problem is wasted. If nothing is learnt, all problems are used for
+        calibration.
     ties : {"exclude", "include", "jitter"}, default="exclude"
-        Treatment of a claim whose path risk equals the threshold. "exclude" drops it and keeps
-        the guarantee. "include" keeps it, as the code of the method's authors does, and loses
-        the guarantee if scores are tied. "jitter" breaks ties by a seeded hash of the
-        problem, which keeps the guarantee and more claims.
+        Treatment of a claim whose path risk equals the threshold. "exclude" drops the claim and
+        preserves the guarantee. "include" keeps the claim, like the code of the method's
+        authors, and violates the guarantee if scores are tied. "jitter" breaks ties by a seeded
+        hash of the problem. It preserves the guarantee and keeps more claims.
     guarantee : Guarantee, optional
-        The guarantee and the groups it holds for: an object of `skdcf.guarantees`, such as
-        ``NoFalseClaim(delta=0.05)`` or ``NoFalseClaim(by="model")``. None is
-        ``NoFalseClaim()``.
+        The guarantee, and the groups for which it holds. It must be an object of
+        `skdcf.guarantees`, such as ``NoFalseClaim(delta=0.05)`` or
+        ``NoFalseClaim(by="model")``. None uses ``NoFalseClaim()``.
     online : bool, default=False
         Whether the risk of a claim is computed from the claims up to and including it, so
         `stream` can decide while an answer is written.
@@ -250,11 +258,11 @@ class HardCF(ConformalFilter):
 
     Notes
     -----
-    If a step before the filter learns from labels, it has seen the labels of the calibration
-    problems. Coverage was 0.741 with LinearDiscriminantAnalysis and 0.859 with SelectKBest,
-    instead of 0.9. Pass such a step as ``features=``. To search for settings, use
-    `skdcf.evaluation.CalibratedSearch`. It refuses a search over ``alpha``, ``ties``, ``edges``
-    or ``guarantee``, since the weaker of two guarantees keeps more.
+    Pass a step that learns from labels as ``features=``. In a pipeline before the filter, such a
+    step would be fitted on the calibration problems too. The coverage was then 0.741 with
+    LinearDiscriminantAnalysis and 0.859 with SelectKBest, instead of 0.9. To search for settings,
+    use `skdcf.evaluation.CalibratedSearch`. It rejects a search over ``alpha``, ``ties``,
+    ``edges`` or ``guarantee``, because a weaker guarantee always keeps more claims.
 
     References
     ----------
@@ -277,7 +285,7 @@ class HardCF(ConformalFilter):
 
 @settings
 class _Preset(HardCF):
-    """A filter whose scorer is not trained through calibration."""
+    """Base class of filters whose scorer is not trained through calibration."""
 
     relaxation: None = field(default=None, init=False)
     training: None = field(default=None, init=False)
@@ -285,7 +293,7 @@ class _Preset(HardCF):
 
 @settings
 class IndependentFactuality(_Preset):
-    """Conformal factuality without a graph: claims are filtered independently.
+    """Conformal factuality without a graph, which filters claims independently.
 
     Parameters
     ----------
@@ -341,8 +349,8 @@ class SingleFeatureCF(_Preset):
     Parameters
     ----------
     feature : str or int, default=None
-        Name or column number. If None, use "frequency-score" if that feature exists, and
-        otherwise the first column.
+        Name or column number of the feature. None uses "frequency-score" if this feature
+        exists, and otherwise the first column.
     features : transformer or Pipeline, optional
         As in `HardCF`.
     alpha : float, default=0.1
@@ -364,7 +372,7 @@ class SingleFeatureCF(_Preset):
     verbose : int, default=0
         As in `CoherentConformalFilter`.
     beta_mix : float, default=0.0
-        Weight of the median over descendants, in [0, 1]; see `~skdcf.scorers.FrequencyScorer`.
+        Weight, in [0, 1], of the median over descendants (`~skdcf.scorers.FrequencyScorer`).
     over : {"descendants", "children"}, default="descendants"
         As in `~skdcf.scorers.FrequencyScorer`.
 
@@ -402,9 +410,9 @@ class SingleFeatureCF(_Preset):
 
 @settings
 class BoostedIndependentFactuality(CoherentConformalFilter):
-    """Conformal factuality with a trained score and without a graph.
+    """Conformal factuality with a trained scorer and without a graph.
 
-    This is `CoherentConformalFilter` with ``edges="none"``, in training and in use.
+    This filter is `CoherentConformalFilter` with ``edges="none"`` in training and prediction.
 
     Parameters
     ----------
@@ -463,9 +471,9 @@ class BoostedIndependentFactuality(CoherentConformalFilter):
 
 @settings
 class XGBoostCF(_Preset):
-    """Coherent factuality on boosted trees, trained to classify claims.
+    """Coherent factuality with boosted trees that are trained to classify claims.
 
-    Needs ``xgboost``.
+    This filter requires the package ``xgboost``.
 
     Parameters
     ----------
@@ -490,13 +498,13 @@ class XGBoostCF(_Preset):
     verbose : int, default=0
         As in `CoherentConformalFilter`.
     max_depth : int, default=3
-        Depth of each tree.
+        Maximum depth of each tree.
     n_estimators : int, default=100
         Number of trees.
     learning_rate : float, default=0.1
         Shrinkage of each tree.
     target : {"coherent", "own"}, default="coherent"
-        The target of the trees; see `~skdcf.scorers.ClassifierScorer`.
+        Training target of the trees, as in `~skdcf.scorers.ClassifierScorer`.
 
     Attributes
     ----------

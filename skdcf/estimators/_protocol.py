@@ -1,4 +1,4 @@
-"""The interface of a fitted filter that other modules use."""
+"""Interface of a fitted filter for other modules."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from ..guarantees import Calibration
 
 
 class Filter(Protocol):
-    """Methods and attributes of a fitted filter, such as `skdcf.HardCF`, that others may use.
+    """Methods and attributes of a fitted filter that other modules may use.
 
     To use the scorer, call `transform_features`, `confidence` and `error_probability`. Access
-    ``scorer_`` only for attributes that not all scorers have.
+    ``scorer_`` only for attributes that some scorers do not have.
     """
 
     scorer_: Any

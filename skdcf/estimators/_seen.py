@@ -19,8 +19,8 @@ def seen(
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """Find problems that were used to fit or calibrate a filter.
 
-    A problem counts as seen if its question or its content matches, by hash, one of the
-    problems used before.
+    A problem counts as used if the hash of its question or of its content equals that of a problem
+    that was used to fit or calibrate the filter.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ def seen(
 
 
 def count_as_trained(estimator, X, groups=None):
-    """Record problems that were used to choose the settings of a filter as training problems.
+    """Mark problems that were used to choose the settings of a filter as training problems.
 
     Parameters
     ----------

@@ -1,9 +1,9 @@
-"""Select the problems that count, and split them into training and calibration problems.
+"""Select the eligible problems, and split them into training and calibration problems.
 
-The calibration problems must be a random sample. If people judged some answers and a model
-judged others, only those that people judged are used for calibration. Answers of a review or an
-audit are not used either, because a filter chose the claims that were judged. All problems whose
-question is not used for calibration may be used for training.
+The calibration problems must be a random sample. If people judged some answers and a model judged
+others, only the answers that people judged are used for calibration. Answers from a review or an
+audit are not used for calibration, because a filter chose the claims that were judged. All problems
+whose question is not used for calibration may be used for training.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ CHOSEN_BY_FILTER = ("review", "audit")
 
 @dataclass(frozen=True)
 class Selection:
-    """The problems that count, and those that may be used for calibration.
+    """Eligible problems, and those of them that may be used for calibration.
 
     Attributes
     ----------
     view : View
-        The problems that count.
+        The eligible problems.
     candidates : ndarray of int
         Positions of the problems that may be used for calibration.
     judges_are_mixed : bool
@@ -47,7 +47,7 @@ class Selection:
 
     @cached_property
     def question(self) -> NDArray[np.int64]:
-        """The number of the question of each problem."""
+        """Question number of each problem."""
         assert self.view.hashes is not None
         question = self.view.hashes.question
         all_alone = (question < 0).all()
@@ -55,7 +55,7 @@ class Selection:
 
     @cached_property
     def question_of_candidates(self) -> NDArray[np.int64]:
-        """The number of the question of each candidate, without gaps."""
+        """Question number of each candidate; the numbers have no gaps."""
         if len(self.candidates) == len(self.question):
             return self.question
         return number_groups(self.question[self.candidates])
@@ -67,14 +67,15 @@ class Selection:
 
     @cached_property
     def others_may_train(self) -> bool:
-        """Whether problems to other questions are left for training if all candidates calibrate."""
+        """Whether training problems remain if all candidates are used for calibration."""
         return not np.isin(self.question, self.question[self.candidates]).all()
 
     @property
     def not_candidates(self) -> NDArray[np.bool_] | None:
         """Mask of the problems that are not candidates; None if all are.
 
-        Their labels come from a model, a review or an audit, perhaps in addition to a person.
+        Labels of these problems come from a model, a review or an audit, and possibly also from a
+        person.
         """
         apart = np.ones(len(self.question), dtype=bool)
         apart[self.candidates] = False
@@ -88,11 +89,12 @@ class Selection:
         n_held : int or None
             Number of questions for calibration. None uses all candidates.
         rng : RandomState
+            Source of the randomness.
 
         Returns
         -------
         training, calibration : ndarray of int, sorted
-            A training problem has at least one judged claim, or no claims.
+            The positions. Training problems have at least one judged claim, or no claims.
         """
         calibration = self.candidates
         if n_held is not None and n_held < self.n_questions:
@@ -106,7 +108,7 @@ class Selection:
         return training, calibration
 
     def _judged(self, rows):
-        """Keep problems with a judged claim and empty ones, or all if nothing was judged."""
+        """Return the problems with a judged claim or without claims, or all if none is judged."""
         train = self.view.take(rows)
         judged = judged_problems(train.raw, train.labels)
         empty = train.raw.sizes == 0
@@ -119,12 +121,12 @@ def select(view):
     Parameters
     ----------
     view : View
-        With labels, hashes and rows.
+        The problems, with labels, hashes and rows.
 
     Returns
     -------
     Selection
-        In its view, labels from a model are unknown for answers that people judged.
+        The selection. If people judged an answer, labels of a model are unknown in its view.
     """
     rows, reviewed = rows_that_count(view.raw, view.labels, to_train=True)
     view = view.take(rows)
@@ -136,7 +138,7 @@ def select(view):
 
 
 def select_to_calibrate(view):
-    """Select the problems of a call of ``calibrate``, in which nothing is trained."""
+    """Select the problems of a call of ``calibrate``, which does not train anything."""
     rows, _ = rows_that_count(view.raw, view.labels)
     selection = select(view.take(rows))
     warn_of_unused(selection)
@@ -144,7 +146,7 @@ def select_to_calibrate(view):
 
 
 def warn_of_unused(selection):
-    """Warn about answers that are used neither for calibration nor for training."""
+    """Warn about answers that are not used for calibration or training."""
     n = len(selection.question) - len(selection.candidates)
     if selection.judges_are_mixed:
         warn_of_models(len(selection.candidates), n)
@@ -167,12 +169,13 @@ def warn_of_models(n_people, n_left_out):
 
 
 def rows_that_count(batch, labels, *, to_train=False):
-    """Return the rows of the problems that count, and which of these were reviewed.
+    """Return the rows of the eligible problems, and which of these were reviewed.
 
-    All problems count, unless the judged ones were drawn at random. In that case only the
-    judged ones count, because unjudged answers would be treated as false. An empty answer
-    counts if the random order of judging reached it. Otherwise errors would look rare, with
-    many empty answers and few judged ones. With ``to_train``, answers of a review count as well.
+    All problems are eligible, unless the judged ones were drawn at random. In that case only the
+    judged problems are eligible, because unjudged claims would be treated as false. An empty answer
+    is eligible only if it precedes the last judged answer in the random order of judging. With all
+    empty answers and few judged ones, the error rate would be underestimated. If ``to_train`` is
+    True, reviewed answers are also eligible.
     """
     sizes = batch.sizes
     rows = np.arange(len(sizes))
@@ -201,8 +204,8 @@ def rows_that_count(batch, labels, *, to_train=False):
 def judged_problems(batch, labels):
     """Return which problems have a judged claim.
 
-    A claim marked "unsure" counts as judged if the metadata say that a person looked at it. If
-    difficult claims were left out, the error rate would look too low.
+    A claim marked "unsure" counts as judged if the metadata record that a person judged it. If
+    difficult claims were left out, the error rate would be underestimated.
     """
     judged = np.bincount(batch.problem_of[labels >= 0], minlength=len(batch)) > 0
     if batch.metadata is None:

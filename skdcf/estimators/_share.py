@@ -1,8 +1,8 @@
-"""The share of answers that may pass, chosen on training problems (``show="auto"``).
+"""Choice of the share of answers that may pass, on training problems (``show="auto"``).
 
 The number of held-out questions is computed from counts before anything is trained, and the share
-depends only on training problems. So the calibration problems remain exchangeable with new ones,
-although the share is chosen on the problems that the scorer was trained on.
+depends only on training problems. The calibration problems therefore remain exchangeable with new
+problems.
 """
 
 from __future__ import annotations
@@ -34,16 +34,16 @@ def is_chosen(estimator) -> bool:
 
 
 def count_for_share(n_questions: int) -> int:
-    """Return the number of questions to hold out if nothing is learnt: all but a fifth."""
+    """Return the number of questions to hold out if nothing is learnt, which is four fifths."""
     return n_questions - -(-n_questions // 5)
 
 
 def refuse_too_few(estimator, n_training, n_calibration) -> None:
-    """Raise ShareError if there are too few answers to choose any share up to .9.
+    """Raise ShareError if there are too few answers to choose any share up to 0.9.
 
-    A share is chosen only if it works on the training problems, of which at least
-    ``1 / alpha - 1`` must pass. It must also reach rank 1 with the calibration problems. With
-    ``calibration_size=1`` the caller calibrates afterwards, as searches do.
+    A share is chosen only if at least ``1 / alpha - 1`` training problems pass. The calibration
+    problems must also suffice for rank 1. If ``calibration_size=1``, nothing is checked, because
+    the caller calibrates afterwards, as in searches.
     """
     level = level_in_force(estimator)
     if estimator.calibration_size == 1 or level >= 1:
@@ -65,8 +65,8 @@ def refuse_too_few(estimator, n_training, n_calibration) -> None:
 def set_share(estimator, split, task) -> None:
     """Choose the share on the training problems, and store it in ``share_``.
 
-    Its basis is stored in ``share_table_``, with one row per share: the share, the number of
-    training answers that pass, and the number of these with an error.
+    The candidates are stored in ``share_table_``. Each row contains a share, the number of training
+    answers that pass, and the number of passing answers with an error.
     """
     train = split.training
     confidence = estimator.scorer_.confidence(train.with_columns)

@@ -1,4 +1,4 @@
-"""Masks for a batch of answers that bound the error rate among the texts that are shown."""
+"""Masks of a batch of answers that bound the error rate among the shown texts."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from ._parts import choose_one_each
 
 
 def passing_answers(fitted: Any, X: Problems) -> NDArray[np.bool_]:
-    """Return which answers pass; no claims are kept of the others.
+    """Return which answers pass; no claim of any other answer is kept.
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ def shown_masks(
 
 
 def _refuse_unproven(fitted):
-    """Raise ValueError if the guarantee about shown texts is not proven for the filter."""
+    """Raise ValueError if no guarantee about shown texts has been proven for the filter."""
     guarantee = fitted.calibration_.guarantee
     if fitted.ties == "include":
         raise ValueError(
@@ -121,7 +121,7 @@ def _refuse_calibrated(batch, hashes, calibrated):
 
 
 def _one_answer_each(batch, hashes, group_of, one_per_question):
-    """Return the rows of the batch that count: one answer to each question in each group."""
+    """Return the rows of the batch that are used, one answer to each question in each group."""
     order, _ = hashes.orders()
     rows = choose_one_each(hashes.question, order, group_of)
     if len(rows) == len(batch) or one_per_question:
@@ -141,7 +141,7 @@ def _one_answer_each(batch, hashes, group_of, one_per_question):
 
 
 def _warn_of_few(n, m, alpha):
-    """Warn if nothing is shown because the calibration is too small even for a fifth of a batch."""
+    """Warn if nothing is shown because the calibration set is too small for a fifth of a batch."""
     needed = problems_needed(alpha / 5)
     if n >= needed:
         return

@@ -1,4 +1,4 @@
-"""Validation of the caller's input, which becomes packed problems and flat labels."""
+"""Validation of problems and labels, and conversion to packed problems and flat labels."""
 
 from __future__ import annotations
 
@@ -36,21 +36,22 @@ TIES = ("exclude", "include", "jitter")
 
 @dataclass
 class View:
-    """The problems that were passed to a method of a filter.
+    """Problems that were passed to a method of a filter.
 
     Attributes
     ----------
     raw : GraphBatch
-        As the caller passed them, but with edges if ``edges`` is a function.
+        The problems as passed by the caller. If ``edges`` is a function, its edges are added.
     with_columns : GraphBatch
-        With the columns of ``features``, as the scorer reads them.
+        The problems with the columns of ``features``, which the scorer uses.
     is_table : bool
         Whether the caller passed a table with one claim per row.
     labels, confidence : ndarray of shape (n_claims,) or None
+        Labels of the claims and confidences in them.
     hashes : Hashes or None
-        Hashes of the problems and their questions; only for labelled problems.
+        Hashes of the problems and their questions; None if the problems are not labelled.
     judges : ndarray of int8, shape (n_problems,), or None
-        Kind of judge of each problem; only for labelled problems.
+        Kind of judge of each problem; None if the problems are not labelled.
     rows : ndarray of int, shape (n_problems,), or None
         Positions of the problems in the caller's data.
     """
@@ -65,7 +66,7 @@ class View:
     rows: np.ndarray | None = None
 
     def shaped(self, values):
-        """Return values per claim in the shape that the caller expects."""
+        """Return one value per claim, in the shape that the caller expects."""
         return values if self.is_table else self.raw.split(values)
 
     def take(self, rows):
@@ -96,8 +97,8 @@ class View:
 def read_labelled(estimator, X, y, groups, *, reset=False):
     """Read labelled problems and hash their questions, without computing columns.
 
-    With ``reset``, set the attributes that describe the input; otherwise compare the input
-    with them.
+    If ``reset`` is True, set the attributes that describe the input. Otherwise compare the input
+    with these attributes.
     """
     if y is None:
         raise ValueError(
@@ -127,7 +128,7 @@ def read_labelled(estimator, X, y, groups, *, reset=False):
 def admit(estimator, X, *, reset):
     """Return X as a GraphBatch with the edges that the filter uses, and whether X is a table.
 
-    With ``reset``, set the number and names of features; otherwise compare X with them.
+    If ``reset`` is True, set the number and names of the features. Otherwise compare X with them.
     """
     batch = pack_graphs(X)
     is_table = batch is None
@@ -198,10 +199,10 @@ def _ruled(batch, rule):
 
 
 def _reads_all(estimator):
-    """Return whether anything besides the scorer reads columns by their position.
+    """Return whether any other component than the scorer reads columns by their position.
 
-    Jitter is a hash of all columns. With other columns, a copy would get other noise. A
-    function that computes groups or weights may read any column.
+    The noise of ``ties="jitter"`` is a hash of all columns, so it changes if columns are added or
+    removed. A function that computes groups or weights may read any column.
     """
     if estimator.features is not None or estimator.ties == "jitter":
         return True
@@ -252,9 +253,9 @@ def _compare_features(estimator, batch):
 
 
 def flat_labels(y, batch, is_table, classes=None):
-    """Return labels as a flat array, and for a table the values that mean false and true.
+    """Return the labels as a flat array, and for a table the values that mean false and true.
 
-    ``classes`` are the classes seen in fit; None in a fit.
+    ``classes`` are the classes found by ``fit``; None during ``fit``.
     """
     if not is_table or _is_per_problem(y):
         return pack_labels(y, batch), None
@@ -271,7 +272,7 @@ def flat_labels(y, batch, is_table, classes=None):
 
 
 def _is_per_problem(y):
-    """Return whether y holds one array per problem instead of one value per problem."""
+    """Return whether y contains one array per problem, not one value per problem."""
     first = y[0] if isinstance(y, (list, tuple)) and len(y) else None
     if isinstance(y, np.ndarray) and y.dtype == object and y.ndim == 1 and len(y):
         first = y[0]
@@ -279,7 +280,7 @@ def _is_per_problem(y):
 
 
 def with_names(view, guarantee):
-    """Return the passed problems, with computed columns that the guarantee refers to by name."""
+    """Return the passed problems, with the computed columns that the guarantee uses by name."""
     passed = view.raw
     if view.with_columns is passed:
         return passed
@@ -302,7 +303,10 @@ def with_names(view, guarantee):
 
 
 def confidence_of(scorer, batch):
-    """Return confidences as a float array of shape (n_claims,), or raise ValueError."""
+    """Return the confidences of a scorer as a float array of shape (n_claims,).
+
+    Raises ValueError if the result of the scorer is invalid.
+    """
     returned = scorer.confidence(batch)
     try:
         confidence = np.asarray(returned, dtype=np.float64)
@@ -326,7 +330,7 @@ def confidence_of(scorer, batch):
 
 
 def filter_in(model: Any) -> Any:
-    """Return the filter that a search has chosen or will fit, or the model itself."""
+    """Return the filter in a search, or the model itself if it is not a search."""
     best = getattr(model, "best_estimator_", None)
     if best is not None:
         return best
@@ -335,24 +339,25 @@ def filter_in(model: Any) -> Any:
 
 
 def check(estimator: Any, X: Problems, y: Any = None) -> Any:
-    """Check problems and labels, as every method of a filter does first.
+    """Check problems and labels in the same way as the methods of a filter.
 
     Parameters
     ----------
     estimator : filter
-        If it is fitted, X is compared with the problems of ``fit``.
+        The filter. If it is fitted, X is compared with the problems of ``fit``.
     X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
         The problems.
     y : sequence of 1-D arrays, one per problem, optional
-        Their labels, as in ``fit``.
+        Labels of the claims, as in ``fit``.
 
     Returns
     -------
     batch : GraphBatch
-        The packed problems, which every method accepts in place of X. They and their slices
-        store the columns of ``features`` unless these learn from labels.
+        The packed problems. Every method accepts this batch instead of X. The batch and its
+        slices store the columns of ``features`` unless these learn from labels.
     labels : ndarray of int, shape (n_claims,)
-        Only if y is passed: 1 true, 0 false, -1 unknown. Can be passed in place of y.
+        Labels of the claims (1 true, 0 false, -1 unknown), returned only if y is passed. Every
+        method accepts these labels instead of y.
 
     Raises
     ------

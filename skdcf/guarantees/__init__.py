@@ -1,7 +1,8 @@
-"""Guarantees of a filter and the problems they hold for, as values of ``guarantee=``.
+"""Guarantees of a filter, which are values of the parameter ``guarantee``.
 
-`NoFalseClaim` and `ExpectedFalse` define what is guaranteed, and their parameters ``by`` and
-``weight`` define for which problems. User-defined guarantees are subclasses of `Guarantee`.
+`NoFalseClaim` and `ExpectedFalse` define the guaranteed property. Their parameters ``by`` and
+``weight`` define the problems for which it holds. User-defined guarantees are subclasses of
+`Guarantee`.
 """
 
 from ._calibration import Calibration

@@ -1,6 +1,6 @@
-"""The results of a calibration, which map path risks to levels and thresholds.
+"""Results of a calibration, which map path risks to levels and thresholds.
 
-Each group of problems has a separate threshold, whether groups overlap or not.
+Each group of problems has a separate threshold, even if groups overlap.
 """
 
 from __future__ import annotations
@@ -37,17 +37,17 @@ class PathRisks:
     path_risk : ndarray of shape (n_claims,)
         Path risk of each claim.
     offsets : ndarray of shape (n_problems + 1,)
-        Bounds of the problems among the claims.
+        The claims of problem i are ``offsets[i]:offsets[i + 1]``.
     weights : ndarray of shape (n_problems,) or None
         Likelihood ratio of each problem.
     groups : list of length n_problems or None
         Group of each problem, or the frozenset of its groups.
     names : callable, optional
-        ``names(i)`` returns the name of problem i, for messages.
+        ``names(i)`` returns the name of problem i, which is used in messages.
     smallest : ndarray of shape (n_problems,), optional
         Smallest path risk of each problem, if the path risks of claims are not available.
     smallest_lowered : ndarray of shape (n_problems,), optional
-        The same, lowered for rounding as nonconformity scores are.
+        Smallest path risk of each problem, lowered for rounding like nonconformity scores.
     vaguest : ndarray of bool, shape (n_claims,), optional
         Whether each row is the vaguest wording of its claim, if problems have wordings.
     """
@@ -63,7 +63,7 @@ class PathRisks:
 
     @cached_property
     def lowest(self) -> NDArray[np.float64]:
-        """Smallest path risk of each problem, +inf without claims, shape (n_problems,)."""
+        """Smallest path risk of each problem, shape (n_problems,); +inf if it has no claims."""
         if self.smallest is not None:
             return self.smallest
         return segment_min(self.path_risk, self.offsets)
@@ -94,7 +94,7 @@ class PathRisks:
         return ranges(self.offsets[:-1][problems], np.diff(self.offsets)[problems])
 
     def take(self, problems: NDArray[np.intp]) -> PathRisks:
-        """Return the claims of some problems, without their groups.
+        """Return the path risks of some problems, without their groups.
 
         Parameters
         ----------
@@ -104,7 +104,7 @@ class PathRisks:
         Returns
         -------
         PathRisks
-            The path risks of their claims.
+            The path risks of the selected problems.
         """
         return PathRisks(
             self.path_risk[self.rows(problems)],
@@ -118,7 +118,7 @@ class PathRisks:
 
 
 class Calibration(metaclass=ABCMeta):
-    """The result of a calibration: levels, thresholds, and a description of the guarantee.
+    """Base class of calibrations, which compute levels and thresholds and describe the guarantee.
 
     Attributes
     ----------
@@ -127,9 +127,10 @@ class Calibration(metaclass=ABCMeta):
     guarantee : Guarantee
         The guarantee that was calibrated.
     scores : ndarray of shape (n,) or None
-        The sorted nonconformity scores, if the calibration depends only on these.
+        The sorted nonconformity scores; None unless the calibration depends only on them.
     lowest : ndarray of shape (n,)
-        Smallest path risks of the problems. At larger thresholds, something is shown of them.
+        Smallest path risks of the calibration problems. Something is shown of a problem if the
+        threshold exceeds its smallest path risk.
     """
 
     n: int
@@ -172,7 +173,7 @@ class Calibration(metaclass=ABCMeta):
         """
 
     def passes(self, risks: PathRisks) -> NDArray[np.bool_]:
-        """Return which problems pass; no claims are kept of the others.
+        """Return which problems pass; no claim of any other problem is kept.
 
         Parameters
         ----------
@@ -182,13 +183,13 @@ class Calibration(metaclass=ABCMeta):
         Returns
         -------
         ndarray of bool, shape (n_problems,)
-            True for every problem if the guarantee has ``show=1``.
+            Whether each problem passes. All problems pass if the guarantee has ``show=1``.
         """
         return np.ones(len(risks), dtype=bool)
 
     @abstractmethod
     def shortage(self, level: float) -> str | None:
-        """Return why nothing can be kept at a level and what is needed; None otherwise.
+        """Return the reason if no claim can be kept at a level, and the requirements.
 
         Parameters
         ----------
@@ -198,11 +199,11 @@ class Calibration(metaclass=ABCMeta):
         Returns
         -------
         str or None
-            The reason, as a sentence; None if claims can be kept.
+            The reason and the requirements as a sentence; None if claims can be kept.
         """
 
     def threshold(self, level: float) -> float:
-        """Return the threshold that all problems share, or NaN if they have different ones.
+        """Return the common threshold of all problems, or NaN if the thresholds differ.
 
         Parameters
         ----------
@@ -218,11 +219,11 @@ class Calibration(metaclass=ABCMeta):
 
     @property
     def passing(self) -> float:
-        """The share of new answers that pass; 1 unless the guarantee has ``show``."""
+        """Share of new answers that pass; 1 unless the guarantee has ``show``."""
         return 1.0
 
     def describe(self, level: float) -> str:
-        """Describe in a sentence, for reports, what is proven at a level.
+        """Return a sentence for reports that states what is guaranteed at a level.
 
         Parameters
         ----------
@@ -247,11 +248,11 @@ class Calibration(metaclass=ABCMeta):
         return f"keeps nothing: {short}"
 
     def _sentence(self, level):
-        """Return the guarantee in words, with details that depend on the calibration."""
+        """Return the guarantee in words, including details that depend on the calibration."""
         return self.guarantee.describe(level)
 
     def keeps_nothing(self, level: float) -> bool:
-        """Return whether no claims are kept of any problem at a level.
+        """Return whether no claim of any problem is kept at a level.
 
         Parameters
         ----------
@@ -276,8 +277,8 @@ class Calibration(metaclass=ABCMeta):
         Returns
         -------
         float
-            The share; NaN if it is unknown. With weights, answers count by their weights, as
-            in the new population.
+            The share; NaN if it is unknown. If the guarantee has weights, the answers are
+            weighted, so the share refers to the new population.
         """
         threshold = self.threshold(level)
         if np.isnan(threshold):
@@ -287,8 +288,9 @@ class Calibration(metaclass=ABCMeta):
     def false_among_shown(self, level: float) -> tuple[float, float, float] | None:
         """Return the share of shown texts that will contain a false claim, with an interval.
 
-        The share refers to new answers, and is a mean over calibrations: k / ((n + 1) share),
-        where k is the smaller of the rank and 1 + #{scores below the threshold}.
+        The share refers to new answers and is averaged over calibration sets. It equals
+        k / ((n + 1) s), where k is the smaller of the rank and 1 + #{scores below the threshold},
+        and s is the share of answers that are shown.
 
         Parameters
         ----------
@@ -298,13 +300,14 @@ class Calibration(metaclass=ABCMeta):
         Returns
         -------
         tuple of float, or None
-            The share, and bounds that contain it for nine of ten calibrations, NaN if these
-            are unknown. None if nothing is shown, or if the share is unknown.
+            The share, and the bounds of an interval that contains it for 90 % of calibration
+            sets. The bounds are NaN if they are unknown. The result is None if nothing is shown,
+            or if the share is unknown.
         """
         return None
 
     def describe_shown(self, level: float) -> str:
-        """Describe in a sentence how many texts are shown, and how many contain a false claim.
+        """Return a sentence with the share of shown texts and their error rate.
 
         Parameters
         ----------
@@ -314,7 +317,7 @@ class Calibration(metaclass=ABCMeta):
         Returns
         -------
         str
-            The sentence; empty if the shares are unknown.
+            The sentence. It is empty if the shares are unknown.
         """
         share = self.shown(level)
         if np.isnan(share):
@@ -346,21 +349,21 @@ class Calibration(metaclass=ABCMeta):
         Returns
         -------
         tuple of int, or None
-            The parameters; b = 0 means that nothing is kept. None if the distribution is
-            unknown.
+            The parameters. If nothing is kept, b is 0. If the distribution is unknown, the
+            result is None.
         """
         return None
 
 
 class OneThreshold(Calibration):
-    """Calibration with a common threshold, the k-th smallest score.
+    """Calibration with a common threshold, which is the k-th smallest score.
 
     Parameters
     ----------
     scores : ndarray of shape (n_problems,)
         Nonconformity score of each calibration problem.
     lowest : ndarray of shape (n_problems,)
-        Smallest path risks of the problems.
+        Smallest path risks of the calibration problems.
     guarantee : NoFalseClaim
         The guarantee that defines the scores.
     """
@@ -414,11 +417,11 @@ class OneThreshold(Calibration):
 
 @lru_cache
 def _interval_among_shown(rank, n, n_shown):
-    """Return the interval of the share of false texts among shown ones.
+    """Return a 90 % interval of the share of shown texts that contain a false claim.
 
-    The share of all answers that are wrong follows Beta(rank, n + 1 - rank), and the share that
-    is shown approximately Beta(shown + 1/2, not shown + 1/2). The quotient is computed on a grid
-    of both. Nine of ten calibrations lie within the interval.
+    The share of answers with a kept false claim follows Beta(rank, n + 1 - rank). The share of
+    shown answers approximately follows Beta(shown + 1/2, not shown + 1/2). The distribution of
+    their quotient is computed on a grid.
     """
     chance = (np.arange(400) + 0.5) / 400
     wrong = betaincinv(rank, n + 1 - rank, chance)
@@ -428,7 +431,7 @@ def _interval_among_shown(rank, n, n_shown):
 
 
 class Controlled(Calibration):
-    """Calibration for losses with jumps of any height, optionally with weights.
+    """Calibration for losses with jumps of any height and, optionally, for weighted problems.
 
     Parameters
     ----------
@@ -458,19 +461,19 @@ class Controlled(Calibration):
         return self._level(largest, self.sums[below], weight)
 
     def _largest_loss(self, risks):
-        """Return the largest loss of a new problem, counting statements if it has wordings."""
+        """Return the largest loss of a new problem; each claim counts once despite wordings."""
         path_risk = risks.path_risk
         if risks.vaguest is None:
             return self.guarantee.largest_loss(path_risk, risks.offsets)
         return self.guarantee.largest_loss(path_risk, risks.offsets, risks.vaguest)
 
     def _level(self, own, sums, weight):
-        """Return the level; +inf if all weights are 0, so nothing is known.
+        """Return the level; +inf if all weights are 0, because nothing is known in this case.
 
         Sums of fractions such as 1/3 and of weights may differ in the last bits from the decimal
-        that they are compared with. The level is lowered by slightly more than this, and only
-        here, so the same number is compared everywhere. The error rate exceeds alpha by at most
-        1e-12 alpha.
+        number with which they are compared. The level is lowered by slightly more than this
+        difference. It is lowered only here, so the same value is compared everywhere. The error
+        rate exceeds alpha by at most 1e-12 alpha.
         """
         total = np.asarray(weight + self.weight)
         weighted = total > 0
@@ -533,7 +536,7 @@ class Controlled(Calibration):
 
 
 class PerGroup(Calibration):
-    """One calibration per group, for groups that do not overlap (Mondrian).
+    """Separate calibrations of groups that do not overlap (Mondrian conformal prediction).
 
     Parameters
     ----------
@@ -575,7 +578,7 @@ class PerGroup(Calibration):
         return min(float(self._mean(wrong)) / share, 1.0), np.nan, np.nan
 
     def _mean(self, values):
-        """Return the mean over all answers of a number per group."""
+        """Return the mean over all answers of a value that is constant in each group."""
         sizes = [getattr(part, "weight", part.n) for part in self.parts]
         return np.average(values, weights=sizes) if np.sum(sizes) > 0 else 0.0
 
@@ -630,7 +633,7 @@ class PerGroup(Calibration):
         return all(part.shortage(level) for part in self.parts)
 
     def _divided(self, risks):
-        """Yield pairs of a calibration or None, and the indices of its problems."""
+        """Yield the calibration of each group, or None, and the indices of the group's problems."""
         for name, rows in rows_of_groups(map(as_one, risks.groups)).items():
             yield self._part(name, risks, rows[0]), rows
 
@@ -664,7 +667,7 @@ def rows_of_groups(groups):
 
 
 class Overlapping(Calibration):
-    """One quantile regression on the indicators of all groups.
+    """Calibration of overlapping groups by one quantile regression on all group indicators.
 
     Parameters
     ----------
@@ -673,7 +676,7 @@ class Overlapping(Calibration):
     jumps : Jumps
         Positions and sizes of the jumps in each calibration problem's loss.
     risks : PathRisks
-        Groups of the calibration problems, one frozenset per problem.
+        Groups of the calibration problems, as one frozenset per problem.
     """
 
     def __init__(self, guarantee: Guarantee, jumps: Jumps, risks: PathRisks) -> None:

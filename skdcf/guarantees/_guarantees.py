@@ -1,7 +1,7 @@
-"""The base class of guarantees, and two guarantees: on a probability and on an expectation.
+"""Base class of guarantees, a guarantee on a probability, and a guarantee on an expectation.
 
-The second one is conformal risk control. Groups and weights that depend on other problems of
-a batch are refused.
+The guarantee on an expectation uses conformal risk control. Groups and weights that depend on other
+problems of a batch are rejected.
 """
 
 from __future__ import annotations
@@ -45,16 +45,18 @@ from ._passing import Passing
 class Guarantee(Settings, metaclass=ABCMeta):
     """Base class of guarantees of a filter.
 
-    A user-defined guarantee implements `scores`, the largest safe threshold of each problem, and
-    `loss`, which is 1 if the guarantee is violated. The mean loss of new problems is then at
-    most alpha. Guarantees are scikit-learn estimators: ``__init__`` only stores parameters.
+    A user-defined guarantee must implement `scores`, which returns the largest safe threshold of
+    each problem, and `loss`, which is 1 if the guarantee is violated. The mean loss of new problems
+    is then at most alpha. Guarantees are scikit-learn estimators, so ``__init__`` must only store
+    parameters.
 
     Parameters
     ----------
     by : str, callable or list of them, optional
-        Groups of problems in each of which the guarantee holds, as in `NoFalseClaim`.
+        Definition of groups of problems. The guarantee holds in each group, as in
+        `NoFalseClaim`.
     weight : callable, optional
-        Likelihood ratio of a problem in use, as in `NoFalseClaim`.
+        Likelihood ratio of each problem, as in `NoFalseClaim`.
     unseen : {"error", "pool", "empty"}, default="error"
         Treatment of problems in groups without calibration problems.
     show : float in (0, 1], default=1
@@ -63,13 +65,13 @@ class Guarantee(Settings, metaclass=ABCMeta):
     Attributes
     ----------
     is_probability : bool
-        Whether losses are 0 or 1, so the level is a probability.
+        Whether all losses are 0 or 1. If so, the level is a probability.
     allows_show : bool
-        Whether ``show`` may be below 1. Set it in a subclass if the loss never decreases
-        when the threshold increases, and is at most `largest_loss`.
+        Whether ``show`` may be below 1. Set this attribute to True in a subclass if the loss
+        never decreases when the threshold increases, and is at most `largest_loss`.
     allows_wordings : bool
-        Whether problems may have wordings. The guarantee must then count statements: a
-        claim is kept if its vaguest wording is kept.
+        Whether claims may have several wordings. If so, the guarantee must count each claim
+        once. A claim is kept if its vaguest wording is kept.
 
     Examples
     --------
@@ -106,7 +108,7 @@ class Guarantee(Settings, metaclass=ABCMeta):
     allows_wordings = False
 
     def validate(self) -> None:
-        """Raise ValueError if a parameter is not valid or would have no effect."""
+        """Raise ValueError if a parameter is invalid or would have no effect."""
         super().validate()
         if self.show != 1:
             self._check_show()
@@ -121,7 +123,7 @@ class Guarantee(Settings, metaclass=ABCMeta):
             )
 
     def _check_show(self):
-        """Raise ValueError if no guarantee is proven for a share below 1."""
+        """Raise ValueError if ``show`` is below 1 and no guarantee has been proven for it."""
         if not self.allows_show:
             raise ValueError(
                 f"show is {self.show!r}, but {type(self).__name__} does not declare that "
@@ -135,24 +137,24 @@ class Guarantee(Settings, metaclass=ABCMeta):
             )
 
     def with_share(self, share: float) -> Guarantee:
-        """Return the same guarantee with the share that ``show="auto"`` chose.
+        """Return a copy of the guarantee with the share that was chosen for ``show="auto"``.
 
         Parameters
         ----------
         share : float in [0, 1]
-            0 means that nothing is shown, since no share is good enough.
+            The chosen share. If no share was acceptable, it is 0 and nothing is shown.
 
         Returns
         -------
         Guarantee
-            A copy.
+            The copy.
         """
         chosen = copy(self)
         chosen.show = share
         return chosen
 
     def _share(self):
-        """Return the share for counts; "auto" counts as a quarter until a share is chosen."""
+        """Return the share used to compute counts; "auto" is 0.25 until a share is chosen."""
         return 0.25 if self.show == "auto" else self.show or 1
 
     @abstractmethod
@@ -162,16 +164,16 @@ class Guarantee(Settings, metaclass=ABCMeta):
         labels: NDArray[Any],
         offsets: NDArray[np.intp],
     ) -> NDArray[np.float64]:
-        """Compute the nonconformity score of each problem, its largest safe threshold.
+        """Compute the nonconformity score of each problem, which is its largest safe threshold.
 
         Parameters
         ----------
         path_risk : ndarray of shape (n_claims,)
             Path risk of each claim.
         labels : ndarray of shape (n_claims,)
-            1 true, 0 false, -1 unknown, which must count as the worse case.
+            1 true, 0 false, -1 unknown. Unknown labels must be treated as the worst case.
         offsets : ndarray of shape (n_problems + 1,)
-            Claims of problem i are ``offsets[i]:offsets[i + 1]``.
+            The claims of problem i are ``offsets[i]:offsets[i + 1]``.
 
         Returns
         -------
@@ -183,7 +185,7 @@ class Guarantee(Settings, metaclass=ABCMeta):
     def loss(
         self, labels: NDArray[Any], kept: NDArray[np.bool_], offsets: NDArray[np.intp]
     ) -> NDArray[Any]:
-        """Compute the loss of each problem: 1 if the guarantee is violated, otherwise 0.
+        """Compute the loss of each problem, which is 1 if the guarantee is violated, otherwise 0.
 
         Parameters
         ----------
@@ -228,7 +230,7 @@ class Guarantee(Settings, metaclass=ABCMeta):
         return Jumps.of_scores(self.scores(path_risk, labels, offsets))
 
     def level(self, alpha: float | None, own: float) -> float:
-        """Return the level for ``alpha``.
+        """Return the level that is used for a requested level.
 
         Parameters
         ----------
@@ -240,7 +242,7 @@ class Guarantee(Settings, metaclass=ABCMeta):
         Returns
         -------
         float
-            The level in force.
+            The level that is used.
 
         Raises
         ------
@@ -284,7 +286,7 @@ class Guarantee(Settings, metaclass=ABCMeta):
         Raises
         ------
         ValueError
-            If a problem has no group, or a weight that is not finite and at least 0.
+            If a problem has no group, or if its weight is negative or not finite.
         """
         groups = None if self.by is None else read_groups(self.by, batch)[0]
         weights = None if self.weight is None else read_weights(self.weight, batch)
@@ -299,7 +301,7 @@ class Guarantee(Settings, metaclass=ABCMeta):
 
     @property
     def entries(self) -> list[Any]:
-        """The entries of ``by`` as a list."""
+        """Entries of ``by`` as a list."""
         return list(self.by) if isinstance(self.by, (list, tuple)) else [self.by]
 
     def shares_functions(self, guarantee: Guarantee) -> bool:
@@ -313,7 +315,8 @@ class Guarantee(Settings, metaclass=ABCMeta):
         Returns
         -------
         bool
-            Functions are compared as objects, because two can have the same name.
+            True if the functions are the same objects. Different functions can have the same
+            name, so names are not compared.
         """
         return self._functions() == guarantee._functions()
 
@@ -322,7 +325,7 @@ class Guarantee(Settings, metaclass=ABCMeta):
         return [f for f in every if isinstance(f, FunctionType)]
 
     def calibrate(self, jumps: Jumps, risks: PathRisks) -> Calibration:
-        """Calibrate on problems.
+        """Calibrate the guarantee on problems.
 
         Parameters
         ----------
@@ -334,7 +337,7 @@ class Guarantee(Settings, metaclass=ABCMeta):
         Returns
         -------
         Calibration
-            The calibration, from which thresholds are computed.
+            The calibration, which computes thresholds and levels for new problems.
         """
         if risks.groups is None:
             return self.calibrate_group(jumps, risks)
@@ -343,7 +346,7 @@ class Guarantee(Settings, metaclass=ABCMeta):
         return kinds.PerGroup(self, jumps, risks)
 
     def calibrate_group(self, jumps: Jumps, risks: PathRisks) -> Calibration:
-        """Calibrate on problems of one group, among those that pass if ``show`` is below 1.
+        """Calibrate on problems of one group; if ``show`` is below 1, only on those that pass.
 
         Parameters
         ----------
@@ -362,7 +365,7 @@ class Guarantee(Settings, metaclass=ABCMeta):
         return Passing(self, jumps, risks)
 
     def calibrate_one(self, jumps: Jumps, risks: PathRisks) -> Calibration:
-        """Calibrate on problems that are all of one group.
+        """Calibrate on problems that all belong to one group.
 
         Parameters
         ----------
@@ -390,7 +393,7 @@ class Guarantee(Settings, metaclass=ABCMeta):
         offsets: NDArray[np.intp],
         vaguest: NDArray[np.bool_] | None = None,
     ) -> NDArray[np.float64] | float:
-        """Compute an upper bound of a new problem's loss at which each of its claims is kept.
+        """Compute an upper bound on a new problem's loss at the threshold that keeps each claim.
 
         Parameters
         ----------
@@ -404,12 +407,12 @@ class Guarantee(Settings, metaclass=ABCMeta):
         Returns
         -------
         float, or ndarray of shape (n_claims,)
-            The bound for each claim, or one bound for all.
+            The bound for each claim, or one bound for all claims.
         """
         return 1.0
 
     def leave_one_out(self, jumps: Jumps, risks: PathRisks) -> NDArray[np.float64]:
-        """Compute the level of each claim with all other problems as calibration problems.
+        """Compute the level of each claim after calibration on all other problems.
 
         Parameters
         ----------
@@ -421,12 +424,12 @@ class Guarantee(Settings, metaclass=ABCMeta):
         Returns
         -------
         ndarray of shape (n_claims,)
-            The smallest level of each claim.
+            The smallest level at which each claim is kept.
 
         Raises
         ------
         ValueError
-            If there is no closed form.
+            If there is no closed form for the guarantee.
         """
         raise ValueError(
             f"leave-one-out evaluation has no closed form for {self!r}: use folds, with "
@@ -449,7 +452,7 @@ class Guarantee(Settings, metaclass=ABCMeta):
         return f"the mean loss of {self!r} is at most {level:g}{self.scope}"
 
     def describe_after_removal(self, level: float) -> str:
-        """Describe what holds after a person has removed false claims that were kept.
+        """Describe the guarantee after a person has removed false claims that were kept.
 
         Parameters
         ----------
@@ -459,13 +462,13 @@ class Guarantee(Settings, metaclass=ABCMeta):
         Returns
         -------
         str
-            The sentence of `describe` if removing claims never increases the loss.
+            The sentence. It is that of `describe` if removing claims never increases the loss.
         """
         return self.describe(level)
 
     @property
     def scope(self) -> str:
-        """The new answers for which the guarantee holds, as the end of a sentence."""
+        """End of a sentence that names the new answers for which the guarantee holds."""
         if self.by is not None:
             return f", in every group by {self.by!r}"
         if self.weight is not None:
@@ -473,7 +476,7 @@ class Guarantee(Settings, metaclass=ABCMeta):
         return ", for new answers that are sampled like the calibration answers"
 
     def describe_passing(self, level: float) -> str:
-        """Describe the guarantee for the answers that pass, as the end of a sentence.
+        """Return the end of a sentence that describes the guarantee for passing answers.
 
         Parameters
         ----------
@@ -488,7 +491,7 @@ class Guarantee(Settings, metaclass=ABCMeta):
         return self.describe(level)
 
     def needed(self, n: int, level: float) -> str:
-        """Say how many calibration problems are needed if n are too few.
+        """Return a sentence with the number of calibration problems needed if n are too few.
 
         Parameters
         ----------
@@ -511,7 +514,7 @@ class Guarantee(Settings, metaclass=ABCMeta):
         )
 
     def _asked(self, n, level):
-        """Return the level for which n problems are too few, and the smallest possible level."""
+        """Return the level for which n problems are too few, and the smallest feasible level."""
         passing = conformal.passing_count(n, self._share())
         return f"alpha = {level:g}", f"alpha >= {1 / (passing + 1):.4g}"
 
@@ -531,9 +534,10 @@ class Guarantee(Settings, metaclass=ABCMeta):
         return conformal.problems_needed(level, share=self._share())
 
     def fewest(self, n: int, level: float) -> int:
-        """Return the smallest number of calibration problems that is as good as n.
+        """Return the smallest number of calibration problems that is as useful as n problems.
 
-        If the threshold is a score of some rank, it is the smallest number with that rank.
+        If the threshold is the score at some rank, n is reduced to the smallest number of
+        problems with the same rank.
 
         Parameters
         ----------
@@ -545,12 +549,12 @@ class Guarantee(Settings, metaclass=ABCMeta):
         Returns
         -------
         int
-            At most n; equal to n if every problem is useful.
+            The smallest number of problems. It equals n if every problem is useful.
         """
         return n
 
     def calibration_count(self, n: int, level: float) -> int:
-        """Return how many of n problems to hold out for calibration.
+        """Return the number of problems, out of n, to hold out for calibration.
 
         Parameters
         ----------
@@ -602,7 +606,7 @@ def refuse_dependence(guarantee, batch, risks):
 
 
 def _compare(name, alone, together, batch, rows):
-    """Raise ValueError if a problem has another group or weight than in the whole batch."""
+    """Raise ValueError if the group or weight of a problem differs from that in the whole batch."""
     if alone is None:
         return
     if name == "weight":
@@ -621,42 +625,44 @@ def _compare(name, alone, together, batch, rows):
 
 @settings
 class NoFalseClaim(Guarantee):
-    """With probability at least ``1 - alpha``, at most ``max_false`` kept claims are false.
+    """Guarantee of at most ``max_false`` false claims, with probability at least ``1 - alpha``.
 
-    ``NoFalseClaim()`` is the guarantee of a filter with ``guarantee=None``.
+    The probability refers to a new problem, and only its kept claims are counted. A filter with
+    ``guarantee=None`` uses this guarantee with its defaults.
 
     Parameters
     ----------
     max_false : int, default=0
         Tolerated number of false claims per problem.
     delta : float in (0, 1), optional
-        None guarantees ``1 - alpha`` on average over calibration sets. With ``delta``, a
-        share ``1 - delta`` of all calibration sets has a coverage of at least
-        ``1 - alpha`` on future problems, if the problems are independent draws.
-    by : str, callable or list, optional
-        The guarantee holds within every group of problems. Groups are given by a key of the
-        metadata, by the name of a feature that is the same for all claims of a problem, or by
-        a function that returns the group of each problem of a GraphBatch. Groups overlap if a
-        problem has a list of them, if the function returns a 2-D array of booleans (one
-        column per group), or with a list of keys. Then a quantile regression finds the
-        thresholds, one alpha at a time, and kept sets need not be nested in alpha.
+        Maximum probability, over random calibration sets, that the coverage on future problems
+        is below ``1 - alpha``. All problems must be drawn independently. If None, the coverage
+        is at least ``1 - alpha`` on average over calibration sets.
+    by : str, callable or list of them, optional
+        Definition of groups of problems. The guarantee holds in every group. Groups can be
+        defined by a key of the metadata, by the name of a feature that is equal for all claims
+        of a problem, or by a function that returns the group of each problem of a GraphBatch.
+        Groups overlap if a problem has a list of groups, if the function returns a 2-D array of
+        booleans (one column per group), or if ``by`` is a list. The thresholds of overlapping
+        groups are computed by a quantile regression for each alpha, so the sets of kept claims
+        need not be nested in alpha.
     weight : callable, optional
-        Likelihood ratio of the new problems to the calibration problems, as a function of a
-        GraphBatch that returns one number per problem. The guarantee then holds for the new
-        problems.
+        Function that accepts a GraphBatch and returns one number per problem, the likelihood
+        ratio of the new problems to the calibration problems. The guarantee then holds for the
+        new problems.
     unseen : {"error", "pool", "empty"}, default="error"
-        Treatment of problems in groups without calibration problems: raise an error, use
-        the threshold of all problems together (without a guarantee for the group), or keep
-        nothing.
+        Treatment of problems in groups without calibration problems. "error" raises an error.
+        "pool" uses the threshold of all problems together, without a guarantee for the group.
+        "empty" keeps nothing.
     show : float in (0, 1], or "auto", default=1
-        Share of the answers that may pass. An answer passes if its smallest path risk is
-        among the smallest of this share, as determined by the calibration answers. Nothing is
-        kept of the others, and the guarantee holds for each answer *given that it passes*. With
-        1 every answer passes, and the guarantee is over all answers, including empty ones.
-        With "auto", `fit` chooses the largest share on training problems. Of the answers that
-        pass, at most about ``alpha`` may contain a false claim among *all* their claims below
-        the cut, so nearly every answer that passes shows something. `fit` raises ValueError if
-        there are too few problems for any share. If no share is good enough, nothing is shown.
+        Share of the answers that may pass. An answer passes if its smallest path risk is below
+        a cut, which is a quantile of the calibration answers at this share. No claim of any
+        other answer is kept, and the guarantee holds for each answer *given that it passes*. If
+        1, every answer passes, and the guarantee averages over all answers, including empty
+        ones. If "auto", `fit` chooses the largest share on training problems for which at most
+        about ``alpha`` of the passing answers contain a false claim among *all* their claims
+        below the cut. Nearly every passing answer then shows a claim. `fit` raises ValueError if
+        there are too few problems for any share. If no share is acceptable, nothing is shown.
 
     References
     ----------
@@ -728,8 +734,8 @@ class NoFalseClaim(Guarantee):
     def _among_passing(self, jumps, risks):
         """Compute levels of the claims of passing answers, calibrated on all other answers.
 
-        An answer passes if fewer than k0 = ceil(show n) of the others have a smallest path
-        risk at or below its own. It is calibrated on the others that pass.
+        An answer passes if fewer than k0 = ceil(show n) of the other answers have a smallest path
+        risk that is not larger. Its claims are calibrated on the other answers that pass.
         """
         out = np.full(len(risks.path_risk), np.inf)
         if self.show == 0:
@@ -814,7 +820,7 @@ def problems_needed(
     by: Mapping[Any, float] | Iterable[Any] | None = None,
     show: float = 1,
 ) -> int:
-    """Return the smallest number of calibration questions with which anything can be kept.
+    """Return the smallest number of calibration questions for which a claim can be kept.
 
     Several answers to one question count as one (see `~skdcf.graphs.question_groups`).
 
@@ -826,15 +832,15 @@ def problems_needed(
         As in `NoFalseClaim`.
     by : mapping from group to share, or iterable with a group per problem, optional
         Distribution of the questions over the groups of the guarantee. The result is then the
-        total number with which the smallest group has enough questions, on average.
+        total number for which the smallest group has enough questions on average.
     show : float in (0, 1], default=1
-        Share of the answers that may pass, as in `NoFalseClaim`. If smallest path risks of
-        answers are tied, more are needed.
+        Share of the answers that may pass, as in `NoFalseClaim`. If the smallest path risks of
+        several answers are tied, more questions are needed.
 
     Returns
     -------
     int
-        The smallest number of problems.
+        The smallest number of questions.
 
     Raises
     ------
@@ -878,34 +884,34 @@ LOSSES: dict[str, tuple[Callable[..., Any], Callable[..., Any], Callable[..., An
 
 @settings
 class ExpectedFalse(Guarantee):
-    """Bound on the expected number, or share, of false claims among the kept claims.
+    """Upper bound on the expected number or share of false claims among the kept claims.
 
     Parameters
     ----------
     of : {"share", "count"}, default="share"
-        "count" is the number of false claims kept per problem. "share" is this number divided
-        by the number of kept claims, or 0 if nothing is kept. The share is not monotone in
-        the threshold, so its running maximum is controlled, which is larger.
+        The bounded quantity. "count" is the number of false claims kept per problem. "share" is
+        this number divided by the number of kept claims, or 0 if nothing is kept. The share is
+        not monotone in the threshold, so its running maximum, which is larger, is controlled.
     bound : float, optional
-        Upper bound of the expectation. None means the filter's ``alpha``. It determines how
-        many problems `fit` holds out and, below 1, the level of training. Levels in
-        ``predict(X, alpha=...)`` are also bounds.
+        Upper bound of the expectation. None uses the filter's ``alpha``. The bound determines
+        how many problems `fit` holds out. If it is below 1, it is also the level of training.
+        Levels in ``predict(X, alpha=...)`` are also bounds.
     by : str, callable or list of these, optional
-        Groups in each of which the guarantee holds, as in `NoFalseClaim`. They must not
-        overlap.
+        Definition of groups of problems, as in `NoFalseClaim`. The guarantee holds in every
+        group. Groups must not overlap.
     weight : callable, optional
         Likelihood ratio of each problem, as in `NoFalseClaim`.
     unseen : {"error", "pool", "empty"}, default="error"
         Treatment of groups without calibration problems, as in `NoFalseClaim`.
     show : float in (0, 1], default=1
-        Share of the answers that may pass, as in `NoFalseClaim`. Below 1 the expectation is
-        that of the answers that pass.
+        Share of the answers that may pass, as in `NoFalseClaim`. If it is below 1, the
+        expectation is taken over the passing answers.
 
     Notes
     -----
-    In the worst case, all kept claims of a new problem are false. With "count", this number
-    bounds its loss. So no maximum number of claims has to be known beforehand, and thresholds
-    differ between problems.
+    In the worst case, all kept claims of a new problem are false. If ``of="count"``, the number of
+    kept claims is therefore the bound of the problem's loss. The maximum number of claims need not
+    be known beforehand, and thresholds differ between problems.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""A guarantee for each answer that passes, by calibration among the answers below a cut.
+"""Guarantee for each passing answer, by calibration on the answers below a cut.
 
 ==========  =========================================================================
 low_i       smallest path risk of calibration answer i
@@ -8,14 +8,15 @@ c           the share of the answers that may pass, ``show``
 ==========  =========================================================================
 
 A new answer passes if low < v. Given that it passes, it is exchangeable with the answers in B. To
-see this, let A = {j : #{l != j : low_l <= low_j} < k0}. A is a symmetric function of the n + 1
-answers. It contains the new answer if and only if this answer passes, and then consists of B and
-the new answer. So calibration on B alone is valid for each answer that passes. The cut depends only
-on the calibration answers, so answers can be decided one at a time.
+see this, let A = {j : #{l != j : low_l <= low_j} < k0}. The set A is a symmetric function of the
+n + 1 answers. It contains the new answer if and only if this answer passes. In this case A consists
+of B and the new answer. Calibration on B alone is therefore valid for each passing answer. The cut
+depends only on the calibration answers, so each answer can be filtered without knowing the next
+ones.
 
-This is selection-conditional coverage (Y. Jin and Z. Ren, arXiv:2403.03868) with the taxonomy
-of V. Vovk (ACML 2012). `skdcf.monitoring.release_claims` controls the texts that are shown of a
-batch (U. Gazin, R. Heller, A. Marandon and E. Roquain, arXiv:2403.12295).
+The guarantee is selection-conditional coverage (Y. Jin and Z. Ren, arXiv:2403.03868) with the
+taxonomy of V. Vovk (ACML 2012). `skdcf.monitoring.release_claims` bounds the error rate among the
+shown texts of a batch (U. Gazin, R. Heller, A. Marandon and E. Roquain, arXiv:2403.12295).
 """
 
 from __future__ import annotations
@@ -47,8 +48,7 @@ class ShareChoice(NamedTuple):
     passing : ndarray of int, shape (n_shares,)
         Number of training answers that pass the cut at each share.
     wrong : ndarray of shape (n_shares,)
-        Number of these in which the claims below the cut include a false one, or the sum of
-        their losses.
+        Number of passing answers with a false claim below the cut, or the sum of their losses.
     chosen : float
         The largest share with (1 + wrong) / (1 + passing) <= level; 0 if there is none.
     """
@@ -70,16 +70,16 @@ def choose_share(
 ) -> ShareChoice:
     """Choose the share of answers that may pass, using answers not used for calibration.
 
-    If the threshold is at least the cut, every answer that passes shows something. So a share
-    is acceptable if few training answers contain a false claim below the cut. The "1 +" on both
-    sides prevents a share from being accepted by chance among few answers.
+    If the threshold is at least the cut, every passing answer shows a claim. A share is therefore
+    acceptable if few training answers contain a false claim below the cut. One is added to the
+    counts of wrong and of passing answers, so a share is not accepted by chance with few answers.
 
     Parameters
     ----------
     guarantee : Guarantee
-        Defines the loss.
+        The guarantee, which defines the loss.
     path_risk : ndarray of shape (n_claims,)
-        Path risks of training problems, from scorers that were not trained on these problems.
+        Path risks of training problems, computed by scorers not trained on these problems.
     labels : ndarray of shape (n_claims,)
         1 true, 0 false, -1 unknown, which counts as false.
     offsets : ndarray of shape (n_problems + 1,)
@@ -87,13 +87,13 @@ def choose_share(
     level : float
         The level of the guarantee.
     n_calibration : int or None
-        Number of problems held out for calibration. Only shares that reach rank 1 with
-        these are considered; None considers all of them.
+        Number of problems held out for calibration. Only shares for which these suffice for
+        rank 1 are considered. None considers all shares.
 
     Returns
     -------
     ShareChoice
-        The share, and the data it was chosen from.
+        The chosen share, and the results of all shares.
     """
     lowest = segment_min(path_risk, offsets)
     jumps = guarantee.jumps(path_risk, labels, offsets)
@@ -114,12 +114,12 @@ def choose_share(
 
 
 class Passing(Calibration):
-    """One calibration among the answers that pass.
+    """Calibration on the passing answers.
 
     Parameters
     ----------
     guarantee : Guarantee
-        Its ``show`` is the share of the answers that may pass.
+        The guarantee, whose ``show`` is the share of the answers that may pass.
     jumps : Jumps
         Positions and sizes of the jumps in each calibration problem's loss.
     risks : PathRisks
@@ -128,9 +128,9 @@ class Passing(Calibration):
     Attributes
     ----------
     cut : float
-        An answer passes if its smallest path risk is below the cut.
+        The cut. An answer passes if its smallest path risk is below the cut.
     among : Calibration
-        The calibration among the calibration problems that pass.
+        The calibration on the calibration problems that pass.
     """
 
     def __init__(self, guarantee: Guarantee, jumps: Jumps, risks: PathRisks) -> None:
@@ -146,7 +146,7 @@ class Passing(Calibration):
 
     @property
     def passing(self) -> float:
-        """The share of new answers that pass."""
+        """Share of new answers that pass."""
         # If the cut is +inf, all n pass; otherwise the new answer is one of |B| + 1.
         return 1.0 if np.isposinf(self.cut) else (self.among.n + 1) / (self.n + 1)
 

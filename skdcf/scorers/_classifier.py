@@ -1,4 +1,4 @@
-"""A scorer that trains a scikit-learn classifier."""
+"""Scorer that trains a scikit-learn classifier."""
 
 from __future__ import annotations
 
@@ -30,28 +30,28 @@ STRENGTH = 0.03  # C of the logistic regression
 
 @settings
 class ClassifierScorer(Scorer):
-    """A scikit-learn classifier, trained to distinguish true from false claims.
+    """Scorer that trains a scikit-learn classifier to distinguish true from false claims.
 
     Parameters
     ----------
     estimator : classifier or pipeline, optional
-        It must have ``decision_function`` or ``predict_proba``. None means logistic regression
-        on standardised features, with the strong regularization ``C=0.03``, since few answers
-        contain an error to learn from.
+        The classifier. It must have ``decision_function`` or ``predict_proba``. None uses
+        logistic regression on standardised features. Its regularization ``C=0.03`` is strong,
+        because few answers contain an error.
     target : {"own", "coherent", "hazard"}, default="hazard"
-        "hazard" learns the label of a claim from claims whose ancestors are all true. Claims
-        below an error are left out. "own" learns the labels of all claims. "coherent" learns
-        whether the claim and all its ancestors are true, which decides whether it may be
-        kept. Unknown labels are always left out.
+        Target of the training. "hazard" is the label of a claim, learnt only from claims whose
+        ancestors are all true. "own" is the label of a claim, learnt from all claims.
+        "coherent" is whether the claim and all its ancestors are true. Claims with unknown
+        labels are always left out.
 
     Attributes
     ----------
     estimator_ : classifier or None
-        The fitted classifier. None if all training claims had the same label, so every claim
-        gets the same confidence. It is not saved to files if ``table_`` replaces it.
+        The fitted classifier. It is None if all training claims had the same label, so every
+        claim has the same confidence. It is not saved to files if ``table_`` replaces it.
     table_ : HazardTable or None
-        A forest, boosted trees or a logistic regression as plain arrays, which compute the
-        confidence; None for other classifiers.
+        A forest, boosted trees or a logistic regression as plain arrays. These arrays compute the
+        confidence. The table is None for other classifiers.
 
     Examples
     --------
@@ -77,16 +77,17 @@ class ClassifierScorer(Scorer):
 
     @property
     def requires_fit(self) -> bool:  # type: ignore[override]
-        """Whether `fit` learns; False for a ``FrozenEstimator``, which was trained before.
+        """Whether `fit` trains the classifier; False for a ``FrozenEstimator``.
 
-        All problems are then used for calibration, and must be new to the frozen estimator.
+        If False, all problems are used for calibration. They must not have been used to train the
+        frozen estimator.
         """
         return not isinstance(self.estimator, FrozenEstimator)
 
     def fit(
         self, batch: GraphBatch, labels: NDArray, task: FitTask | None = None
     ) -> Self:
-        """Train the classifier on claims.
+        """Train the classifier on the claims of the problems.
 
         Parameters
         ----------
@@ -105,7 +106,7 @@ class ClassifierScorer(Scorer):
         Raises
         ------
         ValueError
-            If the problems have no features, or the classes of an already trained classifier
+            If the problems have no features, or if the classes of an already trained classifier
             are not 0 and 1.
         """
         self._noise = noise_columns(_scorer.need_features(batch))
@@ -131,7 +132,7 @@ class ClassifierScorer(Scorer):
         return self
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the state, without the classifier if plain arrays replace it."""
+        """Return the state to pickle, without the classifier if plain arrays replace it."""
         state = super().__getstate__()
         if state.get("table_") is not None:
             state = {k: v for k, v in state.items() if k != "estimator_"}
@@ -166,8 +167,9 @@ class ClassifierScorer(Scorer):
     def tree_contributions(self, batch: GraphBatch) -> NDArray[np.float64] | None:
         """Compute the contribution of each feature to the log odds of xgboost's trees.
 
-        xgboost computes them relative to its training problems. They are not available for a
-        filter loaded from a file, which contains the trees but not the xgboost model.
+        The contributions are relative to the training problems of xgboost. They are not available
+        for a filter that was loaded from a file, because the file does not contain the xgboost
+        model.
 
         Parameters
         ----------
@@ -189,7 +191,7 @@ class ClassifierScorer(Scorer):
         return contributions[:, :-1].astype(np.float64)
 
     def _informative(self, batch):
-        """Return the features, with 0 in columns that hold only rounding errors."""
+        """Return the features, with 0 in columns that vary only by rounding errors."""
         if not len(self._noise):
             return batch.features
         X = batch.features.copy()

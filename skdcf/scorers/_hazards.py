@@ -1,4 +1,4 @@
-"""Prices of claims, computed from hazards learnt on training problems and public data."""
+"""Scorer that computes prices of claims from hazards learnt on training and public data."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ MOST_CLAIMS = 15_000  # largest number of claims per tree; more is only slower
 
 
 def classifiers(n_claims, n_features, random_state, trees=40, share=0.5):
-    """Return four unfitted classifiers, each with the columns that it reads.
+    """Return four unfitted classifiers, each with the columns that it uses.
 
-    Two of them read the features of the claim, and two also the means over its problem and the
-    number of claims.
+    Two of the classifiers use the features of the claim. The other two also use the means of the
+    features over the problem and the number of claims.
     """
     from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestRegressor
     from sklearn.linear_model import LogisticRegression
@@ -74,7 +74,7 @@ def classifiers(n_claims, n_features, random_state, trees=40, share=0.5):
 
 
 def learn(model, columns, rows, evidence):
-    """Fit a classifier to some claims, and return it as a table, or None if it is constant."""
+    """Return a classifier, fitted to some claims, as a table, or None if it is constant."""
     X = evidence.X[rows][:, columns]
     # These settings are fixed, so skip scikit-learn's validation in each fold.
     with config_context(skip_parameter_validation=True):
@@ -83,54 +83,56 @@ def learn(model, columns, rows, evidence):
 
 @settings
 class NeymanPearsonScorer(Scorer):
-    """Minus the log price of a claim, which is the risk that keeping it adds.
+    """Scorer whose confidence in a claim is minus the log price of keeping it.
 
-    The price is computed from the mean log odds of the hazards, and the graph. It does not
-    depend on alpha.
+    The price of a claim is the risk that is added by keeping it. It is computed from the mean log
+    odds of several estimated hazards and from the graph. A hazard is the probability that a claim
+    is false, given that all its ancestors are true. The price does not depend on alpha.
 
     Parameters
     ----------
     weight_after_error : float, default=0.5
-        Weight, in [0, 1], of true claims below a false one. They count as kept true claims.
-        The estimate of their number depends on the sum of all hazards of their ancestors, and
-        is least accurate if this sum is large. With a weight of 1, fewer claims are kept at low
-        alpha.
+        Weight, in [0, 1], of true claims that depend on a false one when kept true claims are
+        counted. The estimated number of these claims depends on the sum of all hazards of their
+        ancestors. The estimate is least accurate if this sum is large. If the weight is 1, fewer
+        claims are kept at low alpha.
     gain : float in [0, 1], {"claims", "answers"} or callable, default=0.5
-        The value of the kept claims of an answer: their number to this power. 1, or "claims",
-        keeps as many claims as possible, but keeps nothing of many answers, since the risk is
-        spent on the safest ones. With smaller powers, more answers are shown. 0, or
-        "answers", means log(1 + number). A function must accept an array of numbers of kept
+        Value of the kept claims of an answer. It is the number of kept claims to the power
+        ``gain``. 1, or "claims", maximises the number of kept claims, but many answers are then
+        empty because the risk is spent on the safest answers. Smaller powers show more answers.
+        0, or "answers", uses log(1 + number). A callable must accept an array of numbers of kept
         claims, and must be increasing and concave.
     public_prior : PublicPrior or None, default=None
-        Hazards learnt on public labels. They are blended with the learnt hazards as
-        ``b + w1 own + w2 first + w3 second + ...``, in log odds, with one weight for each
-        source. The weights are fitted to the training claims with out-of-fold hazards. They
-        are shrunk towards 0.6 for the learnt hazards and 1 for all sources together, and
-        scaled to the sum 1.6.
+        Hazards learnt on public labels. They are blended with the hazards of the training
+        problems as ``b + w1 own + w2 first + w3 second + ...`` in log odds, with one weight for
+        each source. The weights are fitted to the training claims with out-of-fold hazards. The
+        weights are shrunk towards 0.6 for the own hazards and a sum of 1 for the sources, and
+        are then scaled to the sum 1.6.
     random_state : int, RandomState or None, default=0
         Seed of the trees. None uses the random state of the filter.
 
     Attributes
     ----------
     prior_ : PublicPrior or None
+        The fitted ``public_prior``.
     blend_ : ndarray of shape (2 + n_sources,)
-        The weights b, w1, w2, ...; only with ``public_prior``.
+        The weights b, w1, w2, ..., available only with ``public_prior``.
     table_ : HazardTable or None
-        The four hazards: logistic regression and boosted trees on the features of the claim,
-        and logistic regression and a random forest that also use features of its problem.
-        None if there was nothing to learn: no features, or training claims that are all true
-        or all false. In a stack, the scorer has the hazards of all folds.
+        Classifiers that estimate four hazards. Logistic regression and boosted trees use the
+        features of the claim. Another logistic regression and a random forest also use features
+        of the problem. The table is None if there are no features, or if the training claims are
+        all true or all false. In a stack, the table contains the classifiers of all folds.
     true_after_error_ : float
-        Share of true claims among the claims below a false one, in training.
+        Share of true claims among the training claims that depend on a false one.
     frailty_ : ndarray of shape (3,) or None
-        Parameters (theta, a, b) of `error_probability`: the variance between answers that the
-        features do not explain, and the intercept and slope of the log odds. None if there are
-        no out-of-fold hazards, that is, without ``public_prior`` and outside a stack. The
-        hazards are then used unchanged.
+        Parameters (theta, a, b) of `error_probability`. The variance between answers that the
+        features do not explain is theta, and the log odds have intercept a and slope b. The
+        attribute is None if there are no out-of-fold hazards, which require a stack or
+        ``public_prior``. The hazards are then used unchanged.
 
     Notes
     -----
-    The confidence never increases along the edges, so path risk and risk are equal.
+    The confidence never increases along the edges, so the path risk of a claim equals its risk.
 
     References
     ----------
@@ -170,15 +172,15 @@ class NeymanPearsonScorer(Scorer):
     def fit(
         self, batch: GraphBatch, labels: NDArray, task: FitTask | None = None
     ) -> Self:
-        """Learn the hazards.
+        """Fit the classifiers that estimate the hazards.
 
         Parameters
         ----------
         batch : GraphBatch
             The problems.
         labels : ndarray of shape (n_claims,)
-            1 true, 0 false, -1 unknown. Claims with an unknown label, and their descendants,
-            are left out.
+            1 true, 0 false, -1 unknown. Claims with an unknown label and their descendants are
+            left out.
         task : FitTask, optional
             Settings of the fit, from the filter.
 
@@ -190,7 +192,7 @@ class NeymanPearsonScorer(Scorer):
         Raises
         ------
         ValueError
-            If the problems have no features, or lack columns of the public prior.
+            If the problems have no features, or if columns of the public prior are missing.
         """
         task = task or FitTask()
         if self.public_prior is not None:
@@ -206,12 +208,12 @@ class NeymanPearsonScorer(Scorer):
     def fit_folds(
         self, folded: Folded, labels: NDArray, tasks: list[FitTask]
     ) -> tuple[list[Self], NDArray[np.float64]]:
-        """Learn the hazards without each fold in turn; the scorer uses the hazards of all folds.
+        """Fit the hazards with each fold left out in turn, and use the hazards of all folds.
 
         Parameters
         ----------
         folded : Folded
-            The problems, ``folded.batch``, and the fold of each, ``folded.fold_of``.
+            The problems, and the fold of each problem.
         labels : ndarray of shape (n_claims,)
             1 true, 0 false, -1 unknown.
         tasks : list of FitTask
@@ -284,7 +286,7 @@ class NeymanPearsonScorer(Scorer):
         self.true_after_error_ = np.sum(below == 1) / (len(below) + DOUBTED)
 
     def _jobs(self, evidence, n_features, seed, rows=True, **forest):
-        """Count the claims, and return a job per classifier; none without two classes."""
+        """Count the claims, and return one job per classifier; none if all labels are equal."""
         self._count(evidence, rows)
         at_risk = evidence.at_risk & rows
         false = evidence.labels[at_risk] == 0
@@ -309,12 +311,12 @@ class NeymanPearsonScorer(Scorer):
 
     @property
     def priors(self) -> tuple[PublicPrior, ...]:  # type: ignore[override]
-        """The public prior that is blended with the hazards, if there is one."""
+        """Public prior that is blended with the hazards; empty if there is none."""
         prior = vars(self).get("prior_", self.public_prior)
         return () if prior is None else (prior,)
 
     def hazard(self, batch: GraphBatch) -> NDArray[np.float64]:
-        """Compute the log odds that a claim is false, given that all its ancestors are true.
+        """Compute the log odds that each claim is false, given that all its ancestors are true.
 
         Parameters
         ----------
@@ -339,7 +341,7 @@ class NeymanPearsonScorer(Scorer):
     def error_probability(
         self, batch: GraphBatch, kept: NDArray[np.bool_]
     ) -> NDArray[np.float64]:
-        """Compute the probability that a false claim is kept, for each answer.
+        """Compute the probability that the kept claims of each answer include a false one.
 
         Parameters
         ----------
@@ -351,7 +353,7 @@ class NeymanPearsonScorer(Scorer):
         Returns
         -------
         ndarray of float, shape (n_problems,)
-            Between 0 and 1; 0 if nothing is kept.
+            Probabilities between 0 and 1; 0 if nothing is kept.
         """
         return chance_of_error(self.hazard(batch), kept, batch, self.frailty_)
 
@@ -361,7 +363,7 @@ class NeymanPearsonScorer(Scorer):
 
 
 class _Evidence(NamedTuple):
-    """Standardised training claims for learning the hazards."""
+    """Standardised training claims from which the hazards are learnt."""
 
     X: NDArray
     labels: NDArray
@@ -370,5 +372,5 @@ class _Evidence(NamedTuple):
 
 
 def _share(flags):
-    """Return a share with half a claim added to each side, so it is never 0 or 1."""
+    """Return the share of True flags, with half a flag added to each class to avoid 0 and 1."""
     return (flags.sum() + 0.5) / (len(flags) + 1)

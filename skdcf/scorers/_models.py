@@ -1,11 +1,11 @@
 """Differentiable models, and the scorer that trains a model through soft calibration.
 
-A differentiable model has two methods. ``init(n_features, rng)`` returns initial parameters:
-an array, or lists, tuples and dicts of arrays. ``model(params, X)`` computes confidences from
-rows of standardised features. It must be stateless and use operations that autograd can
-differentiate (operators, or functions of ``autograd.numpy``). Adding a constant to all
-confidences changes nothing, so an intercept is not needed. `ConfTrScorer` turns a model into a
-scorer.
+A differentiable model has two methods. ``init(n_features, rng)`` returns the initial parameters,
+which are arrays, or nested lists, tuples and dicts of arrays. ``model(params, X)`` computes
+confidences from rows of standardised features. It must be stateless and use only operators and
+functions of ``autograd.numpy``, so autograd can differentiate it. A model needs no intercept,
+because a constant that is added to all confidences has no effect. `ConfTrScorer` turns a model into
+a scorer.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ Layers: TypeAlias = list[tuple[NDArray[np.float64], NDArray[np.float64]]]
 
 @settings
 class LinearModel(Settings):
-    """Linear model: a weighted sum of the standardised features.
+    """Linear model, which computes a weighted sum of the standardised features.
 
-    To use it as a scorer, wrap it: ``ConfTrScorer(LinearModel())``.
+    To use the model as a scorer, pass it to `ConfTrScorer`, as in ``ConfTrScorer(LinearModel())``.
 
     Parameters
     ----------
     spread : float, default=1.0
-        The initial weights are uniform between plus and minus ``spread`` divided by the square
-        root of their number. With 0, all weights start at 0.
+        Range of the initial weights. They are uniformly distributed between plus and minus
+        ``spread`` divided by the square root of their number. If 0, all weights start at 0.
 
     Examples
     --------
@@ -87,12 +87,13 @@ class LinearModel(Settings):
 class MLPModel(Settings):
     """Multi-layer perceptron with tanh units.
 
-    To use it as a scorer, wrap it: ``ConfTrScorer(MLPModel())``.
+    To use the model as a scorer, pass it to `ConfTrScorer`, as in ``ConfTrScorer(MLPModel())``.
 
     Parameters
     ----------
     hidden_layer_sizes : int or tuple of int, default=(8,)
-        Units of each hidden layer. The default is small, since training sets are small.
+        Number of units of each hidden layer. The default is small because training sets are
+        typically small.
 
     Examples
     --------
@@ -159,7 +160,7 @@ class MLPModel(Settings):
 
 
 def _tanh(x):
-    """Compute the hyperbolic tangent; autograd is only imported in training."""
+    """Compute the hyperbolic tangent; autograd is imported only during training."""
     if isinstance(x, np.ndarray):
         return np.tanh(x)
     import autograd.numpy as anp
@@ -169,26 +170,27 @@ def _tanh(x):
 
 @settings
 class ConfTrScorer(Scorer):
-    """A differentiable model, trained through soft calibration.
+    """Scorer that trains a differentiable model through soft calibration.
 
     Parameters
     ----------
     model : differentiable model or None, default=None
-        A model such as `MLPModel`. None means `LinearModel`.
+        The model, such as `MLPModel`. None uses `LinearModel`.
     clip : float, default=3.0
         Standardised features are clipped to plus and minus this value.
 
     Attributes
     ----------
     model_ : differentiable model
-        A copy, so later changes of ``model`` have no effect on the scorer.
+        A copy of ``model``, so later changes of ``model`` have no effect on the scorer.
     params_ : object
-        The trained parameters, for standardised features.
+        The trained parameters, which apply to standardised features.
     standardizer_ : Standardizer
         Mean and scale of the features of the training problems.
     scale_ : float
-        Standard deviation of the model's output on the training claims, without validation
-        problems. Confidences are divided by it. It is 1 if training uses no unit variance.
+        Standard deviation of the model's output on the training claims, excluding validation
+        problems. Confidences are divided by this value. It is 1 if the training does not
+        standardise the output.
     loss_curve_ : list of float
         Training objective per iteration.
 
@@ -221,7 +223,7 @@ class ConfTrScorer(Scorer):
     def fit(
         self, batch: GraphBatch, labels: NDArray, task: FitTask | None = None
     ) -> Self:
-        """Train the model for ``task.alpha``.
+        """Train the model for the level ``task.alpha``.
 
         Parameters
         ----------
@@ -240,7 +242,7 @@ class ConfTrScorer(Scorer):
         Warns
         -----
         ConvergenceWarning
-            If there was nothing to learn, or training stopped early.
+            If nothing could be learnt, or if training stopped early.
         """
         results = self._train(batch, labels, tasks=[task or FitTask()])
         return self._adopt(results[0])
@@ -290,7 +292,7 @@ class ConfTrScorer(Scorer):
 
     @property
     def coef_(self) -> NDArray[np.float64]:
-        """Weights of a linear model, per unit of the features as passed."""
+        """Weights of a linear model, per unit of the original features."""
         # A subclass may use the parameters differently.
         if type(self.model_) is not LinearModel:
             raise AttributeError("coef_ exists only if the model is a LinearModel")

@@ -1,4 +1,4 @@
-"""Hazards learnt on public labels, for users with few labels."""
+"""Scorer with hazards learnt on public labels, for users with few labels."""
 
 from __future__ import annotations
 
@@ -38,36 +38,38 @@ STRENGTH = (
 
 @settings
 class PublicPrior(Scorer):
-    """Hazards that were learnt on public labels of mathematics, used unchanged.
+    """Scorer with hazards that were learnt on public labels and are not trained further.
 
-    For each of five sources there are a logistic regression and boosted trees. They were trained
-    on about 34,000 claims with first-error and step labels, and use the columns of
-    `skdcf.features.reasoning_features`. The prior is a weighted mean over the sources. A source
-    has more weight if it predicts errors in the other sources better. Nothing is trained on your
-    problems, so all of them can be used for calibration. A filter uses a prior only on
-    request: as its scorer, or blended with learnt hazards as ``public_prior=`` of
-    `NeymanPearsonScorer` or `StackingScorer`.
+    The default prior consists of a logistic regression and boosted trees for each of five sources
+    of mathematical problems. These classifiers were trained on about 34,000 claims with first-error
+    and step labels, and use the columns of `skdcf.features.reasoning_features`. The hazard is a
+    weighted mean over the sources. A source has a larger weight if it predicts errors in the other
+    sources better. Nothing is trained on your problems, so all of them can be used for calibration.
+    A filter uses a prior only on request. Pass the prior as the scorer of the filter, or pass it as
+    ``public_prior`` to `NeymanPearsonScorer` or `StackingScorer` to blend it with learnt hazards.
 
     Parameters
     ----------
     file : "mathematics", "agreement" or path-like, default="mathematics"
-        "mathematics" and "agreement" are the two priors in the package. "agreement" uses
-        eleven columns of `skdcf.features.AgreementFeatures`. They measure how far
-        an answer agrees with other answers to the question, so this prior is not limited to
-        mathematics. A path names a file written by ``benchmarks/retention/make_prior.py``.
+        Name or path of the prior. The package contains the two priors "mathematics" and
+        "agreement". "agreement" uses eleven columns of `skdcf.features.AgreementFeatures`. These
+        columns measure the agreement of an answer with other answers to the question, so this
+        prior is not limited to mathematics. A path must name a file written by
+        ``benchmarks/retention/make_prior.py``.
 
     Attributes
     ----------
     card_ : dict
-        Sources with their licences, the data it was evaluated on, and where it fails.
+        Description of the prior, with the sources and their licences, the evaluation data, and
+        known failures.
     columns_ : tuple of str
-        The columns that it uses.
+        Names of the columns that the prior uses.
     table_ : HazardTable
-        The trees of all sources, one forest per source. Their input is the columns, scaled for
-        each source in turn.
+        The trees of all sources, with one forest per source. The input of the trees is the
+        columns, scaled for each source in turn.
     linear_ : ndarray of shape (n_sources, n_columns + 1)
-        Weights of the logistic regressions. The last weight is the log odds if all columns
-        are at the centre of the source.
+        Weights of the logistic regressions. The last weight is the log odds at the centre of
+        all columns of the source.
     units_ : Standardizer
         Centre and scale of the columns for each source.
     weights_ : ndarray of shape (n_sources,)
@@ -75,12 +77,12 @@ class PublicPrior(Scorer):
     questions_ : ndarray of int64
         Hashes of the source questions.
     true_after_error_ : float
-        Share of true claims among the claims below a false one, in the sources.
+        Share of true claims among the source claims that depend on a false one.
 
     Warnings
     --------
-    The prior was trained on the questions of its sources. A filter refuses problems with these
-    questions. Use `seen` to find problems to leave out.
+    The prior was trained on the questions of its sources. A filter rejects problems with these
+    questions. Use `seen` to find the problems to leave out.
 
     Examples
     --------
@@ -128,7 +130,7 @@ class PublicPrior(Scorer):
         Raises
         ------
         ValueError
-            If a column is missing, or the file has another format or was modified.
+            If a column is missing, if the file has another format, or if it was modified.
         """
         self.validate()
         self.__dict__.update(self.read_file())
@@ -171,7 +173,7 @@ class PublicPrior(Scorer):
 
     @property
     def priors(self) -> tuple[PublicPrior, ...]:  # type: ignore[override]
-        """The prior itself."""
+        """Tuple that contains only this prior."""
         return (self,)
 
     def seen(self, X: Problems) -> NDArray[np.bool_]:
@@ -185,17 +187,17 @@ class PublicPrior(Scorer):
         Returns
         -------
         ndarray of bool, shape (n_problems,)
-            True for problems to leave out. A problem without a question counts as new.
+            True for problems to leave out; False for problems without a question.
         """
         return self.knows(question_hashes(pack_graphs(X)))
 
     def knows(self, questions: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Return which hashes belong to questions that the prior was trained on.
+        """Return which hashes are those of questions that the prior was trained on.
 
         Parameters
         ----------
         questions : ndarray of int64, shape (n_problems,)
-            Result of `skdcf.graphs.hashes.question_hashes`.
+            Hashes as returned by `skdcf.graphs.hashes.question_hashes`.
 
         Returns
         -------
@@ -208,7 +210,7 @@ class PublicPrior(Scorer):
         return np.isin(questions, is_known)
 
     def hazard(self, batch: GraphBatch) -> NDArray[np.float64]:
-        """Compute the log odds that a claim is false, given that all its ancestors are true.
+        """Compute the log odds that each claim is false, given that all its ancestors are true.
 
         Parameters
         ----------
@@ -223,7 +225,7 @@ class PublicPrior(Scorer):
         return self.weights_ @ self.hazards(batch)
 
     def hazards(self, batch: GraphBatch) -> NDArray[np.float64]:
-        """Compute the log odds for each source; `hazard` is their weighted mean.
+        """Compute the log odds of each source; `hazard` returns their weighted mean.
 
         Parameters
         ----------
@@ -233,22 +235,22 @@ class PublicPrior(Scorer):
         Returns
         -------
         ndarray of shape (n_sources, n_claims)
-            One row for each source, in the order of ``card_["sources"]``.
+            The log odds, with one row for each source in the order of ``card_["sources"]``.
         """
         return self.log_odds(design(self._pick(batch)))
 
     def log_odds(self, X: NDArray) -> NDArray[np.float64]:
-        """Compute the log odds for each source from rows of `design`.
+        """Compute the log odds of each source from rows of `design`.
 
         Parameters
         ----------
         X : ndarray of shape (n_claims, 2 * n_columns + 1)
-            Columns, their means over the problem, and the log of its number of claims.
+            The columns, their means over the problem, and the log of its number of claims.
 
         Returns
         -------
         ndarray of shape (n_sources, n_claims)
-            The mean over the classifiers of each source.
+            The mean log odds over the classifiers of each source.
         """
         out = np.empty((len(self.linear_), len(X)))
         for start in range(0, len(X), BLOCK):
@@ -266,7 +268,7 @@ class PublicPrior(Scorer):
     def error_probability(
         self, batch: GraphBatch, kept: NDArray[np.bool_]
     ) -> NDArray[np.float64]:
-        """Compute the probability that a false claim is kept, for each answer.
+        """Compute the probability that the kept claims of each answer include a false one.
 
         Parameters
         ----------
@@ -278,7 +280,7 @@ class PublicPrior(Scorer):
         Returns
         -------
         ndarray of float, shape (n_problems,)
-            Between 0 and 1; 0 if nothing is kept.
+            Probabilities between 0 and 1; 0 if nothing is kept.
         """
         return chance_of_error(self.hazard(batch), kept, batch)
 
@@ -287,7 +289,7 @@ class PublicPrior(Scorer):
 def read(path: Path, changed: int) -> dict[str, Any]:
     """Read the attributes of a prior from its file, or raise ValueError with the reason.
 
-    ``changed`` is the time of the last change of the file, which identifies its content.
+    ``changed`` is the time at which the file was last modified. It identifies the content.
     """
     try:
         return attributes_of(json.loads(path.read_bytes()))
@@ -325,7 +327,7 @@ def attributes_of(record: dict[str, Any]) -> dict[str, Any]:
 
 
 def digest(record: dict[str, Any]) -> str:
-    """Return the SHA-256 of the content of a file except the digest itself."""
+    """Return the SHA-256 digest of the content of a file, except for the stored digest."""
     content = {key: value for key, value in record.items() if key != "sha256"}
     return sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
@@ -349,12 +351,12 @@ def _array(values):
 def blend(own, public, false, shares):
     """Return weights (b, w1, ...) of ``b + w1 own + w2 public[0] + ...`` as log odds of ``false``.
 
-    They minimise the log loss, with ``own`` from out-of-fold predictions. All weights except b
-    are non-negative and shrunk towards ``PULL``, of which each source gets its share. So sources
-    that predict errors in these problems badly get less weight. All weights except b are then
-    scaled to the sum of ``PULL``. The reason is that out-of-fold predictions use only two thirds
-    of the problems and are less accurate than those of the final fit, and that prices from
-    shrunken log odds keep fewer claims, as measured.
+    The weights minimise the log loss, where ``own`` contains out-of-fold predictions. All weights
+    except b are non-negative and shrunk towards ``PULL``, which is divided among the sources by
+    their shares. A source that predicts errors in these problems badly therefore has a smaller
+    weight. All weights except b are then scaled to the sum of ``PULL``, for two reasons.
+    Out-of-fold predictions use only two thirds of the problems, so they are less accurate than
+    those of the final fit. In experiments, prices from shrunken log odds kept fewer claims.
     """
     columns = np.vstack([np.ones(len(own)), own, public])
     pull = np.r_[PULL[0], PULL[1] * shares]

@@ -1,4 +1,4 @@
-"""The base class of scorers, the task that a filter passes to `fit`, and untrained scorers."""
+"""Base class of scorers, the task that a filter passes to `fit`, and untrained scorers."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ from ..graphs.ragged import offsets_of
 
 @dataclass(frozen=True)
 class LinearForm:
-    """A confidence that is linear in the features, within their bounds.
+    """Confidence that is linear in the features, after clipping them to bounds.
 
     ``confidence = offset + clip(features, low, high) @ weights``
 
     Parameters
     ----------
     weights : ndarray of shape (n_features,)
-        Weights per unit of the features as passed.
+        Weights per unit of the original features.
     offset : float
-        Confidence if all features are 0, provided that the bounds allow this.
+        Confidence if all features are 0 and 0 is within all bounds.
     low, high : ndarray of shape (n_features,)
-        Features are clipped to these bounds; infinite if there is no bound.
+        Bounds to which features are clipped; infinite if there is no bound.
     """
 
     weights: np.ndarray
@@ -45,7 +45,7 @@ class LinearForm:
 
     @classmethod
     def unbounded(cls, weights, offset=0.0):
-        """Return a form without bounds.
+        """Return a linear form without bounds.
 
         Parameters
         ----------
@@ -57,7 +57,7 @@ class LinearForm:
         Returns
         -------
         LinearForm
-            The form.
+            The linear form.
         """
         weights = np.asarray(weights, dtype=np.float64)
         bound = np.full(len(weights), np.inf)
@@ -74,31 +74,32 @@ class LinearForm:
         Returns
         -------
         ndarray of shape (..., n_features)
-            The features within their bounds.
+            The clipped features.
         """
         return np.clip(features, self.low, self.high)
 
     def __call__(self, features: NDArray) -> NDArray[np.float64]:
-        """Compute the confidences of rows of features, shape (n_claims,)."""
+        """Compute the confidences, shape (n_claims,), from rows of features."""
         return self.offset + self.values(features) @ self.weights
 
 
 @dataclass(frozen=True)
 class FitTask:
-    """The task that a filter passes to its scorer in a fit.
+    """Settings that a filter passes to its scorer in a fit.
 
     Parameters
     ----------
     alpha : float, default=0.1
         Level at which the filter will be used.
     groups : ndarray of shape (n_problems,), optional
-        Problems of one group, for example of one question, stay together in every split.
+        Group of each problem, for example its question. Problems of one group stay together in
+        every split.
     rng : RandomState, optional
-        Source of all randomness, unless the scorer has a seed.
+        Source of all randomness, unless the scorer has its own seed.
     relaxation : PathRelaxation or GridRelaxation, optional
-        The relaxation to train through. None uses the default of the scorer.
+        The soft procedure that is used in training. None uses the default of the scorer.
     training : SoftTraining, optional
-        The settings of the training. None uses the defaults of the scorer.
+        Settings of the training. None uses the defaults of the scorer.
     n_jobs : int, optional
         Number of folds and levels that are fitted in parallel, as in scikit-learn.
     verbose : int, default=0
@@ -119,12 +120,12 @@ class FitTask:
         Parameters
         ----------
         rows : ndarray of bool, shape (n_problems,)
-            The problems to select.
+            Mask of the problems to select.
 
         Returns
         -------
         FitTask
-            The task of these problems.
+            The task for these problems.
         """
         groups = None if self.groups is None else self.groups[rows]
         return replace(
@@ -136,32 +137,32 @@ class Scorer(Settings, metaclass=ABCMeta):
     """Base class of scorers, which compute a confidence for each claim; higher is safer.
 
     A subclass must implement `confidence`, and `fit` if it learns. To estimate error
-    probabilities, it implements ``error_probability(batch, kept)``, which returns for each
-    problem the probability that a kept claim is false. Scorers are scikit-learn estimators:
-    ``__init__`` only stores parameters, and names of fitted attributes end with an underscore.
+    probabilities, implement ``error_probability(batch, kept)``, which returns the probability that
+    a kept claim is false for each problem. Scorers are scikit-learn estimators, so ``__init__``
+    must only store parameters, and names of fitted attributes must end with an underscore.
 
     Attributes
     ----------
     requires_fit : bool or None
-        Whether `fit` learns from the problems. None means that it does if the class defines
-        `fit` or `fit_levels`, since even a `fit` without labels depends on its problems. A
-        filter then keeps the calibration problems out of `fit`. False declares that `fit`
-        learns nothing from the problems. It is then called with all of them, and with unknown
-        labels. A subclass that defines `fit` must declare this again.
+        Whether `fit` learns from the problems. If True, the filter does not pass calibration
+        problems to `fit`. If False, the filter passes all problems to `fit`, with unknown
+        labels. None means True if the class defines `fit` or `fit_levels`, because a `fit` that
+        ignores labels can still depend on the problems. A subclass that defines `fit` must set
+        this attribute again.
     batch_invariant : bool
-        Whether the confidence of a claim is bitwise equal in every batch, as for a column.
-        The filter then does not measure rounding errors.
+        Whether the confidence of a claim is bitwise equal in every batch, as for a feature
+        column. If True, the filter does not measure rounding errors.
     uses_alpha : bool
         Whether the fitted scorer depends on alpha.
     uses_relaxation : bool
-        Whether `fit` uses ``task.relaxation`` and ``task.training``. Filters refuse these
+        Whether `fit` uses ``task.relaxation`` and ``task.training``. Filters reject these
         settings if the scorer does not use them.
     resolution : float
-        Reproducibility of the confidence of a claim in another batch, relative to
-        ``1 + abs(confidence)``. Filters also measure it, and lower their threshold by slightly
-        more than the larger of the two values.
+        Largest difference between the confidences of a claim in two batches, relative to
+        ``1 + abs(confidence)``. Filters also measure this difference, and lower their threshold
+        by slightly more than the larger of the two values.
     priors : tuple of PublicPrior
-        Public priors that the scorer uses; empty for most scorers. A filter refuses problems
+        Public priors that the scorer uses; empty for most scorers. A filter rejects problems
         with questions that a prior was trained on, even before `fit`.
 
     Examples
@@ -190,7 +191,7 @@ class Scorer(Settings, metaclass=ABCMeta):
         Returns
         -------
         tuple of str, or None
-            The names. None means that all columns are read, by position.
+            The names. None means that all columns are read by position.
         """
         return None
 
@@ -232,7 +233,8 @@ class Scorer(Settings, metaclass=ABCMeta):
         Returns
         -------
         list of Scorer
-            The same object for all tasks if the scorer does not depend on alpha.
+            The fitted scorers. If the scorer does not depend on alpha, all items are the same
+            object.
         """
         try:
             inspect.signature(self.fit).bind(batch, labels, tasks[0])
@@ -256,18 +258,19 @@ class Scorer(Settings, metaclass=ABCMeta):
         Parameters
         ----------
         batch : GraphBatch
-            Problems with the same columns, of which only the number and names are used.
+            Problems with the columns of the scorer. Only the number and names of the columns are
+            used.
 
         Returns
         -------
         LinearForm or None
-            The form; None if the scorer is not linear.
+            The linear form; None if the scorer is not linear.
         """
         return None
 
     @abstractmethod
     def confidence(self, batch: GraphBatch) -> NDArray[np.float64]:
-        """Compute the confidence of each claim, which must depend only on its problem.
+        """Compute the confidence in each claim, which must depend only on its problem.
 
         Parameters
         ----------
@@ -277,24 +280,24 @@ class Scorer(Settings, metaclass=ABCMeta):
         Returns
         -------
         ndarray of shape (n_claims,)
-            The confidence of each claim.
+            The confidence in each claim.
         """
 
 
 def probed_form(decide, n_features):
-    """Find the form of an affine function from its values at 0 and at the unit vectors.
+    """Compute the linear form of an affine function from its values at 0 and at unit vectors.
 
     Parameters
     ----------
     decide : callable
-        A function from rows of features to one number each.
+        Function that returns one number for each row of features.
     n_features : int
         Number of features.
 
     Returns
     -------
     LinearForm
-        The form, which is correct if the function is affine.
+        The linear form. It is correct only if the function is affine.
     """
     confidences = decide(np.vstack([np.zeros(n_features), np.eye(n_features)]))
     return LinearForm.unbounded(confidences[1:] - confidences[0], confidences[0])
@@ -310,13 +313,14 @@ def scorer_requires_fit(scorer: Scorer) -> bool:
 
 @dataclass(frozen=True)
 class Folded:
-    """Problems, and the number of the fold of each.
+    """Problems with their fold numbers.
 
     Parameters
     ----------
     batch : GraphBatch
+        The problems.
     fold_of : ndarray of int, shape (n_problems,)
-        Number of the fold of each problem.
+        Fold number of each problem.
     """
 
     batch: GraphBatch
@@ -324,10 +328,10 @@ class Folded:
 
     @cached_property
     def parts(self) -> list[tuple[GraphBatch, GraphBatch]]:
-        """Problems of the other folds, and problems of the fold, for each fold.
+        """Pairs of the problems of the other folds and the problems of the fold, for each fold.
 
-        All base scorers of a stack share these batches. Computing the ancestors of the same
-        claims again for each of them would take 2 % of a fit.
+        All base scorers of a stack share these batches. If the ancestors of the same claims were
+        computed again for each scorer, it would take 2 % of the time of a fit.
         """
         n_folds = int(self.fold_of.max()) + 1
         of_fold = [self.fold_of == fold for fold in range(n_folds)]
@@ -340,16 +344,16 @@ def fit_folds(scorer, folded, labels, tasks):
     Returns
     -------
     scorers : list of Scorer
-        As from `Scorer.fit_levels`.
+        Result of `Scorer.fit_levels`.
     unseen : ndarray of shape (n_tasks, n_claims)
-        As from `out_of_fold_confidence`.
+        Result of `out_of_fold_confidence`.
     """
     unseen = out_of_fold_confidence(scorer, folded, labels, tasks)
     return scorer.fit_levels(folded.batch, labels, tasks), unseen
 
 
 def out_of_fold_confidence(scorer, folded, labels, tasks):
-    """Compute the confidence of each claim by a fit on the other folds.
+    """Compute out-of-fold confidences, each from a scorer that is fitted on the other folds.
 
     Parameters
     ----------
@@ -387,7 +391,7 @@ def out_of_fold_confidence(scorer, folded, labels, tasks):
 
 
 def _confidence_unseen(scorer, parts, labels, tasks):
-    """Fit on the other folds, and compute the confidences of the claims in the fold."""
+    """Fit a scorer on the other folds, and compute the confidences in the claims of the fold."""
     others, own = parts
     # There may be nothing to learn in the other folds. The retention shows this, so do not warn.
     with warnings.catch_warnings():
@@ -410,7 +414,7 @@ def confidence_of_each(scorers, batch):
 
 
 def folds(n, groups, n_folds, rng):
-    """Assign a fold to each problem; all 0 if there are too few groups."""
+    """Return the fold number of each problem; all are 0 if there are too few groups."""
     groups = np.arange(n) if groups is None else groups
     code = np.unique(groups, return_inverse=True)[1]
     n_groups = code.max() + 1
@@ -432,7 +436,7 @@ FREQUENCY = "frequency-score"
 
 @settings
 class FeatureScorer(Scorer):
-    """A scorer that uses one feature as the confidence.
+    """Scorer that uses one feature as the confidence.
 
     Parameters
     ----------
@@ -471,19 +475,21 @@ class FeatureScorer(Scorer):
 
 @settings
 class FrequencyScorer(FeatureScorer):
-    """Self-consistency frequency, optionally mixed with the frequencies of the descendants.
+    """Scorer that uses self-consistency frequencies, optionally mixed with those of descendants.
 
-    The confidence of claim v is ``(1 - beta_mix) f_v + beta_mix m_v``, where m_v is the
-    median unmixed frequency of the descendants of v. A claim without descendants keeps f_v.
+    The confidence in claim v is ``(1 - beta_mix) f_v + beta_mix m_v``, where f_v is the frequency
+    of v, and m_v is the median frequency of the descendants of v. If v has no descendants, the
+    confidence is f_v.
 
     Parameters
     ----------
     beta_mix : float, default=0.0
-        Weight of the descendants, in [0, 1].
+        Weight, in [0, 1], of the descendants.
     over : {"descendants", "children"}, default="descendants"
-        "descendants" is the published formula. "children" reproduces the code of the authors,
-        which uses only direct children, and the upper median of their *risks*, that is, the
-        lower median of their frequencies. Both are equal at ``beta_mix=0``.
+        Claims over which the median is computed. "descendants" is the published formula.
+        "children" reproduces the code of the authors, which uses the upper median of the *risks*
+        of the direct children. This equals the lower median of their frequencies. The parameter
+        has no effect if ``beta_mix=0``.
     feature : str or int, default="frequency-score"
         Name or column number of the frequency.
 
@@ -535,7 +541,10 @@ COMMAND_LINE_NAMES = {"logistic": "ClassifierScorer()", "public-prior": "PublicP
 
 
 def column_of(feature, batch):
-    """Return the column number of a feature given by name or number, or raise ValueError."""
+    """Return the column number of a feature, or raise ValueError if the feature does not exist.
+
+    The feature can be specified by name or by number.
+    """
     need_features(batch)
     if isinstance(feature, str):
         names = batch.feature_names or ()
@@ -559,7 +568,7 @@ def column_of(feature, batch):
 
 
 def _medians(values, owner, n):
-    """Compute the lower and upper median of the values of each owner; NaN if it has none."""
+    """Compute the lower and upper median of the values of each owner; NaN without values."""
     ordered = values[np.lexsort((values, owner))]
     count = np.bincount(owner, minlength=n)
     start = offsets_of(count)[:-1]

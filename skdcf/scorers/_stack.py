@@ -1,4 +1,4 @@
-"""The default scorer: base scorers combined by a linear model trained through calibration."""
+"""Default scorer, which combines base scorers by a linear model trained through calibration."""
 
 from __future__ import annotations
 
@@ -40,16 +40,17 @@ SHRINKAGE = 100.0
 
 @dataclass(frozen=True)
 class Selection:
-    """The weights of the base scorers of a stack.
+    """Weights of the base scorers of a stack.
 
     Parameters
     ----------
     alpha : float
         The level of the fit.
     scorers : tuple of str
+        Names of the base scorers.
     weights : ndarray of shape (n_scorers,)
-        Weights of the standardised confidences, divided by the sum of their absolute values;
-        NaN unless the last step is a linear model.
+        Weights of the standardised confidences, divided by the sum of their absolute values.
+        The weights are NaN unless the last step is a linear model.
     n_folds : int
         Number of folds of the out-of-fold confidences for the last step; 0 if all problems
         are in one group.
@@ -63,36 +64,39 @@ class Selection:
 
 @settings
 class StackingScorer(Scorer):
-    """Base scorers, combined by a last step that is trained through calibration.
+    """Scorer that combines base scorers by a last step, which is trained through calibration.
 
     The columns of the last step are the out-of-fold confidences of the base scorers on the
-    training problems, each divided by its standard deviation. The last step is a linear model,
-    trained at alpha through soft calibration with the filter's ``relaxation`` and
+    training problems, each divided by its standard deviation. The default last step is a linear
+    model that is trained at alpha through soft calibration, with the filter's ``relaxation`` and
     ``training``. Problems of one group are in the same fold.
 
     Parameters
     ----------
     scorers : dict of str to Scorer, or None, default=None
-        None means `NeymanPearsonScorer` ("neyman-pearson") and a logistic regression of the
-        hazards ("regression"), with the initial weights e and 1. Scorers passed here start with
-        the weight 1.
+        The base scorers, keyed by name. None uses `NeymanPearsonScorer` ("neyman-pearson") and
+        a logistic regression of the hazards ("regression"), with the initial weights e and 1.
+        Any other scorers have the initial weight 1.
     final : Scorer or None, default=None
-        The last step, which gets one column for each base scorer. None means
+        The last step, which uses one column for each base scorer. None uses
         ``ConfTrScorer(LinearModel())``, with shrinkage 100 towards the initial weights unless
-        ``training`` sets it.
+        ``training`` sets the shrinkage.
     n_folds : int, default=3
-        Number of folds, at most the number of groups.
+        Number of folds, which is limited to the number of groups.
     gain : float in [0, 1], {"claims", "answers"} or callable, default=0.5
-        The value of the kept claims of an answer, for "neyman-pearson" and for the training of
-        the last step: their number to this power. A function must use ``autograd.numpy``.
+        Value of the kept claims of an answer, used by "neyman-pearson" and in the training of
+        the last step. It is the number of kept claims to the power ``gain``. A callable must
+        use ``autograd.numpy``.
     public_prior : PublicPrior or None, default=None
         Hazards learnt on public labels, which are blended into "neyman-pearson". The initial
-        weights are then 1 and 0.
+        weights of "neyman-pearson" and "regression" are then 1 and 0.
 
     Attributes
     ----------
     scorers_ : dict of str to fitted Scorer
+        The fitted base scorers, keyed by name.
     final_ : fitted Scorer
+        The fitted last step.
     selection_ : Selection
         The trained weights.
 
@@ -124,7 +128,7 @@ class StackingScorer(Scorer):
     public_prior: PublicPrior | None = None
 
     def validate(self) -> None:
-        """Raise ValueError if a parameter is invalid, or the combination is."""
+        """Raise ValueError if a parameter or the combination of parameters is invalid."""
         super().validate()
         check_gain(self.gain)
         if self.scorers is None:
@@ -145,7 +149,7 @@ class StackingScorer(Scorer):
 
     @property
     def uses_relaxation(self) -> bool:  # type: ignore[override]
-        """Whether the last step, or a base scorer, is trained through a relaxation."""
+        """Whether the last step or a base scorer is trained through a relaxation."""
         if self.final is None or self.final.uses_relaxation:
             return True
         return any(scorer.uses_relaxation for scorer in self._base().values())
@@ -162,7 +166,7 @@ class StackingScorer(Scorer):
         return self._fit_into(fresh, batch, labels, tasks)
 
     def _fit_into(self, stacks, batch, labels, tasks):
-        """Fit the base scorers for all levels together, and the last step for each."""
+        """Fit the base scorers for all levels together, and the last step for each level."""
         self.validate()
         need_features(batch)
         first = tasks[0]  # the tasks differ only in alpha
@@ -214,7 +218,10 @@ class StackingScorer(Scorer):
         return ConfTrScorer(LinearModel(), clip=np.inf)
 
     def _training(self, training):
-        """Return the settings of the last step; ValueError for settings that the stack sets."""
+        """Return the training settings of the last step.
+
+        Raises ValueError for settings that the stack itself determines.
+        """
         if training is None:
             training = SoftTraining()
         settled = {"gain": "StackingScorer(gain=)"}
@@ -248,7 +255,7 @@ class StackingScorer(Scorer):
 
     @property
     def priors(self) -> tuple[PublicPrior, ...]:  # type: ignore[override]
-        """The priors of all base scorers."""
+        """Public priors of all base scorers."""
         return tuple(prior for scorer in self._members() for prior in scorer.priors)
 
     @available_if(
@@ -269,7 +276,7 @@ class StackingScorer(Scorer):
         Returns
         -------
         ndarray of shape (n_problems,)
-            The probability that a kept claim is false, for each problem.
+            The probability that a kept claim of each problem is false.
         """
         scorer: Any = next(
             s for s in self._members() if hasattr(s, "error_probability")
@@ -282,7 +289,7 @@ class StackingScorer(Scorer):
 
 
 def _fit_base(scorer, folded, labels, tasks):
-    """Return one fitted scorer per level, and out-of-fold confidences if there are folds."""
+    """Return one fitted scorer per level, and the out-of-fold confidences if there are folds."""
     if not folded.fold_of.any():
         scorers = scorer.fit_levels(folded.batch, labels, tasks)
         return scorers, confidence_of_each(scorers, folded.batch)

@@ -1,9 +1,8 @@
-"""Fitted forests, boosted trees and logistic regressions as plain arrays.
+"""Fitted forests, boosted trees and logistic regressions, stored as plain arrays.
 
-All trees are in one table of nodes, layer by layer, and the right child follows the left one. A
-leaf points to itself, so all trees can be descended by one layer at once:
-``node = down[node] + (x > threshold[node])``. These arrays are used for calibration and
-prediction, and are saved to files.
+All trees are stored in one table of nodes, layer by layer, and each right child follows the left
+one. A leaf points to itself, so ``node = down[node] + (x > threshold[node])`` descends all trees by
+one layer at once. These arrays are used for calibration and prediction, and are saved to files.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ BLOCK = 512  # claims per block, whose positions in all trees fit into the cache
 
 @dataclass(frozen=True, repr=False)
 class HazardTable:
-    """Several fitted classifiers in one table; their log odds are added.
+    """Table of several fitted classifiers whose log odds are added.
 
     Parameters
     ----------
@@ -34,17 +33,18 @@ class HazardTable:
     offset : float
         Sum of the constants of the linear and boosted classifiers.
     feature, threshold, down, value : ndarray of shape (n_nodes,)
-        The column that a node uses, the largest value that goes left, its left child,
-        and the contribution of a leaf to the log odds, or to the probability of its forest.
+        Column that a node uses, largest value that descends to the left child, left child of
+        the node, and contribution of a leaf to the log odds or to the probability of its forest.
     root, depth, forest : ndarray of shape (n_trees,)
-        First node and number of layers below it, the deepest tree first. Index of the forest
-        that a tree belongs to, or -1 for a tree that adds to the log odds.
+        First node of each tree, number of layers below it, and index of the forest that the tree
+        belongs to. The index is -1 for a tree that adds to the log odds. The deepest tree is the
+        first one.
     doubt : ndarray of shape (n_forests,)
         Weight of the overall error probability in the probability of each forest.
     n_hazards : int, default=1
         Number of classifiers.
     standardizer : Standardizer, optional
-        Applied to the columns first.
+        Transformation that is applied to the columns first.
     """
 
     weights: NDArray[np.float64]
@@ -61,7 +61,7 @@ class HazardTable:
     standardizer: Standardizer | None = None
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Restore a saved state, or raise ValueError if a branch points outside the table."""
+        """Restore a pickled state, or raise ValueError if a child is outside the table."""
         self.__dict__.update(state)
         try:
             good = all(self._checks())
@@ -95,7 +95,7 @@ class HazardTable:
         yield np.isfinite(self.offset) and self.n_hazards > 0
 
     def read(self, X: NDArray) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Compute the log odds of the classifiers for rows of columns.
+        """Compute the log odds and probabilities of the classifiers for rows of features.
 
         Parameters
         ----------
@@ -105,9 +105,9 @@ class HazardTable:
         Returns
         -------
         log_odds : ndarray of shape (n_claims,)
-            Sum over the linear and boosted classifiers.
+            Sum of the log odds of the linear and boosted classifiers.
         chances : ndarray of shape (n_forests, n_claims)
-            Probabilities from the forests.
+            Probabilities computed by the forests.
         """
         X = X if self.standardizer is None else self.standardizer(X)
         X = np.ascontiguousarray(X, dtype=np.float64)
@@ -137,11 +137,12 @@ class HazardTable:
         X : ndarray of shape (n_claims, n_columns)
             Standardised features.
         chance : float
-            Overall error probability, for forests with a doubt.
+            Overall error probability, which is used by forests with a positive ``doubt``.
 
         Returns
         -------
         ndarray of shape (n_claims,)
+            The sum.
         """
         total, chances = self.read(X)
         doubt = self.doubt[:, None]
@@ -149,7 +150,7 @@ class HazardTable:
 
 
 def design(batch):
-    """Return a table of features, their means over the problem, and the log of its size."""
+    """Return the features, their means over the problem, and the log of its size as columns."""
     sizes = np.maximum(batch.sizes, 1)
     padded = np.vstack([batch.features, np.zeros(batch.n_features)])
     total = np.add.reduceat(padded, batch.offsets[:-1])
@@ -158,7 +159,7 @@ def design(batch):
 
 
 def join(tables: list[HazardTable], n_columns: int) -> HazardTable:
-    """Join several tables; columns that a table does not use get weight 0 in it."""
+    """Join several tables into one; columns that a table does not use have weight 0."""
     nodes = np.cumsum([0] + [len(table.down) for table in tables])
     forests = np.cumsum([0] + [len(table.doubt) for table in tables])
     shifted = [
@@ -194,16 +195,16 @@ def as_table(estimator: Any, doubt: float = 0.0) -> HazardTable | None:
     Parameters
     ----------
     estimator : fitted estimator
-        Logistic regression, a random forest, boosted trees of scikit-learn or xgboost,
-        or a pipeline of a StandardScaler and one of these. The random forest may be a
-        regression on 0 and 1.
+        The classifier. It can be logistic regression, a random forest, boosted trees of
+        scikit-learn or xgboost, or a pipeline of a StandardScaler and one of these. The random
+        forest may be a regressor that was fitted to 0 and 1.
     doubt : float, default=0.0
         Weight of the overall error probability in the probability of a forest.
 
     Returns
     -------
     HazardTable or None
-        None for other estimators.
+        The table; None for other estimators.
     """
     package = type(estimator).__module__.split(".")[0]
     name = type(estimator).__name__
@@ -298,7 +299,7 @@ def _xgboosted(estimator):
 
 
 def _with_offset(estimator, nodes, decide):
-    """Return the table of a booster; its offset is the part not explained by the trees."""
+    """Return the table of a booster, whose offset is the part not explained by the trees."""
     n = estimator.n_features_in_
     table = _trees(n, nodes)
     zero = np.zeros((1, n))
@@ -306,7 +307,7 @@ def _with_offset(estimator, nodes, decide):
 
 
 def _largest_left(threshold):
-    """Return the largest double that goes left if values are compared in single precision."""
+    """Return the largest double that descends to the left in single-precision comparisons."""
     low = threshold.astype(np.float32)
     low = np.where(low > threshold, np.nextafter(low, np.float32(-np.inf)), low)
     high = np.nextafter(low, np.float32(np.inf)).astype(np.float64)

@@ -1,4 +1,4 @@
-"""Conversion of the parameter ``scorer`` into a scorer."""
+"""Conversion of the parameter ``scorer`` of a filter into a scorer."""
 
 from __future__ import annotations
 
@@ -33,19 +33,19 @@ from ._stack import StackingScorer
 
 @settings
 class FunctionScorer(Scorer):
-    """A scorer that calls a function of a `GraphBatch`.
+    """Scorer that calls a function of a `GraphBatch`.
 
     Parameters
     ----------
     function : callable
-        The function returns an array of shape (n_claims,), where higher means safer. Values of
-        a problem must not depend on other problems. Ranks or scales over the batch invalidate
-        the guarantee, and are refused if detected.
+        The function, which must return an array of shape (n_claims,), where higher means safer.
+        Values of a problem must not depend on other problems. Ranking or scaling over the batch
+        invalidates the guarantee, and raises an error if it is detected.
 
     Attributes
     ----------
     function_ : callable
-        The function, or a copy if it is an object with a state.
+        The function, or a copy of it if it is an object with state.
 
     Examples
     --------
@@ -61,7 +61,7 @@ class FunctionScorer(Scorer):
     function: Callable[[GraphBatch], ArrayLike]
 
     def fit(self, batch: GraphBatch, labels: Any = None, task: Any = None) -> Self:
-        """Store a copy of the function. Nothing is learnt.
+        """Store a copy of the function, without learning anything.
 
         Parameters
         ----------
@@ -106,23 +106,24 @@ def as_scorer(scorer: Any, batch: GraphBatch) -> Scorer:
     Parameters
     ----------
     scorer : None, str, int, Scorer, differentiable model, classifier or callable
-        None means the feature "frequency-score" if there is one, otherwise logistic
-        regression. "stack", "linear" and "neyman-pearson" mean `StackingScorer`,
-        `ConfTrScorer` and `NeymanPearsonScorer`. Other strings and integers are features. A
-        differentiable model is trained through soft calibration, and a classifier on claims.
-        A callable is a function of a GraphBatch. Fitted scorers and classifiers are fitted
-        again, since their training data are unknown.
+        The value to convert. None uses the feature "frequency-score" if it exists, and otherwise
+        logistic regression. "stack", "linear" and "neyman-pearson" stand for `StackingScorer`,
+        `ConfTrScorer` and `NeymanPearsonScorer`. Other strings and integers specify features. A
+        differentiable model is trained through soft calibration, and a classifier is trained on
+        claims. A callable must be a function of a GraphBatch. Fitted scorers and classifiers
+        are fitted again, because their training data are unknown.
     batch : GraphBatch
         The problems.
 
     Returns
     -------
     Scorer
+        The unfitted scorer.
 
     Raises
     ------
     ValueError
-        If the object is none of these, or a parameter is invalid.
+        If the value cannot be converted, or if a parameter is invalid.
     """
     scorer_made = _make(scorer, batch.feature_names or ())
     scorer_made.validate()
@@ -164,7 +165,7 @@ def _make(scorer, names):
 
 
 def _kind_of(scorer):
-    """Return the class that wraps an object as a scorer; None if there is no such class."""
+    """Return the class that converts an object to a scorer; None if there is no such class."""
     # Scikit-learn's get_scorer and make_scorer return objects that evaluate predictions.
     if isinstance(scorer, type) or hasattr(scorer, "_score_func"):
         return None

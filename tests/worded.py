@@ -41,6 +41,14 @@ class Worded:
                 said.append((c, k, self.truth(c)[k]))
         return said
 
+    def says(self, kept):
+        """Whether each claim that is shown is true, if these wordings are kept."""
+        rows = iter(kept)
+        masks = [[bool(next(rows)) for _ in row] for row in self.risks]
+        return [
+            self.truth(c)[mask.index(True)] for c, mask in enumerate(masks) if any(mask)
+        ]
+
     def thresholds(self):
         return [*sorted({r for row in self.risks for r in row}), math.inf]
 
@@ -75,3 +83,18 @@ def draw(rng, levels=None, unknown=0.1):
     ]
     parents = [[p for p in range(c) if rng.uniform() < 0.3] for c in range(n)]
     return Worded(risks, labels, parents)
+
+
+def draw_answers(rng, n, wordings=True):
+    """Answers whose vaguer wordings are surer; a tenth of these are false by themselves."""
+    answers = []
+    for _ in range(n):
+        risks, labels = [], []
+        for _ in range(3):
+            risk = rng.uniform()
+            true = int(rng.uniform() > 0.6 * risk**2)
+            vaguer = int((true or rng.uniform() < 0.5) and rng.uniform() > 0.1)
+            risks.append([risk, risk * rng.uniform(0.3, 0.9)][: 1 + wordings])
+            labels.append([true, vaguer][: 1 + wordings])
+        answers.append(Worded(risks, labels, [[], [], [1]]))
+    return answers

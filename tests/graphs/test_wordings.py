@@ -11,7 +11,7 @@ from skdcf.graphs.wordings import claims_as_worded, count_once, statements_of
 from skdcf.guarantees import ExpectedFalse, Guarantee, NoFalseClaim
 from skdcf.metrics import evaluate_filter
 from skdcf.ops.hard import path_risk
-from tests.worded import Worded, draw
+from tests.worded import draw, draw_answers
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdcf.exceptions.LabelWarning")
 
@@ -190,21 +190,11 @@ def test_columns_that_do_not_depend_on_the_wording_are_those_of_the_claim():
 
 
 def _data(seed, n, wordings=True):
-    """Answers whose vaguer wordings are surer; a tenth of these are false by themselves."""
-    rng = np.random.default_rng(seed)
-    graphs, labels = [], []
-    for i in range(n):
-        risks, y = [], []
-        for _ in range(3):
-            risk = rng.uniform()
-            true = int(rng.uniform() > 0.6 * risk**2)
-            vaguer = int((true or rng.uniform() < 0.5) and rng.uniform() > 0.1)
-            risks.append([risk, risk * rng.uniform(0.3, 0.9)][: 1 + wordings])
-            y.append([true, vaguer][: 1 + wordings])
-        world = Worded(risks, y, [[], [], [1]])
-        graphs.append(world.graph(id=i) if wordings else world.graph(id=i).shown())
-        labels.append(world.flat_labels)
-    return graphs, labels
+    worlds = draw_answers(np.random.default_rng(seed), n, wordings)
+    graphs = [world.graph(id=i) for i, world in enumerate(worlds)]
+    if not wordings:
+        graphs = [graph.shown() for graph in graphs]
+    return graphs, [world.flat_labels for world in worlds]
 
 
 GUARANTEES = [

@@ -1,0 +1,132 @@
+"""
+How surprising is a claim?
+==========================
+
+A language model that returns the log-probability of each token says which words it did not
+expect. `skdcf.features.Surprisal` turns them into four columns. This example uses a small
+language model of a few lines, so nothing is downloaded.
+"""
+
+# %%
+# A small language model
+# ----------------------
+# The model has read documents about 800 towns: none, one or several for each fact, and a tenth of
+# them are wrong. For each word it counts which words came next, in sentences about the same town
+# and in all sentences. So it does not know every fact, and some of what it knows is false.
+
+import re
+from collections import Counter, defaultdict
+from itertools import pairwise
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+from skdcf import HardCF, ReasoningGraph
+from skdcf.features import Surprisal
+from skdcf.metrics import evaluate_filter
+
+rng = np.random.default_rng(0)
+RIVERS = ["Aare", "Emme", "Inn", "Linth", "Reuss", "Rhine", "Sitter", "Thur"]
+
+
+def sentences(town, river, year, bridges):
+    """Write three claims about a town."""
+    return [
+        f"{town} lies on the {river}.",
+        f"{town} was founded in {year}.",
+        f"{town} has {bridges} bridges.",
+    ]
+
+
+def draw_facts():
+    """Draw a river, a year and a number of bridges."""
+    return rng.choice(RIVERS), rng.integers(1100, 1900), rng.integers(2, 12)
+
+
+towns = [f"Town-{chr(65 + i % 26)}{i}" for i in range(800)]
+facts = [draw_facts() for _ in towns]
+next_words = defaultdict(Counter)
+for town, fact in zip(towns, facts, strict=True):
+    for k, n_documents in enumerate(rng.poisson(2, size=3)):
+        for wrong in rng.uniform(size=n_documents) < 0.1:
+            sentence = sentences(town, *(draw_facts() if wrong else fact))[k]
+            words = re.findall(r"[\w-]+|\.", sentence)
+            for previous, word in pairwise(words):
+                next_words[town, previous][word] += 1
+                next_words[previous][word] += 0.002
+
+
+def source(text):
+    """Return the tokens of a text, and the log-probability of each."""
+    tokens = re.findall(r"\s*[\w-]+|\.|\s+$", text)
+    town = previous = None
+    log_p = []
+    for token in tokens:
+        word = token.strip()
+        town = word if word.startswith("Town-") else town
+        after = next_words[town, previous] + next_words[previous]
+        p = (after[word] + 0.01) / (sum(after.values()) + 0.1)
+        log_p.append(float(np.log(p)))
+        previous = word
+    return tokens, log_p
+
+
+# %%
+# One answer
+# ----------
+# The year is wrong and surprises the model. But it is not the only surprise: the model has read
+# nothing about the bridges of this town, so it did not expect "has" either.
+
+river, year, bridges = facts[3]
+claims = sentences(towns[3], river, year + 17, bridges)
+graph = ReasoningGraph(claims=claims, edges=[], problem=towns[3])
+one = Surprisal(source).fit_transform([graph])
+print(one.feature_names)
+print(one.features.round(1))
+
+# %%
+# A filter with these columns
+# ---------------------------
+# Each claim of an answer is false with probability 0.1, so 2.7 claims per answer are true. A filter
+# may use one of the columns, or learn from labels how much each column says.
+
+graphs, labels = [], []
+for town, fact in zip(towns, facts, strict=True):
+    other = draw_facts()
+    false = rng.uniform(size=3) < 0.1
+    said = [b if wrong else a for a, b, wrong in zip(fact, other, false, strict=True)]
+    labels.append([int(a == b) for a, b in zip(fact, said, strict=True)])
+    graphs.append(ReasoningGraph(claims=sentences(town, *said), edges=[], problem=town))
+
+alphas = [0.05, 0.1, 0.2]
+reports = {}
+for name, scorer in (
+    ("mean over the tokens", lambda batch: -batch.features[:, 0]),
+    ("largest", lambda batch: -batch.features[:, 2]),
+    ("all four columns, learnt", "stack"),
+):
+    cf = HardCF(scorer, features=Surprisal(source), alpha=0.1, random_state=0)
+    cf.fit(graphs[:400], labels[:400])
+    reports[name] = evaluate_filter(cf, graphs[400:], labels[400:], alphas)
+    print(f"{name:<26}{np.round(reports[name].retention, 2)} true claims kept")
+
+# %%
+# The picture
+# -----------
+# Above are the tokens of the answer with the wrong year (red). Below is what each filter keeps. All
+# three have the same guarantee.
+
+tokens, log_p = source("\n".join(claims))
+surprisal = -np.array(log_p)
+fig, (top, bottom) = plt.subplots(2, figsize=(7, 5.6), layout="constrained")
+wrong = [token.strip() == str(year + 17) for token in tokens]
+top.bar(range(len(tokens)), surprisal, color=["C3" if w else "C0" for w in wrong])
+top.set_xticks(range(len(tokens)), [t.strip() for t in tokens], rotation=60, ha="right")
+top.set_ylabel("surprisal, $-\\log p$")
+place = np.arange(len(alphas))
+for i, (name, report) in enumerate(reports.items()):
+    bottom.bar(place + 0.27 * (i - 1), report.retention, 0.25, label=name)
+bottom.set_xticks(place, [f"alpha = {alpha:g}" for alpha in alphas])
+bottom.set_ylabel("true claims kept per answer")
+bottom.set_ylim(0, 3.6)
+bottom.legend(frameon=False, ncols=3, loc="upper left")

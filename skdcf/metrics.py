@@ -306,6 +306,13 @@ def _check_confidence_level(confidence_level):
         )
 
 
+#: Of the m answers that pass, leave-one-out counts exactly floor(alpha m) as wrong.
+NO_COVERAGE = (
+    "coverage is not reported, because with show leave-one-out counts the same number of "
+    "wrong answers for every filter"
+)
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class FilterReport(Table):
     """Report of the coverage and retention of a filter at several alphas, printed as a table.
@@ -431,6 +438,11 @@ class FilterReport(Table):
         return 1 - self.abstention
 
     @property
+    def false_shown(self) -> NDArray[np.float64]:
+        """Share of the problems of which a false or unjudged claim is shown, (n_alphas,)."""
+        return np.where(self.shown > 0, self.false_among_shown, 0) * self.shown
+
+    @property
     def accuracy(self) -> NDArray[np.float64]:
         """Share of the kept claims that are true, shape (n_alphas,); NaN if none is kept."""
         kept = self.retention + self.false_kept
@@ -514,6 +526,8 @@ class FilterReport(Table):
             answers += (
                 f"; {shares} of the answers pass, and coverage is computed for these"
             )
+        if np.isnan(self.coverage[self.passing == 1]).any():
+            answers += f"; {NO_COVERAGE}"
         return answers + self.warning
 
     def _values(self):
@@ -889,7 +903,6 @@ def leave_one_out(
     )
     if guarantee.show == 1:
         return report
-    # For every filter, exactly floor(alpha m) of the m answers that pass count as wrong.
     unknown = np.full(len(levels), np.nan)
     pairs = np.full((len(levels), 2), np.nan)
     return replace(

@@ -196,13 +196,13 @@ TAKEN = {
         "EndpointError FilteredAnswer Frequency Reword SampleAnswers SemanticJudge Usage "
         "Verify check_writer no_claim_list split_sentences splitter_of"
     ),
-    "metrics": "mean_interval report_of",
+    "metrics": "NO_COVERAGE mean_interval report_of",
     "ops.ancestors": "find_highest pass_on sum_ancestors",
     "ops.chance": "chance_of_error fit_frailty",
     "ops.conformal": (
         "Jumps claim_alpha conformal_rank conformal_threshold count_jumps "
-        "count_up_to fewest_of_rank leave_one_out_alpha passing_count passing_cut "
-        "problems_needed share_jumps shown_rank staircase whole_count"
+        "count_up_to fewest_of_rank least_share leave_one_out_alpha passing_count "
+        "passing_cut problems_needed share_jumps shown_rank staircase whole_count"
     ),
     "ops.graph_metrics": "METRICS PAPER_METRICS check_size compute_metrics",
     "ops.hard": (

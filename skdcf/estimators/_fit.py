@@ -40,7 +40,13 @@ from ..scorers.resolve import as_scorer, scorer_requires_fit
 from ..training.splitting import holdout_count
 from ._calibrate import calibrate_with, score
 from ._selection import Selection, select, warn_of_unused
-from ._share import count_for_share, is_chosen, refuse_too_few, set_share
+from ._share import (
+    count_for_share,
+    is_chosen,
+    largest_group,
+    refuse_too_few,
+    set_share,
+)
 from ._validation import View, read_labelled
 
 
@@ -77,7 +83,8 @@ class Split:
         Whether labels are used to fit the scorer or the columns, or to choose the share of
         answers that pass.
     n_calibration : int
-        Number of questions among the calibration problems.
+        Number of questions among the calibration problems; in the largest group, if the share
+        of answers that may pass is chosen for a guarantee with groups.
     fewest : bool
         Whether to calibrate on the smallest number of questions with the same rank
         floor(alpha (n + 1)). For example, 19 and 25 questions both have rank 2 at alpha = 0.1, but
@@ -196,10 +203,14 @@ def divide(estimator, selection, scorer, n_held) -> Split:
     guards.at_fit(estimator, selection, training_rows, calibration_rows)
     if scorer is None:
         scorer = make_columns(estimator, view, view.take(training_rows))
+    calibration = view.take(calibration_rows)
+    if chooses and estimator.guarantee.by is not None:
+        n_calibration = largest_group(estimator, calibration)
+        refuse_too_few(estimator, len(training_rows), n_calibration)
     n_all_questions = selection.question.max() + 1
     return Split(
         training=view.take(training_rows) if unlabelled is None else unlabelled,
-        calibration=view.take(calibration_rows),
+        calibration=calibration,
         questions=(
             selection.question[training_rows]
             if learns and n_all_questions < len(selection.question)

@@ -7,11 +7,13 @@ problems.
 
 from __future__ import annotations
 
+from collections import Counter
 from copy import deepcopy
 
 import numpy as np
 
 from ..exceptions import ShareError
+from ..graphs.problems import read_groups
 from ..graphs.wordings import count_once
 from ..guarantees import choose_share
 from ..guards.levels import level_in_force
@@ -23,6 +25,7 @@ from ..scorers.resolve import (
     out_of_fold_confidence,
     scorer_requires_fit,
 )
+from ._validation import with_names
 
 N_FOLDS = 3  # for the out-of-fold risks from which the share is chosen
 LARGEST = 0.9  # "auto" is refused if the counts do not allow a share this large
@@ -44,11 +47,13 @@ def refuse_too_few(estimator, n_training, n_calibration) -> None:
     A share is chosen only if at least ``1 / alpha - 1`` training problems pass. The calibration
     problems must also suffice for rank 1. If ``calibration_size=1``, nothing is checked, because
     the caller calibrates afterwards, as in searches.
+    With groups, n_calibration is the size of the largest group.
     """
     level = level_in_force(estimator)
     if estimator.calibration_size == 1 or level >= 1:
         return
     delta = getattr(estimator.guarantee, "delta", None)
+    group = "" if estimator.guarantee.by is None else " in the largest group"
     needed = (
         problems_needed(level, None, LARGEST),
         problems_needed(level, delta, LARGEST),
@@ -56,10 +61,26 @@ def refuse_too_few(estimator, n_training, n_calibration) -> None:
     if n_training < needed[0] or n_calibration < needed[1]:
         raise ShareError(
             f'show is "auto", but only {n_training} of these answers are used for training and '
-            f"{n_calibration} for calibration. To choose a share at alpha = {level:g}, at "
+            f"{n_calibration} for calibration{group}. To choose a share at alpha = {level:g}, at "
             f"least {needed[0]} and {needed[1]} are needed",
             "Label more answers, choose a larger alpha, or set show=1",
         )
+
+
+def largest_group(estimator, calibration) -> int:
+    """Return the number of calibration questions in the largest group of the guarantee.
+
+    Each group is calibrated alone, so a share is worth trying only if it reaches rank 1 with one
+    of the groups. Counting the smallest group instead would not help that group. The largest good
+    share is chosen anyway, and a smaller share needs more problems for rank 1.
+    """
+    guarantee = estimator.guarantee
+    groups, _ = read_groups(guarantee.by, with_names(calibration, guarantee))
+    questions = calibration.hashes.question
+    alone = -1 - np.arange(len(questions))  # each answer without a question
+    questions = np.where(questions < 0, alone, questions)
+    members = set(zip(questions.tolist(), groups, strict=True))
+    return max(Counter(group for _, group in members).values())
 
 
 def set_share(estimator, split, task) -> None:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from .._checks import check_choice
 from .._html import LevelTable
+from ..metrics import NO_COVERAGE
 from ..ops.conformal import conformal_rank
 
 
@@ -101,6 +102,12 @@ class DifferenceReport(LevelTable):
 ROUNDING = 1e-9
 
 
+def _meets(row):
+    if np.isnan(row["coverage"]):
+        return "-"
+    return "yes" if row["meets_target"] else "in band" if row["in_band"] else "no"
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class ComparisonReport(LevelTable):
     """Coverage and retention per filter, split and alpha; prints as a table.
@@ -113,7 +120,7 @@ class ComparisonReport(LevelTable):
         The levels.
     coverage : ndarray of shape (n_filters, n_splits, n_alphas)
         Share of the test problems in which no false claim is kept, among those that pass; NaN
-        if none passes.
+        if none passes, and for "leave-one-out" if the guarantee has ``show``.
     retention : ndarray of shape (n_filters, n_splits, n_alphas)
         True claims kept per test problem.
     abstention : ndarray of shape (n_filters, n_splits, n_alphas)
@@ -131,6 +138,8 @@ class ComparisonReport(LevelTable):
         How the problems were divided.
     false_kept : ndarray of shape (n_filters, n_splits, n_alphas)
         False claims kept per test problem.
+    false_shown : ndarray of shape (n_filters, n_splits, n_alphas)
+        Share of the test problems of which a false claim is kept.
     chosen : dict of str to list of list of dict
         The settings that a search chose, by filter, split and alpha; empty without a search.
     passing : ndarray of shape (n_filters, n_splits, n_alphas)
@@ -149,6 +158,7 @@ class ComparisonReport(LevelTable):
     seconds: np.ndarray
     protocol: str
     false_kept: np.ndarray
+    false_shown: np.ndarray
     chosen: dict[str, list]
     passing: np.ndarray
 
@@ -250,7 +260,10 @@ class ComparisonReport(LevelTable):
             return 100 * error / np.where(reference > 0, reference, np.nan)
 
     def _levels(self):
-        names = ("retention", "abstention", "false_kept", "retention_share", "passing")
+        names = (
+            *("retention", "retention_share", "abstention"),
+            *("false_kept", "false_shown", "passing"),
+        )
         mean = {name: getattr(self, name).mean(axis=1) for name in names}
         wrong = np.where(self.passing > 0, (1 - self.coverage) * self.passing, 0)
         passing = np.where(mean["passing"] > 0, mean["passing"], np.nan)
@@ -259,9 +272,9 @@ class ComparisonReport(LevelTable):
         target, (low, high) = 1 - self.alpha, self.coverage_band.T
         shown = 1 - mean["abstention"]
         share = np.where(shown > 0, shown, np.nan)
-        rate = wrong.mean(axis=1) / share
+        rate = mean.pop("false_shown") / share
         # The ratio of two means over the same splits.
-        rest = wrong - rate[:, None] * (1 - self.abstention)
+        rest = self.false_shown - rate[:, None] * (1 - self.abstention)
         kept = retention + mean["false_kept"]
         chosen = [
             [_typical([split[j] for split in self.chosen[name]]) for name in self.names]
@@ -290,9 +303,7 @@ class ComparisonReport(LevelTable):
         "filter": "{filter}",
         "coverage %": lambda row: f"{100 * row['coverage']:.1f}",
         "target": lambda row: f"{100 * row['target']:.1f}",
-        "meets": lambda row: (
-            "yes" if row["meets_target"] else "in band" if row["in_band"] else "no"
-        ),
+        "meets": _meets,
         "true claims kept": "{retention:.3f} +- {retention_error:.3f}",
         "delta %": "{delta_pct:+.1f} +- {delta_error:.1f}",
         "shown": "{shown:.3f} +- {shown_error:.3f}",
@@ -310,6 +321,8 @@ class ComparisonReport(LevelTable):
         )
         if (self.passing < 1).any():
             heading += "; coverage is that of the problems that pass"
+        if np.isnan(self.coverage[self.passing == 1]).any():
+            heading += f"; {NO_COVERAGE}"
         return heading
 
 

@@ -44,6 +44,7 @@ METRICS = (
     "coverage",
     "retention",
     "false_kept",
+    "false_shown",
     "abstention",
     "passing",
     "n_calibration",
@@ -312,7 +313,7 @@ def _evaluate(cf, data, alphas, seed):
         report = leave_one_out(
             cf, X, y, alphas, groups=groups, n_draws=DRAWS, random_state=seed
         )
-        return [row | {"n_calibration": report.n_calibration} for row in report.rows()]
+        return _rows(report, [report.n_calibration] * len(alphas))
     kept, passing, n_calibration = calibrated_masks(cf, data[0], X, alphas)
     batch, labels = check(cf, X, y)
     questions = question_groups(batch, groups)
@@ -322,8 +323,12 @@ def _evaluate(cf, data, alphas, seed):
         passing=passing,
         batch=batch,
     )
-    pairs = zip(report.rows(), n_calibration, strict=True)
-    return [row | {"n_calibration": n} for row, n in pairs]
+    return _rows(report, n_calibration)
+
+
+def _rows(report, n_calibration):
+    columns = zip(report.rows(), n_calibration, report.false_shown, strict=True)
+    return [row | {"n_calibration": n, "false_shown": f} for row, n, f in columns]
 
 
 def _warn_of_abstention(filters, questions, splits, alphas):

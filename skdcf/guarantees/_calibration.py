@@ -610,6 +610,8 @@ class PerGroup(Calibration):
         short = [f"group {name!r}: {text}" for name, text in shortages if text]
         if not short:
             return None
+        if self.guarantee.show == 0:  # one share is chosen for all groups
+            return shortages[0][1]
         shown = short[:5]
         rest = f" ({len(short) - 5} more groups)" if len(short) > 5 else ""
         return " ".join(shown) + rest

@@ -506,6 +506,11 @@ class Guarantee(Settings, metaclass=ABCMeta):
             The sentence.
         """
         asked, least = self._asked(n, level)
+        if self.show != 1:
+            asked += f" and show = {self.show:g}"
+            passing = self.with_share(1).problems_needed(level)
+            if passing <= n:
+                least += f", or show >= {conformal.least_share(passing, n):g}"
         return (
             f"{n} calibration problems are too few for {asked}, so nothing can be kept. At "
             f"least {self.problems_needed(level)} are needed for "

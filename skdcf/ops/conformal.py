@@ -140,6 +140,30 @@ def passing_count(n: int, share: float) -> int:
     return ceil(Fraction(repr(float(share))) * (n + 1)) - 1
 
 
+def least_share(n_passing: int, n: int) -> float:
+    """Find the smallest share, in hundredths, at which n_passing of n problems pass.
+
+    Parameters
+    ----------
+    n_passing : int
+        At most n.
+    n : int
+        Number of calibration problems.
+
+    Returns
+    -------
+    float
+        The inverse of `passing_count`.
+
+    Examples
+    --------
+    >>> from skdcf.ops.conformal import least_share, passing_count
+    >>> least_share(9, 15), passing_count(15, 0.57), passing_count(15, 0.56)
+    (0.57, 9, 8)
+    """
+    return (100 * n_passing // (n + 1) + 1) / 100
+
+
 def passing_cut(lowest: NDArray[Any], share: float) -> float:
     """Find the cut below which a share of the problems passes; +inf if all of them do.
 

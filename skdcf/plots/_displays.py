@@ -274,6 +274,8 @@ class ReportDisplay(DisplayOfReports):
                 (line["passing"] < 1).any() for line in lines.values()
             ):
                 label = "coverage among the answers that pass"
+            if np.isnan([line[column] for line in lines.values()]).all():
+                label = "coverage (not reported)"
             ax.set_ylabel(label)
             places.name(ax)
             if panel == "coverage":

@@ -61,6 +61,7 @@ def report_of(coverage, retention, alpha=(0.1,), sizes=(70, 15, 15), **changes):
         "protocol": "folds" if len(sizes) == 3 else "leave-one-out",
     }
     fields["false_kept"] = fields["abstention"]
+    fields["false_shown"] = 1 - coverage
     return ComparisonReport(**fields | changes)
 
 

@@ -18,6 +18,7 @@ from skdcf.ops.conformal import (
     Jumps,
     conformal_rank,
     count_jumps,
+    least_share,
     passing_count,
     share_jumps,
 )
@@ -100,6 +101,13 @@ def test_so_many_answers_are_needed_for_the_first_rank(delta):
                     (ceil(1 / Fraction(str(alpha))) - 1) / Fraction(str(share))
                 )
                 assert needed == exact
+
+
+@pytest.mark.parametrize("n", [1, 15, 50, 99, 100])
+def test_the_least_share_is_the_smallest_at_which_so_many_pass(n):
+    for n_passing in range(n + 1):
+        shares = [h for h in range(1, 101) if passing_count(n, h / 100) >= n_passing]
+        assert least_share(n_passing, n) == shares[0] / 100
 
 
 def test_fewest_answers_keep_the_rank_among_those_that_pass():
@@ -200,6 +208,16 @@ def loss_among_passing(guarantee, n, level, law, draws, rng, m=3):
     return out
 
 
+def random_law(rng):
+    """Arguments of `draw_answers`."""
+    return {
+        "n_values": int(rng.integers(2, 40)),
+        "n_claims": int(rng.integers(1, 5)),
+        "height": rng.uniform(0.05, 1.0),
+        "power": rng.uniform(0.2, 3.0),
+    }
+
+
 def excess(out, level):
     """How far the mean loss of an answer that passes is above the level, in errors."""
     difference = out[:, 0] - level * out[:, 1]
@@ -213,16 +231,40 @@ def test_no_random_law_misses_more_than_the_level_among_answers_that_pass(kind):
     """Ties, coarse scores and few answers; 50 laws for each guarantee."""
     rng = np.random.default_rng(4)
     for _ in range(50):
-        law = {
-            "n_values": int(rng.integers(2, 40)),
-            "n_claims": int(rng.integers(1, 5)),
-            "height": rng.uniform(0.05, 1.0),
-            "power": rng.uniform(0.2, 3.0),
-        }
+        law = random_law(rng)
         guarantee = GUARANTEES[kind](show=float(rng.choice([0.2, 0.5, 0.8])))
         n, level = int(rng.integers(8, 80)), float(rng.choice([0.1, 0.2, 0.4]))
         out = loss_among_passing(guarantee, n, level, law, 150, rng)
         assert excess(out, level) < 4
+
+
+@pytest.mark.long
+def test_no_random_law_misses_more_than_the_level_in_either_of_two_groups():
+    """As above, for 50 pairs of laws. A fifth of the answers are in the second group."""
+    rng = np.random.default_rng(8)
+    for _ in range(50):
+        laws = [random_law(rng) | {"n_claims": 3} for _ in "ab"]
+        guarantee = NoFalseClaim(show=float(rng.choice([0.2, 0.5, 0.8])), by=str)
+        n, level = int(rng.integers(20, 120)), float(rng.choice([0.1, 0.2, 0.4]))
+        outs = np.zeros((2, 150, 2))
+        for draw in range(150):
+            sizes = np.append(rng.multinomial(n, [0.8, 0.2]), [3, 3])
+            parts = [draw_answers(rng, m, **laws[i % 2]) for i, m in enumerate(sizes)]
+            names = np.repeat(["a", "b", "a", "b"], sizes)
+            risk, false = map(np.concatenate, zip(*parts, strict=True))
+            calibration = guarantee.calibrate(
+                jumps_of(guarantee, risk[:n], false[:n]),
+                as_risks(risk[:n], groups=names[:n].tolist()),
+            )
+            known = np.isin(names[n:], names[:n])  # a group may have no answers
+            risk, false, names = risk[n:][known], false[n:][known], names[n:][known]
+            new = as_risks(risk, groups=names.tolist())
+            kept = risk < calibration.thresholds(new, level)[:, None]
+            passes = calibration.passes(new)
+            for out, name in zip(outs, "ab", strict=True):
+                mine = passes & (names == name)
+                out[draw] = (kept & false).any(axis=1)[mine].sum(), mine.sum()
+        assert all(excess(out, level) < 4 for out in outs)
 
 
 @pytest.mark.long
@@ -332,3 +374,9 @@ def test_without_a_good_share_nothing_passes_and_the_reason_is_given():
     assert not calibration.passes(risks).any()
     assert np.isinf(calibration.levels(risks)).all()
     assert "50% in training" in calibration.shortage(0.5)
+    in_groups = NoFalseClaim(show="auto", by="kind").with_share(0.0)
+    groups = ["a", "b", "b"]
+    risks = PathRisks(np.array([0.1, 0.2, 0.3]), np.arange(4), groups=groups)
+    calibration = in_groups.calibrate(Jumps.of_scores(np.full(3, inf)), risks)
+    # One share is chosen for all groups, so the reason is given once.
+    assert calibration.shortage(0.5).count("50% in training") == 1

@@ -13,12 +13,13 @@ from skdcf.datasets import make_reasoning_graphs
 from skdcf.edges import chain_edges
 from skdcf.estimators import calibrated_masks, fit_levels, passing_answers
 from skdcf.evaluation import CalibratedSearch, compare_filters
-from skdcf.exceptions import CalibrationWarning, GuaranteeWarning
+from skdcf.exceptions import CalibrationWarning, GuaranteeWarning, ShareError
 from skdcf.guarantees import ExpectedFalse, NoFalseClaim, PathRisks
 from skdcf.inspection import explain
 from skdcf.metrics import evaluate_filter, leave_one_out
 from skdcf.monitoring import release_claims
 from skdcf.ops.conformal import Jumps, conformal_rank, passing_count, shown_rank
+from skdcf.plots import ReportDisplay
 
 ALPHA = 0.2
 
@@ -264,6 +265,45 @@ def test_one_share_is_chosen_for_all_groups(data):
     assert parts[0].cut != parts[1].cut
 
 
+def test_a_share_that_no_group_reaches_is_not_tried(data):
+    """Groups are counted, not all answers together: each group calibrates alone."""
+    graphs, y = data
+    rows = [{"kind": "abcdefgh"[i % 8]} for i in range(64)]
+    kinds = graphs[:64].replace_metadata(rows)
+    guarantee = NoFalseClaim(show="auto", by="kind")
+    cf = HardCF(0, alpha=0.1, guarantee=guarantee, random_state=0)
+    with pytest.raises(ShareError, match=r"13 of .* training and [78] for.*group"):
+        cf.fit(kinds, y[:64])
+    with pytest.warns(CalibrationWarning, match=r"group '.'.*alpha = 0\.1"):
+        cf.set_params(guarantee__show=0.9).fit(kinds, y[:64])
+
+
+def test_answers_to_a_question_count_once_in_a_group(data):
+    graphs, y = data
+    twice = np.arange(128) // 2
+    rows = [{"kind": "abcdefgh"[i % 8]} for i in twice]
+    kinds = graphs[:128].replace_metadata(rows)
+    guarantee = NoFalseClaim(show="auto", by="kind")
+    cf = HardCF(0, alpha=0.1, guarantee=guarantee, random_state=0)
+    with pytest.raises(ShareError, match=r" [78] for.*group"):
+        cf.fit(kinds, y[:128], groups=twice)
+
+
+def test_a_group_that_is_too_small_is_told_which_share_it_needs(data):
+    graphs, y = data
+    rows = [{"kind": "b" if i % 20 == 0 else "a"} for i in range(300)]
+    kinds = graphs[:300].replace_metadata(rows)
+    guarantee = NoFalseClaim(show=0.2, by="kind")
+    cf = HardCF(0, alpha=0.1, guarantee=guarantee)
+    with pytest.warns(CalibrationWarning, match=r"'b': 15 .*show = 0\.2.*>= 0\.57"):
+        cf.fit(kinds, y[:300])
+    cf.set_params(guarantee__show=0.56)
+    with pytest.warns(CalibrationWarning, match=r"'b': 15 .*show = 0\.56"):
+        cf.fit(kinds, y[:300])
+    cf.set_params(guarantee__show=0.57).fit(kinds, y[:300])
+    assert cf.calibration_.shortage(0.1) is None
+
+
 def auto(scorer=0, alpha=ALPHA, **more):
     guarantee = NoFalseClaim(show="auto")
     return HardCF(scorer, alpha=alpha, guarantee=guarantee, random_state=0, **more)
@@ -381,6 +421,28 @@ def test_comparisons_count_answers_that_pass(data):
         assert row["coverage"] == pytest.approx(1 - wrong[i, j] / passing)
     assert "of the problems that pass" in str(report)
     assert np.isnan(report.coverage_band).all()  # the band depends on how many pass
+
+
+def test_leaving_one_out_with_a_share_reports_what_is_shown_and_no_coverage(data):
+    """Of the answers that pass, it counts the same number as wrong for every filter."""
+    graphs, y = data
+    cf, levels = fitted(data, 0.5), [0.1, 0.3]
+    alone = leave_one_out(cf, graphs[99:], y[99:], levels)
+    report = compare_filters(
+        {"half": cf}, graphs, y, levels, protocol="leave-one-out", cv=2, random_state=0
+    )
+    for of in (alone, report):
+        assert np.isnan(of.coverage).all()
+        assert "coverage is not reported" in str(of)
+        for row in of.rows():
+            assert 0 <= row["false_among_shown"] < 0.5 and row["retention"] > 0
+    assert "meets" not in str(report)
+    np.testing.assert_allclose(
+        [row["false_among_shown"] for row in report.rows()],
+        report.false_shown[0].mean(axis=0) / (1 - report.abstention[0].mean(axis=0)),
+    )
+    axes = ReportDisplay.from_report(report).axes_
+    assert axes[0].get_ylabel() == "coverage (not reported)"
 
 
 def test_a_search_and_a_comparison_choose_a_share(data):

@@ -1,6 +1,6 @@
-"""Reasoning graphs, single and packed.
+"""Reasoning graphs, stored individually or packed in batches.
 
-The modules ``labels`` and ``problems`` hold further functions that other packages use.
+The modules ``labels`` and ``problems`` contain further functions for other packages.
 """
 
 from ._batch import GraphBatch as GraphBatch

@@ -1,4 +1,4 @@
-"""Packed problems, the only representation that the rest of the package computes with.
+"""Packed problems, which are the only representation used in computations.
 
 The fields are the attributes of `GraphBatch`. Batches are created by ``from_graphs`` and
 ``from_arrays``, and ``batch[i]`` converts a problem back to a graph.
@@ -27,33 +27,35 @@ _ROWS |= {"ids": "id", "metadata": "metadata", "wordings": "wordings"}
 
 
 class GraphBatch(Structure, Sequence[ReasoningGraph]):
-    """A packed sequence of `ReasoningGraph`, stored in flat arrays.
+    """Packed sequence of `ReasoningGraph`, stored in flat arrays.
 
     Create a batch with `from_graphs` or `from_arrays`. ``batch[i]`` is a `ReasoningGraph`.
-    ``batch[slice]``, ``batch[index array]`` and ``batch[boolean mask]`` are batches, created
-    without a loop over problems, so scikit-learn's splitters can index a batch efficiently.
+    ``batch[slice]``, ``batch[index array]`` and ``batch[boolean mask]`` are batches. They are
+    created without a loop over problems, so scikit-learn's splitters index a batch efficiently.
 
     Attributes
     ----------
     features : ndarray of shape (n_claims, n_features) or None
-        One row per claim, concatenated over the problems.
+        Features of the claims, with one row per claim, concatenated over the problems.
     offsets : ndarray of shape (n_graphs + 1,)
         The claims of problem i are rows ``offsets[i]:offsets[i + 1]``.
     edges : ndarray of shape (n_edges, 2)
-        (parent, child) as row numbers of ``features``, sorted by (child, parent).
+        Edges (parent, child) as row numbers of ``features``, sorted by (child, parent).
     edge_offsets : ndarray of shape (n_graphs + 1,)
         The edges of problem i are rows ``edge_offsets[i]:edge_offsets[i + 1]``.
     edges_known : ndarray of bool, shape (n_graphs,)
-        Whether the edges of each problem are known; a problem with unknown edges has none here.
+        Whether the edges of each problem are known. A problem with unknown edges has no rows in
+        ``edges``.
     claims, problems, ids : object ndarray or None
-        Texts of the claims; questions and names of the problems.
+        Texts of the claims, questions that the problems answer, and names of the problems.
     alternatives, context, metadata : object ndarray or None
-        Each has one entry per problem, which may be None: the texts of other answers (a tuple),
-        the texts that must support the answer (a tuple), and a dict.
+        One entry per problem, which may be None. The entries are tuples with the texts of other
+        answers, tuples with the texts that must support the answer, and dicts.
     wordings : object ndarray or None
-        The wordings of the claims of each problem (a tuple of tuples), or None. Each wording is
-        a row.
+        The wordings of the claims of each problem, as a tuple of tuples, or None. Each wording
+        has a separate row.
     feature_names : tuple of str or None
+        Names of the feature columns.
 
     Examples
     --------
@@ -135,24 +137,27 @@ class GraphBatch(Structure, Sequence[ReasoningGraph]):
         Parameters
         ----------
         features : array-like of shape (n_claims, n_features) or None
-            A float64 array is used without a copy.
+            Features of the claims. A float64 array is used without a copy.
         offsets : array-like of int, shape (n_graphs + 1,)
-            Starts with 0, does not decrease, ends with n_claims.
+            Offsets of the problems. They must start with 0, not decrease, and end with n_claims.
         edges : array-like of int, shape (n_edges, 2), optional
-            (parent, child) as row numbers of ``features``; both in one problem. None means
-            that the edges of all problems are unknown. An empty list means that there are none.
+            Edges (parent, child) as row numbers of ``features``. Both claims must belong to the
+            same problem. None means that the edges of all problems are unknown. An empty list
+            means that there are no edges.
         edges_known : array-like of bool, shape (n_graphs,), optional
             Whether the edges of each problem are known, if this differs between problems.
         claims : sequence of str or None, length n_claims, optional
-            Texts of the claims. All texts of a problem are known, or all are None.
+            Texts of the claims. The texts of a problem must either all be known or all be None.
         problems : sequence of str or None, length n_graphs, optional
             The question that each problem answers, or None if it is unknown.
         alternatives, context : sequence, length n_graphs, optional
-            A sequence of str for each problem; None if it is unknown.
+            A sequence of str for each problem, or None if it is unknown.
         feature_names : sequence of str, optional
-            One name per column; by default those of a pandas, polars or pyarrow table.
+            Names of the columns. By default, the column names of a pandas, polars or pyarrow
+            table are used.
         ids, metadata : sequence, length n_graphs, optional
-            A name for each problem, for messages and files, and a dict of further data.
+            A name of each problem, which is used in messages and files, and a dict of further
+            data.
 
         Returns
         -------
@@ -162,7 +167,8 @@ class GraphBatch(Structure, Sequence[ReasoningGraph]):
         Raises
         ------
         ValueError
-            For the reasons listed in `ReasoningGraph`. The message names problem and claim.
+            For the reasons listed in `ReasoningGraph`. The message names the problem and the
+            claim.
         """
         bounds = _inputs.check_offsets(offsets)
         names = Names(_inputs.check_column(ids, len(bounds) - 1, "ids"), bounds)
@@ -187,19 +193,20 @@ class GraphBatch(Structure, Sequence[ReasoningGraph]):
     def replace_features(
         self, features: ArrayLike | None, feature_names: Iterable[str] | None = None
     ) -> GraphBatch:
-        """Return the same problems with other features; the structure is shared.
+        """Return the same problems with other features; all other fields are shared.
 
         Parameters
         ----------
         features : array-like of shape (n_claims, n_features) or None
-            The new table; None removes the features.
+            The new features. None removes the features.
         feature_names : sequence of str, optional
-            One name per column; by default those of a pandas, polars or pyarrow table.
+            Names of the columns. By default, the column names of a pandas, polars or pyarrow
+            table are used.
 
         Returns
         -------
         GraphBatch
-            The edges and texts are those of this batch.
+            The problems with the edges and texts of this batch.
         """
         table = _inputs.check_features(features, self.n_claims, self)
         names = _inputs.check_names(feature_names, features, table)
@@ -207,49 +214,49 @@ class GraphBatch(Structure, Sequence[ReasoningGraph]):
         return self._trusted(**self.__dict__ | new)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the state to pickle, without computed columns, which can be computed again."""
+        """Return the state to pickle, without columns that can be computed again."""
         return self.__dict__ | {"tables": None}
 
     def carry_table(
         self, key: bytes, features: NDArray[Any], feature_names: tuple[str, ...] | None
     ) -> GraphBatch:
-        """Return the same problems with further columns, which slices of the batch keep.
+        """Return the same problems with stored columns, which slices of the batch retain.
 
         Parameters
         ----------
         key : bytes
-            Identifies the transformer that computed the columns.
+            Identifier of the transformer that computed the columns.
         features : ndarray of shape (n_claims, n_columns)
             The columns to store.
         feature_names : tuple of str or None
-            One name per column.
+            Names of the columns.
 
         Returns
         -------
         GraphBatch
-            The ``features`` are those of this batch.
+            The problems with the ``features`` of this batch and the stored columns.
         """
         tables = (self.tables or {}) | {key: (features, feature_names)}
         return self._trusted(**self.__dict__ | {"tables": tables})
 
     def replace_edges(self, edges: ArrayLike) -> GraphBatch:
-        """Return the same problems with other edges, which are known.
+        """Return the same problems with other edges, and mark the edges as known.
 
         Parameters
         ----------
         edges : array-like of int, shape (n_edges, 2)
-            As in `from_arrays`. If problems have wordings, positions count claims and not
-            wordings.
+            Edges as in `from_arrays`. If problems have wordings, the positions refer to claims,
+            not to wordings.
 
         Returns
         -------
         GraphBatch
-            The features and texts are those of this batch.
+            The problems with the features and texts of this batch.
 
         Raises
         ------
         ValueError
-            As in `from_arrays`.
+            If the edges are invalid, as in `from_arrays`.
         """
         if self.counts is not None:
             pairs = np.reshape(np.asarray(edges, dtype=np.int64), (-1, 2))
@@ -263,17 +270,17 @@ class GraphBatch(Structure, Sequence[ReasoningGraph]):
     def replace_metadata(
         self, metadata: Iterable[Mapping[str, Any] | None] | None
     ) -> GraphBatch:
-        """Return the same problems with other metadata; everything else is shared.
+        """Return the same problems with other metadata; all other fields are shared.
 
         Parameters
         ----------
         metadata : sequence of (dict or None), length n_graphs, or None
-            A dict for each problem, or None.
+            A dict or None for each problem.
 
         Returns
         -------
         GraphBatch
-            The features, edges and texts are those of this batch.
+            The problems with the features, edges and texts of this batch.
         """
         fields = _inputs.check_fields("metadata", metadata, self)
         return self._trusted(**self.__dict__ | {"metadata": fields, "tables": None})
@@ -284,12 +291,12 @@ class GraphBatch(Structure, Sequence[ReasoningGraph]):
         Parameters
         ----------
         known : bool, default=True
-            Whether the claims are known to be independent, or the edges are unknown.
+            True if the claims are known to be independent, False if the edges are unknown.
 
         Returns
         -------
         GraphBatch
-            The features and texts are shared.
+            The problems with the features and texts of this batch.
         """
         bare = self.replace_edges(())
         if known:
@@ -317,14 +324,14 @@ class GraphBatch(Structure, Sequence[ReasoningGraph]):
 
     @property
     def has_several(self) -> NDArray[np.bool_]:
-        """Whether each problem has more than one claim; wordings of a claim count once."""
+        """Whether each problem has more than one claim, regardless of wordings."""
         if self.vaguest is None:
             return self.sizes > 1
         return reduce_segments(np.add, self.vaguest.astype(int), self.offsets, 0) > 1
 
     @cached_property
     def vaguest(self) -> NDArray[np.bool_] | None:
-        """Whether each row is the vaguest wording of its claim; None without wordings."""
+        """Whether each row is the vaguest wording of its claim; None if there are no wordings."""
         if self.counts is None:
             return None
         vaguest = np.zeros(self.n_claims, dtype=bool)
@@ -366,7 +373,7 @@ class GraphBatch(Structure, Sequence[ReasoningGraph]):
         return (self._unpack(i) for i in range(len(self)))
 
     def _unpack(self, i):
-        """Return problem ``i`` as a graph whose features are a view of the batch's."""
+        """Return problem ``i`` as a graph whose features are a view of those of the batch."""
         a, b = self.offsets[i : i + 2].tolist()
         c, d = self.edge_offsets[i : i + 2].tolist()
         texts = None if self.claims is None else tuple(self.claims[a:b])
@@ -388,7 +395,7 @@ class GraphBatch(Structure, Sequence[ReasoningGraph]):
 
 
 def _edge_fields(edges, known, names):
-    """Return the edge fields of a `GraphBatch`, with the depth if it was computed."""
+    """Return the edge fields of a `GraphBatch`, including the depth if it was computed."""
     pairs, depth = _inputs.check_edges(edges, names.offsets, names)
     fields = {"edges": pairs} | ({} if depth is None else {"depth": depth})
     fields["edge_offsets"] = read_only(np.searchsorted(pairs[:, 1], names.offsets))
@@ -433,7 +440,7 @@ def _pack(graphs):
 
 
 def _with_columns(graph, first):
-    """Return the graph, with the columns of the first one if it has no claims and no columns."""
+    """Return the graph; if it has no claims and no columns, add the columns of the first graph."""
     is_empty = isinstance(graph, ReasoningGraph) and not graph.n_claims
     if not is_empty or graph.features is not None:
         return graph
@@ -444,7 +451,7 @@ def _with_columns(graph, first):
 
 
 def _find_difference(graph, first):
-    """Return why a graph cannot be packed with the first one; None if it can."""
+    """Return the reason why a graph cannot be packed with the first one; None if it can."""
     if not isinstance(graph, ReasoningGraph):
         return f"expected a ReasoningGraph, got {type(graph).__name__}{_advise(graph)}"
     table = graph.features
@@ -461,7 +468,7 @@ def _find_difference(graph, first):
 
 
 def _advise(found):
-    """Return how to convert a dictionary or a text to a graph; empty for other types."""
+    """Return advice on converting a dict or a text to a graph; empty for other types."""
     if isinstance(found, Mapping):
         return ". Use ReasoningGraph.from_dict to convert a dictionary"
     if isinstance(found, str):
@@ -472,7 +479,7 @@ def _advise(found):
 
 
 def _take(batch, rows):
-    """Return the fields of a `GraphBatch` with some problems of another, in the order of rows.
+    """Return the fields of a `GraphBatch` with some problems of a batch, in the order of ``rows``.
 
     Edges are row numbers, so the edges of each problem are shifted together with its claims.
     """
@@ -503,7 +510,7 @@ def _take(batch, rows):
 
 
 def _positions(batch, key):
-    """Return the positions of the problems selected by a slice, a mask or an array of numbers."""
+    """Return the positions of the problems selected by a slice, a mask or an index array."""
     if not isinstance(key, slice):
         key = np.asarray(key)
         if key.size == 0 and key.dtype != bool:

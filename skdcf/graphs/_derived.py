@@ -1,20 +1,20 @@
-"""Properties of a batch that follow from offsets and edges, computed on first use.
+"""Properties of a batch that are derived from offsets and edges, and computed on first use.
 
 Values are passed on from parents to children, so all computations need an order in which parents
-come before their children. Each property below depends on those above it:
+precede their children. Each property in the table depends on those above it:
 
 =================  ==================================================================
 sizes, problem_of  number of claims of each problem, and the problem of each claim
 depth              the longest path to a claim from a claim without parents
 rank               any number that increases along edges, which defines an order
-layers             edges by the rank of their child, for lists of ancestors
-sweep              the same for sums and maxima over ancestors, which need no lists
-short_sweep        fewer edges, if an ancestor may be counted once or twice
+layers             edges by the rank of their child, to list ancestors
+sweep              edges to compute sums and maxima over ancestors without lists
+short_sweep        fewer edges, if counting an ancestor twice has no effect
 small_closure      ancestors of each claim in problems of at most 64 claims
-closure            the same for all problems, with rows of bits for large ones
+closure            ancestors of each claim in all problems, using rows of bits
 =================  ==================================================================
 
-Times in the comments are for 20,000 problems with 148,699 claims in total, on one core.
+Running times in the comments refer to 20,000 problems with 148,699 claims in total, on one core.
 """
 
 from __future__ import annotations
@@ -50,14 +50,14 @@ DENSE = 8
 
 
 class Names:
-    """Names of the problems and claims of a batch, for messages."""
+    """Names of the problems and claims of a batch, which are used in messages."""
 
     def __init__(self, ids: Any, offsets: Any) -> None:
         self.ids = ids
         self.offsets = offsets
 
     def name_of(self, i: int) -> str:
-        """Return the name of a problem for messages.
+        """Return the name of a problem to use in messages.
 
         Parameters
         ----------
@@ -67,13 +67,13 @@ class Names:
         Returns
         -------
         str
-            For example ``problem 3 ("q7")``.
+            The name, for example ``problem 3 ("q7")``.
         """
         named = self.ids is not None and self.ids[i] is not None
         return f"problem {i}" + (f' ("{printable(self.ids[i])}")' if named else "")
 
     def locate(self, row: int) -> str:
-        """Return the name of a claim for messages.
+        """Return the name of a claim to use in messages.
 
         Parameters
         ----------
@@ -83,29 +83,29 @@ class Names:
         Returns
         -------
         str
-            For example ``problem 3 ("q7"), claim 2``.
+            The name, for example ``problem 3 ("q7"), claim 2``.
         """
         i = int(np.searchsorted(self.offsets, row, side="right")) - 1
         return f"{self.name_of(i)}, claim {row - self.offsets[i]}"
 
     def at(self, i: int | None = None) -> str:
-        """Return the start of a message about one problem, or about all of them.
+        """Return the start of a message about one problem or about all problems.
 
         Parameters
         ----------
         i : int, optional
-            Position of the problem.
+            Position of the problem. None means all problems.
 
         Returns
         -------
         str
-            The name followed by a colon; empty if ``i`` is None.
+            The name of the problem followed by a colon; empty if ``i`` is None.
         """
         return "" if i is None else f"{self.name_of(i)}: "
 
 
 class OneName(Names):
-    """Names of a single graph and its claims, for messages."""
+    """Names of a single graph and its claims, which are used in messages."""
 
     def __init__(self, id):
         self.name = "" if id is None else f'problem "{printable(id)}"'
@@ -132,7 +132,7 @@ class Structure(Names):
 
     @property
     def shape(self) -> tuple[int]:
-        """(n_graphs,), which lets scikit-learn index a batch as a whole."""
+        """Shape (n_graphs,), which allows scikit-learn to index a batch like an array."""
         return (len(self),)
 
     @property
@@ -142,7 +142,7 @@ class Structure(Names):
 
     @property
     def n_features(self) -> int | None:
-        """Number of feature columns; None if there are only texts."""
+        """Number of feature columns; None if the claims have only texts."""
         return None if self.features is None else self.features.shape[1]
 
     def split(self, values: NDArray[Any]) -> NDArray[np.object_]:
@@ -151,12 +151,12 @@ class Structure(Names):
         Parameters
         ----------
         values : ndarray of shape (n_claims, ...)
-            One row per claim, concatenated over the problems.
+            Values of the claims, concatenated over the problems.
 
         Returns
         -------
         object ndarray of shape (n_graphs,)
-            Views of ``values``.
+            Views of ``values``, one per problem.
         """
         bounds = self.offsets.tolist()
         views = map(values.__getitem__, map(slice, bounds[:-1], bounds[1:]))
@@ -179,11 +179,11 @@ class Structure(Names):
 
     @cached_property
     def rank(self) -> NDArray[Any]:
-        """A small number per claim that increases along every edge.
+        """Small number of each claim that increases along every edge.
 
-        If parents come first in all problems, the position in the problem is used instead of
-        the depth. In a large problem the position can have many more values than the depth: a
-        star has only two depths.
+        If parents precede their children in all problems, the position in the problem is used.
+        Otherwise the depth is used. In a large problem, positions can have many more distinct
+        values than depths. For example, a star has only two depths.
         """
         # The depth takes 7.3 ms, the position in the problem .7 ms.
         if len(self.large) or (self.edges[:, 0] > self.edges[:, 1]).any():
@@ -192,26 +192,28 @@ class Structure(Names):
 
     @cached_property
     def layers(self) -> list[Layer]:
-        """Edges in layers, in an order that visits parents first."""
+        """Edges in layers, ordered such that parents are visited first."""
         return find_layers(self.edges, self.rank)
 
     @cached_property
     def sweep(self) -> Sweep:
-        """The same order for passing values on, with narrow layers stored edge by edge.
+        """Edges in the order of `layers`, with narrow layers stored edge by edge.
 
-        Calling ``edges.pass_on(ufunc, values)`` for each element in turn combines the value
-        of each claim with those of its ancestors; see `skdcf.ops.ancestors.pass_on`.
+        To combine the value of each claim with those of its ancestors, call
+        ``edges.pass_on(ufunc, values)`` for each element in turn (see
+        `skdcf.ops.ancestors.pass_on`).
         """
         # Passing values on takes 1.6 ms; a list of all ancestors would take 29 ms.
         return find_sweep(self.edges, self.rank[self.edges[:, 1]], self.offsets)
 
     @cached_property
     def short_sweep(self) -> Sweep:
-        """As `sweep`, for operations in which an ancestor may count once or twice.
+        """Reduced `sweep`, for operations in which counting an ancestor twice has no effect.
 
-        In large problems with many edges, edges from a claim that is also an ancestor of another
-        parent are skipped. A complete graph is reduced to little more than a chain. Finding
-        these edges costs more than a single pass, so this is only worthwhile for many passes.
+        In large problems with many edges, an edge from a parent is skipped if this parent is also
+        an ancestor of another parent. A complete graph is reduced to little more than a chain.
+        Finding these edges costs more than a single pass, so the reduction is worthwhile only for
+        many passes.
         """
         # For a complete graph of 600 claims, a pass takes .13 ms instead of .87 ms, after 19 ms
         # for this function.
@@ -226,7 +228,7 @@ class Structure(Names):
         return find_sweep(edges, self.rank[edges[:, 1]], self.offsets)
 
     def sweep_of(self, problems: NDArray[np.int64]) -> Sweep:
-        """Return the `sweep` inside some problems only.
+        """Return the `sweep` of some problems.
 
         Parameters
         ----------
@@ -236,7 +238,7 @@ class Structure(Names):
         Returns
         -------
         list
-            Edges of these problems, parents first.
+            Edges of these problems, ordered such that parents are visited first.
         """
         # For every twentieth problem this takes .9 ms; the sweep of all problems takes 3.7 ms.
         n_edges = np.diff(self.edge_offsets)[problems]
@@ -250,16 +252,16 @@ class Structure(Names):
 
     @cached_property
     def closure(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """The ancestors of each claim and the claim itself, as (indptr, indices).
+        """Ancestors of each claim and the claim itself, as (indptr, indices).
 
         The ancestors of the claim in row v are the rows ``indices[indptr[v]:indptr[v + 1]]``,
-        sorted and including v. Sums and maxima over ancestors do not need this list: see
-        `skdcf.ops.ancestors`.
+        sorted and including v. Functions of `skdcf.ops.ancestors` compute sums and maxima over
+        ancestors without this list.
 
         Raises
         ------
         ValueError
-            If a problem has more than 50,000,000 pairs of claim and ancestor.
+            If a problem has more than 50,000,000 pairs of a claim and an ancestor.
         """
         starts, listed = self.listed_closure
         if not len(self.unlisted):
@@ -282,18 +284,18 @@ class Structure(Names):
 
     @cached_property
     def small_closure(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """As `closure`, but in large problems each claim has only itself."""
+        """Reduced `closure`, which lists only the claim itself in large problems."""
         return self._close_without(self.large)
 
     @cached_property
     def listed_closure(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """As `closure`, but in ``unlisted`` problems each claim has only itself."""
+        """Reduced `closure`, which lists only the claim itself in ``unlisted`` problems."""
         if len(self.unlisted) == len(self.large):
             return self.small_closure
         return self._close_without(self.unlisted)
 
     def _close_without(self, problems):
-        """Return the closure in which the claims of some problems have only themselves."""
+        """Return the closure, which lists only the claim itself in the given problems."""
         # All small problems at once take 29 ms; one by one they would take seconds.
         if not len(problems):
             return find_closure(self.layers, self.n_claims)
@@ -308,10 +310,10 @@ class Structure(Names):
 
     @cached_property
     def unlisted(self) -> NDArray[np.int64]:
-        """Indices of the large problems whose ancestors are not all listed at once.
+        """Indices of the large problems whose ancestors are not all listed at the same time.
 
-        These are forests, which need no list, and problems with more than 250 claims or with
-        many edges.
+        The unlisted problems are forests, which need no list, and problems with more than 250
+        claims or with many edges.
         """
         has_few_edges = np.diff(self.edge_offsets) <= DENSE * self.sizes
         is_listed = (self.sizes <= LISTED) & has_few_edges & ~self.is_forest
@@ -326,7 +328,7 @@ class Structure(Names):
         return np.bincount(problem, minlength=len(self.sizes)) == 0
 
     def lineage(self, i: int) -> Lineage:
-        """Return the edges of one problem, for rows of bits.
+        """Return the edges of one problem in the form needed for rows of bits.
 
         Parameters
         ----------
@@ -336,7 +338,7 @@ class Structure(Names):
         Returns
         -------
         Lineage
-            Cached, so further calls cost nothing.
+            The edges. The result is cached.
         """
         lineages = vars(self).setdefault("_lineages", {})
         if i not in lineages:
@@ -348,7 +350,7 @@ class Structure(Names):
         return lineages[i]
 
     def _ancestors_of(self, i):
-        """Return pairs of claims and ancestors, as positions in the problem; None if not listed."""
+        """Return the pairs of a claim and an ancestor, as positions; None if not listed."""
         a, b = self.offsets[i : i + 2]
         if b - a <= SMALL or i in self.unlisted:
             return None
@@ -357,7 +359,7 @@ class Structure(Names):
         return claims, indices[indptr[a] : indptr[b]] - a
 
     def _list_pairs(self, i):
-        """Return pairs of claims and their ancestors, as positions in the problem."""
+        """Return all pairs of a claim and an ancestor, as positions in the problem."""
         lineage = self.lineage(i)
         rows = slice(*self.offsets[i : i + 2])
         # Number of pairs along the longest paths, which in a forest are all pairs.
@@ -392,9 +394,10 @@ def sort_edges(edges, n_claims):
 
 
 def find_depth(edges, n_claims):
-    """Return the longest path to each claim from a claim without parents; -1 on or after a cycle.
+    """Return the length of the longest path to each claim; -1 for claims on or after a cycle.
 
-    This is Kahn's algorithm, one layer at a time for all graphs: O(claims + edges).
+    Paths start at claims without parents. Kahn's algorithm processes one layer of all graphs at a
+    time, in O(claims + edges).
     """
     parent = edges[:, 0]
     child = edges[:, 1]
@@ -433,7 +436,7 @@ def find_depth(edges, n_claims):
 
 
 def _walk(layer, ready, depth, missing, children, first, count):
-    """Do the same claim by claim, while few claims are ready and they have few children."""
+    """Continue `find_depth` claim by claim, while few claims are ready and have few children."""
     ready = ready.tolist()
     while ready and len(ready) < ragged.NARROW:
         reached = []
@@ -455,8 +458,9 @@ def _walk(layer, ready, depth, missing, children, first, count):
 def find_cycle(edges, depth):
     """Return the claims of one cycle in order of dependence; ``depth`` must contain a -1.
 
-    Each claim on or after a cycle has a parent of the same kind. A walk from parent to parent
-    must therefore return to a claim it has visited before: O(claims + edges).
+    Each claim on or after a cycle has a parent that is also on or after a cycle. A walk from parent
+    to parent must therefore return to a claim that it has visited before. The running time is
+    O(claims + edges).
     """
     stuck = depth < 0
     # Of several parents use the first, which is the last one in the reversed order.
@@ -472,7 +476,7 @@ def find_cycle(edges, depth):
 
 
 def find_ancestors(edges, n_claims, v):
-    """Return the sorted proper ancestors of one claim, without computing those of others."""
+    """Return the sorted proper ancestors of one claim, without computing those of other claims."""
     upwards = coo_array((np.ones(len(edges)), edges.T[::-1]), shape=(n_claims,) * 2)
     reached = breadth_first_order(upwards.tocsr(), v, return_predecessors=False)
     return np.sort(reached[1:]).astype(np.int64)
@@ -481,15 +485,15 @@ def find_ancestors(edges, n_claims, v):
 def find_closure(layers, n_claims):
     """Return the ancestors of each claim and the claim itself, as (indptr, indices).
 
-    Row v is ``indices[indptr[v]:indptr[v + 1]]``, sorted, and contains v.
-    The cost is the number of pairs times the number of direct parents.
+    Row v is ``indices[indptr[v]:indptr[v + 1]]``, sorted, and contains v. The cost is the number of
+    pairs times the number of direct parents.
 
     The row of a child is the union of the rows of its parents, and a whole layer is merged at
     once. A pair (owner, member) is encoded as the single number owner * n_claims + member.
-    Sorting these numbers groups the members of each owner, in order. A member inherited from
-    several parents then has equal neighbours, of which only the first is kept. Rows are
-    appended to ``pool`` layer by layer, and reordered by claim at the end. For few claims, as
-    in a single answer, a square boolean matrix is faster.
+    Sorting these numbers groups the members of each owner. A member that is inherited from several
+    parents occurs several times in a row, and only its first occurrence is kept. Rows are
+    appended to ``pool`` layer by layer, and reordered by claim at the end. For a small number of
+    claims, such as those of a single answer, a square boolean matrix is faster.
     """
     if n_claims <= SMALL:
         square = np.eye(n_claims, dtype=bool)

@@ -1,7 +1,7 @@
-"""One problem: its claims, their dependencies, and data about each claim.
+"""Graph of one problem, with its claims, their dependencies, and data about each claim.
 
-Graphs can be converted from and to the formats of other tools: lists of parents, adjacency
-matrices and networkx.
+Graphs can be created from lists of parents and adjacency matrices, and converted from and to
+networkx graphs.
 """
 
 from __future__ import annotations
@@ -35,59 +35,63 @@ _NODE_LINK = (
 
 
 class ReasoningGraph:
-    """The claims of one answer and their dependency graph.
+    """Claims of one answer and their dependency graph.
 
     Parameters
     ----------
     features : array-like of shape (n_claims, n_features) or None
-        One row of finite numbers per claim; None if there are only texts.
+        Features of the claims, with one row of finite numbers per claim. None means that the
+        claims have only texts.
     edges : iterable of (parent, child), optional
-        ``child`` depends on ``parent``; both are positions among the claims, starting at 0.
-        Claims may be in any order. Duplicate edges are merged, and edges are sorted by
-        (child, parent). An empty list means that all claims are independent. None means that
-        the dependencies are unknown. A filter treats the two cases differently.
+        The dependencies. The claim at position ``child`` depends on the claim at position
+        ``parent``, and positions start at 0. Claims may be in any order. Duplicate edges are
+        merged, and edges are sorted by (child, parent). An empty list means that all claims are
+        independent. None means that the dependencies are unknown. A filter treats the two cases
+        differently.
     claims : sequence of str, optional
-        Text of each claim.
+        Texts of the claims.
     problem : str, optional
         The question that the answer belongs to.
     alternatives : sequence of str, optional
-        Texts of other answers to the same question, possibly none.
+        Texts of other answers to the same question. The sequence may be empty.
     context : sequence of str, optional
-        Texts that must support the answer, such as a passage. None if they are unknown, and
-        an empty list if there are none.
+        Texts that must support the answer, such as a passage. None means that they are unknown,
+        and an empty list means that there are none.
     feature_names : sequence of str, optional
-        Name of each feature column; by default those of a pandas, polars or pyarrow table.
+        Names of the feature columns. By default, the column names of a pandas, polars or
+        pyarrow table are used.
     id : str or int, optional
-        A name for messages and files.
+        Name of the problem, which is used in messages and files.
     metadata : dict, optional
-        Further data, such as the model or the subject. It is ignored by ``==``. The key
-        ``group`` names the question (see `skdcf.graphs.question_groups`). ``no_verdict`` and
-        ``flagged_claims`` list positions of claims that filters never keep: claims whose
-        verdict is missing, and claims that may misstate the answer.
+        Further data, such as the model or the subject. The metadata are ignored by ``==``. The
+        key ``group`` names the question (see `skdcf.graphs.question_groups`). The keys
+        ``no_verdict`` and ``flagged_claims`` list positions of claims that filters never keep.
+        ``no_verdict`` lists claims whose verdict is missing, and ``flagged_claims`` lists claims
+        that may misstate the answer.
     wordings : sequence of sequences of str, optional
-        For each claim all its wordings, the most specific one first; None for a claim with
-        only one. Each wording then becomes a claim of this graph that depends on the next,
-        vaguer one. So ``claims``, ``n_claims``, labels and masks count every wording, in the
-        given order. ``claims`` may be left out, or must hold the most specific wordings.
-        ``edges`` join claims, and ``features`` have a row for each claim or for each
-        wording. Filtered texts show the most specific wording that is kept.
+        All wordings of each claim, starting with the most specific one. The entry is None for a
+        claim with only one wording. Each wording becomes a claim of this graph, which depends on
+        the next vaguer wording. Therefore ``claims``, ``n_claims``, labels and masks have one
+        entry per wording, in the given order. If ``claims`` is passed, it must contain the most
+        specific wordings. ``edges`` refer to claims, and ``features`` have one row per claim or
+        one row per wording. Filtered texts show the most specific wording that is kept.
 
     Attributes
     ----------
     edges : ndarray of int, shape (n_edges, 2)
-        Empty if the edges are unknown.
+        The sorted edges. The array is empty if the edges are unknown.
     edges_known : bool
         Whether the edges are known.
     n_claims : int
-        Number of claims; 0 is allowed (an answer without kept claims).
+        Number of claims. It is 0 for an answer without kept claims.
 
     Raises
     ------
     ValueError
-        If there is a cycle (the message names one), a self-loop, an edge out of range, a
-        missing, masked, infinite or complex feature, or a claim, alternative or context that
-        is not a string. Also if a set is passed (it has no order), or if the numbers of
-        claims, rows of features and names differ.
+        If the edges contain a cycle, a self-loop, or a position out of range. If a feature is
+        missing, masked, infinite or complex. If a claim, alternative or context is not a
+        string. If a set is passed, because a set has no order. If the numbers of claims, rows
+        of features and names differ.
 
     Examples
     --------
@@ -175,7 +179,7 @@ class ReasoningGraph:
 
     @classmethod
     def _trusted(cls, **values):
-        """Create a graph from values that were checked before."""
+        """Create a graph from values that have already been checked."""
         graph = object.__new__(cls)
         graph._set(**values)
         return graph
@@ -223,12 +227,12 @@ class ReasoningGraph:
         Parameters
         ----------
         **changes
-            Constructor arguments.
+            New values of constructor arguments.
 
         Returns
         -------
         ReasoningGraph
-            All other values are those of this graph.
+            The copy. All other values are those of this graph.
         """
         values = {name: getattr(self, name) for name in _FIELDS}
         values["edges"] = self._edges_between() if self.edges_known else None
@@ -251,7 +255,7 @@ class ReasoningGraph:
         Returns
         -------
         ndarray of int
-            Their positions, sorted, without v.
+            The sorted positions of the ancestors, excluding v.
         """
         if not 0 <= v < self.n_claims:
             raise ValueError(
@@ -263,7 +267,7 @@ class ReasoningGraph:
     def subgraph(self, mask: ArrayLike) -> ReasoningGraph:
         """Return the graph of the claims selected by ``mask``, in the same order.
 
-        Metadata about single claims, such as ``no_verdict`` and ``label_sources``, are
+        Metadata about individual claims, such as ``no_verdict`` and ``label_sources``, are
         restricted to the selected claims.
 
         Parameters
@@ -274,7 +278,7 @@ class ReasoningGraph:
         Returns
         -------
         ReasoningGraph
-            Edges from or to other claims are dropped.
+            The subgraph. Edges from or to other claims are removed.
         """
         mask = np.asarray(mask)
         if mask.dtype != bool or mask.shape != (self.n_claims,):
@@ -297,18 +301,18 @@ class ReasoningGraph:
         return self._trusted(**values)
 
     def shown(self, mask: ArrayLike | None = None) -> ReasoningGraph:
-        """Return the graph that readers see, with the most specific kept wording of each claim.
+        """Return the graph of the shown text, with the most specific kept wording of each claim.
 
         Parameters
         ----------
         mask : array-like of bool, shape (n_claims,), optional
-            True for the kept claims. None keeps all.
+            True for the kept claims. None keeps all claims.
 
         Returns
         -------
         ReasoningGraph
-            The graph has no wordings, and its edges join the remaining claims. For a graph
-            without wordings, the result is that of `subgraph`.
+            The graph without wordings, with the edges between the remaining claims. If this
+            graph has no wordings, the result equals that of `subgraph`.
         """
         mask = np.ones(self.n_claims, bool) if mask is None else np.asarray(mask)
         if self.wordings is None:
@@ -330,7 +334,7 @@ class ReasoningGraph:
         return plain
 
     def _edges_between(self):
-        """Return the edges between claims, ignoring wordings."""
+        """Return the edges between claims, regardless of wordings."""
         if self.wordings is None:
             return self.edges
         counts = np.array([len(row) for row in self.wordings], dtype=np.int64)
@@ -342,8 +346,8 @@ class ReasoningGraph:
         Returns
         -------
         dict
-            ``features``, ``edges`` (None if they are unknown), and all other fields that
-            are set.
+            The values of ``features``, ``edges`` (None if they are unknown), and all other
+            fields that are set.
         """
         out = {
             "features": None if self.features is None else self.features.tolist(),
@@ -393,14 +397,14 @@ class ReasoningGraph:
         return cls(features, **data)
 
     def to_networkx(self) -> Any:
-        """Return a ``networkx.DiGraph`` with edges parent -> child.
+        """Return the graph as a ``networkx.DiGraph`` with edges parent -> child.
 
         Returns
         -------
         networkx.DiGraph
-            Nodes are the claim numbers, one per wording, with the attributes ``claim`` and
-            ``features`` if they are set. The graph attributes are all other fields that are
-            set, and ``edges_known=False`` if the edges are unknown.
+            The converted graph. Its nodes are the claim numbers, one per wording, and have the
+            attributes ``claim`` and ``features`` if these are set. All other fields that are set
+            are attributes of the graph. If the edges are unknown, ``edges_known`` is False.
         """
         import networkx as nx
 
@@ -425,8 +429,9 @@ class ReasoningGraph:
         Parameters
         ----------
         graph : networkx.DiGraph
-            Nodes may have any names; their order is the order of the claims. The node
-            attributes ``claim`` and ``features`` are used if all nodes have them.
+            The graph to convert. Nodes may have any names, and their order is the order of the
+            claims. The node attributes ``claim`` and ``features`` are used if all nodes have
+            them.
         **fields
             Constructor arguments, which override the attributes of the graph.
 
@@ -467,10 +472,10 @@ class ReasoningGraph:
         Parameters
         ----------
         parents : sequence of sequences of int
-            ``parents[v]`` are the positions, starting at 0, of the claims that v depends on
-            directly.
+            Parents of each claim. ``parents[v]`` lists the positions, starting at 0, of the
+            claims on which v depends directly.
         features : array-like of shape (n_claims, n_features), optional
-            One row of numbers per claim.
+            Features of the claims.
         **fields
             Further constructor arguments.
 
@@ -509,12 +514,12 @@ class ReasoningGraph:
         Parameters
         ----------
         matrix : array-like of shape (n_claims, n_claims)
-            A 1 marks an edge; ``orientation`` defines its direction.
+            The matrix. A 1 represents an edge, and ``orientation`` defines its direction.
         features : array-like of shape (n_claims, n_features), optional
-            One row of numbers per claim.
+            Features of the claims.
         orientation : {"child_row", "parent_row"}
-            With "child_row", ``matrix[v][u] == 1`` means that v depends on u; with
-            "parent_row" it means that u depends on v.
+            Meaning of ``matrix[v][u] == 1``. If "child_row", v depends on u. If "parent_row", u
+            depends on v.
         **fields
             Further constructor arguments.
 
@@ -541,7 +546,7 @@ class ReasoningGraph:
 
 
 def _count_claims(features, fields):
-    """Return the number of claims, from the features or else the texts; None if unknown."""
+    """Return the number of claims in the features or, if None, in the texts; None if unknown."""
     claims = fields.get("claims")
     if fields.get("wordings") is not None:
         return len(check_list("wordings", fields["wordings"]))

@@ -1,6 +1,6 @@
-"""Checks that find errors in a problem before anything is computed from it.
+"""Input checks that find errors in a problem before it is used in computations.
 
-Problems and claims are named in messages by `skdcf.graphs._derived.Names`.
+`skdcf.graphs._derived.Names` provides the names of problems and claims in messages.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ NO_LISTS = (str, bytes, Set, Mapping, ValuesView)
 def check_features(features, n_claims, names, copy=False):
     """Return features as a read-only float table, or raise ValueError; None if there are none.
 
-    ``n_claims`` is the expected number of rows; None if only the features define it.
+    ``n_claims`` is the expected number of rows, or None if any number is valid.
     """
     if features is None:
         return None
@@ -42,7 +42,7 @@ def check_features(features, n_claims, names, copy=False):
 
 
 def has_masked(values):
-    """Return whether an array, or an array in a list of arrays, has masked entries."""
+    """Return whether an array, or any array in a list, has masked entries."""
     if isinstance(values, (list, tuple)):
         return any(isinstance(x, np.ma.MaskedArray) and has_masked(x) for x in values)
     return isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values)
@@ -75,7 +75,7 @@ def _float_table(features, where, copy):
 
 
 def _as_float(value):
-    """Return an object as a float; NaN if it is a missing value."""
+    """Return an object as a float; a missing value becomes NaN."""
     if is_missing(value):
         return np.nan
     if not is_number(value):
@@ -84,9 +84,9 @@ def _as_float(value):
 
 
 def column_names(features, where=""):
-    """Return the column names of a pandas, polars or pyarrow table, or None without names.
+    """Return the column names of a pandas, polars or pyarrow table, or None if it has none.
 
-    As in scikit-learn, columns count as unnamed if no name is a str, for example if the names
+    As in scikit-learn, columns are considered unnamed if no name is a str, for example if the names
     are column numbers.
     """
     # In pyarrow, `columns` are the values.
@@ -108,8 +108,8 @@ def column_names(features, where=""):
 def check_names(feature_names, features, table, where=""):
     """Return feature names as a tuple, one distinct name per column, or raise ValueError.
 
-    These are ``feature_names``, or otherwise the column names of ``features``, which were
-    converted to ``table``.
+    The names are ``feature_names`` or, if these are None, the column names of ``features``.
+    ``table`` is the result of converting ``features``.
     """
     names = column_names(features, where)
     if feature_names is not None:
@@ -135,7 +135,7 @@ def check_names(feature_names, features, table, where=""):
 
 
 def in_order(values, name, where=""):
-    """Return values as a list, or raise ValueError if their order is not defined."""
+    """Return values as a list, or raise ValueError if their order is undefined."""
     if isinstance(values, NO_LISTS) or not isinstance(values, Iterable):
         is_text = isinstance(values, (str, bytes))
         kind = "one text" if is_text else f"a {type(values).__name__}"
@@ -158,7 +158,7 @@ def check_texts(texts, name, where):
 
 
 def check_field(name, value, n_claims, where):
-    """Return the question, metadata or texts of one problem as they are stored."""
+    """Return the question, metadata or texts of one problem in their stored form."""
     if value is None:
         return None
     if name in ("problem", "problems"):
@@ -182,7 +182,7 @@ def check_field(name, value, n_claims, where):
 
 
 def check_fields(name, values, names):
-    """Return a field of all problems of a batch as an object array or None, or raise ValueError."""
+    """Return a field of a batch as an object array, or None if unset, or raise ValueError."""
     values = check_column(values, len(names.offsets) - 1, name)
     sizes = np.diff(names.offsets).tolist()
     for i, value in enumerate(() if values is None else values):
@@ -194,8 +194,8 @@ def check_fields(name, values, names):
 def check_flat_claims(claims, names, needed):
     """Return the claims of a batch as an object array; None if no texts are known.
 
-    Either all claims of a problem have texts, or all are None. If texts are ``needed``
-    because there are no features, all claims must have texts.
+    The claims of a problem must either all have texts or all be None. If ``needed`` is True, all
+    claims must have texts, because there are no features.
     """
     offsets = names.offsets
     claims = check_column(claims, int(offsets[-1]), "claims")
@@ -216,7 +216,10 @@ def check_flat_claims(claims, names, needed):
 
 
 def check_column(values, length, name):
-    """Return a new object array of the given length or None, or raise ValueError."""
+    """Return values as a new object array of the given length, or raise ValueError.
+
+    If ``values`` is None, None is returned.
+    """
     if values is None:
         return None
     values = in_order(values, name)
@@ -230,9 +233,9 @@ def check_column(values, length, name):
 def check_edges(edges, offsets, names):
     """Return edges, sorted and distinct, and the depths of the claims if they were computed.
 
-    None means no edges. Raises ValueError unless each edge joins two claims of one problem,
-    and no claim depends on itself. If all parents come before their children, there cannot
-    be a cycle, so the depths are not computed and None is returned for them.
+    None means that there are no edges. Raises ValueError unless each edge joins two claims of one
+    problem and no claim depends on itself. If all parents precede their children, there cannot be
+    a cycle. In this case the depths are not computed, and None is returned for them.
     """
     pairs = _edge_array(() if edges is None else edges, names)
     n_claims = offsets[-1]
@@ -293,8 +296,8 @@ def _edge_array(edges, names):
 def check_edges_known(known, edges, pairs, names):
     """Return whether the edges of each problem are known, or raise ValueError.
 
-    ``edges`` are as passed. If ``known`` is None, edges that are passed count as known for all
-    problems, and None as unknown.
+    ``edges`` are the edges that the caller passed. If ``known`` is None, the edges of all problems
+    are known unless ``edges`` is None.
     """
     n_graphs = len(names.offsets) - 1
     if known is None:
@@ -339,12 +342,12 @@ def show(value):
 
 
 def show_count(graph):
-    """Return the number of edges of a graph or batch for its repr, or "unknown"."""
+    """Return the number of edges of a graph or batch for its repr; "unknown" if unknown."""
     return len(graph.edges) if np.any(graph.edges_known) else "unknown"
 
 
 def cycle_message(cycle):
-    """Return a message about claims that depend on each other, in order of dependence."""
+    """Return a message that lists claims that depend on each other, in order of dependence."""
     named = [str(v) for v in cycle]
     if len(named) > MOST:
         named[MOST - 1 :] = [f"... ({len(cycle):,} claims)"]

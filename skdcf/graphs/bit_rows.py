@@ -1,10 +1,10 @@
 """Ancestors of the claims of one large problem, stored as rows of bits.
 
-A list of all pairs of claim and ancestor holds up to n^2 / 2 numbers, and merging the lists of
-the parents takes n^3 steps if claims have many parents. Rows of bits take one bit per pair. For
-blocks of 8,192 ancestors, this is n^2 / 8 steps, and 1 KB per claim.
+A list of all pairs of a claim and an ancestor contains up to n^2 / 2 numbers. Merging the lists of
+the parents requires n^3 steps if claims have many parents. Rows of bits need one bit per pair. With
+blocks of 8,192 ancestors, they require n^2 / 8 steps and 1 KB per claim.
 
-Claims are numbered such that parents come first (their *ranks*).
+Claims are numbered by *ranks*, such that parents precede their children.
 """
 
 from itertools import pairwise
@@ -18,22 +18,22 @@ _ROWS = 1024  # claims processed together when bits are read
 
 
 class Lineage:
-    """The edges of one problem, in ranks.
+    """Edges of one problem, expressed in ranks.
 
     Parameters
     ----------
     edges : ndarray of shape (n_edges, 2)
-        (parent, child), as positions starting at 0.
+        Edges (parent, child) as positions, starting at 0.
     rank : ndarray of shape (n_claims,)
-        A permutation that increases along every edge.
+        Rank of each claim, a permutation that increases along every edge.
     pairs : tuple of ndarray, optional
-        Each claim with its ancestors, (claim, member), if they were listed before.
+        Pairs (claim, member) of each claim with its ancestors, if they were listed before.
 
     Attributes
     ----------
     ends : tuple of ndarray
-        Parents and children of the edges, in ranks, sorted by child. Both are in a single
-        attribute, so concurrent threads never see a mixture of old and new values.
+        Parents and children of the edges, as ranks, sorted by child. Both are stored in one
+        attribute, so concurrent threads never read a mixture of old and new values.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class Lineage:
         self._n_parents = np.bincount(self.ends[1], minlength=self.n_claims)
 
     def reversed(self) -> Any:
-        """Return the same claims with all edges reversed."""
+        """Return the lineage with all edges reversed."""
         number = np.argsort(self.rank)
         edges = number[np.stack(self.ends[::-1], axis=1)]
         return Lineage(edges, self.n_claims - 1 - self.rank)
@@ -58,7 +58,7 @@ class Lineage:
     def needed(self) -> NDArray[Any]:
         """Return the edges, as positions, without those from an ancestor of another parent.
 
-        All edges from claims without parents are kept.
+        All edges from claims without parents are returned.
         """
         for _ in self.blocks():
             pass
@@ -67,13 +67,14 @@ class Lineage:
     def blocks(self) -> Any:
         """Yield (start, rows) for each block of ancestors, starting with the last block.
 
-        ``rows[v - start]`` holds the bits of the claim of rank v. Bit k represents the claim of
-        rank start + k. Each claim has the bit of itself, and ranks below ``start`` have no row.
+        ``rows[v - start]`` contains the bits of the claim with rank v. Bit k represents the claim
+        with rank start + k. The row of a claim includes the claim itself, and ranks below ``start``
+        have no row.
 
-        A parent that is also an ancestor of another parent adds nothing. Parents are tried
-        from the last to the first. A parent whose bit is already set is skipped, in this block
-        and in all following ones. So each edge of a complete graph is only looked at once. In
-        the end, only the necessary edges are left.
+        A parent that is also an ancestor of another parent is redundant. Parents are processed from
+        the last to the first. A parent whose bit is already set is skipped in this block and in all
+        following ones, so each edge of a complete graph is processed only once. At the end, only
+        the necessary edges remain.
         """
         if self._pairs is not None:
             yield 0, self._listed_rows()
@@ -109,7 +110,7 @@ class Lineage:
     def sums(self, values: NDArray[Any]) -> Any:
         """Return the sum of ``values`` over each claim and its ancestors, shape (n_claims,).
 
-        The sums of all subsets of eight neighbours are computed first, so each byte of a
+        The sums of all subsets of eight adjacent claims are computed first, so each byte of a
         row needs a single table lookup.
         """
         ordered = np.empty(self.n_claims, dtype=values.dtype)
@@ -127,7 +128,7 @@ class Lineage:
         return _add_below(total, parent, child, self._n_parents)[self.rank]
 
     def pairs(self) -> Any:
-        """Return each claim with its ancestors, as positions: two arrays, (claim, member)."""
+        """Return the pairs of each claim with its ancestors as two arrays of positions."""
         number = np.empty(self.n_claims, dtype=np.int64)
         number[self.rank] = np.arange(self.n_claims)
         keys = [np.empty(0, dtype=np.int64)]
@@ -152,10 +153,10 @@ def _sort(parent, child, n_claims):
 
 
 def _unite(rows, start, parent, child, kept):
-    """Merge the rows of parents into those of their children; ``kept`` are necessary parents.
+    """Merge the rows of parents into those of their children, and add to the necessary parents.
 
-    ``parent`` and ``child`` are the edges from this block, sorted by child. ``kept`` holds
-    parents from later blocks that were found to be necessary.
+    ``parent`` and ``child`` are the edges from this block, sorted by child. ``kept`` contains the
+    necessary parents from later blocks, and those of this block are added to it.
     """
     children, first = np.unique(child, return_index=True)
     bounds = pairwise(np.append(first, len(child)).tolist())
@@ -172,7 +173,7 @@ def _unite(rows, start, parent, child, kept):
 
 
 def _take_needed(row, rows, inside):
-    """Merge the rows of parents that are not ancestors yet; return these parents."""
+    """Merge the rows of parents that are not yet ancestors, and return these parents."""
     needed = []
     while len(inside):
         u = int(inside[-1])
@@ -185,7 +186,7 @@ def _take_needed(row, rows, inside):
 
 
 def _add_below(total, parent, child, n_parents):
-    """Add the sum of the parent to each claim with exactly one parent."""
+    """Add the sum of its parent to each claim that has exactly one parent."""
     single = n_parents[child] == 1
     sums = total.tolist()
     for u, v in zip(parent[single].tolist(), child[single].tolist(), strict=True):
@@ -199,7 +200,7 @@ def _set_bits(rows, row, bit):
 
 
 def _tabulate(values, n_bytes):
-    """Return the sums of all subsets of eight neighbours, 256 for each byte."""
+    """Return the sums of all subsets of eight adjacent values, which are 256 for each byte."""
     padded = np.zeros(8 * n_bytes, dtype=values.dtype)
     padded[: len(values)] = values
     table = np.zeros((n_bytes, 256), dtype=values.dtype)

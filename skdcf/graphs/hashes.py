@@ -1,15 +1,15 @@
 """Hashes that identify a question, a problem or a text by its content.
 
-All hashes of the package that are used for comparison are defined here. Most are stored: in
-filters, in the public prior, in label files, in metadata. So their values must not change, and
-must not depend on the session, as those of Python's ``hash`` do.
+This module defines all hashes that the package compares. Most of them are stored in filters, in the
+public prior, in label files, or in metadata. Their values must therefore not change. They must not
+depend on the session either, unlike those of Python's ``hash``.
 
 ==========================  ===================================================================
 `hash_question`             SHA-256, because the question hashes ship with the public prior, and
                             it must be infeasible to construct a text with the same hash
 `text_code`                 SHA-256 of a normalised text, for groups in the metadata of data sets
 `hash_text`                 BLAKE2, which is three times as fast, for the texts of claims
-`mix`                       a hash of numbers: eight operations on whole arrays
+`mix`                       hash of numbers that uses eight operations on whole arrays
 `problem_digest`            hexadecimal digits, for label files that people may read
 ==========================  ===================================================================
 """
@@ -56,7 +56,7 @@ def hash_question(kind: str, value: Any) -> int:
 
 
 def text_code(text: str) -> int:
-    """Return a hash of a text, ignoring white space and case; the same in every data set."""
+    """Return a hash of a text, ignoring white space and case; it is equal in all data sets."""
     cleaned = " ".join(text.split()).casefold().encode("utf-8", "surrogatepass")
     return _first_63_bits(cleaned)
 
@@ -76,8 +76,8 @@ def question_hashes(batch: GraphBatch) -> NDArray[np.int64]:
     Returns
     -------
     ndarray of int64, shape (n_problems,)
-        Equal for equal texts, in every process. A problem without a question gets a hash of
-        its context, and -1 without both.
+        Hashes, which are equal for equal texts in every process. The hash of a problem without a
+        question is that of its context, or -1 if it has no context.
     """
     hashes = np.full(len(batch), -1)
     for column, kind in ((batch.context, "context"), (batch.problems, "question")):
@@ -99,7 +99,7 @@ def question_hashes(batch: GraphBatch) -> NDArray[np.int64]:
 
 
 def content_hashes(batch: GraphBatch) -> NDArray[np.uint64]:
-    """Return a hash of each problem: of its texts, or else of its columns and edges."""
+    """Return a hash of the texts of each problem or, without texts, of its columns and edges."""
     n = len(batch)
     hashes = np.zeros(n, dtype=np.uint64)
     by_text = np.zeros(n, dtype=bool)
@@ -120,8 +120,8 @@ def content_hashes(batch: GraphBatch) -> NDArray[np.uint64]:
 def hash_numbers(batch):
     """Return an exact hash of the columns and edges of each problem.
 
-    Problems are processed in blocks that fit into the processor cache, which halves the time
-    for a million problems.
+    Problems are processed in blocks that fit into the processor cache, which halves the running
+    time for a million problems.
     """
     hashes = batch.sizes.astype(np.uint64)
     odd = mix(np.arange(1, 1 + (batch.n_features or 0), dtype=np.uint64)) | np.uint64(1)
@@ -158,7 +158,10 @@ def problem_digest(graph: Any) -> str:
 
 
 def most_answers(n: int) -> float:
-    """Return how many of n answers may share a text before it counts as an instruction."""
+    """Return the maximum number of answers, out of n, that may share the text of a question.
+
+    A text that is shared by more answers may be an instruction.
+    """
     return max(20, 0.05 * n)
 
 
@@ -166,16 +169,18 @@ def join_questions(names: Any, texts: Any, alone: Any) -> NDArray[Any]:
     """Return the questions of answers that share a name or text, directly or through others.
 
     Each question is identified by its smallest name, or by its smallest text if it has no name.
+
     Parameters
     ----------
     names, texts : ndarray of int64, shape (n,)
-        Hashes; negative if unknown.
+        Hashes of the names and the texts; negative if unknown.
     alone : ndarray of int64, shape (n,)
-        Identifiers of answers with neither name nor text.
+        Identifiers that are used for answers without a name and a text.
 
     Returns
     -------
     ndarray of int64, shape (n,)
+        Identifier of the question of each answer.
     """
     n = len(names)
     nodes, number = np.unique(np.concatenate([names, texts]), return_inverse=True)
@@ -197,18 +202,20 @@ class Hashes:
 
     A question may be identified by a name in one call and by its text in another, so both are
     stored.
+
     Attributes
     ----------
     question : ndarray of int64, shape (n_problems,)
-        From `~skdcf.graphs.question_groups`; negative for answers to unknown questions.
+        Result of `~skdcf.graphs.question_groups`; negative for answers to unknown questions.
     content : ndarray of uint64, shape (n_problems,)
-        Hashes of question and claims; of columns and edges if there are no texts.
+        Hashes of the question and the claims, or of columns and edges if there are no texts.
     asked : ndarray of bool, shape (n_problems,)
         Whether the problem has the text of a question.
     name : ndarray of int64, shape (n_problems,)
-        Hashes of the names of the questions; -1 without a name.
+        Hashes of the names of the questions; -1 if a question has no name.
     text : ndarray of int64, shape (n_problems,)
-        Hashes of the texts of the questions, or else of the contexts; -1 without both.
+        Hashes of the texts of the questions or, without a text, of the contexts. The value is -1
+        if both are missing.
     passage : ndarray of uint64, shape (n_problems,)
         Hashes of question and context together.
     alone : ndarray of bool, shape (n_problems,)
@@ -262,7 +269,7 @@ class Hashes:
 
     @classmethod
     def join(cls, parts: list[Hashes]) -> Hashes:
-        """Join the hashes of several parts, with the questions that a single call would find."""
+        """Join the hashes of several parts, with the same questions as in a single call."""
         joined = cls(
             **{
                 field.name: np.concatenate(
@@ -287,17 +294,17 @@ class Hashes:
         return Hashes(**{f.name: getattr(self, f.name)[rows] for f in fields(self)})
 
     def orders(self) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
-        """Return hashes that decide which answers are chosen, and which questions.
+        """Return hashes that determine which answers and which questions are chosen.
 
-        Copies of an answer get different hashes. So an answer that a model gives in nine of
-        ten samples is chosen for nine of ten questions. The hash of a question does not depend
-        on the hashes of its answers. Otherwise it could be the smallest of these, and
-        questions with many answers would come first.
+        Copies of an answer have different hashes. An answer that a model generates in nine of ten
+        samples is therefore chosen for nine of ten questions. The hash of a question does not
+        depend on the hashes of its answers. If it were the smallest of these hashes, questions with
+        many answers would be preferred.
 
         Both hashes are salted with the six smallest hashes of questions. Without a salt, the
-        same answers would be chosen in every sample: if a pool of 60 questions is split many
-        times, some of them would be used for calibration almost always. Labels and the order
-        of rows do not affect the hashes, so nobody can search for a more favourable draw.
+        same answers would be chosen in every sample. If a pool of 60 questions were split many
+        times, some of them would almost always be used for calibration. Labels and the order of
+        rows do not affect the hashes, so nobody can search for a more favourable draw.
         """
         with np.errstate(over="ignore"):
             named = np.maximum(self.question, -1).view(np.uint64)
@@ -318,10 +325,11 @@ class Hashes:
             return mix(answer + salt), mix(question + salt)
 
     def to_store(self) -> dict[str, NDArray[Any]]:
-        """Return the hashes to store, sorted and distinct, from which problems are recognised.
+        """Return the sorted and distinct hashes that are stored to recognise problems.
 
-        For each text, it is also stored whether the text identifies one question. It does if
-        its answers have at most one name, and are too few for the text to be an instruction.
+        A flag is stored for each text, which is True if the text identifies one question. A text
+        identifies a question if its answers have at most one name, and are too few for the text to
+        be an instruction.
         """
         text, names_one, is_named = self._texts()
         return {
@@ -336,7 +344,7 @@ class Hashes:
         }
 
     def _texts(self):
-        """Return the hash of each distinct text, whether it identifies a question, and is named."""
+        """Return the distinct texts, and whether each one identifies a question and has a name."""
         has_text = self.text >= 0
         if not has_text.any():
             return self.text[:0], has_text[:0], has_text[:0]
@@ -352,20 +360,20 @@ class Hashes:
         return text, few & (n_names <= 1), n_names > 0
 
     def among(self, kept: dict[str, NDArray[Any]]) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Return which problems are among the stored ones, and for which this is doubtful.
+        """Return which problems are among the stored ones, and which of them are doubtful.
 
         Parameters
         ----------
         kept : dict
-            Result of `kept` for the problems of another call.
+            Result of `to_store` for the problems of another call.
 
         Returns
         -------
         same_question : ndarray of bool, shape (n_problems,)
-            Whether the name is the same, or the text, if it identifies one question in both
-            calls. If both calls have names but these differ, the context must be equal too.
+            Whether the name is equal, or the text is equal and identifies one question in both
+            calls. If both calls have names but these differ, the context must also be equal.
         doubtful : ndarray of bool, shape (n_problems,)
-            Whether the text is the same although the caller declared another question.
+            Whether the text is equal although the caller declared another question.
         """
         same_name = (self.name >= 0) & np.isin(self.name, kept["name"])
         if not len(kept["text"]) or not (self.text >= 0).any():
@@ -387,7 +395,7 @@ class Hashes:
 
 
 def _hash_passages(batch, text):
-    """Return a hash of the question, or else of the context, combined with the context."""
+    """Return a hash of the question (or of the context if there is none) and the context."""
     passage = mix(text.view(np.uint64))
     if batch.context is None:
         return passage
@@ -413,7 +421,7 @@ def _sum_of_smallest(hashes):
 
 
 def _sort_distinct(values):
-    """Return the distinct values, sorted, several times as fast as `numpy.unique`."""
+    """Return the sorted distinct values; this is several times as fast as `numpy.unique`."""
     if not len(values):
         return values
     values = np.sort(values)

@@ -1,4 +1,4 @@
-"""Conversion of labels of any kind to numbers: 1 true, 0 false, -1 unknown."""
+"""Conversion of labels of any kind to the numbers 1 (true), 0 (false) and -1 (unknown)."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence, Sized
@@ -75,8 +75,8 @@ def pack_labels(
     Parameters
     ----------
     y : sequence of 1-D arrays, one per problem, or one flat array
-        Labels are 1 (true), 0 (false) and -1 (unknown: nobody judged the claim), or words such
-        as "true" and "false".
+        The labels. They are 1 (true), 0 (false) and -1 (unknown, because nobody judged the
+        claim), or words such as "true" and "false".
     batch : GraphBatch, or sequence of ReasoningGraph
         The labelled problems.
 
@@ -89,13 +89,13 @@ def pack_labels(
     Raises
     ------
     ValueError
-        If the numbers of labels and claims differ, or if a label has another value. The
-        message names the first one.
+        If the numbers of labels and claims differ, or if a label is invalid. The message names
+        the first invalid label.
 
     Warns
     -----
     LabelWarning
-        If a wording is labelled true, and a vaguer wording of the same claim is labelled false.
+        If a wording is labelled true but a vaguer wording of the same claim is labelled false.
 
     Examples
     --------
@@ -116,14 +116,14 @@ def pack_labels(
 
 
 def read_labels(values: Any, place: Callable[[int], str]) -> NDArray[np.int8]:
-    """Convert a flat list of labels to an array; used wherever labels are read.
+    """Convert a flat list of labels to an array.
 
     Parameters
     ----------
     values : sequence
-        Labels: 1 or True (true), 0 or False (false) and -1 (unknown).
+        The labels, which are 1 or True (true), 0 or False (false), and -1 (unknown).
     place : callable
-        ``place(row)`` returns the name of the claim of a label, for messages.
+        ``place(row)`` returns the name of the claim, which is used in messages.
 
     Returns
     -------
@@ -133,7 +133,7 @@ def read_labels(values: Any, place: Callable[[int], str]) -> NDArray[np.int8]:
     Raises
     ------
     ValueError
-        If a label has another value; the message names the first one.
+        If a label is invalid. The message names the first invalid label.
     """
     flat = values if _is_plain(values) else _column(values)
     if flat.dtype == object:
@@ -154,28 +154,27 @@ def read_labels(values: Any, place: Callable[[int], str]) -> NDArray[np.int8]:
 
 
 def labels_from_first_error(n_claims: int, first_error: int | None) -> NDArray[Any]:
-    """Return the labels of an answer if only its first false claim is known.
+    """Return the labels of an answer of which only the first false claim is known.
 
-    In a chain this is all that calibration needs. Every later claim is a descendant of the
-    first error, so the nonconformity score does not depend on later labels.
+    If the claims form a chain, these labels suffice for calibration. Every later claim is a
+    descendant of the first error, so the nonconformity score does not depend on later labels.
 
     Parameters
     ----------
     n_claims : int
         Number of claims of the answer.
     first_error : int or None
-        Position of the first false claim, starting at 0; -1 or None if no claim is
-        false.
+        Position of the first false claim, starting at 0. Use -1 or None if no claim is false.
 
     Returns
     -------
     ndarray of int64, shape (n_claims,)
-        1 before the first error, 0 at the error, and -1 (unknown) after it.
+        The labels, which are 1 before the first error, 0 at the error, and -1 (unknown) after it.
 
     Raises
     ------
     ValueError
-        If there is no claim at this position.
+        If there is no claim at the position ``first_error``.
 
     Examples
     --------
@@ -197,16 +196,17 @@ def labels_from_first_error(n_claims: int, first_error: int | None) -> NDArray[A
 
 
 def word_key(word: Any) -> str:
-    """Normalise a label word for `LABEL_WORDS`: lower case, with single spaces.
+    """Return a label word in lower case and with single spaces, as it is stored in `LABEL_WORDS`.
 
     Parameters
     ----------
     word : str
-        The word. Underscores count as spaces.
+        The word. Underscores are treated as spaces.
 
     Returns
     -------
     str
+        The normalised word.
     """
     return " ".join(str(word).replace("_", " ").split()).casefold()
 
@@ -214,14 +214,14 @@ def word_key(word: Any) -> str:
 def read_words(
     words: Iterable[str], place: Callable[[int], str] | None = None
 ) -> NDArray[np.int8]:
-    """Convert words, such as "supported" and "hallucinated", to labels by their meaning.
+    """Convert words such as "supported" and "hallucinated" to labels by their meaning.
 
     Parameters
     ----------
     words : iterable of str
         The words, in upper or lower case.
     place : callable, optional
-        ``place(row)`` returns the name of the claim of a label, for messages.
+        ``place(row)`` returns the name of the claim, which is used in messages.
 
     Returns
     -------
@@ -231,8 +231,8 @@ def read_words(
     Raises
     ------
     ValueError
-        If the meaning of a word is not known. Meanings are never guessed from the
-        alphabetical order.
+        If the meaning of a word is unknown. Meanings are never guessed from the alphabetical
+        order.
 
     Examples
     --------
@@ -259,24 +259,24 @@ def read_column(
     Parameters
     ----------
     y : ndarray of shape (n_problems,)
-        0 and 1 (and -1 for unknown), booleans, two other numbers, the larger of which
-        means true, or words as in `read_words`.
+        The column. It may contain 0 and 1 (and -1 for unknown), booleans, words as in
+        `read_words`, or two other numbers. In the last case, the larger number means true.
     classes : ndarray of shape (2,), optional
-        The values for false and true if they are known, for example from ``fit``.
+        The values for false and true if they are known, for example after ``fit``.
 
     Returns
     -------
     labels : ndarray of int8, shape (n_problems,)
         1 true, 0 false, -1 unknown.
     classes : ndarray of shape (2,)
-        The values for false and true, with the dtype of y. If y holds only one value of a
+        The values for false and true, with the dtype of y. If y contains only one value of a
         known pair, the other one is added. If several words have the same meaning, the most
         frequent one is used.
 
     Raises
     ------
     ValueError
-        If a label is missing, or if the meaning of the values is not known.
+        If a label is missing, or if the meaning of the values is unknown.
 
     Examples
     --------
@@ -383,7 +383,7 @@ def _as_text(word):
 
 
 def _flat_labels(y, batch):
-    """Return the labels of all claims, unchecked, in one array of numbers or objects."""
+    """Return the unchecked labels of all claims in one array of numbers or objects."""
     _check_sequence(y)
     if _is_plain(y):
         if len(y) != batch.n_claims:
@@ -417,10 +417,10 @@ def _flat_labels(y, batch):
 
 
 def _join_arrays(rows):
-    """Join all rows to one plain array; None if a row is of another type.
+    """Join all rows to one plain array; None if a row has another type.
 
-    One call for a million rows is used because single calls would take most of the time of a
-    fit.
+    All rows are joined in one call, because a call for each of a million rows would take most of
+    the time of a fit.
     """
     if set(map(type, rows)) != {np.ndarray}:
         return None
@@ -448,7 +448,7 @@ def _is_plain(y):
 
 
 def _column(values):
-    """Return labels as a flat array of numbers, or else of objects."""
+    """Return labels as a flat array of numbers or, if that is impossible, of objects."""
     if not has_masked(values):
         try:
             column = np.ravel(np.asarray(values))

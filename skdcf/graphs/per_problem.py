@@ -1,4 +1,4 @@
-"""A list of labels, one array per problem."""
+"""List of labels with one array per problem."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import numpy as np
 
 
 class LabelList(list[Any]):
-    """Labels in a list that scikit-learn can index with arrays of positions."""
+    """List of labels that scikit-learn can index with arrays of positions."""
 
     @property
     def shape(self) -> tuple[int]:
-        """(n_problems,), by which scikit-learn recognises objects that accept index arrays."""
+        """Shape (n_problems,), by which scikit-learn recognises that index arrays are accepted."""
         return (len(self),)
 
     def __getitem__(self, key: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Conversion of the caller's input to problems: a batch of X, questions, groups and weights."""
+"""Conversion of the caller's input to packed problems, questions, groups and weights."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def as_batch(X: Any) -> GraphBatch:
     Parameters
     ----------
     X : GraphBatch, sequence of ReasoningGraph, or 2-D array-like of numbers
-        In a 2-D array each row is a problem with one claim.
+        The problems. Each row of a 2-D array is a problem with one claim.
 
     Returns
     -------
@@ -41,8 +41,8 @@ def as_batch(X: Any) -> GraphBatch:
     Raises
     ------
     ValueError
-        If X has another type, or is empty, or if its graphs have different feature columns.
-        The message says how to convert X.
+        If X has another type, if X is empty, or if its graphs have different feature columns.
+        The message contains advice on how to convert X.
 
     Examples
     --------
@@ -66,7 +66,7 @@ def as_batch(X: Any) -> GraphBatch:
 
 
 def _is_table(X):
-    """Return whether X has two dimensions and no text; numbers are checked later."""
+    """Return whether X has two dimensions and no texts; its numbers are checked later."""
     try:
         table = np.asanyarray(X)
     except (TypeError, ValueError):
@@ -88,9 +88,9 @@ def _advise(X):
 
 
 def pack_graphs(X: Any) -> Any:
-    """Return X as a batch if it holds graphs; None if it may be a table.
+    """Return X as a batch if it contains graphs; None if X may be a table.
 
-    Graphs of networkx are converted. Raises ValueError if X is an empty list, an iterator or a
+    networkx graphs are converted. Raises ValueError if X is an empty list, an iterator or a
     single graph.
     """
     if isinstance(X, GraphBatch):
@@ -128,15 +128,15 @@ def _from_networkx(graph, i):
 
 
 def answer_text(graph: ReasoningGraph) -> str:
-    """Return the claims of an answer, one per line; empty if it has none.
+    """Return the text of an answer, with one claim per line.
 
-    Sentences without a claim that `skdcf split` found are inserted at their original places. An
-    answer without claims is empty even if it has such sentences.
+    Sentences without a claim that `skdcf split` found are inserted at their original positions. The
+    text of an answer without claims is empty even if the answer has such sentences.
 
     Parameters
     ----------
     graph : ReasoningGraph
-        One problem.
+        The answer.
 
     Returns
     -------
@@ -173,35 +173,34 @@ def question_groups(
 ) -> NDArray[np.int64]:
     """Return the question that each answer belongs to.
 
-    Answers to one question are not independent of each other. So only one of them can be used
-    for calibration, and all of them must be on the same side of a split. Questions are
-    identified by the first of these that is available: ``groups``, the metadata key
-    ``group``, the text of the question (ignoring white space and case), and the context, if
-    there is no question. An answer with none of these is a separate question. If only some
-    problems have the key, answers belong together if they share the key or the text, directly
-    or through others.
+    Answers to one question are not independent of each other. Therefore only one of them can be
+    used for calibration, and all of them must be on the same side of a split. A question is
+    identified by ``groups`` or, if this is None, by the metadata key ``group``. Without the key, it
+    is identified by its text, ignoring white space and case, and without a text by the context. An
+    answer without any of these is a separate question. If only some problems have the key, answers
+    belong together if they share the key or the text, directly or through other answers.
 
     Parameters
     ----------
     batch : GraphBatch, or sequence of ReasoningGraph
         The problems.
     groups : array-like of shape (n_problems,), or False, optional
-        A text or number per problem, which overrides the data in the problems. False means
+        A text or number for each problem, which overrides the data in the problems. False means
         that each answer is a separate question.
 
     Returns
     -------
     ndarray of int64, shape (n_problems,)
-        Equal for answers to one question. Numbers from 0 on are hashes, which are the same in
-        every batch and session. Negative numbers mark answers to unknown questions, and have
-        no meaning in another batch.
+        Identifiers that are equal for answers to one question. Non-negative identifiers are
+        hashes, which are equal in every batch and session. Negative identifiers mark answers to
+        unknown questions, and are meaningless in another batch.
 
     Raises
     ------
     ValueError
-        If ``groups`` does not match the problems, or a key is neither a text nor an integer.
-        Also if more than 20 problems, and more than one in 20, share a question or context
-        and have no key: it may be an instruction, or one popular question.
+        If ``groups`` does not match the problems, or if a key is not a text or an integer. If
+        more than 20 problems, and more than 5 % of all problems, share a question or context and
+        have no key. The shared text may then be an instruction instead of a question.
 
     Examples
     --------
@@ -237,6 +236,7 @@ def hashes_of(batch: GraphBatch, groups: Groups = None) -> Hashes:
     Returns
     -------
     Hashes
+        The hashes.
     """
     names = question_names(batch, groups)
     texts = question_hashes(batch)
@@ -252,7 +252,7 @@ def hashes_of(batch: GraphBatch, groups: Groups = None) -> Hashes:
 
 
 def _tell_questions(batch, names, texts):
-    """Return the question of each answer by its name, its text, or both if names are missing."""
+    """Return the question of each answer by name, by text, or by both if some have no name."""
     if (names >= 0).all():
         return names
     own_numbers = -1 - np.arange(len(names))
@@ -265,9 +265,9 @@ def _tell_questions(batch, names, texts):
 
 
 def question_names(batch: GraphBatch, groups: Groups = None) -> NDArray[np.int64]:
-    """Return a hash of the name given to each problem's question; -1 without a name.
+    """Return a hash of the name of each problem's question; -1 if the question has no name.
 
-    7, 7.0 and "7" are the same name, because files and tables use all of these forms.
+    The names 7, 7.0 and "7" are equal, because files and tables use all of these forms.
 
     Parameters
     ----------
@@ -279,7 +279,7 @@ def question_names(batch: GraphBatch, groups: Groups = None) -> NDArray[np.int64
     Returns
     -------
     ndarray of int64, shape (n_problems,)
-        Equal for equal names, in every process.
+        Hashes, which are equal for equal names in every process.
     """
     if groups is not None and groups is not False:
         first = check_groups(groups, len(batch))
@@ -302,7 +302,7 @@ def question_names(batch: GraphBatch, groups: Groups = None) -> NDArray[np.int64
 
 
 def _check_shared(texts, keys, batch):
-    """Raise ValueError if so many problems share a question that it may be an instruction."""
+    """Raise ValueError if too many problems share a text, which may then be an instruction."""
     distinct, first, count = np.unique(texts, return_index=True, return_counts=True)
     most = most_answers(len(texts))
     for text, i, n in zip(distinct, first, count, strict=True):
@@ -336,10 +336,10 @@ def read_groups(by: Any, batch: GraphBatch) -> Any:
     Parameters
     ----------
     by : str, callable, or list of these
-        A metadata key, the name of a feature that is the same for all claims of a problem,
-        or a function of the batch. The function returns one value per problem, or a 2-D
-        boolean array with one column per group. With a list, a problem belongs to the groups
-        of each entry, as pairs (name of the entry, group).
+        Definition of the groups. It can be a metadata key, the name of a feature that is equal
+        for all claims of a problem, or a function of the batch. The function must return one
+        value per problem, or a 2-D boolean array with one column per group. If ``by`` is a list,
+        a problem belongs to the groups of every entry, as pairs (name of the entry, group).
     batch : GraphBatch
         The problems.
 
@@ -353,7 +353,7 @@ def read_groups(by: Any, batch: GraphBatch) -> Any:
     Raises
     ------
     ValueError
-        If the group of a problem is not known; the message names the problem.
+        If the group of a problem is unknown. The message names the problem.
     """
     if isinstance(by, (list, tuple)):
         groups_of = [frozenset()] * len(batch)
@@ -396,7 +396,7 @@ def _find_column(by, batch):
 
 
 def _constant(batch, name):
-    """Return the values of a feature that is the same for all claims of a problem."""
+    """Return the values of a feature that is equal for all claims of a problem."""
     column = batch.features[:, batch.feature_names.index(name)]
     empty = np.flatnonzero(batch.sizes == 0)
     if len(empty):
@@ -415,7 +415,7 @@ def _constant(batch, name):
 
 
 def _booleans(table, by):
-    """Return a table of booleans, or of numbers that are 0 or 1, as booleans."""
+    """Return a boolean table; numbers must be 0 or 1."""
     table = np.asarray(table)
     if not np.isin(table, (0, 1)).all():
         raise ValueError(
@@ -436,14 +436,14 @@ def _check_known(values, by, batch):
 
 
 def _names(several):
-    """Return a name for each entry of a list; equal names are numbered."""
+    """Return the names of the entries of a list; equal names are numbered."""
     names = [_name(by) for by in several]
     alike = {name for name in names if names.count(name) > 1}
     return [f"{name} {k}" if name in alike else name for k, name in enumerate(names)]
 
 
 def _name(by):
-    """Return a name for an entry that is the same for a copy and in another session."""
+    """Return the name of an entry, which is equal for a copy and in another session."""
     text = by if isinstance(by, str) else getattr(by, "__name__", repr(by))
     return without_places(text)
 

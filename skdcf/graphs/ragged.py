@@ -1,12 +1,12 @@
-"""Ragged arrays, and the passing of values along edges.
+"""Ragged arrays, and functions that pass values along edges.
 
-``offsets`` has one entry more than there are segments. Segment ``i`` is
+A ragged array consists of flat values and offsets. Segment ``i`` is
 ``values[offsets[i]:offsets[i + 1]]`` and may be empty.
 
 Values are passed from parents to children, by layers or edge by edge. A batch of small problems
-has few, wide layers, and numpy processes a whole layer in one call. A long chain has many narrow
-layers, for which a call takes longer than processing its edges one by one. A chain without
-second parents needs a single call again.
+has few wide layers, and numpy processes a whole layer in one call. A long chain has many narrow
+layers, for which a call takes longer than processing the edges one by one. If no claim of a chain
+has a second parent, the whole chain is processed in one call.
 """
 
 from collections.abc import Callable, Sequence
@@ -39,7 +39,7 @@ def ranges(starts: NDArray[Any], lengths: NDArray[Any]) -> NDArray[Any]:
 
 
 def starts_run(values: NDArray[Any]) -> NDArray[np.bool_]:
-    """Return whether each value differs from the one before it; True for the first one."""
+    """Return whether each value differs from the previous one; True for the first value."""
     starts = np.ones(len(values), dtype=bool)
     np.not_equal(values[1:], values[:-1], out=starts[1:])
     return starts
@@ -50,7 +50,7 @@ def reduce_segments(
 ) -> NDArray[Any]:
     """Apply ``ufunc`` to each segment, shape (n,), with ``empty`` for empty segments.
 
-    The result for a segment depends only on its values, to the last bit.
+    The result for a segment depends only on its values and is reproducible to the bit.
     """
     filled = offsets[:-1] < offsets[1:]
     dtype = np.result_type(values, empty)
@@ -63,7 +63,7 @@ def reduce_segments(
 
 
 def read_only(array: NDArray[Any]) -> Any:
-    """Return a view of ``array`` that cannot be written to."""
+    """Return a read-only view of ``array``."""
     view = array.view()
     view.flags.writeable = False
     return view
@@ -116,7 +116,7 @@ _OF_TWO: dict[np.ufunc, Callable[[Any, Any], Any]] = {
 
 
 class Layer(NamedTuple):
-    """Edges that can be processed at once; children are distinct.
+    """Edges that can be processed in one call, with distinct children.
 
     The parents of ``children[i]`` are ``parents[starts[i]:starts[i + 1]]``.
     """
@@ -132,7 +132,7 @@ class Layer(NamedTuple):
 
 
 class Walk(NamedTuple):
-    """Edges to be processed one after the other; ends are positions in ``claims``."""
+    """Edges that are processed one after the other; their ends are positions in ``claims``."""
 
     claims: np.ndarray
     parents: list[int]
@@ -148,12 +148,12 @@ class Walk(NamedTuple):
 
 
 class Chain(NamedTuple):
-    """Edges that each start where the previous one ends, through ``claims``."""
+    """Path of edges through ``claims``, each of which starts at the end of the previous one."""
 
     claims: np.ndarray
 
     def pass_on(self, ufunc: np.ufunc, values: NDArray[Any]) -> None:
-        """Combine the value of each claim with that of the next, in place."""
+        """Combine the value of each claim with that of the next claim, in place."""
         values[self.claims] = ufunc.accumulate(values[self.claims])
 
 
@@ -162,7 +162,7 @@ Sweep = Sequence[Layer | Walk | Chain]
 
 
 def pass_all(sweep: Sweep, ufunc: np.ufunc, values: NDArray[Any]) -> NDArray[Any]:
-    """Return a copy of the values, each combined with the values of all ancestors."""
+    """Return a copy of the values in which each is combined with the values of all ancestors."""
     out = np.array(values)
     for edges in sweep:
         edges.pass_on(ufunc, out)
@@ -170,7 +170,7 @@ def pass_all(sweep: Sweep, ufunc: np.ufunc, values: NDArray[Any]) -> NDArray[Any
 
 
 def sort_small(numbers: Any) -> Any:
-    """Return the stable order of small integers, and the start of each of 0, 1, 2, ..."""
+    """Return the stable sort order of small integers, and the start of each integer in it."""
     if (most := numbers.max(initial=0)) < 2**15:  # numpy sorts these in linear time
         numbers = numbers.astype(np.uint8 if most < 2**8 else np.int16)
     return np.argsort(numbers, kind="stable"), offsets_of(np.bincount(numbers))
@@ -194,9 +194,9 @@ def find_layers(edges: NDArray[Any], rank: NDArray[Any]) -> Any:
 def find_sweep(
     edges: NDArray[Any], rank: NDArray[Any], offsets: NDArray[np.int64]
 ) -> Any:
-    """Return layers, walks and chains that visit all edges, parents first.
+    """Return layers, walks and chains that visit all edges, starting with the parents.
 
-    ``rank`` is the rank of the child of each edge, and increases along every path. Adjacent
+    ``rank`` is the rank of the child of each edge, which increases along every path. Adjacent
     narrow layers are merged. ``offsets`` are the offsets of the problems.
     """
     if not len(edges):
@@ -215,7 +215,7 @@ def find_sweep(
 
 
 def _cut_narrow(parents, children, offsets):
-    """Return long chains and the walks between them, one problem after the other."""
+    """Return long chains and the walks between them, problem by problem."""
     if not len(parents):
         return []
     problem = np.searchsorted(offsets, children, side="right")

@@ -1,4 +1,4 @@
-"""Sources of labels, and other data about single claims, in the metadata of a problem."""
+"""Sources of labels, and other metadata about individual claims."""
 
 from collections.abc import Iterator, Mapping
 from itertools import compress
@@ -29,7 +29,7 @@ MARKED_WORDS = {"unsure": UNSURE, "no claim": NO_CLAIM}
 
 
 def cut_metadata(metadata: Any, mask: NDArray[Any]) -> Any:
-    """Return the metadata for the claims where ``mask`` is true.
+    """Return the metadata of a problem, restricted to the claims for which ``mask`` is True.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ def cut_metadata(metadata: Any, mask: NDArray[Any]) -> Any:
     Returns
     -------
     dict or None
-        A copy if anything changed.
+        The restricted metadata. It is a copy if any value changed.
     """
     if not metadata:
         return metadata
@@ -63,7 +63,7 @@ def cut_metadata(metadata: Any, mask: NDArray[Any]) -> Any:
 
 
 def never_kept(metadata: Mapping[str, Any] | None) -> list[int]:
-    """Return the claims of a problem that filters never keep, whatever their scores.
+    """Return the claims of a problem that filters never keep, regardless of their scores.
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ def is_list_of_claims(value: Any, n_claims: int) -> bool:
     Parameters
     ----------
     value : object
-        A value from the metadata.
+        Value from the metadata.
     n_claims : int
         Number of claims of the problem.
 
@@ -109,14 +109,14 @@ def marked_claims(
     metadata : dict or None
         Metadata of the problem.
     key : str
-        The key of the mark.
+        The metadata key.
     n_claims : int
         Number of claims of the problem.
 
     Returns
     -------
     list of int
-        Positions of the claims; empty if the value under this key has another form.
+        Positions of the claims. The list is empty if the value of this key has another form.
     """
     listed: Any = (metadata or {}).get(key)
     return list(listed) if is_list_of_claims(listed, n_claims) else []
@@ -137,8 +137,8 @@ def sentences_without_claim(
     Returns
     -------
     list of (int, str)
-        The number of claims before each sentence, and its text. Empty if the value under
-        this key has another form.
+        The number of claims before each sentence, and the text of the sentence. The list is
+        empty if the metadata have another form.
     """
     listed: Any = (metadata or {}).get(WITHOUT_CLAIM)
     if not isinstance(listed, (list, tuple)):
@@ -155,7 +155,7 @@ def sentences_without_claim(
 
 
 def makes_claim(batch: Any) -> NDArray[np.bool_]:
-    """Return which claims of a batch state a fact, as far as this is marked.
+    """Return which claims of a batch are not marked as not stating a fact.
 
     Parameters
     ----------
@@ -189,8 +189,8 @@ def read_sources(metadata: Mapping[str, Any] | None, n_claims: int) -> list[Any]
     Returns
     -------
     list of (dict or None)
-        All None if the list does not match the claims, for example after the graph was
-        filtered by other software.
+        The sources. All are None if the stored list does not match the claims, for example
+        after the graph was filtered by other software.
     """
     rows = (metadata or {}).get(SOURCES)
     if not isinstance(rows, list) or len(rows) != n_claims:

@@ -1,21 +1,21 @@
-"""Several wordings of one claim, of which texts show the most specific one that is kept.
+"""Wordings of a claim, of which the most specific kept one is shown.
 
-Inside a graph each wording is a node. The wordings of a claim are adjacent, the most specific one
-first, and each one depends on the next, which is vaguer. So a filter that keeps a wording also
-keeps all vaguer ones. An edge between two claims connects the most specific wording of the
-parent to the vaguest one of the child, because a child must not rest on a premise that the text
-does not state.
+Each wording is a node of the graph. The wordings of a claim are adjacent, start with the most
+specific one, and depend on the next vaguer one. A filter that keeps a wording therefore also keeps
+all vaguer ones. An edge between two claims connects the most specific wording of the parent to the
+vaguest wording of the child, because a child must not depend on a premise that the text does not
+state.
 
 =============  ==============================================================================
 counts         number of wordings of each claim
 vaguest        whether a row is the vaguest wording of its claim
 label          true only if all vaguer wordings are true as well: `close_labels`
 counted once   the vaguest false wording of a claim represents all false ones: `count_once`
-statement      what a text says about a claim, its most specific kept wording: `shown_statements`
+statement      most specific kept wording of a claim, which is shown: `shown_statements`
 =============  ==============================================================================
 
-All counts refer to what a text shows, one statement per claim. Without wordings, ``counts`` and
-``vaguest`` are None, and nothing is computed.
+All counts refer to the shown text, with one statement per claim. If there are no wordings,
+``counts`` and ``vaguest`` are None, and nothing is computed.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ def check_wordings(
     Parameters
     ----------
     wordings : sequence
-        The wordings of each claim, the most specific one first. None or an empty sequence if a
-        claim has only the wording in ``claims``.
+        The wordings of each claim, starting with the most specific one. An entry is None or
+        empty if the claim has only the wording in ``claims``.
     claims : tuple of str or None
         The most specific wording of each claim.
     where : str
@@ -54,7 +54,7 @@ def check_wordings(
     Returns
     -------
     tuple of tuples of str
-        One for each claim, none of them empty.
+        The wordings of each claim. No tuple is empty.
     """
     from ._inputs import check_texts, in_order
 
@@ -82,16 +82,17 @@ def check_wordings(
 
 
 def text_key(text: str) -> str:
-    """Normalize case and white space of a wording, for comparisons.
+    """Return a wording with normalised case and white space, which is used in comparisons.
 
     Parameters
     ----------
     text : str
-        A wording.
+        The wording.
 
     Returns
     -------
     str
+        The normalised wording.
     """
     return " ".join(text.split()).casefold()
 
@@ -120,14 +121,14 @@ def expand_edges(edges: NDArray[np.int64], counts: Any) -> list[tuple[int, int]]
     Parameters
     ----------
     edges : ndarray of int, shape (n_edges, 2)
-        (parent, child), positions of claims.
+        Edges (parent, child) as positions of claims.
     counts : array-like of int, shape (n_claims,)
         Number of wordings of each claim.
 
     Returns
     -------
     list of (parent, child)
-        Positions of wordings.
+        Edges as positions of wordings.
     """
     first = offsets_of(counts)
     between = np.stack([first[edges[:, 0]], first[edges[:, 1] + 1] - 1], axis=1)
@@ -135,7 +136,7 @@ def expand_edges(edges: NDArray[np.int64], counts: Any) -> list[tuple[int, int]]
 
 
 def _ladders(first):
-    """Return the edges from each wording to the more specific one of the same claim."""
+    """Return the edges from each wording to the next more specific wording of the claim."""
     child = np.setdiff1d(np.arange(first[-1]), first[1:] - 1)
     return np.stack([child + 1, child], axis=1)
 
@@ -151,6 +152,7 @@ def claim_of_row(counts: NDArray[np.int64]) -> NDArray[np.int64]:
     Returns
     -------
     ndarray of int, shape (n_wordings,)
+        The claim numbers.
     """
     return np.repeat(np.arange(len(counts)), counts)
 
@@ -163,21 +165,21 @@ def edges_between(
     Parameters
     ----------
     edges : ndarray of int, shape (n_edges, 2)
-        (parent, child), positions of wordings.
+        Edges (parent, child) as positions of wordings.
     counts : ndarray of int, shape (n_claims,)
         Number of wordings of each claim.
 
     Returns
     -------
     ndarray of int, shape (n_edges_between, 2)
-        (parent, child), positions of claims, in the same order.
+        Edges (parent, child) as positions of claims, in the same order.
     """
     pairs = claim_of_row(counts)[edges]
     return pairs[pairs[:, 0] != pairs[:, 1]]
 
 
 def rows_of_claims(graph: ReasoningGraph) -> list[range]:
-    """Return the positions of the wordings of each claim, the most specific one first.
+    """Return the positions of the wordings of each claim, starting with the most specific one.
 
     Parameters
     ----------
@@ -187,7 +189,7 @@ def rows_of_claims(graph: ReasoningGraph) -> list[range]:
     Returns
     -------
     list of range
-        Without wordings, each range holds one claim.
+        The positions. If the graph has no wordings, each range contains one position.
     """
     counts = [1] * graph.n_claims
     if graph.wordings is not None:
@@ -197,7 +199,7 @@ def rows_of_claims(graph: ReasoningGraph) -> list[range]:
 
 
 def shown_rows(graph: ReasoningGraph, kept: Sequence[bool] | NDArray[Any]) -> list[int]:
-    """Return the positions of the shown wordings: the most specific kept one of each claim.
+    """Return the position of the most specific kept wording of each claim, which is shown.
 
     Parameters
     ----------
@@ -209,13 +211,14 @@ def shown_rows(graph: ReasoningGraph, kept: Sequence[bool] | NDArray[Any]) -> li
     Returns
     -------
     list of int
+        The positions.
     """
     kept_rows = ([v for v in rows if kept[v]] for rows in rows_of_claims(graph))
     return [rows[0] for rows in kept_rows if rows]
 
 
 def premises_of(graph: ReasoningGraph, v: int) -> list[int]:
-    """Return the parents of a claim, regardless of wordings.
+    """Return the claims on which a claim depends directly, regardless of wordings.
 
     Parameters
     ----------
@@ -241,10 +244,10 @@ def premises_of(graph: ReasoningGraph, v: int) -> list[int]:
 def close_labels(labels: NDArray[np.int8], batch: GraphBatch) -> NDArray[np.int8]:
     """Complete the labels of wordings, from the vaguest one to the most specific one.
 
-    A wording that is more specific than a false one counts as false. If a vaguer wording is
-    unknown, a true wording counts as unknown. This keeps the guarantee exact for all wordings.
-    If a true wording made vaguer ones count as true, false rewordings would lead to error rates
-    of .14 to .17 instead of .1.
+    A wording is false if any vaguer wording of the same claim is false. A true wording becomes
+    unknown if a vaguer wording is unknown. With these rules, the guarantee is exact for all
+    wordings. If a true wording implied that vaguer ones are true, false vaguer wordings would lead
+    to error rates of 0.14 to 0.17 instead of 0.1.
 
     Parameters
     ----------
@@ -256,12 +259,12 @@ def close_labels(labels: NDArray[np.int8], batch: GraphBatch) -> NDArray[np.int8
     Returns
     -------
     ndarray of int8, shape (n_claims,)
-        The same array if no problem has wordings.
+        The completed labels. If no problem has wordings, the same array is returned.
 
     Warns
     -----
     LabelWarning
-        If a wording is labelled true and a vaguer wording of the same claim false.
+        If a wording is labelled true but a vaguer wording of the same claim is labelled false.
     """
     counts = batch.counts
     if counts is None:
@@ -290,20 +293,21 @@ def close_labels(labels: NDArray[np.int8], batch: GraphBatch) -> NDArray[np.int8
 def count_once(labels: NDArray[Any], batch: GraphBatch) -> NDArray[Any]:
     """Return labels in which each claim has at most one wording that is not true.
 
-    Among the wordings of a claim that are not true, the vaguest one has the smallest path risk.
-    As soon as it is kept, the text states something false about the claim.
+    The vaguest untrue wording of a claim has the smallest path risk of all its untrue wordings. If
+    this wording is kept, the text makes a false statement about the claim.
 
     Parameters
     ----------
     labels : ndarray of shape (n_claims,)
-        As `close_labels` returns them.
+        Result of `close_labels`.
     batch : GraphBatch
         The problems.
 
     Returns
     -------
     ndarray of shape (n_claims,)
-        All other wordings have the label 1. The same array if no problem has wordings.
+        Labels in which all other wordings have the label 1. If no problem has wordings, the same
+        array is returned.
     """
     if batch.vaguest is None:
         return labels
@@ -313,10 +317,10 @@ def count_once(labels: NDArray[Any], batch: GraphBatch) -> NDArray[Any]:
 
 
 def shares_of_claims(batch: GraphBatch) -> NDArray[np.float64]:
-    """Return the weight of each wording in training; the wordings of a claim sum to 1.
+    """Return the weight of each wording in training; the weights of a claim sum to 1.
 
-    Training therefore prefers a true specific wording to a vaguer one, and a claim with
-    several wordings counts as much as any other claim.
+    With these weights, training prefers a true specific wording to a vaguer one, and all claims
+    have the same weight.
 
     Parameters
     ----------
@@ -326,6 +330,7 @@ def shares_of_claims(batch: GraphBatch) -> NDArray[np.float64]:
     Returns
     -------
     ndarray of shape (n_claims,)
+        The weights.
     """
     counts = batch.counts
     assert counts is not None  # checked by the caller
@@ -333,7 +338,7 @@ def shares_of_claims(batch: GraphBatch) -> NDArray[np.float64]:
 
 
 def true_shares(labels: NDArray[Any], batch: GraphBatch) -> NDArray[np.float64]:
-    """Return the gain of keeping each claim in training: 1 if it is true, otherwise 0.
+    """Return the gain of keeping each claim in training, which is 1 for a true claim, else 0.
 
     Parameters
     ----------
@@ -345,27 +350,27 @@ def true_shares(labels: NDArray[Any], batch: GraphBatch) -> NDArray[np.float64]:
     Returns
     -------
     ndarray of shape (n_claims,)
-        For a true wording, its share of the claim.
+        The gains. The gain of a true wording is its share of the claim.
     """
     true = (labels == 1).astype(np.float64)
     return true if batch.counts is None else true * shares_of_claims(batch)
 
 
 class Statements(NamedTuple):
-    """What texts say about their claims, one statement per claim.
+    """Statements of texts about their claims, one per claim.
 
     Attributes
     ----------
     labels : ndarray of shape (n_statements,)
-        Label of the wording that is shown, or of the vaguest one if none is.
+        Label of the shown wording, or of the vaguest wording if none is shown.
     kept : ndarray of bool, shape (n_statements,)
         Whether a wording of the claim is shown.
     offsets : ndarray of int, shape (n_problems + 1,)
-        Bounds of the problems among the statements.
+        The statements of problem i are ``offsets[i]:offsets[i + 1]``.
     reworded : ndarray of bool, shape (n_statements,)
         Whether a vaguer wording than the most specific one is shown.
     rows : ndarray of int, shape (n_statements,)
-        Row of that wording.
+        Row of the wording whose label is in ``labels``.
     """
 
     labels: NDArray[Any]
@@ -378,21 +383,21 @@ class Statements(NamedTuple):
 def shown_statements(
     X: Any, y: ArrayLike | Sequence[ArrayLike], kept: ArrayLike | Sequence[ArrayLike]
 ) -> Statements:
-    """Return what texts say about their claims: one statement per claim, with its label.
+    """Return the statements of filtered texts, one per claim, with their labels.
 
     Parameters
     ----------
     X : GraphBatch, or sequence of ReasoningGraph
         The problems.
     y : sequence of 1-D arrays, one per problem
-        Their labels, one for each wording.
+        Labels of the wordings.
     kept : sequence of boolean masks
         The masks, as `predict` returns them.
 
     Returns
     -------
     Statements
-        Without wordings, the labels and masks themselves.
+        The statements. If there are no wordings, they are the claims themselves.
 
     Examples
     --------
@@ -415,20 +420,21 @@ def shown_statements(
 def statements_of(
     batch: GraphBatch, labels: NDArray[Any], kept: NDArray[np.bool_]
 ) -> Statements:
-    """Return `shown_statements` for flat labels and masks, without checks.
+    """Return the result of `shown_statements` for flat labels and masks, without checks.
 
     Parameters
     ----------
     batch : GraphBatch
         The problems.
     labels : ndarray of shape (n_claims,)
-        As `close_labels` returns them.
+        Result of `close_labels`.
     kept : ndarray of bool, shape (n_claims,)
-        If a wording is kept, all vaguer ones must be kept.
+        Whether each wording is kept. If a wording is kept, all vaguer ones must be kept.
 
     Returns
     -------
     Statements
+        The statements.
     """
     counts = batch.counts
     if counts is None:
@@ -452,22 +458,22 @@ def statements_of(
 
 
 def claims_as_worded(batch: GraphBatch, steps: int) -> tuple[GraphBatch, Any]:
-    """Return the problems with one wording of each claim, as if there were no others.
+    """Return the problems with only one wording of each claim.
 
     Parameters
     ----------
     batch : GraphBatch
         Problems with wordings.
     steps : int
-        0 selects the most specific wording of each claim, 1 the next one, and so on. Claims
-        with fewer wordings use their vaguest one.
+        Position of the selected wording of each claim, where 0 is the most specific wording. If
+        a claim has fewer wordings, its vaguest one is selected.
 
     Returns
     -------
     batch : GraphBatch
-        Without wordings; the edges are those between claims.
+        The problems without wordings, with the edges between claims.
     rows : ndarray of int
-        Row of the wording of each claim.
+        Row of the selected wording of each claim.
     """
     from ._batch import GraphBatch
 
@@ -492,7 +498,7 @@ def claims_as_worded(batch: GraphBatch, steps: int) -> tuple[GraphBatch, Any]:
 
 
 def _without_positions(metadata: Any) -> Any:
-    """Remove metadata about single claims, since the positions of claims differ here."""
+    """Remove metadata about individual claims, because the positions of claims have changed."""
     from .sources import MARKED_WORDS, NEVER_KEPT, SOURCES, WITHOUT_CLAIM
 
     if metadata is None:
@@ -509,9 +515,10 @@ def table_of_wordings(
 ) -> NDArray[np.float64]:
     """Compute columns of wordings from answers in which each claim has one wording.
 
-    The columns of the most specific wordings are computed with the most specific wordings of
-    all claims, and so on. So columns that do not depend on the wording, such as the position of
-    a claim in its answer, are equal for all its wordings.
+    The columns of the most specific wordings are computed from the most specific wordings of all
+    claims, the columns of the next vaguer wordings from the next vaguer ones, and so on. Columns
+    that do not depend on the wording, such as the position of a claim in its answer, are therefore
+    equal for all its wordings.
 
     Parameters
     ----------
@@ -523,7 +530,7 @@ def table_of_wordings(
     Returns
     -------
     ndarray of shape (n_claims, n_columns)
-        One row for each wording.
+        The columns, with one row for each wording.
     """
     counts = batch.counts
     assert counts is not None  # checked by the caller

@@ -1,19 +1,19 @@
-"""Guards: one file for each way in which the guarantee can be lost without notice.
+"""Guards, each of which prevents one silent violation of the guarantee.
 
-Five functions call the guards, and each of the five is called in one place:
+Five functions call the guards, and each of these functions is called in one place:
 
 * `at_fit` after the problems are split, before anything is trained;
 * `at_calibrate` after calibration problems are selected;
 * `at_scores` after calibration problems are scored;
-* `at_use` before a calibrated filter decides about problems;
+* `at_use` before a calibrated filter is applied to problems;
 * `at_choice` before a filter chooses one of several answers to a question.
 
 A guard raises an error or warns. `at_fit` and `at_calibrate` also store provenance and judges on
 the filter, so later problems can be compared with them. Three guards change data. `presence` drops
-edges that the calibration problems did not have. `rounding` lowers scores by the amount by which
-they may differ on another machine. `verdicts` drops a claim if its verdict is missing or if it may
-misstate the answer. Two more guards need other data and are called where these exist: `presence`
-when problems are read, and `verdicts` when path risks are computed.
+edges if the edges of the calibration problems were unknown. `rounding` lowers scores by the largest
+difference that is possible on another machine. `verdicts` drops a claim if its verdict is missing
+or if the claim may misstate the answer. Two guards need other data and are called elsewhere.
+`presence` is called when problems are read, and `verdicts` is called when path risks are computed.
 """
 
 from __future__ import annotations
@@ -41,9 +41,10 @@ def at_fit(estimator, selection, training_rows, calibration_rows):
     estimator : filter
         The filter to be fitted. Its ``provenance_`` is set to that of the problems.
     selection : Selection
-        The problems that count, with labels and hashes.
+        The eligible problems, with labels and hashes.
     training_rows, calibration_rows : ndarray of int
-        Positions of the problems on either side. Nothing is trained if the first is empty.
+        Positions of the training and calibration problems. If there are no training problems,
+        nothing is trained.
     """
     view = selection.view
     _note_provenance(estimator, view)
@@ -74,9 +75,10 @@ def at_calibrate(estimator, selection):
     Parameters
     ----------
     estimator : fitted filter
-        Its training problems are refused. Its ``provenance_`` is set to that of the problems.
+        The filter to calibrate. Its training problems are rejected. Its ``provenance_`` is set
+        to that of the problems.
     selection : Selection
-        The problems that count, with labels and hashes.
+        The eligible problems, with labels and hashes.
     """
     _note_provenance(estimator, selection.view)
     view = selection.view.take(selection.candidates)
@@ -105,7 +107,7 @@ def at_scores(estimator, view, named, risks):
     Returns
     -------
     Precision
-        Lowers scores by the amount by which they may differ.
+        The reproducibility of the scores, by which they are lowered.
     """
     warn_of_direction(view.confidence, view.labels, view.raw.problem_of)
     refuse_dependence(estimator._resolved_guarantee(), named, risks)
@@ -121,16 +123,16 @@ def at_scores(estimator, view, named, risks):
 
 
 def at_use(estimator, batch, *, labelled=False):
-    """Check problems that a calibrated filter decides about, before columns are computed.
+    """Check problems before a calibrated filter computes their columns and filters them.
 
     Parameters
     ----------
     estimator : fitted filter
-        The problems are compared with its settings and its ``provenance_``.
+        The filter, whose settings and ``provenance_`` are compared with the problems.
     batch : GraphBatch
-        The problems as passed.
+        The problems as passed by the caller.
     labelled : bool, default=False
-        Whether the problems have labels, so the meaning of labels is compared as well.
+        Whether the problems have labels. If True, the meaning of labels is also compared.
     """
     refuse_changed(estimator)
     refuse_wordings(estimator, batch)
@@ -140,15 +142,15 @@ def at_use(estimator, batch, *, labelled=False):
 def at_choice(estimator, batch):
     """Check answers from which a fitted filter chooses one per question.
 
-    The rule that chose the calibration answers is not compared, since these answers have not been
-    chosen yet.
+    The rule that chose the calibration answers is not compared, because no answer has been chosen
+    yet.
 
     Parameters
     ----------
     estimator : fitted filter
-        The answers are compared with its settings and its ``provenance_``.
+        The filter, whose settings and ``provenance_`` are compared with the answers.
     batch : GraphBatch
-        All answers, as they were sampled.
+        All sampled answers.
     """
     refuse_changed(estimator)
     refuse_wordings(estimator, batch)
@@ -159,7 +161,7 @@ def at_choice(estimator, batch):
 
 
 def _note_provenance(estimator, view):
-    """Compare the provenance of problems with that of the filter, and store it there."""
+    """Compare the provenance of problems with that of the filter, and store it on the filter."""
     provenance = provenance_of(estimator, view.raw, labelled=True)
     provenance["judged_by"] = kinds_of(view.judges)
     compare_provenance(estimator, provenance, new=True)

@@ -1,11 +1,12 @@
-"""Answers that were chosen among several to the same question.
+"""Guard against answers that were chosen in another way than the calibration answers.
 
-Questions with their k answers are exchangeable, so the rule that chooses one of the answers is
-part of the filter. With alpha .1, a filter that was calibrated on the best of 3 and used on the
-best of 7 kept a false claim in .143 of the answers. For answers that an older scorer had chosen
-the rate was .152, and after calibration on unselected answers it was up to .27. The same holds for
-joined answers, because columns of a claim may depend on all answers. A score that grows with the
-number of claims was calibrated on 3 joined answers and used on 1, and kept a false claim in .301.
+Questions with their k answers are exchangeable, so the rule that chooses one of the answers is part
+of the filter. At alpha = 0.1, a filter that was calibrated on the best of 3 answers and used on the
+best of 7 kept a false claim in 14.3 % of the answers. If an older scorer had chosen the answers,
+the rate was 15.2 %. After calibration on unselected answers, it was up to 27 %. The number of
+joined answers must also be the same, because columns of a claim may depend on all joined answers. A
+score that increases with the number of claims was calibrated on 3 joined answers and used on single
+answers. The filter kept a false claim in 30.1 % of them.
 """
 
 from __future__ import annotations
@@ -38,12 +39,12 @@ _ACCEPT = Advice(
 
 
 def mark_of(metadata: Any) -> Any:
-    """Return the mark of an answer: a dictionary, a string, or None for a sampled answer."""
+    """Return the mark of a chosen answer, a dict or str; None if the answer was not chosen."""
     return (metadata or {}).get(CHOSEN_BY) or None
 
 
 def rule_of(mark: Any) -> Any:
-    """Return rule and scorer of a mark, without k, as a string for comparisons."""
+    """Return the rule and the scorer of a mark, without k, as a string that can be compared."""
     if not isinstance(mark, dict):
         return mark
     compared = {key: value for key, value in mark.items() if key != "k"}
@@ -51,14 +52,14 @@ def rule_of(mark: Any) -> Any:
 
 
 def count_answers(marks: Any) -> list[list[int]]:
-    """Count the answers for each k, and return pairs of k and a count."""
+    """Return pairs of k and the number of answers that were chosen among k answers."""
     ks = (mark.get("k") for mark in marks if isinstance(mark, dict))
     counts = Counter(k for k in ks if isinstance(k, int))
     return [list(pair) for pair in sorted(counts.items())]
 
 
 def join_counts(parts: Any) -> list[list[int]]:
-    """Add up the results of `count_answers` for several parts."""
+    """Return the sums of the results of `count_answers` for several parts."""
     counts: Counter[int] = Counter()
     for part in parts:
         counts.update(dict(part))
@@ -76,12 +77,12 @@ def compare_numbers(origin: dict[str, Any], calibrated: dict[str, Any]) -> None:
     Raises
     ------
     ValueError
-        If a number did not occur in calibration.
+        If a number of answers per question did not occur in calibration.
 
     Warns
     -----
     GuaranteeWarning
-        If the shares of the numbers clearly differ.
+        If the distribution of these numbers clearly differs from that in calibration.
     """
     before = dict(calibrated.get("chosen_from") or ())
     now = dict(origin.get("chosen_from") or ())
@@ -115,15 +116,16 @@ def compare_numbers(origin: dict[str, Any], calibrated: dict[str, Any]) -> None:
 def refuse_other_scorer(estimator: Any, batch: GraphBatch, reason: str | None) -> None:
     """Raise ValueError if another scorer chose the calibration answers of a filter.
 
-    In use, the scorer of the filter chooses.
+    New answers are chosen by the scorer of the filter.
 
     Parameters
     ----------
     estimator : fitted filter
+        The filter.
     batch : GraphBatch
         The calibration problems.
     reason : str or None
-        Reason to accept a difference.
+        Reason for accepting a difference.
     """
     if batch.metadata is None or reason is not None:
         return
@@ -142,7 +144,7 @@ def refuse_other_scorer(estimator: Any, batch: GraphBatch, reason: str | None) -
 
 
 def refuse_chosen(batch: GraphBatch) -> None:
-    """Raise ValueError if answers to choose among, or to join, were chosen before."""
+    """Raise ValueError if any of the answers to choose from, or to join, was chosen before."""
     metadata = () if batch.metadata is None else batch.metadata
     for i, mark in enumerate(map(mark_of, metadata)):
         if mark is not None:
@@ -153,7 +155,7 @@ def refuse_chosen(batch: GraphBatch) -> None:
 
 
 def refuse_whole(batch: GraphBatch) -> None:
-    """Raise ValueError for answers that were chosen to be released whole, not filtered."""
+    """Raise ValueError for answers that were chosen to be released whole instead of filtered."""
     metadata = () if batch.metadata is None else batch.metadata
     for i, mark in enumerate(map(mark_of, metadata)):
         if isinstance(mark, dict) and mark.get("rule") == WHOLE:
@@ -175,7 +177,7 @@ def fingerprint(estimator: Any) -> str:
     Returns
     -------
     str
-        The hash. It is stored with the filter, since other versions of libraries may give
+        The hash. It is stored with the filter, because other versions of libraries may compute
         another hash.
     """
     parts = [
@@ -190,7 +192,7 @@ def fingerprint(estimator: Any) -> str:
 
 
 def _state(value):
-    """Compute a hash of an object's state, or return its repr if it cannot be pickled."""
+    """Return a hash of an object's state, or its repr if it cannot be pickled."""
     try:
         return joblib.hash(value)
     except Exception:  # for example, functions defined interactively

@@ -1,7 +1,7 @@
-"""Calibration answers that may have been judged twice, without a question to tell.
+"""Guard against calibration answers without a question that may have been judged twice.
 
-When five answers counted as ten, miscoverage was .17 at alpha .1. Counting equal texts only once
-is not a solution: if 30 % of the answers are one popular false text, miscoverage is .33.
+When five answers were counted as ten, the miscoverage was 0.17 at alpha = 0.1. Counting equal texts
+only once does not help. If 30 % of the answers are one popular false text, the miscoverage is 0.33.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ def with_texts(batch: GraphBatch) -> NDArray[np.bool_]:
     Returns
     -------
     ndarray of bool, shape (n_problems,)
+        Whether each answer has texts.
     """
     has_claims = batch.sizes > 0
     if batch.claims is None:
@@ -36,14 +37,15 @@ def with_texts(batch: GraphBatch) -> NDArray[np.bool_]:
 
 
 def refuse_copies(hashes: Hashes, has_texts: NDArray[Any]) -> None:
-    """Raise ValueError if several calibration answers have the same texts and no question.
+    """Raise ValueError if several calibration answers have equal texts and no question.
 
     Parameters
     ----------
     hashes : Hashes
         Hashes of all calibration answers.
     has_texts : ndarray of bool, shape (n_problems,)
-        Whether each answer has claims with texts. Rows of a table are never copies.
+        Whether each answer has claims with texts. Rows of a table have no texts and are never
+        copies.
     """
     is_doubtful = (hashes.question < 0) & ~hashes.alone & ~hashes.asked & has_texts
     content = hashes.content[is_doubtful]

@@ -1,7 +1,7 @@
-"""Scores or edges with reversed direction.
+"""Guard against scores or edges with reversed direction.
 
 If a risk is passed as a confidence, the guarantee holds, but almost nothing is kept. If edges
-point from a child to its parent, claims are kept without the claims that they depend on.
+point from a child to its parent, claims are kept without the claims on which they depend.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _ERRORS = 4  # standard errors below one half, which chance hardly reaches
 
 
 def warn_of_reversed_edges(batch):
-    """Warn if every edge leads from a later claim to an earlier one."""
+    """Warn if every edge points from a later claim to an earlier one."""
     edges = batch.edges_between
     if len(edges) >= 10 and (np.diff(edges) < 0).all():
         warn(
@@ -32,8 +32,9 @@ def warn_of_reversed_edges(batch):
 def warn_of_direction(confidence, labels, problem_of):
     """Warn if false claims score higher than true ones, for example if a risk was passed.
 
-    The standard error of the share of ordered pairs is that of a score that knows nothing, or that
-    of the contributions of whole answers if it is larger, since claims of one answer may be alike.
+    The test statistic is the share of pairs of a true and a false claim that are ordered correctly.
+    Its standard error is computed for an uninformative score, and from the contributions of whole
+    answers, because claims of one answer may be correlated. The larger of the two is used.
 
     Parameters
     ----------

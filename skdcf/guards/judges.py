@@ -1,9 +1,9 @@
-"""Calibration labels that a language model gave.
+"""Guard against calibration labels that were made by a language model.
 
-With such labels, the guarantee is about the verdicts of the model. After calibration on verdicts of
-a strong model, 13 to 25 % of the answers contained a claim that people call false, at alpha .1. If
-people judged some of the calibration answers, those that only a model judged are left out. When
-parts of both kinds were joined, miscoverage was .20.
+If a model made the labels, the guarantee refers to the verdicts of the model. After calibration at
+alpha = 0.1 on verdicts of a strong model, 13 to 25 % of the filtered answers contained a claim that
+people judged to be false. If people judged some of the calibration answers, answers that only a
+model judged are left out. When parts of both kinds were joined, the miscoverage was 0.20.
 """
 
 from __future__ import annotations
@@ -30,8 +30,9 @@ NOBODY, MODEL, PERSON, REACHED = range(4)
 def judges_of(batch: GraphBatch) -> NDArray[np.int8]:
     """Return the kind of judge of each answer.
 
-    A randomly drawn answer counts as judged by a person as soon as a person has labelled one of
-    its claims. Counting only completely labelled answers would favour short answers.
+    A randomly drawn answer counts as judged by a person if a person has labelled at least one of
+    its claims. If only completely labelled answers were counted, short answers would be
+    over-represented.
 
     Parameters
     ----------
@@ -41,7 +42,7 @@ def judges_of(batch: GraphBatch) -> NDArray[np.int8]:
     Returns
     -------
     ndarray of int8, shape (n_problems,)
-        `NOBODY`, `MODEL`, `PERSON` or `REACHED`.
+        The kinds, which are `NOBODY`, `MODEL`, `PERSON` or `REACHED`.
     """
     judges = np.full(len(batch), NOBODY, dtype=np.int8)
     metadata = () if batch.metadata is None else batch.metadata
@@ -70,13 +71,14 @@ def kinds_of(judges: NDArray[np.int8]) -> list[str]:
     Returns
     -------
     list of {"model", "person"}
+        The kinds.
     """
     names = {"model": MODEL, "person": PERSON}
     return [name for name, code in names.items() if (judges == code).any()]
 
 
 def person_judged(judges: NDArray[np.int8]) -> NDArray[np.bool_]:
-    """Return which answers are used for calibration if judges are of both kinds.
+    """Return which answers are used for calibration if there are judges of both kinds.
 
     Parameters
     ----------
@@ -86,24 +88,25 @@ def person_judged(judges: NDArray[np.int8]) -> NDArray[np.bool_]:
     Returns
     -------
     ndarray of bool, shape (n_problems,)
+        Whether each answer is used.
     """
     return np.isin(judges, (PERSON, REACHED))
 
 
 def labels_of_people(labels: NDArray[np.int8], batch: GraphBatch) -> NDArray[np.int8]:
-    """Return labels in which only people's labels are known for answers judged by people.
+    """Return the labels, without labels of a model in answers that people judged.
 
     Parameters
     ----------
     labels : ndarray of shape (n_claims,)
-        1, 0 and -1.
+        1 true, 0 false, -1 unknown.
     batch : GraphBatch
         The problems.
 
     Returns
     -------
     ndarray of shape (n_claims,)
-        The labels. Unknown labels count as false in calibration.
+        The labels. The removed ones are -1, which counts as false in calibration.
     """
     people = person_judged(judges_of(batch))
     if not people.any():
@@ -119,7 +122,7 @@ def labels_of_people(labels: NDArray[np.int8], batch: GraphBatch) -> NDArray[np.
 
 
 def note_judges(estimator, batch, labels):
-    """Store the share of labels given by models, and warn if it is more than 5 %."""
+    """Store the share of labels made by models, and warn if it exceeds 5 %."""
     judged = labels >= 0
     sources = () if batch.metadata is None else compress(iterate_sources(batch), judged)
     models = [row["by"] for row in sources if row and row["kind"] == "model"]
@@ -139,7 +142,7 @@ def note_judges(estimator, batch, labels):
 
 
 def name_errors(sentence, origin):
-    """Add to the text of a guarantee what its labels call false, and who gave them."""
+    """Return the sentence of a guarantee, with the meaning of "false" and the judges added."""
     shares = origin.get("judged") or [0.0]
     judges = ", ".join(origin.get("judges", ()))
     meanings = {meaning for meaning in origin.get("label_meaning", ()) if meaning}

@@ -1,7 +1,7 @@
-"""Labels that are missing, or all the same.
+"""Guard against missing labels, and against labels that are all equal.
 
-The guarantee holds, but the filter may keep far less than it could: a claim that nobody judged
-counts as false in calibration, and a scorer learns nothing if no claim is labelled false.
+The guarantee holds with such labels, but the filter may keep much less than necessary. A claim that
+nobody judged counts as false in calibration. A scorer learns nothing if no claim is labelled false.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from .levels import level_in_force
 
 
 def warn_of_no_errors(labels):
-    """Warn if claims are labelled true and none false."""
+    """Warn if some claims are labelled true but none is labelled false."""
     n_true = int(np.sum(labels == 1))
     if n_true and not (labels == 0).any():
         warn(
@@ -25,7 +25,7 @@ def warn_of_no_errors(labels):
 
 
 def warn_of_unjudged(estimator, batch, labels):
-    """Warn if more calibration problems have no judged claim than the level allows for."""
+    """Warn if the number of calibration problems without a judged claim is too large for alpha."""
     if len(labels) == 0 or labels.min() >= 0:
         return
     level = level_in_force(estimator)

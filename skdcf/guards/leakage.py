@@ -1,7 +1,7 @@
-"""Feature columns that equal the labels, perhaps in another coding such as 0 for true.
+"""Guard against feature columns that equal the labels, possibly in another coding.
 
-Verdicts of people or of a language model may be among the columns of a table by mistake. The
-calibration then looks perfect, but it does not apply to new problems, in which the column is
+The columns of a table may contain the verdicts of people or of a language model by mistake. The
+calibration then seems perfect, but it does not apply to new problems, because their column is
 missing or computed differently.
 """
 
@@ -23,13 +23,14 @@ def warn_of_labels_among_columns(batch: Any, labels: Any) -> None:
     Parameters
     ----------
     batch : GraphBatch
+        The problems.
     labels : ndarray of shape (n_claims,)
         1 true, 0 false, -1 unknown.
 
     Warns
     -----
     LabelWarning
-        If there are such columns, and at least 20 claims are judged, some true and some false.
+        If there are such columns, and if at least 20 claims of both classes are judged.
     """
     judged = labels >= 0
     if batch.features is None or judged.sum() < _FEWEST:

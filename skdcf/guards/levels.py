@@ -1,7 +1,7 @@
-"""Levels that are too small, or probably 1 - alpha, or differ from the level of the training.
+"""Guard against levels that are too small, mistaken for 1 - alpha, or different from training.
 
-Below ``1 / (n + 1)`` the rank is 0, and nothing may be kept. Using the smallest score or the
-unfiltered answer instead would have no guarantee.
+At levels below ``1 / (n + 1)``, the rank is 0 and nothing may be kept. If the smallest score were
+used as the threshold, or if answers were left unfiltered, there would be no guarantee.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from ..exceptions import CalibrationWarning, ParameterWarning
 
 
 def level_in_force(estimator):
-    """Return the level at which a filter calibrates: alpha, or the bound of the guarantee."""
+    """Return the level of the calibration, which is alpha or the bound of the guarantee."""
     if estimator.guarantee is None:
         return estimator.alpha
     return estimator.guarantee.level(None, estimator.alpha)
 
 
 def level_of(estimator, alpha):
-    """Return the level for an alpha, or raise ValueError if the scorer needs another one."""
+    """Return the level for an alpha, or raise ValueError if the scorer was trained for another."""
     level = estimator._resolved_guarantee().level(alpha, estimator.alpha)
     trained_at = estimator._alpha_of_fit
     if alpha is None and trained_at not in (None, level):
@@ -37,7 +37,7 @@ def level_of(estimator, alpha):
 
 
 def warn_of_level(calibration, level):
-    """Warn if nothing is kept at a level, or if 1 - alpha may have been meant."""
+    """Warn if nothing is kept at a level, or if 1 - alpha may have been intended."""
     if level > 0.5 and calibration.guarantee.is_probability:
         warn(
             f"alpha = {level:g} allows a false claim in {level:.0%} of the problems, because "

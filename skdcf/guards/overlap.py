@@ -1,7 +1,7 @@
-"""Questions that are used for both training and calibration.
+"""Guard against questions that are used for both training and calibration.
 
-A scorer performs too well on the problems that it was trained on. When answers were judged twice
-and occurred in both sets, miscoverage with a decision tree was .44 at alpha .1.
+A scorer is too accurate on the problems that it was trained on. When answers were judged twice and
+occurred in both sets, the miscoverage of a decision tree was 0.44 at alpha = 0.1.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from ..exceptions import GuaranteeWarning
 
 
 def refuse_trained(batch, hashes, trained):
-    """Raise ValueError if questions were used for training, and warn if this is possible."""
+    """Raise ValueError if questions were used for training, and warn if it is uncertain."""
     same_question, doubtful = hashes.among(trained)
     same_content = np.isin(hashes.content, trained["content"])
     proven = same_question | (same_content & hashes.asked)
@@ -41,13 +41,13 @@ def refuse_trained(batch, hashes, trained):
 
 
 def refuse_copies_across_split(view, training_rows, calibration_rows, not_candidates):
-    """Refuse or report exact copies in training and calibration without a question to tell.
+    """Raise ValueError or warn about copies in training and calibration that have no question.
 
-    Raises ValueError if the copies probably are the same answers, judged by a model and by a
-    person, or reviewed. Otherwise warns if the problems have texts. Leaving the copies out of
-    training would not help. If they were different answers, the calibration answers would be
-    rarer than future answers, and a scorer that trusts common answers would keep too much.
-    ``not_candidates`` marks problems that may be copies judged a second time.
+    Raises ValueError if the copies are probably the same answers, which were judged by a model and
+    by a person, or reviewed. Otherwise warns if the problems have texts. Leaving the copies out of
+    training would not help. If they were different answers, the calibration answers would be rarer
+    than future answers, and a scorer that trusts common answers would keep too much.
+    ``not_candidates`` marks problems that may be copies that were judged a second time.
     """
     batch = view.raw
     content = view.hashes.content

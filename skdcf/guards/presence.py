@@ -1,8 +1,8 @@
-"""Edges, alternatives, contexts and wordings that are missing, or were missing in calibration.
+"""Guard against edges, alternatives, contexts and wordings that are present in only some problems.
 
-If edges are left out in use, claims are no longer dropped together with the claims that they
-depend on: coverage was .69 instead of .90. A filter that was calibrated without wordings and used
-with them had a miscoverage of .33 instead of .1.
+If new problems lack the edges that calibration problems had, claims are no longer dropped together
+with the claims on which they depend. The coverage was then 0.69 instead of 0.90. A filter that was
+calibrated without wordings and used with them had a miscoverage of 0.33 instead of 0.1.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _FEW = 0.05  # share of deviating problems above which there is a warning
 
 
 def needs_edges(estimator):
-    """Return whether a filter uses the edges of the problems that it gets."""
+    """Return whether a filter uses the edges of the problems that are passed to it."""
     if callable(estimator.edges):
         return False
     return estimator.edges == "given" or reads_edges(estimator.features)
@@ -38,19 +38,20 @@ def needs_edges(estimator):
 def without_unknown_edges(estimator: Any, batch: GraphBatch) -> GraphBatch:
     """Drop the edges of new problems if those of all calibration problems were unknown.
 
-    All problems are then treated in the same way, so the guarantee holds. Coherence is lost.
+    Without edges, all problems are treated in the same way, so the guarantee holds. The filtered
+    answers need not be coherent.
 
     Parameters
     ----------
     estimator : filter
         A filter whose ``provenance_`` describes the calibration problems.
     batch : GraphBatch
-        The problems as passed.
+        The problems as passed by the caller.
 
     Returns
     -------
     GraphBatch
-        The same problems if edges were known in calibration, or if edges are not used.
+        The problems. They are unchanged if edges were known in calibration or are not used.
 
     Warns
     -----
@@ -95,7 +96,7 @@ def compare_presence(name, text, values, before):
 
 
 def warn_of_edges(origin, calibrated):
-    """Warn if edges are probably missing or unknown by mistake."""
+    """Warn if edges are probably missing, or marked as unknown, by mistake."""
     if not calibrated:
         return
     shares = calibrated.get("share_with_edges") or [0.0]

@@ -1,7 +1,7 @@
-"""Problems with questions that a public prior was trained on.
+"""Guard against problems with questions that a public prior was trained on.
 
-The prior was fitted to their labels, so it scores them better than new problems. A threshold
-that is calibrated on them keeps too much.
+The prior was fitted to the labels of these problems, so it scores them better than new problems. A
+threshold that is calibrated on them keeps too much.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from ..graphs.hashes import Hashes
 def known_to_priors(priors: Any, hashes: Hashes) -> NDArray[np.bool_]:
     """Return which problems have a question that a public prior was trained on.
 
-    A prior stores hashes of the texts of its questions. Answers to the same question in other
-    words are recognised through their group.
+    A prior stores hashes of the texts of its questions. If a question was paraphrased, its answers
+    are recognised by their group.
 
     Parameters
     ----------
@@ -33,7 +33,7 @@ def known_to_priors(priors: Any, hashes: Hashes) -> NDArray[np.bool_]:
     Returns
     -------
     ndarray of bool, shape (n_problems,)
-        True if the question is known.
+        Whether the question of each problem is known to a prior.
     """
     is_known = np.zeros(len(hashes.question), dtype=bool)
     for prior in priors:
@@ -56,7 +56,7 @@ def refuse_known_questions(priors: Any, batch: GraphBatch, hashes: Hashes) -> No
     Raises
     ------
     ValueError
-        If there are any such problems.
+        If a prior was trained on the question of any problem.
 
     Warns
     -----

@@ -1,9 +1,9 @@
-"""Problems with another provenance than the calibration problems.
+"""Guard against problems whose provenance differs from that of the calibration problems.
 
-When edges were corrected in the calibration problems only, coverage was .78 instead of .90. With
-a different judge it was .80. This guard compares data that features do not contain: the extraction
-of the claims, the author of the answers, corrections of edges by people, the rule that chose the
-answer, and the meaning of labels.
+When edges were corrected only in the calibration problems, the coverage was 0.78 instead of 0.90.
+When the judge was different, it was 0.80. This guard compares metadata that features do not
+contain. They describe the extraction of the claims, the author of the answers, corrections of edges
+by people, the rule that chose the answer, and the meaning of labels.
 """
 
 from __future__ import annotations
@@ -55,22 +55,22 @@ _accepted: ContextVar[str | None] = ContextVar("accepted", default=None)
 
 @contextmanager
 def accept_provenance(reason: str | None) -> Iterator[None]:
-    """Accept problems that were made differently from the calibration problems.
+    """Accept problems that were generated differently from the calibration problems.
 
-    This applies to every fit, calibration and decision inside the block, and to processes that
-    filters start there. The presence of edges, alternatives and contexts is still compared.
-    Differences that were accepted for calibration are stored in ``provenance_`` together with
-    the reason, and printed with the guarantee.
+    The context manager applies to every fit, calibration and prediction inside the block, and to
+    processes that filters start there. The presence of edges, alternatives and contexts is still
+    compared. Differences that were accepted for calibration are stored in ``provenance_`` together
+    with the reason, and printed with the guarantee.
 
     Parameters
     ----------
     reason : str
-        Why the problems may be used together; None accepts no differences.
+        Reason why the problems may be used together. If None, no differences are accepted.
 
     Raises
     ------
     ValueError
-        If the reason is not a text, or empty.
+        If the reason is empty or not a text.
 
     Examples
     --------
@@ -98,9 +98,9 @@ def accept_provenance(reason: str | None) -> Iterator[None]:
 
 @contextmanager
 def reason_sent_with(search) -> Iterator[None]:
-    """Store the reason of the block on the filter of a search, so clones of the filter have it.
+    """Store the reason of the block on the filter of a search, so its clones also have the reason.
 
-    The clones may be fitted in other processes, in which the context variable is not set.
+    The clones may be fitted in other processes, where the context variable is not set.
     """
     search.estimator._accepted = _accepted.get()
     try:
@@ -117,7 +117,7 @@ def reason_in_force(estimator: Any = None) -> str | None:
 
 
 def provenance_of(estimator, batch, labelled):
-    """Return what is known about how problems were made, by name."""
+    """Return the known provenance of problems as a dict."""
     reads = needs_edges(estimator)
     has_several = batch.has_several  # a single claim needs no edges
     origin: dict[str, list[Any]] = {
@@ -170,7 +170,7 @@ def _distinct(flags):
 
 
 def join_origins(origins):
-    """Join the provenance of several parts; None if nothing is known about any of them."""
+    """Join the provenance of several parts; None if no provenance is known."""
     joined: dict[str, dict[Any, Any]] = {}
     counts = [(origin or {}).get("chosen_from", []) for origin in origins]
     for origin in origins:
@@ -184,16 +184,16 @@ def join_origins(origins):
 
 
 def compare_provenance(estimator, origin, *, new=False):
-    """Raise ValueError or warn if problems were made differently from the calibration problems.
+    """Raise ValueError or warn if the provenance of problems differs from that of a filter.
 
     Parameters
     ----------
     estimator : filter
-        The filter whose ``provenance_``, if it exists, is compared.
+        The filter. If it has a ``provenance_``, this is compared.
     origin : dict
         Result of `provenance_of`, or the ``provenance_`` of a part.
     new : bool
-        Whether these are new calibration problems, which replace ``provenance_``.
+        Whether the problems are new calibration problems, which replace ``provenance_``.
     """
     calibrated = getattr(estimator, "provenance_", None) or {}
     reason = reason_in_force(estimator)
@@ -227,7 +227,7 @@ def compare_provenance(estimator, origin, *, new=False):
 
 
 def _compare_values(name, text, values, *, before, reason):
-    """Return the accepted differences; raise ValueError or warn about others."""
+    """Return the accepted differences, and raise ValueError or warn about other differences."""
     values_known = [value for value in [*before, *values] if value is not None]
     if not values_known:
         return []
@@ -266,7 +266,7 @@ def _shown(value):
 
 
 def _differing_values(now, then):
-    """Return two values as texts; for JSON objects only the first values that differ."""
+    """Return two values as texts; for JSON objects, return the first values that differ."""
     try:
         now_in = json.loads(now)
         then_in = json.loads(then)

@@ -1,11 +1,11 @@
-"""Scores whose last bits depend on the batch, the machine or the dtype.
+"""Guard against scores whose last bits depend on the batch, the machine or the dtype.
 
-The guarantee needs a score that is a function of the problem. In another batch, in float32, or in
-a matrix product that groups its sums by the size of the batch, the score of the same problem may
-differ in its last bits. An exact copy of a false claim may then have a score below the calibrated
-one: coverage was .74 instead of .90. This guard measures how reproducible the scores are, including
-the columns that the filter computes. Filters lower their threshold by more than the difference, and
-refuse differences above a bound.
+The guarantee requires a score that is a function of the problem. The score of the same problem may
+differ in its last bits in float32, or in another batch if a matrix product groups its sums by the
+size of the batch. An exact copy of a false claim may then have a score below the calibrated one.
+The coverage was 0.74 instead of 0.90 in such a case. This guard measures the reproducibility of the
+scores, including the columns that the filter computes. Filters lower their threshold by more than
+the measured difference, and reject differences above a bound.
 """
 
 from __future__ import annotations
@@ -34,16 +34,16 @@ def measured_rounding(confidence_alone, batch, confidence):
     Parameters
     ----------
     confidence_alone : callable
-        Function from a batch to its confidences, with columns computed again.
+        Function that accepts a batch, computes its columns again, and returns the confidences.
     batch : GraphBatch
-        The problems as passed.
+        The problems as passed by the caller.
     confidence : ndarray of shape (n_claims,)
-        Confidences computed for all of ``batch`` at once.
+        Confidences that were computed for the whole ``batch`` in one call.
 
     Returns
     -------
     float
-        In the unit of the confidence.
+        The difference, in units of the confidence.
 
     Raises
     ------
@@ -70,7 +70,7 @@ def measured_rounding(confidence_alone, batch, confidence):
 
 
 def _list_batches(n):
-    """Return batches of several sizes, because networks may group sums by the batch size."""
+    """Return batches of several sizes, because neural networks may group sums by batch size."""
     rows = np.unique(np.linspace(0, n - 1, min(n, LARGEST)).astype(int))
     bounds = np.cumsum([0, *SIZES, len(rows) // 3])
     parts = np.split(rows, bounds[1:])
@@ -78,19 +78,21 @@ def _list_batches(n):
 
 
 def resolution_of(scorer, batches, confidence):
-    """Return the best possible reproducibility of scores, relative to 1 + abs(score).
+    """Return the smallest difference between scores to be expected, relative to 1 + abs(score).
 
-    How the features of the problems were computed is not known here. If a column contains only
-    float32 numbers, and not only round ones such as 3 or 0.25, it was computed in float32 and
-    is not reproducible beyond that. The same holds for confidences.
+    This function does not know how the features of the problems were computed. If a column
+    contains only float32 numbers, and not all of them are round like 3 or 0.25, the column was
+    computed in float32 and is not reproducible beyond the precision of float32. The same applies to
+    confidences.
 
     Parameters
     ----------
     scorer : Scorer
-        Its ``resolution`` is the reproducibility of its confidences.
+        The scorer, whose ``resolution`` is the reproducibility of its confidences.
     batches : sequence of GraphBatch
-        The problems as passed, and as the scorer sees them.
+        The problems as passed by the caller, and with the columns that the scorer uses.
     confidence : ndarray of shape (n_claims,)
+        Confidences in the claims.
     """
     tables = {id(b.features): b.features for b in batches if b.features is not None}
     for table in (*tables.values(), confidence[:, None]):
@@ -108,14 +110,14 @@ class Precision:
     resolution : float
         Result of `resolution_of`, relative to 1 + abs(score).
     rounding : float
-        Result of `measured_rounding`, in the unit of the score.
+        Result of `measured_rounding`, in units of the score.
     """
 
     resolution: float
     rounding: float
 
     def lower(self, scores):
-        """Return the scores, each lowered by the amount by which it may differ elsewhere."""
+        """Return the scores, each lowered by its largest possible difference elsewhere."""
         scores = scores.copy()
         finite = np.isfinite(scores)
         size = 1 + np.abs(scores[finite])
@@ -124,17 +126,17 @@ class Precision:
 
 
 def raised(risk, table):
-    """Return the risks in use, raised if a row holds a float32 number that is not round.
+    """Return the risks for prediction, raised in rows with a float32 number that is not round.
 
-    The same problem may have been calibrated in float64, in which 0.6 is 6e-8 less. Copies of
-    a false claim would then have risks below their calibrated score.
+    The same problem may have been calibrated in float64, where the value of 0.6 is 6e-8 less.
+    Copies of a false claim would then have risks below their calibrated score.
     """
     broken = _compare_single(table)[1].any(axis=1)
     return risk + SINGLE * (1 + np.abs(risk)) * broken if broken.any() else risk
 
 
 def single_columns(table):
-    """Return which columns hold only float32 numbers, not all of them round, as 3 or 0.25 are."""
+    """Return which columns contain only float32 numbers, not all of them round like 0.25."""
     single, broken = _compare_single(table[:100_000])
     return single.all(axis=0) & broken.any(axis=0)
 
@@ -148,11 +150,11 @@ def _compare_single(table):
 
 
 def below_copies(scores):
-    """Lower scores that several problems share by a millionth.
+    """Lower scores that are shared by several problems by a millionth.
 
     Equal scores that are not round numbers belong to copies, and another copy may be computed
-    elsewhere. The reproducibility of columns computed before the filter is unknown. For
-    example, a difference between products near 1e7 is only exact to 1e-8.
+    elsewhere. The reproducibility of columns that were computed before the filter is unknown. For
+    example, a difference between products near 1e7 is exact only to 1e-8.
     """
     size = 1 + np.abs(scores)
     with np.errstate(invalid="ignore"):  # scores that are infinite

@@ -1,7 +1,7 @@
-"""Settings that have no guarantee, or that were changed after calibration.
+"""Guard against settings that have no guarantee, or that were changed after calibration.
 
-A threshold is only valid for the settings that it was calibrated with. The rule of the published
-code, ``ties="include"``, has a coverage of .84 instead of .90 on data with ties.
+A threshold is valid only for the settings that were used in its calibration. With the rule of the
+published code, ``ties="include"``, the coverage was 0.84 instead of 0.90 on data with ties.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from .presence import needs_edges
 
 
 def refuse_whole_answers(guarantee, edges):
-    """Raise ValueError for groups, weights, losses and shares that need the whole answer."""
+    """Raise ValueError for groups, weights, losses and shares that require the whole answer."""
     if guarantee.show != 1 and edges is not chain_edges:
         raise ShareError(
             f"show is {guarantee.show!r}, but unless its claims form a chain, an answer must "
@@ -39,7 +39,7 @@ def refuse_whole_answers(guarantee, edges):
 
 
 def refuse_without_theory(estimator):
-    """Raise ValueError for settings with which a filter has no guarantee."""
+    """Raise ValueError if the settings of a filter do not allow a guarantee."""
     guarantee = estimator.guarantee
     if guarantee is None:
         return
@@ -68,7 +68,7 @@ def refuse_unused(estimator, scorer):
 
 
 def described_guarantee(guarantee, without=()):
-    """Return the settings of a guarantee as text that is the same in every session."""
+    """Return the settings of a guarantee as a text that is equal in every session."""
     settings = guarantee.get_params(deep=False)
     texts = {k: described(v) for k, v in settings.items() if k not in without}
     return f"{type(guarantee).__name__}({texts})"

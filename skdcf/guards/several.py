@@ -1,8 +1,8 @@
-"""Several answers to one question in use.
+"""Guard against filtering several answers to one question.
 
-The guarantee is about one answer to a new question. With ten answers to each question and alpha
-.1, a filter kept a false claim in at least one of the ten for 42 % of the questions. In the answer
-with the most kept claims, it did so for 16 %.
+The guarantee applies to one answer to a new question. At alpha = 0.1 with ten answers to each
+question, a filter kept a false claim in at least one of the ten answers for 42 % of the questions.
+In the answer with the most kept claims, it kept a false claim for 16 % of the questions.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from .choices import refuse_whole
 
 
 def warn_of_several_answers(batch: GraphBatch) -> None:
-    """Warn once if a batch holds several answers to a question.
+    """Warn once if a batch contains several answers to a question.
 
-    A text that many problems share may be an instruction, so it does not count as a question.
-    Answers that were chosen to be released whole are refused.
+    A text that many problems share may be an instruction, so it is not treated as a question.
+    Answers that were chosen to be released whole are rejected.
 
     Parameters
     ----------

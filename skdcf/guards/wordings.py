@@ -1,13 +1,13 @@
-"""Wordings that are used with a guarantee or a filter for which nothing is proven.
+"""Guard against wordings if the guarantee or the filter does not support them.
 
 A user-defined guarantee counts rows, one for each wording, but a text shows one statement per
-claim. The share of false claims was .116 instead of .1 when rows were counted. An online filter
+claim. The share of false claims was 0.116 instead of 0.1 when rows were counted. An online filter
 would show a claim before its vaguer wordings are known.
 """
 
 
 def refuse_wordings(estimator, batch):
-    """Raise ValueError if problems have wordings and the filter cannot count statements."""
+    """Raise ValueError if problems have wordings but the filter cannot count statements."""
     if batch.wordings is None:
         return
     guarantee = estimator._resolved_guarantee()

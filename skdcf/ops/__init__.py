@@ -1,1 +1,1 @@
-"""Mathematics, as pure functions on flat arrays."""
+"""Mathematical operations as pure functions of flat arrays."""

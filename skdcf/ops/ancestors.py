@@ -1,15 +1,15 @@
 """Compute sums, maxima and counts over ancestors without listing the ancestors.
 
-==============================  =====================================================
-maximum, minimum, "or"          one pass along the edges: an ancestor may be met twice
-sum where all have one parent   the same pass: no ancestor is met twice
-other sums, problems of up to   over the list of ancestors, of all problems at once
+==============================  ===========================================================
+maximum, minimum, "or"          one pass along the edges, which may reach an ancestor twice
+sum if all have one parent      one pass along the edges, which reaches no ancestor twice
+other sums, problems of up to   sum over the list of ancestors, for all problems together
 64 claims; counts, up to 250
-other sums, larger problems     rows of bits (`skdcf.graphs.bit_rows`): n^2 / 8 steps
-                                and 1 KB a claim for a problem of n claims
-==============================  =====================================================
+other sums, larger problems     rows of bits (`skdcf.graphs.bit_rows`), n^2 / 8 steps
+                                and 1 KB per claim for a problem of n claims
+==============================  ===========================================================
 
-The result for a claim depends only on its own problem, to the last bit.
+The result for a claim depends only on its own problem and is reproducible to the bit.
 """
 
 import numpy as np
@@ -21,19 +21,22 @@ from ..graphs.ragged import pass_all
 def pass_on(ufunc: np.ufunc, values: np.ndarray, batch: GraphBatch) -> np.ndarray:
     """Combine the value of each claim with those of its ancestors, in one pass.
 
-    O(claims + edges), whatever the shape of the graphs.
+    The running time is O(claims + edges) for all graphs.
 
     Parameters
     ----------
     ufunc : {numpy.maximum, numpy.minimum, numpy.bitwise_or, numpy.add}
-        With ``numpy.add`` an ancestor counts once for each path from it to the claim.
+        The operation. If it is ``numpy.add``, an ancestor is counted once for each path from it
+        to the claim.
     values : ndarray of shape (n_claims,)
-        Finite numbers.
+        Finite values of the claims.
     batch : GraphBatch
+        The problems.
 
     Returns
     -------
     ndarray of shape (n_claims,)
+        The combined values.
 
     Examples
     --------
@@ -51,17 +54,19 @@ def pass_on(ufunc: np.ufunc, values: np.ndarray, batch: GraphBatch) -> np.ndarra
 
 
 def find_highest(values: np.ndarray, batch: GraphBatch) -> np.ndarray:
-    """Find, for each claim, which of it and its ancestors has the largest value.
+    """Return the row of the largest value among each claim and its ancestors.
 
     Parameters
     ----------
     values : ndarray of shape (n_claims,)
+        Values of the claims.
     batch : GraphBatch
+        The problems.
 
     Returns
     -------
     ndarray of int, shape (n_claims,)
-        Row numbers. Of equal values, the one in the last row is returned.
+        Row numbers. If several values are equal, the last row is returned.
     """
     sweep = batch.short_sweep
     # Only a claim that no ancestor exceeds can be the result, so few claims need sorting.
@@ -73,7 +78,7 @@ def find_highest(values: np.ndarray, batch: GraphBatch) -> np.ndarray:
 
 
 def _sort(values):
-    """Sort row numbers by value; equal values stay in the order of the rows."""
+    """Return the row numbers sorted by value; equal values remain in the order of the rows."""
     order = np.argsort(values)  # This is several times as fast as a stable sort.
     ordered = values[order]
     tied = (ordered[1:] == ordered[:-1]).any()
@@ -81,16 +86,19 @@ def _sort(values):
 
 
 def sum_ancestors(values: np.ndarray, batch: GraphBatch) -> np.ndarray:
-    """Sum the values of each claim and its ancestors, counting each of them once.
+    """Sum the values of each claim and its ancestors, counting each ancestor once.
 
     Parameters
     ----------
     values : ndarray of shape (n_claims,)
+        Values of the claims.
     batch : GraphBatch
+        The problems.
 
     Returns
     -------
     ndarray of shape (n_claims,)
+        The sums.
     """
     if not batch.n_claims:
         return np.array(values)
@@ -131,10 +139,10 @@ def count_descendants(batch: GraphBatch) -> np.ndarray:
 
 
 def _count_below(batch, rows):
-    """Compute the sizes of subtrees in the forests of the given rows, by doubling.
+    """Compute the sizes of subtrees in the forests of the given rows by pointer doubling.
 
-    After k rounds ``jump`` points 2^k claims up, and each claim has counted the descendants
-    that are fewer than 2^k edges below it.
+    After k rounds, ``jump`` points to the ancestor 2^k edges above each claim, and the descendants
+    of a claim that are fewer than 2^k edges below it have been counted.
     """
     n = batch.n_claims
     edges = batch.edges[rows[batch.edges[:, 1]]]

@@ -1,17 +1,17 @@
-"""Error probability of kept text, from hazards and the frailty of answers.
+"""Error probability of a filtered text, computed from hazards and the frailty of answers.
 
 ======  ========================================================================
 h_v     hazard: probability that claim v is false, given that all its ancestors are true
 l_v     log(1 + exp(a + b logit h_v)); -log(1 - h_v) if a = 0 and b = 1
-L       sum of l over the kept claims of an answer, a set that is closed under ancestors
+L       sum of l over the kept claims of an answer, which include all their ancestors
 theta   frailty: variance between answers that the features do not explain
 S(L)    (1 + theta L)^(-1 / theta), exp(-L) at theta = 0: probability of no kept error
 ======  ========================================================================
 
 In this model the hazards of each answer are multiplied by an unobserved factor with mean 1
 and variance theta. If the factor has a gamma distribution, S is the mean of exp(-factor L).
-The three numbers (theta, a, b) are fitted by maximum likelihood to the first errors of the
-training answers, with out-of-fold hazards.
+The parameters (theta, a, b) are fitted by maximum likelihood to the first errors of the
+training answers, using out-of-fold hazards.
 
 References
 ----------
@@ -41,21 +41,23 @@ def chance_of_error(
     batch: GraphBatch,
     frailty: NDArray[Any] | None = None,
 ) -> NDArray[np.float64]:
-    """Compute the probability that a false claim is kept, for each answer.
+    """Compute the probability that the kept claims of each answer include a false one.
 
     Parameters
     ----------
     log_odds : ndarray of shape (n_claims,)
         Log odds of the hazards.
     kept : ndarray of bool, shape (n_claims,)
-        What is kept, closed under ancestors.
+        Whether each claim is kept. The ancestors of a kept claim must be kept.
     batch : GraphBatch
+        The problems.
     frailty : ndarray of shape (3,), optional
-        From `fit_frailty`. None uses the hazards unchanged.
+        Result of `fit_frailty`. None uses the hazards unchanged.
 
     Returns
     -------
     ndarray of shape (n_problems,)
+        The probabilities.
     """
     if frailty is None:
         cumulative_hazard = np.logaddexp(0, log_odds)
@@ -76,24 +78,25 @@ def fit_frailty(
     batch: GraphBatch,
     confidence: NDArray[Any],
 ) -> NDArray[np.float64]:
-    """Fit frailty, intercept and slope to out-of-fold hazards.
+    """Fit the frailty, the intercept and the slope to out-of-fold hazards.
 
     Parameters
     ----------
     log_odds : ndarray of shape (n_claims,)
         Log odds of the hazards.
     labels : ndarray of shape (n_claims,)
-        1 true, 0 false, -1 unknown. Each answer is followed until the first claim that is
-        not known to be true.
+        1 true, 0 false, -1 unknown. The claims of an answer are used up to the first one that
+        is not known to be true.
     batch : GraphBatch
+        The problems.
     confidence : ndarray of shape (n_claims,)
-        Claims are followed in decreasing order of confidence, which must not increase along
-        the edges.
+        Confidences, which must not increase along the edges. The claims of an answer are used
+        in decreasing order of confidence.
 
     Returns
     -------
     ndarray of shape (3,)
-        (theta, a, b).
+        The parameters (theta, a, b).
     """
     order = np.lexsort((batch.depth, -confidence, batch.problem_of))
     labels = labels[order]

@@ -1,19 +1,19 @@
 """Ranks and thresholds of split conformal prediction and conformal risk control.
 
-A nonconformity score is the largest safe threshold of a problem, so a larger threshold means
-a less cautious filter: t_alpha is the k-th *smallest* of n scores,
-k = floor(alpha (n + 1)), which is the ceil((1 - alpha)(n + 1))-th largest.
+A nonconformity score is the largest safe threshold of a problem. A larger threshold therefore keeps
+more claims. The threshold t_alpha is the k-th *smallest* of n scores with
+k = floor(alpha (n + 1)), which is the ceil((1 - alpha)(n + 1))-th largest score.
 
-The loss of a problem is a step function of the threshold: it starts at 0 and jumps up
-when the threshold passes the path risk of certain claims. With the jumps of n
-calibration problems, a claim with path risk R is kept at the level
+The loss of a problem is a step function of the threshold. It starts at 0 and jumps up
+when the threshold exceeds the path risk of certain claims. Given the jumps of n
+calibration problems, the level at which a claim with path risk R is kept is
 
     (w own + sum of the heights of all jumps at or below R) / (w + sum of weights),
 
-where ``own`` bounds the loss of the new problem if the claim is kept, and w is its
-weight. With one jump of height 1 per problem, no weights, and own = 1, this is split
-conformal prediction. Other jumps give conformal risk control (Angelopoulos, Bates, Fisch,
-Lei, Schuster, ICLR 2024), and weights give weighted conformal prediction (Tibshirani,
+where ``own`` is a bound on the loss of the new problem if the claim is kept, and w is the
+weight of the new problem. If each problem has one jump of height 1 and weight 1, and own = 1, this
+is split conformal prediction. Other jumps lead to conformal risk control (Angelopoulos, Bates,
+Fisch, Lei, Schuster, ICLR 2024). Weights lead to weighted conformal prediction (Tibshirani,
 Barber, Candès, Ramdas, NeurIPS 2019).
 """
 
@@ -38,23 +38,23 @@ DIGITS = 12  # significant digits of a level that is not a ratio of integers
 def claim_level(below: Any, n: int, delta: float | None = None) -> Any:
     """Compute the smallest alpha at which a claim is kept.
 
-    ``below`` of the n calibration scores do not exceed its path risk.
-
-    Without delta it is (1 + below) / (n + 1). With delta it is the smallest alpha such that
-    P(Binomial(n, alpha) <= below) <= delta, rounded up in the twelfth digit. Coverage is
-    then at least 1 - alpha for a share 1 - delta of all calibration sets.
+    If ``delta`` is None, the result is (1 + below) / (n + 1). Otherwise it is the smallest alpha
+    for which P(Binomial(n, alpha) <= below) <= delta, rounded up in the twelfth digit. The coverage
+    is then at least 1 - alpha for a share 1 - delta of all calibration sets.
 
     Parameters
     ----------
     below : ndarray of int
-        Number of calibration scores at or below the path risk, from 0 to n.
+        Number of calibration scores that do not exceed the path risk of the claim, from 0 to n.
     n : int
         Number of calibration problems.
     delta : float, optional
+        Share of the calibration sets whose coverage may be below 1 - alpha.
 
     Returns
     -------
-    ndarray of float, in the shape of ``below``; 1 means never.
+    ndarray of float, in the shape of ``below``
+        The smallest alpha; 1 means that the claim is never kept.
 
     References
     ----------
@@ -69,7 +69,7 @@ def claim_level(below: Any, n: int, delta: float | None = None) -> Any:
 
 
 def _round_up(x):
-    """Round x up in its last digit, unless the excess is only a rounding error."""
+    """Round x up in its twelfth digit, unless the excess is only a rounding error."""
     with np.errstate(divide="ignore"):
         scale = 10.0 ** (DIGITS - 1 - np.floor(np.log10(x)))
     return np.where(x > 0, np.ceil(x * scale - 1e-2) / scale, 0.0)
@@ -78,10 +78,10 @@ def _round_up(x):
 def conformal_rank(n: int, alpha: float, delta: float | None = None) -> int:
     """Compute the rank of the threshold among n sorted scores; 0 if there are too few.
 
-    Without delta it is the largest k with k / (n + 1) <= alpha: floor(alpha (n + 1))
-    in exact arithmetic. The product would be rounded twice (0.29 * 100 gives 28.999...).
-    The quotient is rounded once, so it equals the decimal number that the user wrote
-    whenever the two are equal.
+    If ``delta`` is None, the rank is the largest k with k / (n + 1) <= alpha, which is
+    floor(alpha (n + 1)) in exact arithmetic. The floating-point product would be rounded twice
+    (0.29 * 100 is 28.999...). The quotient is rounded once, so it compares correctly with the
+    decimal number that the user wrote.
 
     Parameters
     ----------
@@ -90,12 +90,13 @@ def conformal_rank(n: int, alpha: float, delta: float | None = None) -> int:
     alpha : float
         Miscoverage, in (0, 1).
     delta : float, optional
-        Share of the calibration sets whose coverage may be below 1 - alpha. The rank k is
-        then the largest with P(Beta(n + 1 - k, k) >= 1 - alpha) >= 1 - delta.
+        Share of the calibration sets whose coverage may be below 1 - alpha. The rank is then
+        the largest k with P(Beta(n + 1 - k, k) >= 1 - alpha) >= 1 - delta.
 
     Returns
     -------
-    int between 0 and n; 0 means that there are too few problems for this alpha.
+    int
+        The rank, between 0 and n. It is 0 if there are too few problems for this alpha.
 
     Examples
     --------
@@ -114,10 +115,11 @@ def conformal_rank(n: int, alpha: float, delta: float | None = None) -> int:
 
 
 def passing_count(n: int, share: float) -> int:
-    """Compute how many of n calibration problems pass a cut at a share, without ties.
+    """Compute the number of calibration problems that pass the cut for a share, without ties.
 
-    The cut is the k0-th smallest of their smallest path risks, k0 = ceil(share (n + 1)).
-    The share is the decimal number that the user wrote: ceil(0.07 * 100) would be 8.
+    The cut is the k0-th smallest of the smallest path risks of the n problems, where
+    k0 = ceil(share (n + 1)). The share is treated as the decimal number that the user wrote,
+    because ceil(0.07 * 100) would be 8 in floating-point arithmetic.
 
     Parameters
     ----------
@@ -129,7 +131,7 @@ def passing_count(n: int, share: float) -> int:
     Returns
     -------
     int
-        k0 - 1; all n if the share is 1.
+        The number k0 - 1, or n if the share is 1.
 
     Examples
     --------
@@ -165,7 +167,7 @@ def least_share(n_passing: int, n: int) -> float:
 
 
 def passing_cut(lowest: NDArray[Any], share: float) -> float:
-    """Find the cut below which a share of the problems passes; +inf if all of them do.
+    """Compute the cut below which problems pass; +inf if all problems pass.
 
     Parameters
     ----------
@@ -177,8 +179,8 @@ def passing_cut(lowest: NDArray[Any], share: float) -> float:
     Returns
     -------
     float
-        The k0-th smallest of ``lowest``, k0 = ceil(share (n + 1)); +inf if k0 > n, and -inf
-        for a share of 0.
+        The k0-th smallest value of ``lowest``, where k0 = ceil(share (n + 1)). It is +inf if
+        k0 > n, and -inf if the share is 0.
     """
     if share == 0:
         return -inf
@@ -188,7 +190,7 @@ def passing_cut(lowest: NDArray[Any], share: float) -> float:
 
 @lru_cache  # since a comparison asks for the same few levels in every split
 def problems_needed(alpha, delta=None, share=1):
-    """Compute the smallest number of calibration problems that can keep anything."""
+    """Compute the smallest number of calibration problems for which a claim can be kept."""
     needed = bisect_left(range(MOST), -alpha, key=lambda n: -claim_level(0, n, delta))
     return floor(needed / Fraction(repr(float(share))))
 
@@ -196,26 +198,28 @@ def problems_needed(alpha, delta=None, share=1):
 def whole_count(
     n: int, alpha: float, share: float = 1, at_most: float | None = None
 ) -> int:
-    """Compute how many of n problems to hold out for calibration without wasting any.
+    """Compute the number of problems, out of n, to hold out for calibration without waste.
 
-    With n_cal problems the rank is floor(alpha (n_cal + 1)), so rounding down wastes
-    problems: at 0.05, 30 problems give the same rank as 19. The rank k is therefore chosen
-    first, from about two fifths of the problems, and then the smallest n_cal that reaches
-    it. The number depends only on n and alpha, so the guarantee still holds.
+    The rank with n_cal calibration problems is floor(alpha (n_cal + 1)), so rounding down wastes
+    problems. For example, 19 and 30 problems have the same rank at alpha = 0.05. The rank is
+    therefore computed first, from about two fifths of the problems. Then the smallest n_cal with
+    this rank is returned. The number depends only on n and alpha, so the guarantee holds.
 
     Parameters
     ----------
     n : int
+        Number of problems.
     alpha : float
+        Level of the filter.
     share : float in (0, 1]
-        Share of the problems that may pass; the rank is that among those that do.
+        Share of the problems that may pass. The rank is counted among the passing problems.
     at_most : float, optional
-        Share of the problems to hold out if too few would reach rank 1, instead of 0.3.
+        Share of the problems to hold out if rank 1 would need too many problems. None uses 0.3.
 
     Returns
     -------
     int
-        About 0.3 n if more than 0.6 n would be needed to reach rank 1.
+        The number of problems. If rank 1 would need more than 0.6 n problems, it is about 0.3 n.
     """
     otherwise = max(1, round(0.3 * n) if at_most is None else floor(at_most * n + 1e-9))
     if alpha * share * n < 1:  # a rank of 2 would need more problems than there are
@@ -226,13 +230,13 @@ def whole_count(
 
 @lru_cache
 def fewest_of_rank(n, alpha, delta=None, share=1):
-    """Compute the smallest number of problems with the same rank as n; n if that rank is 0."""
+    """Compute the smallest number of problems with the same rank as n; n if the rank is 0."""
     k = conformal_rank(passing_count(n, share), alpha, delta)
     return _fewest(k, n, alpha, delta=delta, share=share) if k else n
 
 
 def _fewest(k, n, alpha, delta=None, share=1):
-    """Compute the smallest number of problems with the rank k; n if that is too few."""
+    """Compute the smallest number of problems with the rank k; n if this number exceeds n."""
 
     def rank(m):
         return conformal_rank(passing_count(m, share), alpha, delta)
@@ -243,31 +247,33 @@ def _fewest(k, n, alpha, delta=None, share=1):
 def conformal_threshold(
     scores: NDArray[Any], alpha: float, delta: float | None = None
 ) -> float:
-    """Compute t_alpha of sorted scores, shape (n,); -inf if there are too few."""
+    """Compute the threshold t_alpha from sorted scores, shape (n,); -inf if there are too few."""
     k = conformal_rank(len(scores), alpha, delta)
     return float(scores[k - 1]) if k else -inf
 
 
 def shown_rank(scores: NDArray[Any], lowest: NDArray[Any], alpha: float) -> int:
-    """Compute the rank at which at most alpha of the shown texts contain an error.
+    """Compute the rank for which the expected share of shown texts with an error is at most alpha.
 
-    Benjamini and Hochberg's procedure on the smallest path risks: k answers are shown,
-    the largest k for which the k-th smallest of ``(1 + #{i : s_i <= low_j}) m / ((n + 1) k)``
-    is at most alpha. The rank is the largest r with ``r m / ((n + 1) k) <= alpha``; exactly
-    these k answers have a claim below the r-th smallest score.
+    The procedure of Benjamini and Hochberg is applied to the smallest path risks. The number of
+    shown answers is the largest k for which the k-th smallest value of
+    ``(1 + #{i : s_i <= low_j}) m / ((n + 1) k)`` is at most alpha. The rank is the largest r with
+    ``r m / ((n + 1) k) <= alpha``. Exactly these k answers have a claim below the r-th smallest
+    score.
 
     Parameters
     ----------
     scores : ndarray of shape (n,)
         Nonconformity scores of the calibration problems, sorted.
     lowest : ndarray of shape (m,)
-        Smallest path risk of each new answer, +inf for one without claims.
+        Smallest path risk of each new answer; +inf for an answer without claims.
     alpha : float
-        Largest expected share, in (0, 1), of the shown answers with a false claim.
+        Largest expected share, in (0, 1), of shown answers with a false claim.
 
     Returns
     -------
-    int between 0 and n; 0 means that nothing is shown.
+    int
+        The rank, between 0 and n. If it is 0, nothing is shown.
     """
     n = len(scores)
     m = len(lowest)
@@ -299,14 +305,17 @@ def claim_alpha(
     scores : ndarray of shape (n,), sorted
         Nonconformity scores of the calibration problems.
     path_risk : ndarray of shape (n_claims,)
+        Path risk of each claim.
     keep_equal : bool
-        Whether a claim is kept when its path risk equals the threshold.
+        Whether a claim is kept if its path risk equals the threshold.
     delta : float, optional
         As in `claim_level`.
 
     Returns
     -------
-    ndarray of shape (n_claims,), multiples of 1 / (n + 1); 1 means never.
+    ndarray of shape (n_claims,)
+        The smallest alpha of each claim, a multiple of 1 / (n + 1) if ``delta`` is None. A value
+        of 1 means that the claim is never kept.
     """
     side: Literal["left", "right"] = "left" if keep_equal else "right"
     below = np.searchsorted(scores, path_risk, side=side)
@@ -319,21 +328,23 @@ def leave_one_out_alpha(
     problem_of: Any,
     delta: float | None = None,
 ) -> Any:
-    """Compute `claim_alpha` of each claim with all *other* problems as calibration problems.
+    """Compute `claim_alpha` of each claim after calibration on all *other* problems.
 
-    This takes O(n log n) for all alphas and all problems together.
+    The running time is O(n log n) for all alphas and all problems together.
 
     Parameters
     ----------
     scores : ndarray of shape (n,)
         Nonconformity score of each problem, in the order of the problems.
     path_risk, problem_of : ndarray of shape (n_claims,)
+        Path risk and problem of each claim.
     delta : float, optional
         As in `claim_level`.
 
     Returns
     -------
-    ndarray of shape (n_claims,), multiples of 1 / n.
+    ndarray of shape (n_claims,)
+        The smallest alpha of each claim, a multiple of 1 / n if ``delta`` is None.
     """
     below = np.searchsorted(np.sort(scores), path_risk, side="right")
     below -= scores[problem_of] <= path_risk
@@ -347,11 +358,14 @@ class Jumps:
     Attributes
     ----------
     position : ndarray of shape (n_jumps,)
-        The loss jumps when the threshold exceeds the position; +inf if it never does.
+        Position of each jump. The loss jumps when the threshold exceeds the position; +inf if it
+        never jumps.
     problem : ndarray of int, shape (n_jumps,), not decreasing
+        Index of the problem of each jump.
     height : ndarray of shape (n_jumps,)
+        Height of each jump.
     n : int
-        Number of problems; some may have no jump.
+        Number of problems, some of which may have no jump.
     """
 
     position: np.ndarray
@@ -365,7 +379,7 @@ class Jumps:
         return cls(scores, np.arange(len(scores)), np.ones(len(scores)), len(scores))
 
     def __getitem__(self, rows: NDArray[Any]) -> Any:
-        """Take the jumps of some problems, numbered from 0."""
+        """Return the jumps of some problems, which are numbered from 0 in the result."""
         rows = np.arange(self.n)[rows]
         bounds = self.offsets
         n_jumps = np.diff(bounds)[rows]
@@ -375,7 +389,7 @@ class Jumps:
 
     @property
     def offsets(self) -> NDArray[Any]:
-        """Jumps of problem i are ``offsets[i]:offsets[i + 1]``."""
+        """Offsets of the problems; the jumps of problem i are ``offsets[i]:offsets[i + 1]``."""
         return np.searchsorted(self.problem, np.arange(self.n + 1))
 
     @classmethod
@@ -403,9 +417,9 @@ def count_jumps(
     offsets: NDArray[np.int64],
     vaguest: NDArray[np.bool_] | None = None,
 ) -> Any:
-    """Compute the jumps of the number of false claims that are kept.
+    """Compute the jumps of the number of kept false claims.
 
-    Of the wordings of a claim, the labels name one as false at most.
+    At most one wording of each claim may be labelled false.
     """
     rows = np.flatnonzero(labels != 1)
     problem = segment_ids(offsets)[rows]
@@ -418,11 +432,11 @@ def share_jumps(
     offsets: NDArray[np.int64],
     vaguest: NDArray[np.bool_] | None = None,
 ) -> Any:
-    """Compute the jumps of the largest share of false claims among the kept claims so far.
+    """Compute the jumps of the running maximum of the share of false claims among kept claims.
 
-    The share itself may fall when a higher threshold keeps more true claims. Its running
-    maximum never falls, and is at least the share. A claim with several wordings is kept as
-    soon as its vaguest wording is.
+    The share itself may decrease when a higher threshold keeps more true claims. Its running
+    maximum never decreases, and is at least the share. A claim with several wordings is kept if
+    its vaguest wording is kept.
     """
     order, risk, of, last = _sort_within(path_risk, offsets)
     kept = _count_kept(order, of, offsets, vaguest)
@@ -439,7 +453,7 @@ def share_jumps(
 
 
 def _count_kept(order, of, offsets, vaguest):
-    """Count the claims of each problem that are kept together with each one in the order."""
+    """Count, for each claim in the order, the claims of its problem that are kept with it."""
     if vaguest is None:
         return np.arange(1, len(order) + 1) - offsets[of]
     kept = np.cumsum(vaguest[order])
@@ -448,7 +462,7 @@ def _count_kept(order, of, offsets, vaguest):
 
 
 def _sort_within(path_risk, offsets):
-    """Sort the claims of each problem by risk, and mark the last of equal risks."""
+    """Sort the claims of each problem by risk, and mark the last claim of equal risks."""
     problem = segment_ids(offsets)
     order = np.lexsort((path_risk, problem))
     risk = path_risk[order]
@@ -458,7 +472,7 @@ def _sort_within(path_risk, offsets):
 
 
 def _running_maximum(values, problem):
-    """Compute the largest value so far within each problem, without rounding."""
+    """Compute the running maximum within each problem, without rounding."""
     distinct, rank = np.unique(values, return_inverse=True)
     raised = np.maximum.accumulate(rank + problem * len(distinct))
     return distinct[raised - problem * len(distinct)] if len(values) else values
@@ -469,7 +483,7 @@ def count_up_to(
     offsets: NDArray[np.int64],
     vaguest: NDArray[np.bool_] | None = None,
 ) -> NDArray[Any]:
-    """Count the claims of a problem whose path risk is at most that of each claim."""
+    """Count, for each claim, the claims of its problem with at most the same path risk."""
     order, risk, of, last = _sort_within(path_risk, offsets)
     ends = np.flatnonzero(last)
     kept = _count_kept(order, of, offsets, vaguest)
@@ -479,19 +493,21 @@ def count_up_to(
 
 
 def staircase(jumps: Jumps, weights: NDArray[Any] | None = None) -> Any:
-    """Add up the jumps of all calibration problems.
+    """Compute the cumulative sums of the jumps of all calibration problems.
 
     Parameters
     ----------
     jumps : Jumps
+        The jumps of the calibration problems.
     weights : ndarray of shape (n,), optional
-        Weights of the problems. None means 1 for each.
+        Weights of the problems. None means that all weights are 1.
 
     Returns
     -------
     position : ndarray of shape (n_jumps,), sorted
+        Positions of the jumps.
     sums : ndarray of shape (n_jumps + 1,)
-        ``sums[j]`` is the height after j jumps, rounded once.
+        Cumulative sums, where ``sums[j]`` is the height after j jumps, rounded once.
     """
     order = np.argsort(jumps.position, kind="stable")
     height = jumps.height if weights is None else jumps.height * weights[jumps.problem]

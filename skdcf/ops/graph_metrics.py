@@ -1,6 +1,6 @@
-"""Metrics of claims in their dependency graphs, for many acyclic graphs at once.
+"""Metrics of claims in their dependency graphs, computed for many acyclic graphs in one call.
 
-The values agree with networkx, but are computed from flat arrays. Two things are counted:
+The values agree with networkx, but are computed from flat arrays. Two quantities are listed:
 
 =========  ==========================================================================
 pair       (s, v): claim s is claim v or one of its ancestors
@@ -8,8 +8,8 @@ link       (s, u -> v): an edge reachable from s, which leads from pair (s, u) t
 =========  ==========================================================================
 
 Shortest paths from different claims s are independent. Links are therefore processed in
-blocks of neighbouring claims s, which bounds the memory for any number of problems. Only a
-single very large problem can need too much.
+blocks of adjacent claims s, which bounds the memory for any number of problems. Only a
+single very large problem can require too much memory.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -31,17 +31,19 @@ def compute_metrics(batch: GraphBatch, names: Sequence[str]) -> np.ndarray:
     Parameters
     ----------
     batch : GraphBatch
+        The problems.
     names : sequence of str
-        Names from `METRICS`. Only these are computed.
+        Names from `METRICS`. Only these metrics are computed.
 
     Returns
     -------
     ndarray of shape (n_claims, n_names)
+        The metrics, with one column per name.
 
     Raises
     ------
     ValueError
-        If a problem is too large for one of the metrics: see `MOST_LINKS`.
+        If a problem is too large for one of the metrics (see `MOST_LINKS`).
     """
     check_size(batch, names)
     paths = {} if _PATHS.isdisjoint(names) else _measure_paths(batch, names)
@@ -58,6 +60,7 @@ def check_size(batch: GraphBatch, names: Sequence[str]) -> None:
     Parameters
     ----------
     batch : GraphBatch
+        The problems.
     names : sequence of str
         Names from `METRICS`.
 
@@ -86,7 +89,7 @@ def _count_children(batch):
 
 
 def _rank_pages(batch, damping=0.85, max_iter=100, tol=1e-6):
-    """Compute page rank by networkx's power iteration, with its stopping rule for each graph."""
+    """Compute PageRank by the power iteration and the stopping rule of networkx."""
     (parent, child), home = batch.edges.T, batch.problem_of
     n_children = _count_children(batch)
     size = batch.sizes[home]
@@ -106,7 +109,7 @@ def _rank_pages(batch, damping=0.85, max_iter=100, tol=1e-6):
 
 
 def _cluster(batch):
-    """Compute clustering coefficients from triangles; in a DAG at most half the pairs close."""
+    """Compute clustering coefficients, which are at most 1/2 in a DAG, from triangles."""
     parent, child = batch.edges.T
     n_parents = _count_parents(batch)
     first = offsets_of(n_parents)[:-1]
@@ -144,7 +147,7 @@ _PATHS = frozenset(("nx_betweenness", "nx_closeness"))
 
 
 def _check_links(batch, n_links, name):
-    """Raise ValueError for a problem with too many links; ``n_links`` has one number per edge."""
+    """Raise ValueError if a problem has too many links; ``n_links`` has one number per edge."""
     problem = batch.problem_of[batch.edges[:, 1]]
     total = np.bincount(problem, n_links, minlength=len(batch))
     if total.max(initial=0) > MOST_LINKS:
@@ -158,7 +161,7 @@ def _check_links(batch, n_links, name):
 
 
 def _cut_blocks(weights) -> Iterator[tuple[int, int]]:
-    """Yield ranges that cover all items, each of weight `_BLOCK` or less plus one item."""
+    """Yield consecutive ranges of items; each has weight `_BLOCK` or less plus one item."""
     total = np.cumsum(weights)
     marks = np.arange(_BLOCK, total.max(initial=0), _BLOCK)
     cuts = np.searchsorted(total, marks, side="right")
@@ -166,7 +169,7 @@ def _cut_blocks(weights) -> Iterator[tuple[int, int]]:
 
 
 def _measure_paths(batch, names):
-    """Compute closeness, and betweenness, which is wrong unless ``names`` asks for it."""
+    """Compute closeness and betweenness; the latter is valid only if it is in ``names``."""
     # Problems with more than one path between two claims.
     has_many_paths = ~batch.is_forest
     n_above = count_ancestors(batch)
@@ -205,10 +208,10 @@ def _walk_paths(batch, with_between):
 
 
 def _find_pairs(batch, a, b):
-    """List the pairs and links of the claims s from a to b.
+    """Return the pairs and links of the claims s from a to b as four arrays.
 
-    Four arrays: s and v of each pair; of each step the pair (s, u) that it leaves and the
-    pair (s, v) that it leads to, as positions in the list of pairs.
+    The first two arrays contain s and v of each pair. The other two contain the pair (s, u) at the
+    start and the pair (s, v) at the end of each link, as positions in the list of pairs.
     """
     i = batch.problem_of[a]
     j = batch.problem_of[b - 1] + 1
@@ -230,13 +233,13 @@ def _find_pairs(batch, a, b):
 
 
 def _shorten(distance, shorter, longer, depth):
-    """Lower a bound of each pair to the number of edges of its shortest path, in place."""
+    """Reduce an upper bound of each pair to the length of its shortest path, in place."""
     for links in _group(depth[longer]):
         np.minimum.at(distance, longer[links], distance[shorter[links]] + 1)
 
 
 def _accumulate(distance, shorter, longer):
-    """Brandes' accumulation: the share of paths from s that lead through v."""
+    """Compute the shares of shortest paths from s through v by Brandes' accumulation."""
     tight = distance[shorter] + 1 == distance[longer]
     shorter = shorter[tight]
     longer = longer[tight]
@@ -258,6 +261,6 @@ def _accumulate(distance, shorter, longer):
 
 
 def _group(keys):
-    """List the positions of equal keys, from the smallest key to the largest."""
+    """Return the positions of equal keys, from the smallest key to the largest."""
     order, bounds = sort_small(keys)
     return [order[a:b] for a, b in pairwise(np.unique(bounds))]

@@ -6,8 +6,8 @@ R_v    path risk, the maximum of r over v and all its ancestors
 s_i    nonconformity score, the minimum of R over the false claims of problem i
 =====  ========================================================================
 
-The claims with R_v < t are closed under ancestors, and contain no false claim if and only if
-t <= s. So neither a grid of thresholds nor a list of subgraphs is needed.
+The set of claims with R_v < t contains all ancestors of its claims. It contains no false claim if
+and only if t <= s. A grid of thresholds or a list of subgraphs is therefore not needed.
 """
 
 from typing import Any
@@ -20,9 +20,9 @@ from ..graphs.ragged import pass_all, reduce_segments
 
 
 def path_risk(risk: NDArray[Any], batch: GraphBatch) -> NDArray[Any]:
-    """Take the maximum of ``risk``, shape (n_claims,), over each claim and its ancestors.
+    """Compute the maximum of ``risk``, shape (n_claims,), over each claim and its ancestors.
 
-    One pass over the edges by depth: O(claims + edges).
+    The maximum is computed in one pass over the edges by depth, in O(claims + edges).
     """
     return pass_all(batch.sweep, np.maximum, np.asarray(risk, dtype=np.float64))
 
@@ -32,19 +32,22 @@ def path_risk_of_errors(
 ) -> NDArray[Any]:
     """Compute `path_risk`, at least for the problems with a claim not known to be true.
 
-    Nonconformity scores need no others: if all claims are true, the score is +inf. If few
-    problems have an error, only these are computed.
+    Nonconformity scores depend only on these problems, because the score of a problem is +inf if
+    all its claims are true. If few problems have an error, only their path risks are computed.
 
     Parameters
     ----------
     risk : ndarray of shape (n_claims,)
+        Risk of each claim.
     labels : ndarray of shape (n_claims,)
         1 true, 0 false, -1 unknown; or booleans.
     batch : GraphBatch
+        The problems.
 
     Returns
     -------
     ndarray of shape (n_claims,)
+        The path risks.
     """
     _, problem = _find_errors(labels, batch.offsets)
     problems = problem[np.flatnonzero(np.diff(problem, prepend=-1))]
@@ -54,43 +57,46 @@ def path_risk_of_errors(
 
 
 def _find_errors(labels, offsets):
-    """Find the rows of claims that are not known to be true, and the problem of each."""
+    """Return the rows of claims that are not known to be true, and the problem of each."""
     rows = np.flatnonzero(labels != 1)
     return rows, np.searchsorted(offsets, rows, side="right") - 1
 
 
 def segment_min(values: NDArray[Any], offsets: NDArray[np.int64]) -> NDArray[Any]:
-    """Take the minimum of each segment, shape (n,); +inf for an empty one."""
+    """Compute the minimum of each segment, shape (n,); +inf for an empty segment."""
     return reduce_segments(np.minimum, values, offsets, np.inf)
 
 
 def segment_max(values: NDArray[Any], offsets: NDArray[np.int64]) -> NDArray[Any]:
-    """Take the maximum of each segment, shape (n,); -inf for an empty one."""
+    """Compute the maximum of each segment, shape (n,); -inf for an empty segment."""
     return reduce_segments(np.maximum, values, offsets, -np.inf)
 
 
 def segment_sum(values: NDArray[Any], offsets: NDArray[np.int64]) -> NDArray[Any]:
-    """Sum each segment, shape (n,); 0 for an empty one."""
+    """Compute the sum of each segment, shape (n,); 0 for an empty segment."""
     return reduce_segments(np.add, values, offsets, 0)
 
 
 def nonconformity_scores(
     path_risk: NDArray[Any], labels: NDArray[Any], offsets: NDArray[np.int64]
 ) -> NDArray[Any]:
-    """Find the smallest path risk of a false claim per problem, shape (n_graphs,).
+    """Compute the smallest path risk of a false claim in each problem, shape (n_graphs,).
 
-    An unknown label counts as false, so the guarantee holds whatever the label would be.
+    An unknown label counts as false, so the guarantee holds for any value of the label.
 
     Parameters
     ----------
     path_risk : ndarray of shape (n_claims,)
+        Path risk of each claim.
     labels : ndarray of shape (n_claims,)
         1 true, 0 false, -1 unknown; or booleans.
     offsets : ndarray of shape (n_graphs + 1,)
+        The claims of problem i are ``offsets[i]:offsets[i + 1]``.
 
     Returns
     -------
-    ndarray of shape (n_graphs,); +inf if all claims of the problem are true.
+    ndarray of shape (n_graphs,)
+        The scores; +inf if all claims of the problem are true.
     """
     rows, problem = _find_errors(labels, offsets)
     out = np.full(len(offsets) - 1, np.inf)
@@ -104,10 +110,10 @@ def allowing_scores(
     offsets: NDArray[np.int64],
     max_false: Any,
 ) -> NDArray[Any]:
-    """Find the (max_false + 1)-th smallest path risk of a false claim per problem.
+    """Compute the (max_false + 1)-th smallest path risk of a false claim in each problem.
 
-    At a threshold t, at most ``max_false`` false claims are kept if and only if t <= s. The
-    other parameters and the result are those of `nonconformity_scores`.
+    If s is this value, at most ``max_false`` false claims are kept at a threshold t if and only if
+    t <= s. The other parameters and the result are as in `nonconformity_scores`.
     """
     if max_false == 0:
         return nonconformity_scores(path_risk, labels, offsets)
@@ -124,23 +130,27 @@ def allowing_scores(
 def last_safe_thresholds(
     risk: NDArray[Any], scores: NDArray[Any], offsets: NDArray[np.int64], margin: float
 ) -> NDArray[Any]:
-    """Find the largest grid threshold per problem at which no false claim is kept.
+    """Compute the largest threshold in the grid of each problem at which no false claim is kept.
 
-    The grid of a problem is {min r - margin, all r, max r + margin} and a claim is kept
-    at t if R <= t. This is the limit of the relaxation of the grid. The nonconformity score
-    is the first *unsafe* threshold instead.
+    The grid of a problem is {min r - margin, all r, max r + margin}, and a claim is kept
+    at t if R <= t. This threshold is the limit of the grid relaxation. In contrast, the
+    nonconformity score is the first *unsafe* threshold in the grid.
 
     Parameters
     ----------
     risk : ndarray of shape (n_claims,)
+        Risk of each claim.
     scores : ndarray of shape (n_graphs,)
         Nonconformity scores.
     offsets : ndarray of shape (n_graphs + 1,)
+        The claims of problem i are ``offsets[i]:offsets[i + 1]``.
     margin : float
+        Distance by which the grid extends beyond the risks.
 
     Returns
     -------
     ndarray of shape (n_graphs,)
+        The thresholds.
     """
     safe = risk < np.repeat(scores, np.diff(offsets))
     last = -segment_min(np.where(safe, -risk, np.inf), offsets)
@@ -150,25 +160,27 @@ def last_safe_thresholds(
 
 
 def coherent_labels(labels: NDArray[Any], batch: GraphBatch) -> Any:
-    """Mark claims that are known to be true together with all their ancestors.
+    """Return which claims are known to be true together with all their ancestors.
 
     Parameters
     ----------
     labels : ndarray of shape (n_claims,)
         1 true, 0 false, -1 unknown; or booleans.
     batch : GraphBatch
+        The problems.
 
     Returns
     -------
     ndarray of bool, shape (n_claims,)
+        Whether each claim and all its ancestors are known to be true.
     """
     return path_risk(labels != 1, batch) == 0
 
 
 def below_true_claims(labels: NDArray[Any], batch: GraphBatch) -> Any:
-    """Mark claims whose proper ancestors are all known to be true.
+    """Return which claims have only proper ancestors that are known to be true.
 
-    Parameters and result are those of `coherent_labels`.
+    The parameters are those of `coherent_labels`.
     """
     above = ~coherent_labels(labels, batch)
     parent, child = batch.edges.T

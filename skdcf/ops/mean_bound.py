@@ -1,4 +1,4 @@
-"""Upper confidence bound of the mean of losses between 0 and 1."""
+"""Upper confidence bound on the mean of losses between 0 and 1."""
 
 import numpy as np
 from scipy.optimize import brentq
@@ -6,12 +6,12 @@ from scipy.special import bdtr, rel_entr
 
 
 def largest_mean(total: float, n: int, delta: float) -> float:
-    """Compute an upper confidence bound of a mean from n losses in [0, 1].
+    """Compute an upper confidence bound on the mean of a distribution from n losses in [0, 1].
 
     Parameters
     ----------
     total : float
-        An upper bound of the sum of the losses.
+        Sum of the losses, or an upper bound on this sum.
     n : int
         Number of losses.
     delta : float in (0, 1)
@@ -20,7 +20,7 @@ def largest_mean(total: float, n: int, delta: float) -> float:
     Returns
     -------
     float
-        The smaller of the bounds of Hoeffding and Bentkus, or 1.
+        The smallest of the Hoeffding bound, the Bentkus bound, and 1.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""The price of a claim: the risk that keeping one more claim adds.
+"""Price of a claim, which is the risk that is added by keeping it.
 
 ======  ========================================================================
 h_v     hazard: probability that claim v is false, given that all its ancestors are true
@@ -9,11 +9,12 @@ g_v     exp(-m_v) + q (1 - exp(-(m_v - l_v))): probability that v is true
 L_k     sum of l over the first k claims of a problem, in increasing order of m
 ======  ========================================================================
 
-Keeping the first k claims keeps a false one with probability 1 - exp(-L_k), and the expected
-number of true claims is the sum of their g. The price of a claim is the slope of the convex
-minorant of this curve. Keeping all claims below a common price gives the most true claims for
-the risk, over all problems together (Neyman and Pearson's lemma). m increases along the edges
-and the price increases with m, so such sets are closed under ancestors.
+If the first k claims are kept, they include a false one with probability 1 - exp(-L_k), and the
+expected number of true claims is the sum of their g. The price of a claim is the slope of the
+convex minorant of this curve. For a given risk over all problems, the number of kept true claims is
+largest if all claims below a common price are kept (Neyman-Pearson lemma). The value m increases
+along the edges, and the price increases with m. A claim is therefore kept only if all its ancestors
+are kept.
 """
 
 import math
@@ -41,15 +42,17 @@ def log_price(hazard: Any, batch: GraphBatch, q: Any = 0.0, worth: Any = None) -
     hazard : ndarray of shape (n_claims,)
         Log odds that a claim is false, given that all its ancestors are true.
     batch : GraphBatch
+        The problems.
     q : float in [0, 1]
         Probability that a claim is true if an ancestor is false.
     worth : callable, optional
-        The value of a number of kept claims, as ``gain`` in
-        `skdcf.scorers.NeymanPearsonScorer`. None counts the claims.
+        Function that returns the value of a number of kept claims, as ``gain`` of
+        `skdcf.scorers.NeymanPearsonScorer`. None uses the number itself.
 
     Returns
     -------
-    ndarray of shape (n_claims,); finite, and never decreasing along the edges.
+    ndarray of shape (n_claims,)
+        The log prices, which are finite and never decrease along the edges.
     """
     hazard = np.clip(hazard, -CERTAIN, CERTAIN)
     cumulative_hazard = np.logaddexp(0, hazard)
@@ -85,7 +88,7 @@ def log_price(hazard: Any, batch: GraphBatch, q: Any = 0.0, worth: Any = None) -
 
 
 def _sum_before(values, offsets):
-    """Sum the values before each one within its segment."""
+    """Compute the sum of the previous values in the segment of each value."""
     out = np.zeros(len(values))
     large = np.diff(offsets) > _TOGETHER
     for a, b in zip(offsets[:-1][large], offsets[1:][large], strict=True):
@@ -103,8 +106,8 @@ def _sum_before(values, offsets):
 def minorant_slopes(log_rise: Any, log_run: Any, segment: Any) -> NDArray[Any]:
     """Compute the log slopes of the convex minorants of piecewise linear curves.
 
-    This is the pool adjacent violators algorithm, for all segments together: neighbours with
-    decreasing slopes are merged until there are none. All values are logarithms, since curves
+    The pool adjacent violators algorithm is applied to all segments together. It merges adjacent
+    pieces with decreasing slopes until there are none. All values are logarithms, because curves
     of many claims exceed the range of a float.
 
     Parameters
@@ -112,11 +115,12 @@ def minorant_slopes(log_rise: Any, log_run: Any, segment: Any) -> NDArray[Any]:
     log_rise, log_run : ndarray of shape (n,)
         Logs of the heights and widths of the pieces.
     segment : ndarray of shape (n,)
-        Number of the curve that a piece belongs to, in non-decreasing order.
+        Number of the curve that each piece belongs to, in non-decreasing order.
 
     Returns
     -------
-    ndarray of shape (n,), non-decreasing within a segment
+    ndarray of shape (n,)
+        The log slopes, which are non-decreasing within each segment.
 
     References
     ----------
@@ -155,7 +159,7 @@ def minorant_slopes(log_rise: Any, log_run: Any, segment: Any) -> NDArray[Any]:
 
 
 def _pool_one_by_one(log_rise, log_run, segment, at, head, slope):
-    """Finish `minorant_slopes`, segment by segment, with a stack."""
+    """Complete `minorant_slopes` segment by segment, using a stack."""
     stack = []
     last = None
     for piece in zip(at, segment[at], log_rise, log_run, strict=True):

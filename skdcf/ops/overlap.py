@@ -2,21 +2,21 @@
 
 Gibbs, Cherian and Candès ("Conformal prediction with conditional guarantees", JRSS-B 2025)
 fit a quantile regression on group indicators to the n calibration scores and the score S
-of the new problem, and reject S if it lies below the fitted quantile. The set of
+of the new problem. They reject S if it is below the fitted quantile. The set of
 rejected S is an interval that is unbounded to the left. Its upper end is the threshold.
 
-Let alpha be the level, Phi_i the indicators of problem i with a 1 in front, and x those
+Let alpha be the level, Phi_i the indicators of problem i preceded by a 1, and x those
 of the new problem. The dual of the regression on n + 1 scores has a variable in
-[alpha - 1, alpha] per score, and the variables of each group sum to zero. S is rejected
-if its variable is alpha - 1 in every solution, and a fixed symmetric solution then shows
-that within each group a share of at most alpha is rejected. As S grows, its variable
-leaves alpha - 1 at
+[alpha - 1, alpha] for each score, and the variables of each group sum to zero. S is rejected
+if its variable is alpha - 1 in every solution. A fixed symmetric solution then shows
+that the rejected share of each group is at most alpha. As S increases, its variable first
+exceeds alpha - 1 at
 
     t(x) = max x b  over the solutions b of  min sum of pinball(s_i - Phi_i b) + (1 - alpha) x b,
 
-which takes two linear programs and no search. There is no randomization.
+which is computed by two linear programs, without a search or randomization.
 
-The scores are first mapped by s / (1 + abs(s)), which turns +inf into 1 and keeps their
+The scores are first mapped by s / (1 + abs(s)), which maps +inf to 1 and preserves the
 order. The guarantee holds for any fixed increasing function.
 """
 
@@ -32,7 +32,7 @@ OPTIONS = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 
 
 
 def squash(scores: NDArray[Any]) -> NDArray[Any]:
-    """Return ``s / (1 + abs(s))``, in [-1, 1]; +-inf becomes +-1."""
+    """Return ``s / (1 + abs(s))``, which is in [-1, 1]; +-inf is mapped to +-1."""
     scores = np.asarray(scores, dtype=np.float64)
     out = np.array(np.sign(scores))
     finite = np.isfinite(scores)
@@ -40,7 +40,7 @@ def squash(scores: NDArray[Any]) -> NDArray[Any]:
 
 
 def unsquash(values: NDArray[Any]) -> NDArray[Any]:
-    """Return the inverse of `squash`; values outside [-1, 1] become infinite."""
+    """Return the inverse of `squash`; values outside [-1, 1] are mapped to +-inf."""
     values = np.asarray(values, dtype=np.float64)
     out = np.array(np.copysign(np.inf, values))
     inside = np.abs(values) < 1
@@ -55,16 +55,19 @@ def overlap_threshold(
     Parameters
     ----------
     scores : ndarray of shape (n,)
-        Nonconformity scores of the calibration problems; may be +inf.
+        Nonconformity scores of the calibration problems. They may be +inf.
     indicators : ndarray of bool, shape (n, n_groups)
+        Whether each calibration problem belongs to each group.
     x : ndarray of bool, shape (n_groups,)
+        Whether the new problem belongs to each group.
     alpha : float
+        The level.
 
     Returns
     -------
     float
-        Slightly below t(x), by more than the solver's rounding error; -inf if one of the
-        groups is too small for alpha.
+        A value slightly below t(x), where the difference exceeds the solver's rounding error.
+        It is -inf if one of the groups is too small for alpha.
 
     Raises
     ------

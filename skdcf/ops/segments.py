@@ -1,7 +1,7 @@
-"""Segment operations, each with its gradient on the line above.
+"""Segment operations, each of which is preceded by its gradient.
 
-``offsets``, shape (n + 1,), are the bounds of contiguous segments that fill ``values`` and may
-be empty. ``index`` gives the source or the target of each value. Only first derivatives are
+``offsets``, shape (n + 1,), are the bounds of contiguous segments of ``values``, which may
+be empty. ``index`` contains the source or the target of each value. Only first derivatives are
 defined. If a minimum or maximum is tied, the tied values share its gradient equally.
 """
 
@@ -17,7 +17,7 @@ from . import hard
 
 
 def with_vjp(vjp: Any) -> Any:
-    """Return a decorator that makes a primitive, with its gradient in the first argument."""
+    """Return a decorator that defines a primitive and its gradient in the first argument."""
 
     def declare(function):
         defvjp(out := primitive(function), vjp, argnums=(0,))
@@ -27,7 +27,7 @@ def with_vjp(vjp: Any) -> Any:
 
 
 def with_vjps(vjps: Any) -> Any:
-    """Return a decorator that makes a primitive, with gradients in its first arguments."""
+    """Return a decorator that defines a primitive and its gradients in the first arguments."""
 
     def declare(function):
         def pull(argnums, ans, args, kwargs):
@@ -53,7 +53,7 @@ def take(values: NDArray[Any], index: NDArray[Any]) -> Any:
 def scatter_sum(
     values: NDArray[Any], index: NDArray[Any], n: int, weights: Any = 1.0
 ) -> NDArray[Any]:
-    """Sum the weighted values that share an index, shape (n,); 0 if there are none."""
+    """Sum the weighted values that have the same index, shape (n,); 0 if there are none."""
     return np.bincount(index, values * weights, n)
 
 
@@ -77,7 +77,7 @@ segment_min: Callable[..., Any] = _as_extreme(hard.segment_min)
 
 @with_vjp(lambda ans, v, o: lambda g: spread(g, o) * np.exp(v - spread(ans, o)))
 def segment_logsumexp(values: NDArray[Any], offsets: NDArray[np.int64]) -> NDArray[Any]:
-    """Compute ``log(sum(exp(values)))`` per segment, shape (n,); -inf for an empty one."""
+    """Compute ``log(sum(exp(values)))`` of each segment, shape (n,); -inf for an empty segment."""
     top = hard.segment_max(values, offsets)
     scaled = np.exp(values - spread(top, offsets))
     return top + np.log(reduce_segments(np.add, scaled, offsets, 1.0))
@@ -85,25 +85,25 @@ def segment_logsumexp(values: NDArray[Any], offsets: NDArray[np.int64]) -> NDArr
 
 @with_vjp(lambda ans, v, o: lambda g: pull_softmax(g, ans, o))
 def segment_softmax(values: NDArray[Any], offsets: NDArray[np.int64]) -> Any:
-    """Compute ``exp(values)`` scaled to sum 1 in each segment, in the shape of ``values``."""
+    """Compute ``exp(values)``, scaled to the sum 1 in each segment."""
     scaled = np.exp(values - spread(hard.segment_max(values, offsets), offsets))
     return scaled / spread(hard.segment_sum(scaled, offsets), offsets)
 
 
 def pull_softmax(g: NDArray[Any], softmax: NDArray[Any], offsets: Any) -> Any:
-    """Compute the gradient in the values from that in their softmax."""
+    """Compute the gradient in the values from the gradient in their softmax."""
     return softmax * (g - spread(hard.segment_sum(g * softmax, offsets), offsets))
 
 
 @with_vjp(lambda ans, v, o: lambda g: pull_rescale(g, ans, v, o))
 def segment_rescale(values: NDArray[Any], offsets: NDArray[np.int64]) -> Any:
-    """Scale each segment from 0, its first value, to 1, its last; a flat one becomes 0."""
+    """Scale each segment such that it starts at 0 and ends at 1; a constant one becomes 0."""
     low, scale = _low_and_scale(values, offsets)
     return (values - spread(low, offsets)) * spread(scale, offsets)
 
 
 def pull_rescale(g: Any, rescaled: Any, values: Any, offsets: Any) -> NDArray[Any]:
-    """Compute the gradient in the values from that in the rescaled values."""
+    """Compute the gradient in the values from the gradient in the rescaled values."""
     _, scale = _low_and_scale(values, offsets)
     end = hard.segment_sum(g * rescaled, offsets) * scale
     start = hard.segment_sum(g, offsets) * scale - end
@@ -115,7 +115,7 @@ def pull_rescale(g: Any, rescaled: Any, values: Any, offsets: Any) -> NDArray[An
 
 
 def _low_and_scale(values, offsets):
-    """Compute the first value and 1 / (last - first) of each segment; 0 for a flat one."""
+    """Compute the first value and 1 / (last - first) of each segment; 0 for a constant one."""
     if not len(values):
         return np.zeros((2, len(offsets) - 1))
     low = values.take(offsets[:-1], mode="clip")
@@ -125,7 +125,7 @@ def _low_and_scale(values, offsets):
 
 
 def spread(per_segment: NDArray[Any], offsets: NDArray[np.int64]) -> NDArray[Any]:
-    """Repeat the value of each segment for each of its elements."""
+    """Repeat the value of each segment for all its elements."""
     return np.repeat(per_segment, np.diff(offsets))
 
 
@@ -135,8 +135,9 @@ def share(g: Any, values: Any, extreme: Any, offsets: NDArray[np.int64]) -> Any:
     Returns
     -------
     hits : ndarray of int
-        Positions of these values.
+        Positions of the values that equal the extreme.
     portions : ndarray of float, in the same shape
+        Portion of ``g`` at each of these positions.
     """
     hits = np.flatnonzero(values == spread(extreme, offsets))
     filled = np.flatnonzero(np.diff(offsets))

@@ -1,4 +1,4 @@
-"""Soft operators without a grid: soft versions of `skdcf.ops.hard`, and order statistics.
+"""Soft versions of `skdcf.ops.hard` that do not use a grid, and soft order statistics.
 
 =====  ========================================================================
 r_v    risk of claim v
@@ -10,8 +10,8 @@ rho    strength of NeuralSort, one over its temperature
 T      temperature of a maximum, of a sigmoid or of a distribution function
 =====  ========================================================================
 
-No constant is ever added inside a log. A temperature of 0 gives the hard maximum with its
-subgradient, which tied values share equally.
+No constant is ever added inside a log. If the temperature is 0, the hard maximum is computed, and
+tied values share its subgradient equally.
 """
 
 import math
@@ -28,19 +28,19 @@ from .segments import segment_logsumexp, share, spread, with_vjp, with_vjps
 def log_sigmoid(x: NDArray[Any]) -> Any:
     """Compute ``log(1 / (1 + exp(-x)))``, which is linear in x far below 0.
 
-    `numpy.logaddexp` agrees up to the last bits, but takes four times as long.
+    `numpy.logaddexp` computes the same values up to the last bits, but is four times as slow.
     """
     return np.minimum(x, 0) - np.log1p(np.exp(-np.abs(x)))
 
 
 @with_vjp(lambda ans, x, sign: lambda g: -g * sign * expit(-sign * x))
 def log_loss(scores: NDArray[Any], sign: NDArray[Any]) -> Any:
-    """Sum ``-log sigmoid(sign score)``, the loss of logistic regression; sign is 1 or -1."""
+    """Compute the loss of logistic regression, the sum of ``-log sigmoid(sign score)``."""
     return -log_sigmoid(sign * scores).sum()
 
 
 def log1mexp(x: NDArray[Any]) -> Any:
-    """Compute ``log(1 - exp(x))`` for x < 0, in the numerically stable form."""
+    """Compute ``log(1 - exp(x))`` for x < 0 in a numerically stable form."""
     far = np.log1p(-np.minimum(np.exp(x), 0.5))
     return np.where(x > -np.log(2), np.log(-np.expm1(x)), far)
 
@@ -64,21 +64,22 @@ def soft_maximum(
     index: NDArray[Any],
     temperature: float = 0.0,
 ) -> NDArray[Any]:
-    """Compute the soft maximum of each segment of ``values[index]``; -inf for an empty one.
+    """Compute the soft maximum of each segment of ``values[index]``; -inf for an empty segment.
 
-    Over each claim and its ancestors (``GraphBatch.closure``) it is the path risk R of
-    risks.
+    The soft maximum of the risks of each claim and its ancestors (``GraphBatch.closure``) is the
+    soft path risk R.
 
     Parameters
     ----------
     values : ndarray of shape (n_claims,)
+        Values of the claims.
     offsets : ndarray of shape (n + 1,)
         Bounds of the segments of ``index``.
     index : ndarray of int
-        Claims to take the maximum over, segment after segment.
+        Claims over which the maximum is computed, segment by segment.
     temperature : float
-        T in ``T log(sum(exp(r / T)))``; exceeds the maximum by at most T log(number of
-        values).
+        Temperature T in ``T log(sum(exp(r / T)))``. The soft maximum exceeds the maximum by at
+        most T log(number of values).
     """
     chosen = values.take(index)
     if temperature == 0:
@@ -97,10 +98,10 @@ def soft_minimum(
     index: NDArray[Any],
     temperature: float = 0.0,
 ) -> NDArray[Any]:
-    """Compute the soft minimum of each segment of ``values[index]``; +inf for an empty one.
+    """Compute the soft minimum of each segment of ``values[index]``; +inf for an empty segment.
 
-    Of path risks over the false claims of each problem it is the nonconformity score s.
-    Parameters are those of `soft_maximum`.
+    The soft minimum of the path risks of the false claims of a problem is the soft nonconformity
+    score s. The parameters are those of `soft_maximum`.
     """
     return -soft_maximum(-values, offsets, index, temperature)
 
@@ -117,15 +118,18 @@ def _pull_retention(ans, path_risk, threshold, temperature):
 def path_retention(
     path_risk: NDArray[Any], threshold: float, temperature: float
 ) -> Any:
-    """Compute q = ``sigmoid((threshold - R) / temperature)``, shape (n_claims,); hard: R < t."""
+    """Compute ``sigmoid((threshold - R) / temperature)``, shape (n_claims,).
+
+    The hard version of this function is ``R < threshold``.
+    """
     return expit((threshold - path_risk) / temperature)
 
 
 def _pull_neural_sort(ans, scores, k, strength):
-    """Compute ``p + sum_j p_j (s_j - ans) dl_j / ds``, with l_j the logits of the row p.
+    """Compute ``p + sum_j p_j (s_j - ans) dl_j / ds``, where l_j are the logits of the row p.
 
-    The sign of each |s_j - s_l| in l_j depends on the order of the scores, so sums over the
-    scores below and above give the derivative.
+    The derivative of each |s_j - s_l| in l_j depends only on the order of the scores. It is
+    therefore computed from sums over the scores below and above.
     """
 
     def pull(g):
@@ -145,23 +149,26 @@ def _pull_neural_sort(ans, scores, k, strength):
 
 @with_vjp(_pull_neural_sort)
 def neural_sort(scores: NDArray[Any], k: int, strength: float) -> Any:
-    """Compute the k-th smallest score through one row of NeuralSort.
+    """Compute a soft version of the k-th smallest score by one row of NeuralSort.
 
-    It becomes exact as the strength grows.
-
-    The row is ``softmax(rho ((n + 1 - 2 i) s_j - sum_l |s_j - s_l|))`` with
-    i = n + 1 - k, the rank from the largest. Sorting gives the sums of distances, so
-    the cost is O(n log n) and not O(n^2).
+    The result converges to the k-th smallest score as the strength increases. The row is
+    ``softmax(rho ((n + 1 - 2 i) s_j - sum_l |s_j - s_l|))``, where i = n + 1 - k is the rank
+    counted from the largest score. The sums of distances are computed from sorted scores, so
+    the cost is O(n log n) instead of O(n^2).
 
     Parameters
     ----------
     scores : ndarray of shape (n,), finite
+        The scores.
     k : int, 1 to n
+        Rank counted from the smallest score.
     strength : float > 0
+        Strength rho.
 
     Returns
     -------
     float
+        The soft order statistic.
 
     References
     ----------
@@ -184,7 +191,7 @@ def _sort_row(ordered, k, strength):
 
 
 def _places(ordered):
-    """Count the scores below each of the ordered scores, and those not above it."""
+    """Return, for each of the sorted scores, the number of smaller and of not larger scores."""
     if (ordered[1:] > ordered[:-1]).all():
         place = np.arange(len(ordered) + 1)
         return place[:-1], place[1:]
@@ -192,7 +199,7 @@ def _places(ordered):
 
 
 def _pull_quantile(ans, scores, count, temperature):
-    """Pass on the gradient of the implicit function: positive, of sum 1."""
+    """Return the gradient of the implicit function, which is positive and sums to 1."""
 
     def pull(g):
         away = np.abs(scores - ans) / temperature
@@ -204,30 +211,33 @@ def _pull_quantile(ans, scores, count, temperature):
 
 @with_vjp(_pull_quantile)
 def smooth_quantile(scores: NDArray[Any], count: Any, temperature: float) -> float:
-    """Find the t below which ``count`` of the scores lie, counted softly.
+    """Compute the value t such that the soft number of scores below t is ``count``.
 
-    Solves ``sum_i sigmoid((t - s_i) / T) = count``. As T falls it becomes the
-    ceil(count)-th smallest score.
+    The value t solves ``sum_i sigmoid((t - s_i) / T) = count``. As T decreases to 0, t converges to
+    the ceil(count)-th smallest score.
 
     Parameters
     ----------
     scores : ndarray of shape (n,)
-        Some may be +inf, which no t exceeds.
+        The scores. Scores of +inf are never below t.
     count : float, strictly between 0 and the number of finite scores
+        Soft number of scores below t.
     temperature : float > 0
+        Temperature T.
 
     Returns
     -------
     float
+        The value t.
 
     Notes
     -----
-    This is Newton's method between two bounds. A step of bisection is taken if Newton's step
-    leaves the bounds or is not shorter than half the previous one, as when all scores are
-    many temperatures away. The error after a Newton step is below its squared length divided
-    by the temperature, which gives the tolerance. Scores below t enter as 1 minus their
-    sigmoid. The sum then keeps its digits if an integer count lies between two distant
-    scores, when only their tails matter.
+    The equation is solved by Newton's method between two bounds. A bisection step is used if
+    Newton's step leaves the bounds or is not shorter than half the previous one. This happens if
+    all scores are many temperatures away. The error after a Newton step is below its squared length
+    divided by the temperature, which determines the tolerance. For scores below t, 1 minus the
+    sigmoid is summed. This preserves precision if the count is an integer and t is between two
+    distant scores, where only the tails of the sigmoids contribute.
     """
     scores = scores[np.isfinite(scores)]
     shift = temperature * math.log(count / (len(scores) - count))

@@ -1,4 +1,4 @@
-"""Soft coherent factuality on a grid of thresholds: one function per row of the paper.
+"""Soft coherent factuality on a grid of thresholds, with one function per step of the paper.
 
 Hittesdorf, Salzetta, Cheng, Differentiable Conformal Training for LLM Reasoning
 Factuality (arXiv:2604.20098), section 3 and algorithms 1 and 2.
@@ -6,16 +6,16 @@ Factuality (arXiv:2604.20098), section 3 and algorithms 1 and 2.
 =========  ===================================================================
 r_v        risk of claim v
 T          grid of a problem: min r - m, the risk of each claim, max r + m
-p_vt       softly, is r_v <= t?
-q_vt       softly, are v and all its ancestors kept at t?
-V_t        softly, is a false claim kept at t? in [0, 1]
+p_vt       degree, in [0, 1], to which r_v <= t
+q_vt       degree, in [0, 1], to which v and all its ancestors are kept at t
+V_t        degree, in [0, 1], to which a false claim is kept at t
 w_t        weight of threshold t
 =========  ===================================================================
 
 A problem with n claims has n + 2 thresholds and n (n + 2) *cells*, one for each claim
-and threshold, stored claim after claim. Problems are sorted by their number of claims
+and threshold, stored claim by claim. Problems are sorted by their number of claims
 beforehand, so all problems of one size form a block of shape (problems, n, n + 2).
-Coherence is then one stack of matrix products per size, without padding.
+Coherence is then computed by one stack of matrix products for each size, without padding.
 """
 
 from dataclasses import dataclass
@@ -51,14 +51,15 @@ class GridLayout:
     Attributes
     ----------
     offsets : ndarray of shape (n_problems + 1,)
-        Claims of each problem.
+        Offsets of the claims of each problem.
     grid_offsets : ndarray of shape (n_problems + 1,)
-        Thresholds of each problem, two more than claims.
+        Offsets of the thresholds of each problem. There are two more thresholds than claims.
     cell_offsets : ndarray of shape (n_claims + 1,)
-        Cells of each claim.
+        Offsets of the cells of each claim.
     cell_threshold : ndarray of shape (n_cells,)
+        Position of the threshold of each cell.
     of_claim : ndarray of shape (n_claims,)
-        The threshold that is a claim's own risk.
+        Position of the threshold that equals the risk of each claim.
     """
 
     offsets: np.ndarray
@@ -69,7 +70,7 @@ class GridLayout:
 
     @classmethod
     def of(cls, sizes: Any) -> Self:
-        """Return the layout of problems with these numbers of claims, shape (n_problems,)."""
+        """Return the layout of problems with the given numbers of claims, shape (n_problems,)."""
         offsets = offsets_of(sizes)
         grid_offsets = offsets_of(sizes + 2)
         problem = segment_ids(offsets)
@@ -100,9 +101,9 @@ def _pull_grid(ans, risk, layout, margin):
 
 @with_vjp(_pull_grid)
 def threshold_grid(risk: NDArray[Any], layout: Any, margin: float) -> Any:
-    """Compute T, shape (n_thresholds,): min r - m, the risks in their order, and max r + m.
+    """Compute the thresholds T, which are min r - m, the risks in their order, and max r + m.
 
-    A problem without claims has the thresholds -m and m.
+    The result has shape (n_thresholds,). A problem without claims has the thresholds -m and m.
     """
     thresholds = np.empty(layout.grid_offsets[-1])
     lowest = reduce_segments(np.minimum, risk, layout.offsets, 0.0)
@@ -130,9 +131,9 @@ def log_keep(
     temperature: float,
     shift: float = 0.0,
 ) -> Any:
-    """Compute log p, shape (n_cells,), with p = ``sigmoid((t - r_v + shift) / temperature)``.
+    """Compute log p, shape (n_cells,), where p is ``sigmoid((t - r_v + shift) / temperature)``.
 
-    Hard version: ``r_v <= t``. Theorem 1 uses shift = sqrt(temperature).
+    The hard version of p is ``r_v <= t``. Theorem 1 uses shift = sqrt(temperature).
     """
     above = thresholds.take(layout.cell_threshold) - spread(risk, layout.cell_offsets)
     return log_sigmoid(np.minimum((above + shift) / temperature, LARGEST))
@@ -145,22 +146,24 @@ def _pull_coherence(ans, log_p, blocks):
 
 @with_vjp(_pull_coherence)
 def log_coherence(log_p: Any, blocks: Any) -> Any:
-    """Compute log q, shape (n_cells,): weighted mean of log p over each claim and its ancestors.
+    """Compute log q, the weighted mean of log p over each claim and its ancestors.
 
-    Hard version: all of them are kept.
+    The result has shape (n_cells,). The hard version of q is whether the claim and all its
+    ancestors are kept.
 
     Parameters
     ----------
     log_p : ndarray of shape (n_cells,)
+        Result of `log_keep`.
     blocks : list of ndarray of shape (n_problems of this size, size, size)
-        In the order of the cells; row v holds the weights of v and its ancestors,
+        Weights in the order of the cells. Row v contains the weights of v and its ancestors,
         which sum to 1.
     """
     return _block_product(log_p, blocks)
 
 
 def _block_product(cells, blocks):
-    """Multiply each problem's block with its cells, shape (n_cells,)."""
+    """Multiply the block of each problem by its cells, and return shape (n_cells,)."""
     out = np.empty_like(cells)
     start = 0
     for block in blocks:
@@ -195,19 +198,21 @@ def violation(
     false_share: Any,
     temperature: float,
 ) -> Any:
-    """Compute V, shape (n_thresholds,): ``1 - exp(mean of log(1 - q) / temperature)``.
+    """Compute V = ``1 - exp(mean of log(1 - q) / temperature)``, shape (n_thresholds,).
 
-    The mean is over the false claims of the problem. V is 0 if there are none.
-    Hard version: some false claim is kept.
+    The mean is taken over the false claims of the problem, and V is 0 if there are none. The hard
+    version of V is whether a false claim is kept.
 
     Parameters
     ----------
     log_q : ndarray of shape (n_cells,)
+        Result of `log_coherence`.
     false_cells, false_thresholds : ndarray of int
-        Cells of the false claims, and the threshold of each.
+        Cells of the false claims, and the threshold of each cell.
     false_share : ndarray of shape (n_thresholds,)
-        One over the number of false claims of the problem, 0 if there are none.
+        One over the number of false claims of the problem; 0 if there are none.
     temperature : float
+        Temperature of V.
     """
     valid = log1mexp(log_q.take(false_cells))
     log_valid = np.bincount(false_thresholds, valid, len(false_share)) * false_share
@@ -236,15 +241,15 @@ def soft_supremum(
     sharpness: float,
     weight: Any,
 ) -> Any:
-    """Compute the nonconformity score of each problem, shape (n_problems,).
+    """Compute the soft nonconformity score of each problem, shape (n_problems,).
 
-    Mean of the thresholds under ``softmax(sharpness (minmax(t) - weight minmax(V_t)))``.
-    The weight multiplies V, as in the paper's algorithm 1 and its tables, not t, as in its
-    text. At weight 1 the lowest and the highest threshold are tied (0 - 0
-    and 1 - 1) whenever only the lowest is safe, so the limit needs a weight above 1.
-    Both minima are at the first threshold and both maxima at the last, since V never
-    decreases in t.
-    Hard version: the last safe threshold.
+    The score is the mean of the thresholds with the weights
+    ``softmax(sharpness (minmax(t) - weight minmax(V_t)))``. The weight multiplies V, as in
+    algorithm 1 and the tables of the paper. In the text of the paper, it multiplies t instead. If
+    the weight is 1 and only the lowest threshold is safe, the lowest and the highest threshold are
+    tied (0 - 0 and 1 - 1). The limit therefore requires a weight above 1. Both minima are at the
+    first threshold and both maxima are at the last one, because V never decreases in t. The hard
+    version of the score is the last safe threshold.
     """
     _, _, w = _supremum(
         thresholds, violations, layout, sharpness=sharpness, weight=weight
@@ -279,10 +284,11 @@ def gated_weights(
     temperature: float,
     shift: float = 0.0,
 ) -> Any:
-    """Compute w, shape (n_thresholds,): ``exp(sharpness t) sigmoid((bound - t - shift) / T)``.
+    """Compute the weights w of the thresholds, shape (n_thresholds,).
 
-    The weights of a problem sum to 1. Hard version: the largest threshold below ``bound``.
-    Theorem 2 uses shift = sqrt(temperature).
+    They are ``exp(sharpness t) sigmoid((bound - t - shift) / temperature)``, scaled to the sum 1 in
+    each problem. The hard version selects the largest threshold below ``bound``. Theorem 2 uses
+    shift = sqrt(temperature).
     """
     gate = log_sigmoid((bound - thresholds - shift) / temperature)
     return segment_softmax(sharpness * thresholds + gate, layout.grid_offsets)
@@ -299,9 +305,9 @@ def _pull_retention(ans, log_q, weights, layout):
 
 @with_vjps(_pull_retention)
 def grid_retention(log_q: Any, weights: NDArray[Any], layout: Any) -> Any:
-    """Compute q, shape (n_claims,): mean of q_vt under the weights of the thresholds.
+    """Compute the mean of q_vt with the weights of the thresholds, shape (n_claims,).
 
-    Hard version: is v in the filtered set?
+    The hard version of this mean is whether v is kept.
     """
     cells = np.exp(log_q) * weights.take(layout.cell_threshold)
     return hard.segment_sum(cells, layout.cell_offsets)

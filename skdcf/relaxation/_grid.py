@@ -1,4 +1,4 @@
-"""The relaxation of the paper, with the published settings."""
+"""Relaxation of the paper (arXiv:2604.20098) on a grid, with the published settings."""
 
 from __future__ import annotations
 
@@ -34,35 +34,35 @@ _TABLED = (
 
 @settings
 class GridRelaxation(Relaxation["GridPlan", GridState]):
-    """The relaxation of the paper, on a grid of thresholds.
+    """Relaxation of the paper, which uses a grid of thresholds for each problem.
 
-    Each problem has the grid {min risk - margin, all risks, max risk + margin}. The defaults
-    train well from a warm start. `from_paper` returns the published settings, which are much
-    softer.
+    The grid of a problem is {min risk - margin, all risks, max risk + margin}. The defaults are
+    suited to training from a warm start. `from_paper` returns the published settings, which are
+    much softer.
 
     Parameters
     ----------
     keep_temperature : float, default=0.1
-        T_p, the temperature of "risk below threshold". It is in units of the risk, like all
-        temperatures except ``violation_temperature``.
+        Temperature T_p of the sigmoid of "the risk is below the threshold". All temperatures
+        except ``violation_temperature`` are in units of the risk.
     ancestor_weight : float, default=1.0
-        gamma, the weight of an ancestor relative to that of the claim itself.
+        Weight gamma of an ancestor relative to that of the claim itself.
     violation_weight : float, default=1.5
-        lambda, the weight of violations in the soft supremum. The theorem needs a value above
-        1, because at 1 the lowest and the highest threshold can be tied.
+        Weight lambda of violations in the soft supremum. The theorem requires a value above
+        1, because the lowest and the highest threshold can be tied at 1.
     violation_temperature : float, default=0.3
-        tau_s, the temperature of "a false claim is kept".
+        Temperature tau_s of the sigmoid of "a false claim is kept".
     sharpness : float, default=20.0
-        beta, the sharpness of both softmaxes over thresholds.
+        Sharpness beta of both softmaxes over thresholds.
     gate_temperature : float, default=0.02
-        tau_z, the temperature of "threshold below the conformal one". Its product with
-        ``sharpness`` must be below 1.
+        Temperature tau_z of the sigmoid of "the threshold is below the conformal one". Its
+        product with ``sharpness`` must be below 1.
     quantile_strength : float, default=10.0
-        rho, the strength of the soft order statistic (NeuralSort).
+        Strength rho of the soft order statistic (NeuralSort).
     margin : float, default=1.0
-        m, the distance by which the grid extends beyond the risks.
+        Distance m by which the grid extends beyond the risks.
     keep_shift, gate_shift : float, default=0.0
-        Shifts of the first and the last sigmoid, which are only needed for the theorems.
+        Shifts of the first and the last sigmoid, which are needed only for the theorems.
 
     References
     ----------
@@ -111,24 +111,26 @@ class GridRelaxation(Relaxation["GridPlan", GridState]):
         Parameters
         ----------
         dataset : {"math", "felm", "validation"}
-            "validation" selects the settings of the paper's comparison of soft and hard.
+            Data set of the row in the paper's table. "validation" selects the settings of the
+            paper's comparison of soft and hard procedures.
         alpha : float, optional
-            Level of the table's row. Leave it out for "validation".
+            Level of the row in the table. Omit it for "validation".
 
         Returns
         -------
         GridRelaxation
+            The relaxation.
 
         Raises
         ------
         ValueError
-            If the paper has no such row.
+            If the table has no row for this data set and level.
 
         Notes
         -----
-        The paper does not report the quantile strength, so the default is used. The sharpness
-        for MATH and the margin for both tables are not reported either, and are taken from the
-        validation settings.
+        The paper does not report the quantile strength, so the default is used. It does not
+        report the sharpness for MATH and the margin for both tables either. These values are
+        those of the validation settings.
         """
         felm = {k: (g, w, 0.8, T, 0.01) for k, (g, w, T) in _FELM.items()}
         tables: dict[Any, Any] = {
@@ -148,7 +150,7 @@ class GridRelaxation(Relaxation["GridPlan", GridState]):
         return cls(**dict(zip(_TABLED, rows[alpha], strict=True)) | _SHARED)
 
     def validate(self) -> None:
-        """Raise ValueError if a parameter is invalid, or the combination is."""
+        """Raise ValueError if a parameter or the combination of parameters is invalid."""
         super().validate()
         product = self.sharpness * self.gate_temperature
         if product >= 1:
@@ -169,7 +171,7 @@ class GridRelaxation(Relaxation["GridPlan", GridState]):
         return neural_sort(scores, k, self.quantile_strength)
 
     def state(self, risk: NDArray[np.float64], plan: GridPlan) -> GridState:
-        """Compute the thresholds of all problems, and log q of all cells."""
+        """Compute the grids of thresholds of all problems, and log q of all grid cells."""
         risk = take(risk, plan.claims)
         thresholds = soft_grid.threshold_grid(risk, plan.layout, self.margin)
         log_p = soft_grid.log_keep(
@@ -205,7 +207,10 @@ class GridRelaxation(Relaxation["GridPlan", GridState]):
     def kept(
         self, state: GridState, threshold: float, plan: GridPlan
     ) -> NDArray[np.float64]:
-        """Compute q at the largest grid threshold below ``threshold``, softly, (n_claims,)."""
+        """Compute q at a soft version of the largest grid threshold below ``threshold``.
+
+        The result has shape (n_claims,).
+        """
         thresholds, log_q = state
         weights = soft_grid.gated_weights(
             thresholds,
@@ -249,19 +254,24 @@ _SHARED = {"sharpness": 1.0, "margin": 20.0}
 
 @dataclass(frozen=True)
 class GridPlan:
-    """Problems sorted by size, ancestor weights, and the cells of false claims.
+    """Problems sorted by size, ancestor weights, and the grid cells of false claims.
 
     Attributes
     ----------
     n_problems : int
+        Number of problems.
     problem_of : ndarray of shape (n_claims,)
+        Index of the problem of each claim.
     labels : ndarray of float, shape (n_claims,)
+        1 true, 0 false, -1 unknown.
     claims, claims_back : ndarray of shape (n_claims,)
         The claims in the order of the layout, and the inverse permutation.
     problems_back : ndarray of shape (n_problems,)
+        The inverse permutation of the problems.
     layout : GridLayout
+        The layout of the grid cells.
     blocks : list of ndarray or None
-        Ancestor weights for `skdcf.ops.soft_grid.log_coherence`; None without edges.
+        Ancestor weights for `skdcf.ops.soft_grid.log_coherence`; None if there are no edges.
     false_cells, false_thresholds, false_share : ndarray
         Arguments of `skdcf.ops.soft_grid.violation`.
     """
@@ -309,7 +319,7 @@ class GridPlan:
 
 
 def _ancestor_weights(batch, claims, sizes, ancestor_weight):
-    """Return square matrices of ancestor weights, stacked by size; each row sums to 1."""
+    """Return square matrices of ancestor weights, stacked by size, whose rows sum to 1."""
     indptr, indices = batch.closure
     count = np.diff(indptr)[claims]
     ancestor = indices[ranges(indptr[claims], count)]

@@ -1,15 +1,16 @@
-"""The base class of relaxations, and the path relaxation of the closed form.
+"""Base class of relaxations, and the path relaxation of the closed form.
 
 =====  ==========================================================================
 r_v    risk of claim v
-R_v    maximum of r over v and its ancestors; the gradient goes to the claim with the maximum
-s_i    minimum of R over the relevant false claims of problem i, with the gradient likewise
+R_v    maximum of r over v and its ancestors
+s_i    minimum of R over the relevant false claims of problem i
 t      root of ``sum_i sigmoid((t - s_i) / T_s) = count``
 q_v    ``sigmoid((t - R_v) / T_q)``
 =====  ==========================================================================
 
-If a maximum or a minimum is tied, the tied claims share the gradient equally. In a large problem,
-R is computed in one pass along the edges, and the last tied row gets the gradient.
+The gradient of a maximum or minimum is assigned to the claim that attains it, and ties share it
+equally. In a large problem, R is computed in one pass along the edges, and the gradient is assigned
+to the last tied row.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ from ..ops.segments import scatter_sum, take
 
 
 class Plan(Protocol):
-    """Data about the training problems that a relaxation computes before training."""
+    """Data about the training problems, which a relaxation computes before training."""
 
     @property
     def n_problems(self) -> int: ...
@@ -51,22 +52,22 @@ StateT = TypeVar("StateT")
 
 
 class Relaxation(Settings, Generic[PlanT, StateT], metaclass=ABCMeta):
-    """Soft calibration and prediction; all methods are differentiable by autograd.
+    """Base class of soft calibration and prediction, which autograd can differentiate.
 
-    A plan, computed once by `plan`, contains everything that depends only on structure and
+    A plan, which `plan` computes once, contains all values that depend only on structure and
     labels. It has at least the attributes ``n_problems``, ``problem_of`` and ``labels``.
     """
 
     @abstractmethod
     def plan(self, batch: GraphBatch, labels: NDArray[Any]) -> PlanT:
-        """Compute everything that depends only on structure and labels.
+        """Compute all values that depend only on structure and labels.
 
         Parameters
         ----------
         batch : GraphBatch
             The training problems.
         labels : ndarray of shape (n_claims,)
-            1 true, 0 false, -1 unknown, which counts as neither true nor false.
+            1 true, 0 false, -1 unknown. Unknown claims are ignored.
         """
 
     @abstractmethod
@@ -78,7 +79,7 @@ class Relaxation(Settings, Generic[PlanT, StateT], metaclass=ABCMeta):
         scores : ndarray of shape (n_problems,)
             Result of `soft_scores`.
         alpha : float
-            Level to train for, in (0, 1).
+            Training level, in (0, 1).
 
         Returns
         -------
@@ -100,7 +101,7 @@ class Relaxation(Settings, Generic[PlanT, StateT], metaclass=ABCMeta):
         Returns
         -------
         object
-            The argument ``state`` of `scores` and `kept`.
+            The intermediate values, to be passed as ``state`` to `scores` and `kept`.
         """
 
     @abstractmethod
@@ -122,7 +123,7 @@ class Relaxation(Settings, Generic[PlanT, StateT], metaclass=ABCMeta):
 
     @abstractmethod
     def kept(self, state: StateT, threshold: float, plan: PlanT) -> NDArray[np.float64]:
-        """Compute how much of each claim is kept, in [0, 1].
+        """Compute the degree to which each claim is kept, in [0, 1].
 
         Parameters
         ----------
@@ -136,7 +137,7 @@ class Relaxation(Settings, Generic[PlanT, StateT], metaclass=ABCMeta):
         Returns
         -------
         ndarray of shape (n_claims,)
-            The share of each claim that is kept.
+            The degree to which each claim is kept.
         """
 
     def soft_scores(
@@ -161,7 +162,7 @@ class Relaxation(Settings, Generic[PlanT, StateT], metaclass=ABCMeta):
     def soft_retention(
         self, risk: NDArray[np.float64], threshold: float, plan: PlanT
     ) -> NDArray[np.float64]:
-        """Compute how much of each claim is kept, in [0, 1].
+        """Compute the degree to which each claim is kept, in [0, 1].
 
         Parameters
         ----------
@@ -170,12 +171,12 @@ class Relaxation(Settings, Generic[PlanT, StateT], metaclass=ABCMeta):
         threshold : float
             The soft threshold.
         plan : object
-            From `plan`.
+            Result of `plan`.
 
         Returns
         -------
         ndarray of shape (n_claims,)
-            The share of each claim that is kept.
+            The degree to which each claim is kept.
         """
         return self.kept(self.state(risk, plan), threshold, plan)
 
@@ -196,9 +197,10 @@ class Relaxation(Settings, Generic[PlanT, StateT], metaclass=ABCMeta):
         plan : object
             Result of `plan`.
         alpha : float
-            Level to train for, in (0, 1).
+            Training level, in (0, 1).
         calibration, prediction : ndarray of int, optional
-            Rows of the problems for calibration, and for prediction. None means all problems.
+            Rows of the problems that are used for calibration and for prediction. None uses all
+            problems.
 
         Returns
         -------
@@ -216,7 +218,7 @@ class Relaxation(Settings, Generic[PlanT, StateT], metaclass=ABCMeta):
     def retention(self, risk: NDArray[np.float64], plan: PlanT, alpha: float) -> float:
         """Compute the mean soft number of kept true claims per problem.
 
-        Its negative is the training objective of the paper (section 3.5).
+        The negative of this number is the training objective of the paper (section 3.5).
 
         Parameters
         ----------
@@ -225,29 +227,34 @@ class Relaxation(Settings, Generic[PlanT, StateT], metaclass=ABCMeta):
         plan : object
             Result of `plan`.
         alpha : float
-            Level to train for, in (0, 1).
+            Training level, in (0, 1).
 
         Returns
         -------
         float
-            The soft number of kept true claims.
+            The mean soft number of kept true claims.
         """
         return anp.mean(self.true_claims(risk, plan, alpha))
 
 
 @dataclass(frozen=True)
 class PathPlan:
-    """The problems, and the false claims that determine the scores.
+    """Training problems, and the false claims that determine their scores.
 
     Attributes
     ----------
     n_problems : int
+        Number of problems.
     problem_of : ndarray of shape (n_claims,)
+        Index of the problem of each claim.
     labels : ndarray of float, shape (n_claims,)
+        1 true, 0 false, -1 unknown.
     false_claims : ndarray of int
         False claims without a false ancestor, in the order of the problems.
     false_offsets : ndarray of shape (n_problems + 1,)
+        Offsets of the problems in ``false_claims``.
     batch : GraphBatch
+        The problems.
     """
 
     n_problems: int
@@ -259,7 +266,7 @@ class PathPlan:
 
     @cached_property
     def large(self) -> NDArray[np.int64]:
-        """Claims of problems that are too large for a list of all ancestors."""
+        """Claims of problems that are too large to list all ancestors."""
         return np.flatnonzero(np.isin(self.problem_of, self.batch.large))
 
     @cached_property
@@ -275,9 +282,9 @@ class PathPlan:
     def candidates(
         self, risk: NDArray[np.float64]
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """List the claims whose risk may be the path risk of each claim: (indptr, indices).
+        """Return the claims whose risk may be the path risk of each claim, as (indptr, indices).
 
-        These are the claim and all its ancestors. In large problems, only the claim that
+        The candidates are the claim and all its ancestors. In large problems, only the claim that
         `find_highest` returns is listed.
         """
         indptr, indices = self.batch.small_closure
@@ -300,26 +307,26 @@ class PathRelaxation(Relaxation[PathPlan, NDArray[np.float64]]):
     Parameters
     ----------
     keep_temperature : float, default=0.3
-        Temperature of the last step, in units of the risk. The defaults assume risks with
-        unit standard deviation, as in training.
+        Temperature of the sigmoid that determines the degree to which a claim is kept, in units
+        of the risk. The defaults assume risks with unit standard deviation, as in training.
     quantile_temperature : float, default=0.3
-        Temperature of the distribution function whose quantile is the threshold.
+        Temperature of the smooth distribution function whose quantile is the threshold.
     max_temperature : float, default=0.0
-        Temperature of maximum and minimum. 0 means the hard maximum and minimum with their
-        subgradients, which ties share equally. For large problems, only a temperature of 0
-        avoids a list of all ancestors. The last of several tied ancestors then gets the
-        gradient.
+        Temperature of the maximum and the minimum. If 0, the hard maximum and minimum are used,
+        and ties share their subgradient equally. In large problems, a list of all ancestors is
+        needed unless the temperature is 0. The gradient is then assigned to the last of several
+        tied ancestors.
 
     Notes
     -----
-    The minimum is only over false claims without a false ancestor. For the hard minimum this
-    makes no difference, because the path risk of a claim is at least that of its
+    The minimum is taken only over false claims without a false ancestor. The hard minimum is the
+    same over all false claims, because the path risk of a claim is at least that of its
     ancestors.
 
-    A problem without false claims has the score +inf, and only counts in n. The threshold
-    solves ``sum over the others of sigmoid((t - s) / quantile_temperature) = alpha (n + 1) -
-    1/2``, where the right side is clipped to the range from 0.4 to the number of the others
-    minus 0.4. If there are no others, the threshold is +inf.
+    A problem without false claims has the score +inf, and is counted only in n. The threshold t
+    solves ``sum of sigmoid((t - s) / quantile_temperature) = alpha (n + 1) - 1/2``, where the sum
+    is over the m problems with false claims. The right side is clipped to the range from 0.4 to
+    m - 0.4. If m is 0, the threshold is +inf.
 
     Examples
     --------
@@ -371,19 +378,19 @@ class PathRelaxation(Relaxation[PathPlan, NDArray[np.float64]]):
 
     @staticmethod
     def error_count(alpha: float, n_problems: int, n_errors: int) -> float:
-        """Compute how many scores of problems with errors should lie below the threshold.
+        """Compute the target number of problems with errors whose scores are below the threshold.
 
         Parameters
         ----------
         alpha : float
-            Level to train for, in (0, 1).
+            Training level, in (0, 1).
         n_problems, n_errors : int
-            Number of calibration problems, and of calibration problems with errors.
+            Number of calibration problems, and number of them with errors.
 
         Returns
         -------
         float
-            The number of problems with errors below the threshold.
+            The target number.
         """
         return min(max(alpha * (n_problems + 1) - 0.5, 0.4), n_errors - 0.4)
 
@@ -396,7 +403,7 @@ class PathRelaxation(Relaxation[PathPlan, NDArray[np.float64]]):
         return soft.soft_maximum(risk, indptr, indices, self.max_temperature)
 
     def scores(self, state: NDArray[np.float64], plan: PathPlan) -> NDArray[np.float64]:
-        """Compute the soft minimum of the path risk of false claims, shape (n_problems,)."""
+        """Compute the soft minimum of the path risks of false claims, shape (n_problems,)."""
         return soft.soft_minimum(
             state, plan.false_offsets, plan.false_claims, self.max_temperature
         )
@@ -404,5 +411,5 @@ class PathRelaxation(Relaxation[PathPlan, NDArray[np.float64]]):
     def kept(
         self, state: NDArray[np.float64], threshold: float, plan: PathPlan
     ) -> NDArray[np.float64]:
-        """Compute the degree to which path risks lie below the threshold, shape (n_claims,)."""
+        """Compute the degree to which path risks are below the threshold, shape (n_claims,)."""
         return soft.path_retention(state, threshold, self.keep_temperature)

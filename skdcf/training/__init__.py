@@ -1,6 +1,6 @@
-"""Settings of training through soft calibration; the training itself is in `skdcf.training.loop`.
+"""Settings for training through soft calibration, which `skdcf.training.loop` implements.
 
-Settings are separate so that filters can predict without importing autograd.
+The settings are in a separate module, so filters can predict without importing autograd.
 """
 
 from ._settings import LBFGS, Adam, SoftTraining

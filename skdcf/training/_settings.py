@@ -1,8 +1,8 @@
 """Settings for the training of differentiable models, and the optimizers.
 
-L-BFGS and Adam minimise ``fun(x) -> (value, gradient)`` over flat parameters, and call
-``callback(iteration, x, value)`` after each iteration. If it returns True, the run is stopped.
-Both return the last parameters with finite values, and whether all values were finite.
+The optimizers L-BFGS and Adam minimise ``fun(x) -> (value, gradient)`` over flat parameters. They
+call ``callback(iteration, x, value)`` after each iteration, and stop if it returns True. Both
+return the last parameters with finite values, and whether all values were finite.
 """
 
 from collections.abc import Callable
@@ -22,7 +22,7 @@ from .splitting import holdout_count
 
 @settings
 class LBFGS(Settings):
-    """Minimise by L-BFGS, using all training problems at once.
+    """L-BFGS optimizer, which uses all training problems in each iteration.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ class LBFGS(Settings):
     max_iter: int = 30
 
     def n_validation(self, n: int) -> int:
-        """Return the number of validation problems for choosing the best iteration, which is 0.
+        """Return 0, because L-BFGS does not use validation problems to choose an iteration.
 
         Parameters
         ----------
@@ -64,38 +64,41 @@ class LBFGS(Settings):
         Parameters
         ----------
         fun : callable
-            ``fun(x) -> (value, gradient)``.
+            The function, ``fun(x) -> (value, gradient)``.
         x : ndarray of shape (n_params,)
             The initial parameters.
         callback : callable
             ``callback(iteration, x, value)`` is called after each iteration. If it returns
-            True, the run is stopped.
+            True, the optimization is stopped.
 
         Returns
         -------
         x : ndarray of shape (n_params,)
-            The last parameters at which value and gradient were finite.
+            The last parameters at which the value and the gradient were finite.
         finite : bool
-            Whether both were finite in all iterations.
+            Whether the value and the gradient were finite in all iterations.
         """
         return lbfgs(fun, x, self.max_iter, callback)
 
 
 @settings
 class Adam(Settings):
-    """Minimise by Adam, as published: in each epoch, one random half calibrates the other.
+    """Adam optimizer, which calibrates on one random half of the problems in each epoch.
+
+    The claims of the other half are then filtered, as in the published procedure.
 
     Parameters
     ----------
     learning_rate : float, default=0.015
-        Step size of a parameter in the first iterations.
+        Approximate step size of a parameter in the first iterations.
     max_iter : int, default=100
         Maximum number of epochs.
     patience : int, default=10
-        Number of epochs without a better retention on the validation problems before stopping.
+        Number of epochs without a higher retention on the validation problems after which the
+        training stops.
     validation_size : float, int or None, default=0.2
-        Share or number of the training questions on which the best epoch is chosen. None
-        uses the last epoch, and then ``patience`` must keep its default.
+        Share or number of the training questions that are used to choose the best epoch. None
+        uses the last epoch, and requires the default value of ``patience``.
 
     Examples
     --------
@@ -127,7 +130,7 @@ class Adam(Settings):
             )
 
     def n_validation(self, n: int) -> int:
-        """Return how many of n training problems are used to choose the best epoch.
+        """Return the number of training problems that are used to choose the best epoch.
 
         Parameters
         ----------
@@ -151,18 +154,19 @@ class Adam(Settings):
         Parameters
         ----------
         fun : callable
-            ``fun(x) -> (value, gradient)``.
+            The function, ``fun(x) -> (value, gradient)``.
         x : ndarray of shape (n_params,)
             The initial parameters.
         callback : callable
-            ``callback(iteration, x, value)``. If it returns True, the run is stopped.
+            ``callback(iteration, x, value)`` is called after each epoch. If it returns True,
+            the optimization is stopped.
 
         Returns
         -------
         x : ndarray of shape (n_params,)
-            The last parameters at which value and gradient were finite.
+            The last parameters at which the value and the gradient were finite.
         finite : bool
-            Whether both were finite in all iterations.
+            Whether the value and the gradient were finite in all epochs.
         """
         mean = np.zeros_like(x)
         square = np.zeros_like(x)
@@ -184,36 +188,37 @@ class Adam(Settings):
 
 @settings
 class SoftTraining(Settings):
-    """Train a differentiable model through soft calibration and prediction.
+    """Settings for training a differentiable model through soft calibration and prediction.
 
     Parameters
     ----------
     optimizer : LBFGS, Adam or None, default=None
-        The optimizer. None means ``LBFGS()``.
+        The optimizer. None uses ``LBFGS()``.
     loss : {"log-retention", "retention"}, default="log-retention"
-        The loss: minus the logarithm of the soft retention, or minus the soft retention.
+        The loss, which is minus the logarithm of the soft retention, or minus the soft
+        retention.
     init : {"hazard", "coherent", "random"}, array or None, default=None
-        The initial parameters. "hazard" is a logistic regression of "this claim is true" on
-        the claims whose ancestors are all true. "coherent" is a logistic regression of "this
-        claim and all its ancestors are true". "random" uses the initial parameters of the
-        model. An array contains the weights of a linear model for standardised features. None
-        means "hazard".
+        The initial parameters. "hazard" fits a logistic regression that predicts whether a claim
+        is true, using only claims whose ancestors are all true. "coherent" fits a logistic
+        regression that predicts whether a claim and all its ancestors are true. "random" uses
+        the initial parameters of the model. An array contains the weights of a linear model for
+        standardised features. None uses "hazard".
     shrinkage : float or None, default=None
-        Shrinkage towards the initial scores. The objective has the term ``shrinkage / (alpha
-        n)^2 (1 - corr)``, where corr is the correlation of the scores with the initial scores,
-        and n the number of training problems. None means 1,000. With ``init="random"`` the
-        shrinkage must be 0, and None means 0.
+        Shrinkage towards the initial scores. It adds ``shrinkage / (alpha n)^2 (1 - corr)`` to
+        the objective, where corr is the correlation of the scores with the initial scores, and n
+        is the number of training problems. None uses 1,000. If ``init="random"``, the shrinkage
+        must be 0, and None uses 0.
     gain : float in [0, 1], {"claims", "answers"}, callable or None, default=None
-        The value of the kept true claims of an answer, whose mean is used in the loss. A power
-        x means (soft number + .001)^x, and 0 or "answers" means log(1 + soft number). A
-        function must use ``autograd.numpy``. None means 1, the number.
+        Value of the kept true claims of an answer, whose mean is used in the loss. A power x
+        uses (soft number + 0.001)^x, and 0 or "answers" uses log(1 + soft number). A callable
+        must use ``autograd.numpy``. None uses 1, so the value is the soft number of claims.
     unit_variance : bool, default=True
         Whether scores are scaled to unit standard deviation before the relaxation.
 
     Notes
     -----
-    The default scorer replaces None by other defaults, and does not allow the initial weights
-    and the gain to be set: see `~skdcf.scorers.StackingScorer`.
+    The default scorer uses other defaults than those listed for None, and does not allow setting
+    the initial weights and the gain (see `~skdcf.scorers.StackingScorer`).
 
     Examples
     --------
@@ -248,11 +253,12 @@ class SoftTraining(Settings):
 
     @classmethod
     def from_paper(cls) -> Self:
-        """Return the training settings of arXiv:2604.20098: Adam from random parameters.
+        """Return the training settings of arXiv:2604.20098, with Adam and random parameters.
 
         Returns
         -------
         SoftTraining
+            The settings.
         """
         plain: dict[str, Any] = {"loss": "retention", "init": "random"}
         return cls(Adam(), **plain, shrinkage=0.0, unit_variance=False)
@@ -272,7 +278,7 @@ class SoftTraining(Settings):
 
     @property
     def starts_at_random(self) -> bool:
-        """Whether the initial parameters are drawn by the model."""
+        """Whether the model draws the initial parameters at random."""
         return isinstance(self.init, str) and self.init == "random"
 
     def resolved(
@@ -281,7 +287,7 @@ class SoftTraining(Settings):
         shrinkage: float = 1000.0,
         gain: Gain = 1.0,
     ) -> Self:
-        """Return a copy in which None is replaced by defaults.
+        """Return a copy of the settings in which None is replaced by defaults.
 
         Parameters
         ----------
@@ -291,7 +297,7 @@ class SoftTraining(Settings):
         Returns
         -------
         SoftTraining
-            The copy, with an optimizer.
+            The copy. Its optimizer is never None.
         """
         shrinkage = 0.0 if self.starts_at_random else shrinkage
         return replace(
@@ -308,27 +314,32 @@ class _NotFiniteError(Exception):
 
 
 def lbfgs(fun, x, max_iter, callback, tolerance=1e-6):
-    """Minimise by L-BFGS; ``tolerance`` bounds the largest entry of the gradient.
+    """Minimise a function by L-BFGS.
 
     The line search uses the Wolfe conditions, which a piecewise smooth loss does not always
-    satisfy. We tried a line search with only the Armijo condition. It saved at most one
-    evaluation in ten, and GridRelaxation kept fewer claims on small problems.
+    satisfy. A line search that uses only the Armijo condition saved at most 10 % of the
+    evaluations, and GridRelaxation kept fewer claims on small problems.
 
     Parameters
     ----------
     fun : callable
-        Returns value and gradient for flat parameters.
+        Function that returns the value and the gradient for flat parameters.
     x : ndarray of shape (n,)
         The initial parameters.
     max_iter : int
+        Maximum number of iterations.
     callback : callable
-        ``callback(iteration, x, value)``, called after each iteration; True stops the run.
+        ``callback(iteration, x, value)`` is called after each iteration. If it returns True, the
+        optimization is stopped.
     tolerance : float
+        The optimization stops if the largest entry of the gradient is below this value.
 
     Returns
     -------
     x : ndarray of shape (n,)
+        The last parameters at which the value and the gradient were finite.
     finite : bool
+        Whether the value and the gradient were finite in all iterations.
     """
     last = x
     iteration = 0

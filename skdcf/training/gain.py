@@ -1,8 +1,8 @@
-"""The gain, which is the value of the kept true claims of an answer.
+"""Gain, which is the value of the kept true claims of an answer.
 
-If as many claims as possible are kept, the risk is spent on the safest answers, and nothing is
-kept of the others. With a power below 1, the first claim of an answer has more value than the
-fifth claim of another answer.
+If the number of kept claims is maximised, the risk is spent on the safest answers, and no claims of
+other answers are kept. If the gain is a power below 1, the first claim of an answer has a larger
+value than the fifth claim of another answer.
 """
 
 from collections.abc import Callable
@@ -23,12 +23,12 @@ MOST_KEPT = 1000  # largest number of claims for which a gain is checked
 
 
 def worth_of(gain: Gain) -> Worth:
-    """Return the function for a power or a name, or the function itself.
+    """Return the gain as a function of the number of claims.
 
     Raises
     ------
     ValueError
-        If the gain is neither a function nor a name nor a power from 0 to 1.
+        If the gain is not a function, a known name, or a power from 0 to 1.
     """
     power = _power_of(gain)
     if callable(power):
@@ -51,7 +51,8 @@ def _power_of(gain: Any) -> Any:
 def check_gain(gain: Gain) -> None:
     """Raise ValueError unless a gain is increasing and concave.
 
-    Otherwise there is no common price per claim, and kept sets would not be nested in alpha.
+    For other gains, there is no common price per claim, and the sets of kept claims would not be
+    nested in alpha.
     """
     worth = worth_of(gain)
     gains = np.diff(np.asarray(worth(np.arange(MOST_KEPT + 1.0)), dtype=np.float64))
@@ -64,7 +65,7 @@ def check_gain(gain: Gain) -> None:
 
 
 def soft_worth_of(gain: Gain) -> Callable[[Any], Any]:
-    """Return `worth_of` for soft numbers of claims, differentiable by autograd.
+    """Return the gain as a function of soft numbers of claims that autograd can differentiate.
 
     Raises
     ------

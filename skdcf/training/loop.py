@@ -1,4 +1,4 @@
-"""Training runs, from packed problems to parameters.
+"""Training of a model on packed problems.
 
 =====  ==========================================================================
 z      scores of n claims, computed by the model
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 
 class Model(Protocol):
-    """A differentiable model, for example `skdcf.scorers.LinearModel`."""
+    """Protocol of a differentiable model, for example `skdcf.scorers.LinearModel`."""
 
     def init(self, n_features: int, rng: Any) -> Any: ...
     def __call__(self, params: Any, X: NDArray[np.float64]) -> NDArray[np.float64]: ...
@@ -52,24 +52,26 @@ class Model(Protocol):
 
 @dataclass
 class TrainingResult:
-    """The result of `train` for one level.
+    """Result of `train` for one level.
 
     Attributes
     ----------
     params : object
         Parameters of the model.
     scale : float
-        Standard deviation of the scores on the training claims; 1 without unit variance. The
-        confidence is ``model(params, standardizer(X)) / scale``.
+        Standard deviation of the scores on the training claims; 1 if ``unit_variance`` is False.
+        The confidence is ``model(params, standardizer(X)) / scale``.
     standardizer : Standardizer
+        Mean and scale of the features of the training problems.
     loss_curve : list of float
         Training loss per iteration.
     validation_curve : list of float
-        Soft retention of the validation problems per iteration; empty without them.
+        Soft retention of the validation problems per iteration; empty if there are none.
     converged : bool
-        False if a loss or gradient was not finite; params are the last finite ones.
+        Whether all losses and gradients were finite. If not, ``params`` are the last finite
+        parameters.
     message : str
-        Why training stopped early, or did not start; empty otherwise.
+        Reason why training stopped early or did not start; empty otherwise.
     """
 
     params: object
@@ -88,7 +90,7 @@ class TrainingResult:
     def confidence(
         self, model: Model, features: NDArray[np.float64]
     ) -> NDArray[np.float64]:
-        """Compute the confidence of claims from raw ``features``, (n_claims, n_features)."""
+        """Compute confidences from raw ``features`` of shape (n_claims, n_features)."""
         return model(self.params, self.standardizer(features)) / self.scale
 
 
@@ -107,41 +109,44 @@ def train(
 ) -> list[TrainingResult]:
     """Train a model through soft calibration and prediction, for each level.
 
-    Work that does not depend on the level is done once: validation problems, standardisation and
-    initial parameters.
+    All levels share the validation problems, the standardisation and the initial parameters.
 
     Parameters
     ----------
     model : differentiable model
-        For example `skdcf.scorers.LinearModel`.
+        The model, for example `skdcf.scorers.LinearModel`.
     relaxation : PathRelaxation or GridRelaxation
+        The relaxation of calibration and prediction.
     training : SoftTraining
+        Settings of the training.
     batch : GraphBatch
         Training problems. The features are standardised on these problems.
     labels : ndarray of shape (n_claims,)
         1 true, 0 false, -1 unknown. Unknown claims are not used in the loss.
     alphas : sequence of float
-        Levels to train for.
+        The training levels.
     groups : ndarray of shape (n_problems,), optional
-        Problems of one group are held out for validation together.
+        Group of each problem. Problems of one group are held out for validation together.
     rng : RandomState or Generator, optional
-        Source of initial parameters, validation problems and halves.
+        Source of randomness for initial parameters, validation problems and random halves.
     n_jobs : int, optional
-        Number of levels trained in parallel, as in scikit-learn.
+        Number of levels that are trained in parallel, as in scikit-learn.
     verbose : int
-        Whether to show a progress bar: over iterations, with loss and retention, or over
-        levels if there are several.
+        Whether to show a progress bar. It shows iterations with loss and retention, or levels
+        if there are several.
     clip : float
         Bound to which standardised features are clipped.
 
     Returns
     -------
-    list of TrainingResult, one per level
+    list of TrainingResult
+        One result per level.
 
     Raises
     ------
     ValueError
-        If a parameter of the relaxation or of the training is invalid, or a combination is.
+        If a parameter of the relaxation or of the training, or a combination of parameters, is
+        invalid.
 
     Examples
     --------
@@ -173,7 +178,7 @@ def train(
 
 
 class _Run:
-    """A model with its training problems and settings, shared by all levels."""
+    """Model with its training problems and settings, which all levels share."""
 
     verbose = 0  # several levels share one progress bar
 
@@ -187,7 +192,7 @@ class _Run:
         self.validation = None
 
     def prepare(self, batch, labels, groups, clip):
-        """Hold out validation problems, standardise, find initial parameters, make the plans."""
+        """Hold out validation problems, standardise features, and compute parameters and plans."""
         n_questions = len(batch) if groups is None else len(np.unique(groups))
         n_validation = self.optimizer.n_validation(n_questions)
         if n_validation:
@@ -207,7 +212,7 @@ class _Run:
             self.validation = self.standardizer(held_out.features), plan
 
     def _start(self, batch, labels, x):
-        """Find the initial flat parameters; ``x`` are those of the model."""
+        """Return the initial flat parameters; ``x`` contains those drawn by the model."""
         init = self.training.init
         if not isinstance(init, str):
             return np.array(init, dtype=np.float64)
@@ -260,7 +265,7 @@ class _Run:
             )
 
     def _objective(self, alpha):
-        """Return F, a function of flat parameters and of two halves of the problems."""
+        """Return the objective F as a function of flat parameters and two halves of problems."""
         training = self.training
         mu = training.shrinkage / (alpha * self.plan.n_problems) ** 2
         pull = mu / len(self.scores) * -standardised_risk(self.scores)
@@ -281,7 +286,7 @@ class _Run:
         return objective
 
     def retention(self, X, plan, alpha):
-        """Return a function of parameters: the gain if all problems are used for calibration."""
+        """Return the gain after calibration on all problems, as a function of parameters."""
 
         def measure(params):
             scores = self.model(params, X)
@@ -293,7 +298,7 @@ class _Run:
         return measure
 
     def _halved(self, objective):
-        """Calibrate on one half and predict the other, with new random halves at each call."""
+        """Return the objective for new random halves at each call, of which one calibrates."""
         n = self.plan.n_problems
         rng = deepcopy(self.rng)
 
@@ -306,7 +311,7 @@ class _Run:
 
 
 class _Watch:
-    """Record curves and the best epoch on validation problems, and show progress."""
+    """Callback that records curves and the best validation epoch, and shows progress."""
 
     def __init__(self, run, alpha, result):
         self.run = run
@@ -355,13 +360,13 @@ def _why_nothing_to_learn(labels, scores):
 
 
 def _coherent_target(batch, labels):
-    """Return which claims are true with all their ancestors, and for which this is known."""
+    """Return which claims and all their ancestors are true, and for which claims this is known."""
     target = coherent_labels(labels, batch)
     return target, target | ~coherent_labels(labels != 0, batch), 0.3
 
 
 def _hazard_target(batch, labels):
-    """Return which claims are true, and which are judged and have only true ancestors."""
+    """Return which claims are true, and which judged claims have only true ancestors."""
     return labels == 1, (labels >= 0) & below_true_claims(labels, batch), 0.03
 
 
@@ -383,23 +388,28 @@ def fit_logistic(
 ) -> NDArray[np.float64]:
     """Return parameters that minimise ``|params|^2 / 2 + C sum of log losses``.
 
-    With `LinearModel` this is logistic regression; the intercept is not penalised.
+    If the model is a `LinearModel`, this is logistic regression with an intercept that is not
+    penalised.
 
     Parameters
     ----------
     model : differentiable model
+        The model.
     X : ndarray of shape (n_claims, n_features)
         Standardised features.
     target : ndarray of bool, shape (n_claims,)
+        Class of each claim.
     x : ndarray of shape (n_params,)
         Initial flat parameters.
     unflatten : callable
+        Function that restores the shapes of flat parameters.
     C : float
         Inverse strength of the penalty.
 
     Returns
     -------
     ndarray of shape (n_params,)
+        The fitted flat parameters.
     """
     if target.all() or not target.any():
         return np.zeros_like(x)
@@ -451,7 +461,7 @@ LOSSES = {"log-retention": minus_log_mean, "retention": minus_mean}
 def with_shrinkage(
     value: float, unit_risk: NDArray[np.float64], pull: NDArray[np.float64], mu: float
 ) -> Any:
-    """Add ``mu (1 - corr(u, c))`` to the loss; ``pull`` is mu c / n, and the risk is -u."""
+    """Return the loss plus ``mu (1 - corr(u, c))``; ``pull`` is mu c / n, and the risk is -u."""
     return value + (mu + unit_risk @ pull)
 
 
@@ -464,7 +474,7 @@ def _pull_standardised(risk, scores):
 
 @with_vjp(_pull_standardised)
 def standardised_risk(scores: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Compute -u: minus the scores, shape (n,), scaled to mean 0 and standard deviation 1."""
+    """Compute minus the scores, shape (n,), scaled to mean 0 and standard deviation 1."""
     centred = scores - scores.sum() / len(scores)
     with np.errstate(
         invalid="ignore"

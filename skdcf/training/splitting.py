@@ -11,12 +11,12 @@ from ..graphs import GraphBatch
 
 
 def holdout_count(name: str, size: Any, n: int) -> int:
-    """Return the number of problems to hold out of n, for a fraction or a count.
+    """Return the number of problems to hold out of n, where ``size`` is a share or a number.
 
     Raises
     ------
     ValueError
-        If no problem would be held out, or none would remain.
+        If no problem would be held out, or if none would remain.
     """
     count: Any = size
     is_share = isinstance(size, Real) and not isinstance(size, Integral)
@@ -41,18 +41,23 @@ def hold_out(
     groups: NDArray[Any] | None,
     rng: np.random.RandomState | np.random.Generator,
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Split n problems at random, and return the positions (rest, held out).
+    """Split n problems at random, and return the positions of the rest and of the held-out ones.
 
     Parameters
     ----------
-    n, count : int
-        Number of problems, and how many of them, or of their groups, to hold out.
+    n : int
+        Number of problems.
+    count : int
+        Number of problems to hold out, or number of groups if ``groups`` is passed.
     groups : ndarray of shape (n,) or None
+        Group of each problem.
     rng : RandomState or Generator
+        Source of the randomness.
 
     Returns
     -------
     rest, held : ndarrays of int, sorted
+        The positions.
     """
     codes = np.arange(n) if groups is None else number_groups(groups)
     n_groups = codes.max() + 1
@@ -66,13 +71,13 @@ def hold_out(
 
 
 def number_groups(groups: Any) -> NDArray[np.intp]:
-    """Number the groups in order of appearance."""
+    """Return the group number of each problem; groups are numbered in order of appearance."""
     _, first, code = np.unique(groups, return_index=True, return_inverse=True)
     return np.argsort(np.argsort(first))[code]
 
 
 def pick(batch: GraphBatch, labels: NDArray[Any], rows: NDArray[np.intp]) -> Any:
-    """Return the problems ``rows``, in increasing order, and their flat labels."""
+    """Return the problems at ``rows``, in increasing order, and their flat labels."""
     chosen = np.zeros(len(batch), dtype=bool)
     chosen[rows] = True
     return batch[rows], labels[chosen[batch.problem_of]]
@@ -86,16 +91,16 @@ NOISE = 1e-12
 
 @dataclass(frozen=True)
 class Standardizer:
-    """Standardise and clip features: ``clip((X - mean) / scale, -clip, clip)``.
+    """Standardisation and clipping of features, ``clip((X - mean) / scale, -clip, clip)``.
 
     Parameters
     ----------
     mean, scale : ndarray of shape (n_features,)
-        Mean and scale of each feature. The scale is infinite, so the feature has no effect, if
-        the feature was constant or varied only by rounding errors.
+        Mean and scale of each feature. If a feature is constant or varies only by rounding
+        errors, its scale is infinite, so the feature has no effect.
     clip : float, default=3.0
-        Bound in standard deviations. A linear score is linear in the raw features only as long
-        as none of them is clipped.
+        Bound in standard deviations. A linear score is linear in the raw features only if none
+        of them is clipped.
 
     Examples
     --------
@@ -112,16 +117,19 @@ class Standardizer:
 
     @classmethod
     def fit(cls, features: np.ndarray, clip: float = 3.0) -> "Standardizer":
-        """Compute mean and standard deviation of training rows.
+        """Compute the mean and the standard deviation of the features of training claims.
 
         Parameters
         ----------
         features : ndarray of shape (n_claims, n_features)
+            Features of the training claims.
         clip : float, default=3.0
+            Bound in standard deviations.
 
         Returns
         -------
         Standardizer
+            The standardisation.
         """
         mean = features.mean(axis=0)
         scale = features.std(axis=0)
@@ -138,16 +146,18 @@ class Standardizer:
         Parameters
         ----------
         weights : ndarray of shape (n_features,)
+            Weights of the standardised features.
 
         Returns
         -------
         ndarray of shape (n_features,)
+            Weights of the raw features.
         """
         return weights / self.scale
 
 
 def noise_columns(features: NDArray[np.float64]) -> NDArray[np.intp]:
-    """Return the indices of columns that contain only rounding errors, except constant ones."""
+    """Return the indices of the columns that vary only by rounding errors and are not constant."""
     mean = features.mean(axis=0)
     scale = features.std(axis=0)
     return np.flatnonzero(_is_noise(scale) & ~_is_constant(mean, scale))

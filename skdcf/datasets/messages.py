@@ -2,8 +2,8 @@
 
 Tools wrap messages differently, store text and calls in different places, and use different
 names. A part of a message is recognised by its type: a text, a call, the answer to a call, or a
-thought, which is ignored. Any other part raises an error that lists its keys, because a step
-must not be judged by only a part of its content.
+thought, which is ignored. Any other part, and any unknown key, raises an error that lists the
+keys, because a step must not be judged by only a part of its content.
 
 The supported formats are the OpenAI Chat Completions and Responses APIs, the OpenAI Agents SDK,
 Anthropic, Gemini, Bedrock, LangChain (also as written by ``messages_to_dict`` and ``dumpd``),
@@ -19,6 +19,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from ._unread import CALLS, UnreadError, keys_of, refuse_unread, snake
 from .spans import is_otlp, messages_of_spans
 
 _ROLES = {
@@ -32,31 +33,61 @@ _ROLES = {
 _KNOWN_ROLES = ("system", "developer", "user", "assistant", "tool")
 
 #: Types of parts and items, in snake case.
-_CALL = re.compile(r"(^|_)(call|tool_use|approval_request)$")
+_CALL = re.compile(
+    r"(^|_)(call|tool_use|approval_request|tool_invocation|tool_execution|executable_code)$"
+)
 _ANSWER = re.compile(
     r"(^|_)(call_output|call_response|tool_result|tool_return|function_response|"
-    r"call_result|approval_response)$"
+    r"function_result|call_result|approval_response|code_execution_result)$"
 )
 _THOUGHT = re.compile(
     r"(^|_)((thinking|reasoning|thought)(_text|_content|_summary|_details?)?|compaction|"
-    r"mcp_list_tools|tool_search_output|step_start|cache_point)$"
+    r"mcp_list_tools|tool_search_output|step_start|cache_point|source_url|source_document)$"
 )
+#: Keys of thoughts and other parts that are ignored.
+_OF_THOUGHTS = {
+    "thinking",
+    "reasoning",
+    "thought",
+    "text",
+    "content",
+    "summary",
+    "data",
+}
+_OF_THOUGHTS |= {"encrypted_content", "tools", "url", "title", "cachePoint"}
+_OF_THOUGHTS |= {"reasoningContent", "redactedContent", "reasoningText"}
 _MEDIUM = re.compile(
-    r"(^|_)(image|audio|video|file|document|media|binary|blob|uri|resource)(_|$)"
+    r"(^|_)(image|audio|video|file|document|media|binary|blob|uri|resource|inline)(_|$)"
 )
+_CODE = "executable_code"  # Gemini runs it; neither it nor its result has an id
 _INSTRUCTION = ("system_prompt", "instruction")  # parts of a request of pydantic-ai
 
 _IDS = ("call_id", "tool_call_id", "tool_use_id", "approval_request_id", "id")
-_NAMES = ("name", "tool_name", "function")
+_TYPES = ("type", "part_kind", "kind", "block_type", "content_type", "$type")
+_NAMES = ("namespace", "name", "tool_name", "function")
 _ARGUMENTS = ("arguments", "args", "input", "parameters", "partial_json", "parse_error")
+_ARGUMENTS += ("tool_kwargs",)
 _ANSWERS = ("content", "output", "response", "result")
-_RESULTS = ("output", "outputs", "result", "results")
+_RESULTS = ("output", "outputs", "result", "results", "error_text")
 #: Keys of a call that do not describe what it does.
-_NOT_ARGUMENTS = {*_IDS, *_NAMES, *_RESULTS, "type", "part_kind", "custom", "status"}
-_NOT_ARGUMENTS |= {"state", "error", "index", "container_id", "environment", "metadata"}
-_NOT_ARGUMENTS |= {"server_label", "tool_kind", "provider_name", "provider_details"}
-_NOT_ARGUMENTS |= {"signature", "thought_signature", "created_by", "caller"}
-_NOT_ARGUMENTS |= {"cache_control", "role", "view", "title", "tool_type"}
+_NOT_ARGUMENTS = {*_IDS, *_NAMES, *_RESULTS, *_TYPES, "custom", "status", "state"}
+_NOT_ARGUMENTS |= {
+    "error",
+    "index",
+    "container_id",
+    "metadata",
+    "server_label",
+    "execution",
+}
+_NOT_ARGUMENTS |= {
+    "tool_kind",
+    "tool_type",
+    "provider_name",
+    "provider_details",
+    "agent",
+}
+_NOT_ARGUMENTS |= {"source_agent", "target_agent", "signature", "thought_signature"}
+_NOT_ARGUMENTS |= {"created_by", "caller", "cache_control", "role", "view"}
 
 _CONTENTS = (
     "content",
@@ -64,26 +95,14 @@ _CONTENTS = (
     "text",
     "refusal",
     "audio",
+    "tool_plan",
     "tool_outputs",
     "content_blocks",
 )
-_CALLS = ("tool_calls", "invalid_tool_calls", "tool_call_chunks", "function_call")
+_SAME_AS_CONTENT = ("blocks", "contents", "items")
 _LANGCHAIN = "additional_kwargs"  # LangChain puts values without a field here
-_WRAPPINGS = ("data", "raw_item", "message")
-_KNOWN_KEYS = {*_CONTENTS, *_CALLS, _LANGCHAIN, "type", "role", "kind", "transcript"}
-#: Words in key names that mark information about a message, not a part of its step.
-_ABOUT = re.compile(
-    r"(^|_)(metadata|meta|usage|reasoning|thinking|thoughts?|logprobs|annotations|citations|"
-    r"provider|cache|timings?|tokens|cost|extras|parsed|safety|internal|container|"
-    r"context_management|stop|time|date|created|updated|timestamp|error|name)(_|$)"
-)
-#: Words in key names whose texts may be part of a step, except ids.
-_SPEAKS = re.compile(
-    r"(^|_)(calls?|tools?|functions?|actions?|commands?|contents?|text|refusal|inputs?|"
-    r"outputs?|args|arguments|code|query|body|messages?|responses?|answers?|reply|values?|"
-    r"payload|delta|statement|script|sql)(?!.*_ids?$)(_|$)"
-)
-_MOST_WORDS = 3  # a longer text under an unknown key may be part of the step
+_WRAPPINGS = ("data", "raw_item", "message", "content")
+_OF_MESSAGES = {*_CONTENTS, *CALLS, *_TYPES, _LANGCHAIN, "role"}
 
 
 class Call(NamedTuple):
@@ -122,10 +141,6 @@ class Message(NamedTuple):
     answers: str | int | None = None
 
 
-class UnreadError(Exception):
-    """Raised if a message, or a part of it, cannot be read completely."""
-
-
 def chat_messages(run: Mapping[str, Any]) -> Iterator[tuple[int, Message]]:
     """Yield the position and the `Message` of each message of a run.
 
@@ -152,8 +167,9 @@ def chat_messages(run: Mapping[str, Any]) -> Iterator[tuple[int, Message]]:
     for position, item in enumerate(_items_of(run)):
         with naming(position):
             message = _unwrapped(item)
-            kind = "" if "role" in message else _snake(message.get("type") or "")
+            kind = "" if "role" in message else snake(message.get("type") or "")
             if _THOUGHT.search(kind):
+                refuse_unread(message, "a thought", {*_OF_THOUGHTS, *_TYPES})
                 continue
             if _CALL.search(kind):
                 if not response:
@@ -202,6 +218,10 @@ def naming(position: int) -> Iterator[None]:
 
 def _items_of(run):
     """Return the unchanged list of messages or items of a run."""
+    if "spans" in run and "messages" in run:
+        raise ValueError(
+            'a run must have either "messages" or "spans", but it has both'
+        )
     if "spans" in run:
         return messages_of_spans(run["spans"])
     if "messages" not in run and is_otlp(run):
@@ -225,11 +245,19 @@ def _unwrapped(item):
             f"it must be an object with a role and a content, got a {type(item).__name__}"
         )
     if item.get("type") == "constructor" and isinstance(item.get("kwargs"), Mapping):
-        return {"type": item["id"][-1], **item["kwargs"]}
+        outside = {key: item[key] for key in item.keys() - {"kwargs", "graph", "id"}}
+        return outside | {"type": item["id"][-1], **item["kwargs"]}
     for wrapping in _WRAPPINGS:
-        if "role" not in item and isinstance(item.get(wrapping), Mapping):
+        inside = item.get(wrapping)
+        is_wrapped = wrapping != "content" or (
+            isinstance(inside, Mapping) and "role" in inside
+        )
+        if "role" not in item and isinstance(inside, Mapping) and is_wrapped:
             outside = {key: value for key, value in item.items() if key != wrapping}
-            return _unwrapped(outside | item[wrapping])
+            return _unwrapped(outside | inside)
+    for name in _SAME_AS_CONTENT:
+        if isinstance(item.get(name), list) and "content" not in item:
+            item = {"content" if key == name else key: item[key] for key in item}
     return item
 
 
@@ -241,8 +269,7 @@ def _role_of(position, message):
     if role not in _KNOWN_ROLES:
         raise ValueError(
             f"the role of message {position} must be one of 'system', 'developer', 'user', "
-            f"'assistant' and 'tool', got {given!r}"
-            + ("" if "role" in message else f"; {_keys_of(message)}")
+            f"'assistant' and 'tool', got {given!r}; {keys_of(message)}"
         )
     return role
 
@@ -270,25 +297,28 @@ class _Found:
 
     def add_message(self, message, role):
         """Read a whole message, or raise UnreadError if a part of it is not recognised."""
-        held = [key for key in _CALLS if message.get(key)]
+        held = [key for key in CALLS if message.get(key)]
         if role != "assistant" and held:
             raise UnreadError(f'it is not from the agent, but has "{held[0]}"')
         if role == "tool" and not _holds_answers(message):
-            self.answers.append((_id_of(message), _answer_of(message)))
+            framework = message.get(_LANGCHAIN) or {}
+            self.answers.append(_answered({**framework, **message}))
             return
         if role != "assistant" and not any(key in message for key in _CONTENTS):
-            raise UnreadError(f"it has no content; {_keys_of(message)}")
+            raise UnreadError(f"it has no content; {keys_of(message)}")
         framework = message.get(_LANGCHAIN) or {}
         for source in (message, framework):
             for key in _CONTENTS:
                 if source.get(key) is not None:
                     self._add_content(source[key], role)
-            for key in _CALLS:
+            for key in CALLS:
                 self._add_calls(_calls_under(key, source))
         if role == "assistant":
             self._refuse_empty(message)
-            _refuse_unread(message, "the agent's message")
-            _refuse_unread(framework, f'"{_LANGCHAIN}" of the agent\'s message')
+            refuse_unread(message, "the agent's message", _OF_MESSAGES)
+            refuse_unread(
+                framework, f'"{_LANGCHAIN}" of the agent\'s message', _OF_MESSAGES
+            )
         elif self.calls:
             raise UnreadError(
                 f"it is not from the agent, but calls {self.calls[0].name!r}"
@@ -300,6 +330,7 @@ class _Found:
             part = {"type": "text", "text": part}
         if not isinstance(part, Mapping):
             raise UnreadError(f"its parts must be objects, got {part!r:.40}")
+        part = _call_of_page(part)
         kind = _kind_of(part)
         body = _body_of(part, kind)
         if _CALL.search(kind):
@@ -311,16 +342,19 @@ class _Found:
                 results = [body[key] for key in _RESULTS if body.get(key) is not None]
                 self.answers += [(call.id, _observed(result)) for result in results]
         elif _ANSWER.search(kind) or (kind == "retry_prompt" and body.get("tool_name")):
-            self.answers.append((_id_of(body), _answer_of(body)))
+            self.answers.append(_answered(body, kind))
         elif _THOUGHT.search(kind) or part.get("thought") is True:
+            refuse_unread(part, "a thought", {*_OF_THOUGHTS, *_TYPES})
             self.thinks = True
-        elif kind not in _INSTRUCTION:
-            self.texts.append(_text_of(part, kind, role))
-            if role == "assistant":
-                _refuse_unread(part, "one of its parts")
+        elif kind not in _INSTRUCTION or role == "assistant":
+            self.texts.append(_text_of(part, body, kind, role))
 
     def _add_content(self, content, role):
         """Read the value of one of the content keys."""
+        if not isinstance(content, str | Mapping | list | tuple):
+            raise UnreadError(
+                f"its content must be a text or a list of parts, got {content!r:.40}"
+            )
         collected = _Found()
         for part in [content] if isinstance(content, str | Mapping) else content:
             collected.add_part(part, role)
@@ -345,22 +379,7 @@ class _Found:
         if not (said or self.answers or self.thinks):
             raise UnreadError(
                 "it is from the agent, but has neither a text nor calls that can be read; "
-                f"{_keys_of(message)}"
-            )
-
-
-def _refuse_unread(holder, what):
-    """Raise UnreadError if an unknown key may contain a part of a step."""
-    for key, value in holder.items():
-        name = _snake(key)
-        is_text = isinstance(value, str) and (
-            bool(_SPEAKS.search(name)) or len(value.split()) > _MOST_WORDS
-        )
-        holds = is_text or isinstance(value, Mapping | list | tuple)
-        if value and holds and key not in _KNOWN_KEYS and not _ABOUT.search(name):
-            raise UnreadError(
-                f'{what} has the unknown key "{key}". Remove the key if it is not part of the '
-                f"step; {_keys_of(holder)}"
+                f"{keys_of(message)}"
             )
 
 
@@ -391,31 +410,47 @@ def _finished(response):
 # --- parts --------------------------------------------------------------------
 
 
-def _snake(name):
-    """Convert a name to snake case: toolCallId and tool-call-id become tool_call_id."""
-    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", str(name)).replace("-", "_").lower()
-
-
 def _kind_of(part):
     """Return the type of a part. Some tools store the type as the only key of the part."""
-    kind = part.get("type") or part.get("part_kind") or part.get("kind")
-    if isinstance(kind, str):
-        return _snake(kind)
-    keys = {_snake(key) for key, value in part.items() if value is not None}
+    for name in _TYPES:
+        if part.get(name) and isinstance(part[name], str):
+            return snake(part[name])
+    keys = {snake(key) for key, value in part.items() if value is not None}
     keys -= {"thought_signature", "thought"}
     return keys.pop() if len(keys) == 1 else ""
 
 
 def _body_of(part, kind):
     """Return a part with keys in snake case, merged with the object under the key of its type."""
-    body = {_snake(key): value for key, value in part.items()}
+    body = {snake(key): value for key, value in part.items()}
     inner = body.get(kind)
-    if isinstance(inner, Mapping):
-        body |= {_snake(key): value for key, value in inner.items()}
-    return body
+    return _merged(body, inner) if isinstance(inner, Mapping) else body
 
 
-def _text_of(part, kind, role):
+def _merged(body, inner):
+    """Add the values of an inner object; raise UnreadError if two arguments differ."""
+    inner = {snake(key): value for key, value in inner.items() if value is not None}
+    for key in body.keys() & inner.keys() & {*_ARGUMENTS}:
+        if body[key] is not None and _parsed(body[key]) != _parsed(inner[key]):
+            raise UnreadError(
+                f'"{key}" occurs twice in one of its calls; {keys_of(body)}'
+            )
+    return body | inner
+
+
+def _call_of_page(part):
+    """Convert a part of the pages of Vercel, which has the name of the tool in its type."""
+    kind = str(part.get("type"))
+    if (
+        "toolCallId" in part
+        and "state" in part
+        and kind.startswith(("tool-", "dynamic-"))
+    ):
+        return {"toolName": kind.removeprefix("tool-")} | part | {"type": "tool-call"}
+    return part
+
+
+def _text_of(part, body, kind, role):
     """Return the text of a part, or the type of an image or file that the agent received."""
     keys = (
         "text",
@@ -424,19 +459,26 @@ def _text_of(part, kind, role):
         *(["content"] if kind != "content" else []),
     )
     for key in keys:
-        value = part.get(key)
+        value = body.get(key)
         if isinstance(value, Mapping):
-            value = value.get("value")
-        if isinstance(value, str):
-            return value
+            value = value.get("value", value.get("text"))
         if isinstance(value, list) and value:
             collected = _Found()
             for item in value:
                 collected.add_part(item, role)
-            if not (collected.calls or collected.answers):
-                return "\n".join(collected.texts)
+            is_text = not (collected.calls or collected.answers)
+            value = "\n".join(collected.texts) if is_text else None
+        if isinstance(value, str):
+            if role == "assistant":
+                holder = part if key in part else body
+                read = {key, kind, *_TYPES}
+                read |= {"data", "format"} if key == "transcript" else set()
+                refuse_unread(holder, "one of its parts", read)
+            return value
+    if role == "tool" and kind == "document":
+        return _written(part)
     if role == "assistant" or not _MEDIUM.search(kind):
-        raise UnreadError(f"one of its parts has no text; {_keys_of(part)}")
+        raise UnreadError(f"one of its parts has no text; {keys_of(part)}")
     return f"[{kind}]"
 
 
@@ -444,29 +486,27 @@ def _call_of(call, kind=""):
     """Convert a call of any tool to a `Call`."""
     if not isinstance(call, Mapping):
         raise UnreadError(f"its calls must be objects, got {call!r:.40}")
-    wrapping = _snake(call.get("type"))
+    wrapping = snake(call.get("type"))
     body = _body_of(call, wrapping)
     if isinstance(body.get("function"), Mapping):
-        body |= body.pop("function")
-    names = [body[key] for key in _NAMES if isinstance(body.get(key), str)]
-    hosted = _CALL.sub("", kind)
+        body = _merged(body, body.pop("function"))
+    names = [
+        body[key] for key in _NAMES if body.get(key) and isinstance(body[key], str)
+    ]
+    hosted = kind if kind == _CODE else _CALL.sub("", kind)
     if not names and hosted in ("", "function", "tool", "custom_tool"):
-        raise UnreadError(f"one of its calls has no name; {_keys_of(call)}")
+        raise UnreadError(f"one of its calls has no name; {keys_of(call)}")
     id = _id_of(body)
     if id in (None, body.get("name")) and call.get("type") == "function_call":
-        raise UnreadError(f"one of its calls has no call_id; {_keys_of(call)}")
+        raise UnreadError(f"one of its calls has no call_id; {keys_of(call)}")
     given = {key: body[key] for key in _ARGUMENTS if body.get(key) is not None}
-    others = {
-        key: value
-        for key, value in body.items()
-        if key not in {*_NOT_ARGUMENTS, *_ARGUMENTS, kind, wrapping} and value
-    }
-    name = names[0] if names else hosted
+    known = {*_NOT_ARGUMENTS, *_ARGUMENTS, kind, wrapping}
+    others = {key: value for key, value in body.items() if key not in known and value}
+    name = ".".join(dict.fromkeys(names)) or hosted
     if given:
-        _refuse_unread(others, "one of its calls")
-    return Call(
-        name if id is None else id, name, _joined(given) if given else others or ""
-    )
+        refuse_unread(body, "one of its calls", known)
+    arguments = _joined(given) if given else others or ""
+    return Call((names or [hosted])[-1] if id is None else id, name, arguments)
 
 
 def _joined(given):
@@ -487,6 +527,16 @@ def _id_of(body):
     return None
 
 
+def _answered(body, kind=""):
+    """Return the id of the call that a tool answers, and its answer."""
+    id = _CODE if kind == "code_execution_result" else _id_of(body)
+    if id is None:
+        raise UnreadError(
+            f"an answer to a call does not name the call; {keys_of(body)}"
+        )
+    return id, _answer_of(body)
+
+
 def _answer_of(body):
     """Return the answer of a tool as text."""
     present = [key for key in _ANSWERS if key in body]
@@ -495,7 +545,7 @@ def _answer_of(body):
         return _observed(contents[0] if contents else "")
     rest = {key: value for key, value in body.items() if key not in _NOT_ARGUMENTS}
     if not rest:
-        raise UnreadError(f"an answer to a call has no content; {_keys_of(body)}")
+        raise UnreadError(f"an answer to a call has no content; {keys_of(body)}")
     return _observed(rest)
 
 
@@ -526,10 +576,3 @@ def _parsed(arguments):
         return json.loads(arguments) if isinstance(arguments, str) else arguments
     except (ValueError, RecursionError):
         return arguments
-
-
-def _keys_of(value):
-    """Return a description of the type and the keys of an unrecognised object."""
-    kind = value.get("type") or value.get("part_kind") or value.get("kind")
-    of_type = f"its type is {kind!r} and " if kind else ""
-    return f"{of_type}its keys are {[str(key) for key in value]}"

@@ -161,6 +161,73 @@ FORMS = {
              "output": {"type": "json", "value": FOUND}}]},
         {"role": "assistant", "content": [{"type": "text", "text": "Inga Okoro."}]},
     ],
+    "Vercel, a page": [
+        {"id": "1", "role": "user", "parts": [{"type": "text", "text": ASKED}]},
+        {"id": "2", "role": "assistant", "metadata": {"model": "m"}, "parts": [
+            {"type": "step-start"},
+            {"type": "reasoning", "text": "hm", "state": "done"},
+            {"type": "text", "text": "I look.", "state": "done"},
+            {"type": "tool-log", "toolCallId": "t", "state": "output-available",
+             "input": ORDER, "output": FOUND}]},
+        {"id": "3", "role": "assistant", "parts": [
+            {"type": "source-url", "sourceId": "s", "url": "u", "title": "Lamps"},
+            {"type": "text", "text": "Inga Okoro."}]},
+    ],
+    "Vercel, a page of version 4": [
+        USER,
+        {"id": "2", "role": "assistant", "content": "I look.", "createdAt": "2026",
+         "toolInvocations": [{"state": "result", "step": 1, "toolCallId": "t",
+                              "toolName": "log", "args": ORDER, "result": FOUND}],
+         "parts": [
+            {"type": "tool-invocation", "toolInvocation": {
+                "state": "result", "step": 1, "toolCallId": "t", "toolName": "log",
+                "args": ORDER, "result": FOUND}},
+            {"type": "text", "text": "I look."}]},
+        says(content="Inga Okoro."),
+    ],
+    "Agents SDK, items of a result": [
+        USER,
+        {"type": "message_output_item", "agent": {"name": "a"}, "raw_item": {
+            "type": "message", "id": "m", "role": "assistant", "status": "completed",
+            "content": [{"type": "output_text", "text": "I look.", "annotations": []}]}},
+        {"type": "tool_call_item", "agent": {"name": "a"}, "raw_item": {
+            "type": "function_call", "call_id": "t", "name": "log", "arguments": TEXT}},
+        {"type": "tool_call_output_item", "agent": {"name": "a"}, "output": FOUND,
+         "raw_item": {"type": "function_call_output", "call_id": "t",
+                      "output": json.dumps(FOUND)}},
+        {"type": "message_output_item", "agent": {"name": "a"}, "raw_item": {
+            "type": "message", "role": "assistant", "content": "Inga Okoro."}},
+    ],
+    "LlamaIndex": [
+        {"role": "user", "additional_kwargs": {}, "blocks": [
+            {"block_type": "text", "text": ASKED}]},
+        {"role": "assistant", "additional_kwargs": {}, "blocks": [
+            {"block_type": "thinking", "content": "hm", "num_tokens": 3},
+            {"block_type": "text", "text": "I look."},
+            {"block_type": "tool_call", "tool_call_id": "t", "tool_name": "log",
+             "tool_kwargs": ORDER}]},
+        {"role": "tool", "additional_kwargs": {"tool_call_id": "t", "name": "log"},
+         "blocks": [{"block_type": "text", "text": json.dumps(FOUND)}]},
+        {"role": "assistant", "blocks": [{"block_type": "text", "text": "Inga Okoro."}]},
+    ],
+    "Microsoft.Extensions.AI": [
+        {"role": "user", "contents": [{"$type": "text", "text": ASKED}]},
+        {"role": "assistant", "contents": [
+            {"$type": "reasoning", "text": "hm"}, {"$type": "text", "text": "I look."},
+            {"$type": "functionCall", "callId": "t", "name": "log", "arguments": ORDER}]},
+        {"role": "tool", "contents": [
+            {"$type": "functionResult", "callId": "t", "result": FOUND}]},
+        {"role": "assistant", "contents": [{"$type": "text", "text": "Inga Okoro."}]},
+    ],
+    "Cohere": [
+        USER,
+        says(tool_plan="I look.", tool_calls=[
+            {"id": "t", "type": "function", "function": {"name": "log", "arguments": TEXT}}]),
+        {"role": "tool", "tool_call_id": "t", "content": [
+            {"type": "document", "document": {"data": json.dumps(FOUND)}}]},
+        says(content=[{"type": "text", "text": "Inga Okoro."}],
+             citations=[{"start": 0, "end": 4, "text": "Inga", "sources": []}]),
+    ],
 }  # fmt: skip
 
 
@@ -378,6 +445,85 @@ UNREAD = [
 ]
 
 
+#: Keys next to a known form, of which the value would be approved without being read.
+BESIDE = {
+    "text": ["say", "next", "cmd", "decision", "recipient", "action_name", "handoff_to",
+             "html", "final", "completion", "url", "error", "Text", "transcript"],
+    "number": ["amount", "transfer"],
+    "flag": ["approved", "execute"],
+    "call": ["reasoning_tool_calls", "metadata", "response_metadata", "meta"],
+}  # fmt: skip
+VALUES = {"text": "pay", "number": 500, "flag": True,
+          "call": {"tool_calls": [{"name": "pay", "args": {}}]}}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("key", "value"), [(k, VALUES[kind]) for kind in BESIDE for k in BESIDE[kind]]
+)
+def test_a_key_next_to_a_text_is_refused_unless_it_describes_the_message(key, value):
+    with pytest.raises(ValueError, match=rf"message 1 .*{key}"):
+        read(USER, says(content="I look.", **{key: value}))
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        {"type": "text", "text": "I look.", "content": "pay"},
+        {"type": "text", "text": "I look.", "refusal": "No."},
+        {"type": "thinking", "thinking": "hm", "tool_call": {"name": "pay"}},
+        {"thought": True, "text": "hm", "move": "pay"},
+        {"type": "step-start", "move": "pay"},
+        {"type": "tool_use", "id": "t", "name": "f", "input": {"a": 1}, "to": "pay"},
+        {"type": "tool_use", "id": "t", "name": "f", "input": {"a": 1}, "amount": 500},
+    ],
+)
+def test_a_key_next_to_those_of_a_part_is_refused(part):
+    with pytest.raises(ValueError, match=rf"message 1 .*{list(part)[-1]}"):
+        read(USER, says(content=[{"type": "text", "text": "Hi."}, part]))
+
+
+def test_a_thought_that_is_an_item_is_refused_if_it_acts():
+    item = {
+        "type": "reasoning",
+        "id": "r",
+        "summary": [],
+        "tool_calls": [{"name": "f"}],
+    }
+    with pytest.raises(ValueError, match=r"message 1 .*tool_calls"):
+        read(USER, item, says(content="Done."))
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        {"function": {"name": "pay", "arguments": "{}"}, "arguments": {"sum": 500}},
+        {"type": "custom", "input": "a", "custom": {"name": "pay", "input": "b"}},
+    ],
+)
+def test_arguments_that_are_written_twice_must_be_equal(call):
+    with pytest.raises(ValueError, match=r"message 1 .*(arguments|input)"):
+        read(USER, says(tool_calls=[{"id": "t"} | call]))
+
+
+def test_a_run_in_two_forms_is_refused():
+    with pytest.raises(ValueError, match=r"messages.*spans"):
+        from_runs([{"task": 1, "messages": [USER, says(content="a")], "spans": []}])
+
+
+@pytest.mark.parametrize(
+    ("message", "shown"),
+    [
+        (says(content=42), "42"),
+        (says(content=[["Hi."]]), "Hi."),
+        ({"role": "bot", "content": "Hi.", "move": 1}, "bot.*move"),
+        ({"role": "tool", "content": "3", "tool_responses": [1]}, "tool_responses"),
+    ],
+)
+def test_what_cannot_be_read_at_all_is_shown(message, shown):
+    with pytest.raises(ValueError, match=rf"message 1 .*{shown}"):
+        read(USER, message)
+
+
 @pytest.mark.parametrize(("message", "key"), UNREAD)
 def test_what_is_not_read_is_refused_by_its_keys(message, key):
     with pytest.raises(ValueError, match=rf"message 1 .*{key}"):
@@ -471,6 +617,31 @@ NEXT_TO = {
                        "name": "find", "arguments": "lamps", "result": "r", "error": None},
                       {"type": "text", "text": "Hi.", "internal": {"phase": "x"}}]),
         "Hi.\nfind(lamps)"),
+    "code that Gemini runs": (
+        {"role": "model", "parts": [
+            {"executableCode": {"language": "PYTHON", "code": "2 + 2"}},
+            {"codeExecutionResult": {"outcome": "OUTCOME_OK", "output": "4"}},
+            {"text": "Four."}]},
+        'Four.\nexecutable_code({"language": "PYTHON", "code": "2 + 2"})'),
+    "Bedrock with citations": (
+        says(content=[{"citationsContent": {
+            "content": [{"text": "I pay."}], "citations": [{"title": "t"}]}}]), "I pay."),
+    "a call in a namespace": (
+        says(tool_calls=[{"id": "t", "namespace": "bank", "name": "pay", "args": {}}]),
+        "bank.pay({})"),
+    "a tool that is called by another": (
+        says(tool_calls=[{"id": "t", "name": "run", "tool_name": "pay", "args": {}}]),
+        "run.pay({})"),
+    "what the agent wrote as an instruction": (
+        says(content=[{"type": "instruction", "text": "I pay."}]), "I pay."),
+    "an event of Google's ADK": (
+        {"content": {"role": "model", "parts": [{"text": "I pay."}]}, "author": "a",
+         "invocationId": "e", "actions": {"stateDelta": {}, "artifactDelta": {}}},
+        "I pay."),
+    "a tool that Mistral runs": (
+        {"object": "entry", "type": "tool.execution", "name": "find", "arguments": "{}",
+         "info": {}, "id": "x", "created_at": "2026"},
+        "find({})"),
     "points of caches": (
         says(content=[{"text": "I pay."}, {"cachePoint": {"type": "default"}}]), "I pay."),
     "a container of Anthropic": (

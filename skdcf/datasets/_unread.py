@@ -1,0 +1,132 @@
+"""Refuse a message if one of its keys would not be read.
+
+Each key of an agent's message, of its parts and of its calls is read, is known to describe the
+message, or is refused. An unknown key may contain a part of the step.
+"""
+
+import re
+from collections.abc import Collection, Mapping
+from typing import Any
+
+#: Names in snake case of keys that describe a message and are not part of its step.
+_ABOUT = re.compile(
+    r"(.*_)?(ids?|idx|uuid|index|hash|fingerprint|version|tier|metadata|meta|usage|info|"
+    r"information|logprobs|ratings|tokens|signatures?|timestamp|metrics|timings|effort)|"
+    r"(reasoning|thinking|thoughts?)(_(content|text|details?|blocks?|summary|meta|recap))?|"
+    r"(stop|finish|incomplete|done)_(reason|sequence|details)|done|end_turn|turn_complete|"
+    r"((created|updated|started|completed|expires|sent|received|retrieved)(_at)?)|date|time|"
+    r"(model|agent|author|display|server)(_name)?|name|models_usage|source(_agent)?|target_agent|"
+    r"provider(_(data|details|name|options|specific_fields|executed))?|system|object|"
+    r"annotations|citations|parsed(_arguments)?|extras?|internal|container|context_management|caller|"
+    r"cache_(control|creation)|tool_choice|tool_kind|tool_type|server_label|execution|view|"
+    r"channel|phase|status|state|level|lang|language|user_type|cwd|git_branch|slug|entrypoint"
+)
+#: Names of numbers and of yes or no that describe a message.
+_QUANTITY = re.compile(
+    r"(n|num|is|has|from)_.*|(.*_)?(durations?|latency|cost|price|count|score|number|turn|step|"
+    r"seconds|ms|rank|weight|priority)|cached|hidden|example|prefix|streaming|closed|redacted|lc"
+)
+#: Keys of calls. A call in a description is not read.
+CALLS = (
+    "tool_calls",
+    "invalid_tool_calls",
+    "tool_call_chunks",
+    "toolInvocations",
+    "function_call",
+)
+
+
+class UnreadError(Exception):
+    """A message, or a part of a message, that cannot be read completely."""
+
+
+def refuse_unread(holder: Mapping[str, Any], what: str, read: Collection[str]) -> None:
+    """Raise UnreadError if a key of an object is neither read nor known to describe it.
+
+    Parameters
+    ----------
+    holder : dict
+        The object.
+    what : str
+        Name of the object in the message of the error.
+    read : collection of str
+        The keys that are read.
+    """
+    unknown = [
+        str(key)
+        for key, value in holder.items()
+        if key not in read and not is_blank(value) and not _describes(key, value)
+    ]
+    if unknown:
+        raise UnreadError(
+            f"{what} has the unknown keys {unknown}. Remove them if they are not part of the "
+            f"step; {keys_of(holder)}"
+        )
+
+
+def is_blank(value: Any) -> bool:
+    """Whether a value says nothing: it is empty, false or zero, or contains only such values.
+
+    Parameters
+    ----------
+    value : object
+        A value in JSON.
+
+    Returns
+    -------
+    bool
+    """
+    if isinstance(value, Mapping | list | tuple):
+        values = value.values() if isinstance(value, Mapping) else value
+        return all(map(is_blank, values))
+    return not (value.strip() if isinstance(value, str) else value)
+
+
+def snake(name: Any) -> str:
+    """Convert a name such as toolCallId, tool-call-id or tool.call.id to tool_call_id.
+
+    Parameters
+    ----------
+    name : object
+        The name. A value that is not a str is written as one.
+
+    Returns
+    -------
+    str
+    """
+    return re.sub(r"[-.]", "_", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", str(name))).lower()
+
+
+def keys_of(value: Mapping[str, Any]) -> str:
+    """Describe the type and the keys of an object that was not read.
+
+    Parameters
+    ----------
+    value : dict
+        The object.
+
+    Returns
+    -------
+    str
+    """
+    kind = value.get("type") or value.get("part_kind") or value.get("kind")
+    of_type = f"its type is {kind!r} and " if kind else ""
+    return f"{of_type}its keys are {[str(key) for key in value]}"
+
+
+def _describes(key, value):
+    """Whether a key is known to describe a message, and its value contains no call."""
+    name = snake(key).strip("_")
+    if isinstance(value, Mapping | list | tuple) and _has_call(value):
+        return False
+    is_number = isinstance(value, int | float)
+    return bool(_ABOUT.fullmatch(name) or (is_number and _QUANTITY.fullmatch(name)))
+
+
+def _has_call(value):
+    """Whether calls are written anywhere in a value."""
+    if isinstance(value, Mapping):
+        if any(not is_blank(value.get(key)) for key in CALLS):
+            return True
+        value = list(value.values())
+    return isinstance(value, list | tuple) and any(map(_has_call, value))

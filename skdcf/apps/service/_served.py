@@ -32,6 +32,25 @@ _LARGE = 2**14  # bytes; larger requests are processed in a separate thread
 NOT_PASSING = -1  # used instead of a group if the guarantee does not cover the answer
 _QUICK = 0.02  # seconds; shorter work may block the event loop
 _ABOUT = "problem", "context", "alternatives", "id", "metadata", "feature_names"
+#: Keys of a whole answer or run, which cannot be sent before its first claim.
+_OF_ANSWERS = (
+    "claims",
+    "wordings",
+    "features",
+    "parents",
+    "edges",
+    "labels",
+    "text",
+    "answer",
+)
+_OF_ANSWERS += (
+    "response",
+    "messages",
+    "spans",
+    "resourceSpans",
+    "steps",
+    "conversations",
+)
 
 
 @dataclass
@@ -423,6 +442,12 @@ class Writing:
         self.stop = head.pop("stop", False)
         if not isinstance(self.stop, bool):
             raise ValueError(f'"stop" must be true or false, got {self.stop!r}')
+        if given := [key for key in _OF_ANSWERS if head.get(key)]:
+            raise ValueError(
+                f'"{given[0]}" must not be sent before the first claim, because nothing in it '
+                "would be filtered. Send each claim in its own line, and the messages of an "
+                "agent to /v1/runs"
+            )
         asked = served.read(head | {"claims": []})
         self.served = served
         self.graph = asked.graph

@@ -351,23 +351,52 @@ LONG_CALLS = [
     {"role": "assistant", "content": "I book.", "bookings": [LONG]},
     {"role": "assistant", "content": [{"type": "booking", "booking": LONG}]},
     {"type": "ai", "kwargs": {"content": "", "tool_calls": ONCE}},
+    {"role": "assistant", "content": "I book.", "next": "book all"},
+    {"role": "assistant", "content": "I book.", "guests": 60},
+    {"role": "assistant", "content": "I book.", "approved": True},
+    {"role": "assistant", "content": "I book.", "metadata": {"tool_calls": ONCE}},
+    {"role": "assistant", "content": [{"type": "text", "text": "I", "refusal": "No."}]},
+    {"type": "reasoning", "summary": [], "tool_calls": ONCE},
 ]
 
 
-@pytest.mark.parametrize("number", range(len(LONG_CALLS)))
-def test_a_long_call_is_approved_in_no_form(tmp_path, number):
-    """A filter that refuses it in the form of its logs may not approve what it cannot read."""
+@pytest.fixture(scope="module")
+def short_steps():
+    """A filter of runs in which long arguments are wrong."""
     rng = np.random.default_rng(0)
     data = from_runs([recorded(task, rng) for task in range(200)])
     cf = skdcf.HardCF(shortness, online=True, alpha=0.2)
-    cf.fit(data.graphs, data.labels)
-    app = create_app(cf, folder=tmp_path)
-    name = ask(app, "/v1/runs", messages=[{"role": "user", "content": "Book."}])[1][
-        "run"
-    ]
+    return cf.fit(data.graphs, data.labels)
+
+
+@pytest.mark.parametrize("number", range(len(LONG_CALLS)))
+def test_a_long_call_is_approved_in_no_form(short_steps, tmp_path, number):
+    """A filter that refuses it in the form of its logs may not approve what it cannot read."""
+    app = create_app(short_steps, folder=tmp_path)
+    head = [{"role": "user", "content": "Book."}]
+    name = ask(app, "/v1/runs", messages=head)[1]["run"]
     sent = {"run": name, "claim": 0, "messages": [LONG_CALLS[number]]}
     status, reply = ask(app, "/v1/runs/steps", **sent)
     assert (status, reply.get("keep")) == (200, False) if number < 6 else status == 400
+
+
+@pytest.mark.parametrize("number", range(len(LONG_CALLS)))
+@pytest.mark.parametrize("path", ["/v1/filter", "/v1/runs", "/v1/stream"])
+def test_a_whole_run_is_approved_in_no_form(short_steps, tmp_path, number, path):
+    """A run is decided about step by step, so a run that is posted whole is refused."""
+    app = create_app(short_steps, folder=tmp_path)
+    run = {"messages": [{"role": "user", "content": "Book."}, LONG_CALLS[number]]}
+    kind = LINES if path == "/v1/stream" else {}
+    status, reply, _ = call(app, path, json.dumps(run).encode() + b"\n", **kind)
+    assert status == 400 and "keep" not in reply and "passes" not in reply
+
+
+@pytest.mark.parametrize("key", ["claims", "features", "text", "spans", "steps"])
+def test_an_answer_before_its_first_claim_is_refused(short_steps, tmp_path, key):
+    app = create_app(short_steps, folder=tmp_path)
+    value = {"claims": ["a"], "features": [[1.0]], "text": "a"}.get(key, [{"a": 1}])
+    status, reply, _ = call(app, "/v1/stream", as_lines([{key: value}]), **LINES)
+    assert status == 400 and key in reply["error"]
 
 
 def test_steps_come_one_after_the_other(app, monkeypatch):

@@ -65,8 +65,10 @@ _INSTRUCTION = ("system_prompt", "instruction")  # parts of a request of pydanti
 _IDS = ("call_id", "tool_call_id", "tool_use_id", "approval_request_id", "id")
 _TYPES = ("type", "part_kind", "kind", "block_type", "content_type", "$type")
 _NAMES = ("namespace", "name", "tool_name", "function")
-_ARGUMENTS = ("arguments", "args", "input", "parameters", "partial_json", "parse_error")
-_ARGUMENTS += ("tool_kwargs",)
+_ARGUMENTS = (
+    *("arguments", "args", "input", "parameters", "tool_kwargs", "partial_json"),
+    "parse_error",
+)
 _ANSWERS = ("content", "output", "response", "result")
 _RESULTS = ("output", "outputs", "result", "results", "error_text")
 #: Keys of a call that do not describe what it does.
@@ -249,12 +251,11 @@ def _unwrapped(item):
         return outside | {"type": item["id"][-1], **item["kwargs"]}
     for wrapping in _WRAPPINGS:
         inside = item.get(wrapping)
-        is_wrapped = wrapping != "content" or (
-            isinstance(inside, Mapping) and "role" in inside
-        )
-        if "role" not in item and isinstance(inside, Mapping) and is_wrapped:
+        if "role" in item or not isinstance(inside, Mapping):
+            continue
+        if wrapping != "content" or "role" in inside:
             outside = {key: value for key, value in item.items() if key != wrapping}
-            return _unwrapped(outside | inside)
+            return _unwrapped(outside | {**inside})
     for name in _SAME_AS_CONTENT:
         if isinstance(item.get(name), list) and "content" not in item:
             item = {"content" if key == name else key: item[key] for key in item}

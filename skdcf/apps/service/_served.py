@@ -34,22 +34,8 @@ _QUICK = 0.02  # seconds; shorter work may block the event loop
 _ABOUT = "problem", "context", "alternatives", "id", "metadata", "feature_names"
 #: Keys of a whole answer or run, which cannot be sent before its first claim.
 _OF_ANSWERS = (
-    "claims",
-    "wordings",
-    "features",
-    "parents",
-    "edges",
-    "labels",
-    "text",
-    "answer",
-)
-_OF_ANSWERS += (
-    "response",
-    "messages",
-    "spans",
-    "resourceSpans",
-    "steps",
-    "conversations",
+    *("claims", "wordings", "features", "parents", "edges", "labels", "text", "answer"),
+    *("response", "messages", "spans", "resourceSpans", "steps", "conversations"),
 )
 
 

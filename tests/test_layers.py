@@ -108,7 +108,6 @@ PRIVATE_NAMES = {
     "test_replies.py": "backslashes of a reply, and the texts of the prompts",
     "test_steps.py": "any text at all as a reply; versions against files of prompts",
     "test_persistence.py": "files that somebody forges who knows the format",
-    "test_skops.py": "names of estimators, without files that hold each of them",
     "test_plots.py": "the colours that drawings in two formats share",
     "test_neyman_pearson_price.py": "the bound between small and large problems",
     "test_prior.py": "weights of a blend against another minimiser",

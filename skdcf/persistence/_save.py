@@ -24,7 +24,6 @@ from .._files import replaced
 from .._sklearn import KEPT_IN_FILES
 from .._version import __version__
 from ..exceptions import ParameterWarning
-from ._skops import is_estimator, skops_io
 
 FORMAT = 1
 _ABOUT = "skdcf.json"
@@ -66,7 +65,8 @@ def save(filter: BaseEstimator, path: str | os.PathLike[str]) -> Path:
     >>> back.threshold_ == cf.threshold_
     True
     """
-    io = skops_io()
+    from skops import io  # imports all modules of scikit-learn
+
     if not isinstance(filter, BaseEstimator):
         raise ValueError(f"filter is {filter!r}, but must be a fitted filter of skdcf")
     if hasattr(filter, "fit"):
@@ -127,7 +127,8 @@ def load(path: str | os.PathLike[str], *, trusted: Iterable[str] = ()) -> Any:
     OSError
         If the file cannot be read.
     """
-    io = skops_io()
+    from skops import io  # imports all modules of scikit-learn
+
     content = Path(path).read_bytes()
     trusted = {trusted} if isinstance(trusted, str) else set(trusted)
     try:
@@ -424,7 +425,7 @@ def close_openings(schema):
 
 
 def _is_known(name):
-    if name in _known_names() or is_estimator(name):
+    if name in _known_names():
         return True
     return _class_of(name) is not None and not name.startswith(f"{_APPLICATIONS}.")
 

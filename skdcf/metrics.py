@@ -23,10 +23,10 @@ from ._checks import (
     check_weights,
 )
 from ._html import Table
-from .estimators import Filter, check, flat_masks, passing_answers, seen
+from .estimators import ConformalFilter, check, flat_masks, passing_answers, seen
 from .graphs import Labels, Problems, question_groups
 from .graphs.problems import as_set, read_groups
-from .graphs.ragged import flatten, offsets_of
+from .graphs.ragged import flatten, offsets_of, optional_rows
 from .graphs.sources import makes_claim
 from .graphs.wordings import statements_of
 from .guarantees import NoFalseClaim
@@ -717,7 +717,7 @@ def _per_question(values, questions):
 
 
 def evaluate_filter(
-    filter: Filter,
+    filter: ConformalFilter,
     X: Problems,
     y: Labels,
     alphas: Iterable[float] = (0.02, 0.05, 0.1, 0.2),
@@ -800,7 +800,7 @@ def _rows_by_group(groups):
 
 
 def leave_one_out(
-    filter: Filter,
+    filter: ConformalFilter,
     X: Problems,
     y: Labels,
     alphas: Iterable[float] = (0.02, 0.05, 0.1, 0.2),
@@ -874,6 +874,7 @@ def leave_one_out(
             f"{len(np.unique(questions))} questions: use evaluate_filter or compare_filters"
         )
     part = filter.calibration_part(batch, labels, groups)
+    assert part.rows is not None  # one call made the part
     if len(part) < len(batch):  # without answers that cannot be used for calibration
         labels = np.concatenate([batch.split(labels)[i] for i in part.rows])
         batch = batch[part.rows]
@@ -939,7 +940,7 @@ def _by_question(claims, questions, chosen):
         claims,
         path_risk=claims.path_risk[order],
         offsets=offsets_of(np.bincount(unit, np.diff(claims.offsets)).astype(int)),
-        weights=None if claims.weights is None else claims.weights[chosen],
+        weights=optional_rows(claims.weights, chosen),
         groups=None if claims.groups is None else [groups[i] for i in chosen],
     )
     return merged, order, chosen

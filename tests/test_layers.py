@@ -132,7 +132,7 @@ TAKEN = {
     ),
     "datasets.runs": "answers_of_other_runs read_beginning read_run",
     "estimators": (
-        "CoherentConformalFilter Filter PROMISED SingleFeatureCF accept_provenance "
+        "CoherentConformalFilter ConformalFilter PROMISED SingleFeatureCF accept_provenance "
         "as_chosen at_level calibrated_masks calibration_scores check choose "
         "chosen_answers compare_provenance count_as_trained decide first_claims "
         "fit_levels flat_masks labels_of_people largest_risks passing_answers "
@@ -157,7 +157,7 @@ TAKEN = {
         "hashes_of"
     ),
     "graphs.ragged": (
-        "flatten offsets_of pass_all ranges reduce_segments segment_ids sort_small"
+        "flatten offsets_of optional_rows pass_all ranges reduce_segments segment_ids sort_small"
     ),
     "graphs.sources": (
         "FLAGGED KINDS MARKED_WORDS NEVER_KEPT NO_CLAIM SOURCES UNSURE WITHOUT_CLAIM "

@@ -408,8 +408,7 @@ def _is_written_number(cell):
 
 def _of_problems(batch):
     """Return the columns with one value per problem, with groups separated from metadata."""
-    metadata = () if batch.metadata is None else batch.metadata
-    metadata = [plain(dict(row or {})) for row in metadata]
+    metadata = [plain(row) for row in batch.metadata_rows]
     groups = [row.pop("group", None) for row in metadata]
     if len(set(map(type, groups)) - {type(None)}) > 1:  # a column has a single type
         groups = [group if group is None else str(group) for group in groups]

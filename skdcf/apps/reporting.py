@@ -18,7 +18,7 @@ from .._drawing import CLAIMS_LISTED
 from .._files import write_text
 from .._html import card, escape, folded, page, table
 from .._version import __version__
-from ..estimators import Filter, check
+from ..estimators import ConformalFilter, check
 from ..evaluation import evaluate_error_probability
 from ..graphs import Labels, Problems
 from ..inspection import explain
@@ -33,7 +33,7 @@ _CLAIMS = 4000  # largest number of claims in each of the two lists of answers
 
 def write_report(
     path: str | os.PathLike[str],
-    filter: Filter,
+    filter: ConformalFilter,
     X: Problems,
     y: Labels,
     *,

@@ -14,6 +14,7 @@ from ._choose import choose as choose
 from ._choose import chosen_answers as chosen_answers
 from ._choose import join_answers as join_answers
 from ._filter import PROMISED as PROMISED
+from ._filter import ConformalFilter as ConformalFilter
 from ._levels import at_level as at_level
 from ._levels import calibrated_masks as calibrated_masks
 from ._levels import copy_at as copy_at
@@ -28,7 +29,6 @@ from ._presets import HardCF as HardCF
 from ._presets import IndependentFactuality as IndependentFactuality
 from ._presets import SingleFeatureCF as SingleFeatureCF
 from ._presets import XGBoostCF as XGBoostCF
-from ._protocol import Filter as Filter
 from ._seen import count_as_trained as count_as_trained
 from ._seen import seen as seen
 from ._shown import passing_answers as passing_answers

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from ..graphs import GraphBatch
 from ..graphs.problems import Problems
+from ..graphs.ragged import flatten
 from ._validation import filter_in
 
 
@@ -27,7 +28,7 @@ def chances_of(
                 "claims are kept. Leave out one of the two"
             )
         view = fitted._look(X)
-        kept = _flat_masks(masks, view.raw)
+        _, kept, _ = flatten(view.raw.split(np.ones(view.raw.n_claims)), masks)
     _refuse_open(kept, view.with_columns)
     chance = fitted.scorer_.error_probability(view.with_columns, kept)
     n_kept = np.bincount(view.raw.problem_of[kept], minlength=len(view.raw))
@@ -76,29 +77,6 @@ def first_claims(filter: Any, X: Problems, share: float = 0.0) -> NDArray[Any]:
     position[order] = np.arange(len(risk)) - batch.offsets[:-1][batch.problem_of]
     n_first = np.maximum(np.ceil(share * batch.sizes - 1e-9), 1)
     return view.shaped((position < n_first[batch.problem_of]) & ~np.isposinf(risk))
-
-
-def _flat_masks(masks, batch):
-    """Return one mask over all claims, or raise ValueError unless masks match the problems."""
-    # For a table, each mask is a single boolean, for the one claim of the row.
-    rows = [np.atleast_1d(mask) for mask in masks]
-    if len(rows) != len(batch):
-        raise ValueError(
-            f"there are {len(rows)} masks for {len(batch)} problems: pass one mask per problem, "
-            "as returned by predict for the same problems"
-        )
-    for i, (mask, size) in enumerate(zip(rows, batch.sizes.tolist(), strict=True)):
-        if mask.shape != (size,):
-            raise ValueError(
-                f"{batch.name_of(i)} has {size} claims, but its mask has shape {mask.shape}. "
-                "Are the masks those of another batch?"
-            )
-        if size and mask.dtype != bool:
-            raise ValueError(
-                f"the mask of {batch.name_of(i)} must be boolean, one value per claim, but its "
-                f"values are {mask.dtype}"
-            )
-    return np.concatenate(rows).astype(bool)
 
 
 def _refuse_open(kept: NDArray[np.bool_], batch: GraphBatch) -> None:

@@ -21,7 +21,7 @@ from ..graphs import GraphBatch, as_batch, pack_labels, question_groups
 from ..graphs.hashes import content_hashes, hash_numbers, mix
 from ..graphs.per_problem import LabelList
 from ..graphs.problems import Groups, Problems
-from ..graphs.ragged import offsets_of
+from ..graphs.ragged import offsets_of, optional_rows
 from ..graphs.sources import NEVER_KEPT, SOURCES, UNSURE, read_sources
 from ..guards.choices import ANY, CHOSEN_BY, WHOLE, refuse_chosen
 from ..guards.provenance import MADE
@@ -157,12 +157,9 @@ def as_chosen(filter: Any, X: Problems, groups: Groups = None) -> GraphBatch:
 
 def _marked(batch, marks):
     """Return the problems, with a mark added to the metadata of each."""
-    before = [None] * len(batch) if batch.metadata is None else batch.metadata
+    before = batch.metadata_rows or [{}] * len(batch)
     return batch.replace_metadata(
-        [
-            {**(row or {}), CHOSEN_BY: mark}
-            for row, mark in zip(before, marks, strict=True)
-        ]
+        [row | {CHOSEN_BY: mark} for row, mark in zip(before, marks, strict=True)]
     )
 
 
@@ -287,9 +284,9 @@ def join_answers(X: Problems, groups: Groups = None, y: Any = None) -> Any:
         answers.edges,
         edges_known=[part.edges_known[part.sizes > 1].all() for part in parts],
         claims=answers.claims,
-        problems=None if batch.problems is None else batch.problems[firsts],
+        problems=optional_rows(batch.problems, firsts),
         alternatives=alternatives,
-        context=None if batch.context is None else batch.context[firsts],
+        context=optional_rows(batch.context, firsts),
         feature_names=batch.feature_names,
         metadata=[_joined_metadata(part) for part in parts],
     )
@@ -322,9 +319,8 @@ def _refuse_unlike(answers):
             f"{name}: the edges of some answers to its question are unknown. Pass edges for all "
             "answers to a question or for none"
         )
-    metadata = [None] * len(answers) if answers.metadata is None else answers.metadata
     for key in (*MADE, "sampling"):
-        values = [(row or {}).get(key) for row in metadata]
+        values = [row.get(key) for row in answers.metadata_rows]
         if any(value != values[0] for value in values):
             raise ValueError(
                 f"{name}: {key} differs between answers to its question: {values[0]!r} and "
@@ -342,16 +338,16 @@ def _shared_alternatives(alternatives):
 
 def _joined_metadata(answers):
     """Return the metadata of the first answer, with the claim lists of all answers joined."""
-    rows = [None] * len(answers) if answers.metadata is None else answers.metadata
-    joined = dict(rows[0] or {})
+    rows = answers.metadata_rows or [{}]
+    joined = dict(rows[0])
     for key in (*NEVER_KEPT, UNSURE):
-        if any((row or {}).get(key) for row in rows):
+        if any(row.get(key) for row in rows):
             joined[key] = [
                 int(start) + v
                 for start, row in zip(answers.offsets, rows, strict=False)
-                for v in (row or {}).get(key) or ()
+                for v in row.get(key) or ()
             ]
-    if any((row or {}).get(SOURCES) for row in rows):
+    if any(row.get(SOURCES) for row in rows):
         joined[SOURCES] = [
             source
             for row, size in zip(rows, answers.sizes.tolist(), strict=True)

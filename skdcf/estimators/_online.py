@@ -18,7 +18,7 @@ from ..features.columns import list_looking_ahead
 from ..graphs import GraphBatch, ReasoningGraph
 from ..graphs.hashes import Hashes
 from ..graphs.problems import Groups, Problems, hashes_of
-from ..graphs.ragged import offsets_of, ranges
+from ..graphs.ragged import offsets_of, optional_rows, ranges
 from ..graphs.sources import NEVER_KEPT, never_kept
 from ..guards.settings import settings_of
 from ..ops.hard import path_risk, segment_max
@@ -96,14 +96,14 @@ def _prefixes(batch, chosen):
         metadata = [answers[i] for i in problem]
     columns = {n: getattr(batch, n) for n in ("problems", "alternatives", "context")}
     return GraphBatch.from_arrays(
-        None if batch.features is None else batch.features[claims],
+        optional_rows(batch.features, claims),
         offsets,
         edges,
         edges_known=batch.edges_known[problem],
-        claims=None if batch.claims is None else batch.claims[claims],
+        claims=optional_rows(batch.claims, claims),
         feature_names=batch.feature_names,
         metadata=metadata,
-        **{n: None if c is None else c[problem] for n, c in columns.items()},
+        **{n: optional_rows(c, problem) for n, c in columns.items()},
     )
 
 

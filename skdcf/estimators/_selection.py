@@ -182,7 +182,7 @@ def rows_that_count(batch, labels, *, to_train=False):
     if batch.metadata is None:
         return rows, np.zeros(len(sizes), dtype=bool)
     drawn = np.empty(len(sizes), dtype=object)
-    drawn[:] = [(row or {}).get("sampling") for row in batch.metadata]
+    drawn[:] = [row.get("sampling") for row in batch.metadata_rows]
     reviewed = np.isin(drawn, CHOSEN_BY_FILTER)
     if reviewed.any() and (reviewed.all() or not to_train):
         raise ValueError(

@@ -23,7 +23,7 @@ from ..graphs import GraphBatch, Problems, pack_labels
 from ..graphs.hashes import Hashes
 from ..graphs.labels import read_column
 from ..graphs.problems import hashes_of, pack_graphs
-from ..graphs.ragged import ranges
+from ..graphs.ragged import optional_rows, ranges
 from ..graphs.wordings import claims_as_worded
 from ..guards.judges import judges_of
 from ..guards.presence import without_unknown_edges
@@ -83,10 +83,10 @@ class View:
             self,
             raw=raw,
             with_columns=with_columns,
-            labels=None if self.labels is None else self.labels[claims],
-            hashes=None if self.hashes is None else self.hashes[rows],
-            judges=None if self.judges is None else self.judges[rows],
-            rows=None if self.rows is None else self.rows[rows],
+            labels=optional_rows(self.labels, claims),
+            hashes=optional_rows(self.hashes, rows),
+            judges=optional_rows(self.judges, rows),
+            rows=optional_rows(self.rows, rows),
         )
 
     def unlabelled(self):
@@ -191,7 +191,7 @@ def _ruled(batch, rule):
                 f"{batch.name_of(i)} has no texts, but edges={rule!r} computes edges from "
                 'texts: pass claims with their texts, or use edges="given"'
             )
-        question = None if batch.problems is None else batch.problems[i]
+        question = optional_rows(batch.problems, i)
         edges += [
             (start + parent, start + child) for parent, child in rule(texts, question)
         ]
@@ -285,8 +285,7 @@ def with_names(view, guarantee):
     if view.with_columns is passed:
         return passed
     columns = view.with_columns.feature_names or ()
-    rows = () if passed.metadata is None else passed.metadata
-    keys = {key for row in rows for key in row or ()}
+    keys = {key for row in passed.metadata_rows for key in row}
     available = keys.union(passed.feature_names or ())
     names = [
         name

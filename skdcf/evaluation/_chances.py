@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from .._checks import check_count
 from .._html import Table
-from ..estimators import Filter, check, flat_masks
+from ..estimators import ConformalFilter, check, flat_masks
 from ..graphs import Labels, Problems, question_groups
 from ..graphs.problems import Groups
 from ..graphs.ragged import flatten
@@ -193,7 +193,7 @@ def _per_question(values, questions):
 
 
 def evaluate_error_probability(
-    filter: Filter,
+    filter: ConformalFilter,
     X: Problems,
     y: Labels,
     masks: Any = None,

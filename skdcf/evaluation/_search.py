@@ -27,7 +27,7 @@ from ..exceptions import CalibrationWarning
 from ..graphs import Labels, Problems, question_groups
 from ..graphs.problems import pack_graphs
 from ..guarantees import NoFalseClaim
-from ..training.splitting import hold_out, holdout_count
+from ..training.splitting import hold_out, holdout_count, number_groups
 
 GRIDS = ("param_grid", "param_distributions", "search_spaces")
 WRAPPERS = ("estimator", "search")
@@ -148,7 +148,7 @@ class CalibratedSearch(BaseEstimator):
 
     def _divide(self, questions, estimator):
         """Split the questions into problems for the search and for calibration."""
-        codes = numbered(questions)
+        codes = number_groups(questions)
         n = codes.max() + 1
         size = self.calibration_size
         if n < 2:
@@ -175,12 +175,6 @@ class CalibratedSearch(BaseEstimator):
 
     def __sklearn_tags__(self):
         return get_tags(self.search.estimator)
-
-
-def numbered(questions):
-    """Number the questions from 0, in order of appearance."""
-    _, first, code = np.unique(questions, return_index=True, return_inverse=True)
-    return np.argsort(np.argsort(first))[code]
 
 
 def as_groups(questions):

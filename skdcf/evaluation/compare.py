@@ -31,8 +31,9 @@ from ..exceptions import CalibrationWarning
 from ..graphs import GraphBatch, Labels, Problems, question_groups
 from ..guarantees import NoFalseClaim
 from ..metrics import leave_one_out, report_of
+from ..training.splitting import number_groups
 from ._report import ComparisonReport
-from ._search import as_groups, check_search, fit_each, numbered, search_in
+from ._search import as_groups, check_search, fit_each, search_in
 
 DRAWS = (
     10  # random choices of the calibration answer, if questions have several answers
@@ -158,7 +159,7 @@ def compare_filters(
         1:
     ]:  # columns that learn nothing are computed once, and sliced
         batch = check(filter_of, batch)
-    questions = numbered(question_groups(batch, groups))
+    questions = number_groups(question_groups(batch, groups))
     split_labels = batch.split(labels)
     rng = check_random_state(random_state)
     splits = make_splits(cv, questions, protocol, rng)
@@ -357,7 +358,7 @@ def _summary(names, alphas, protocol, labels, questions, splits, results):
     n_true = np.array([np.sum(row == 1) for row in labels], dtype=float)
     true = []
     for *_, test in splits:
-        code = numbered(questions[test])
+        code = number_groups(questions[test])
         true.append(np.mean(np.bincount(code, n_true[test]) / np.bincount(code)))
     asked = [[len(np.unique(questions[part])) for part in parts] for parts in splits]
     return ComparisonReport(

@@ -560,8 +560,8 @@ class MetadataIndicators(GraphTransformer):
 
     def _read(self, batch, key):
         """Return each problem's value of a metadata key, or raise ValueError."""
-        rows = [None] * len(batch) if batch.metadata is None else batch.metadata
-        values = [(metadata or {}).get(key) for metadata in rows]
+        rows = batch.metadata_rows or [{}] * len(batch)
+        values = [metadata.get(key) for metadata in rows]
         for i, value in enumerate(values):
             if is_missing(value):
                 raise ValueError(

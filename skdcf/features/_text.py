@@ -16,7 +16,7 @@ from typing import ClassVar
 import numpy as np
 
 from ..graphs import GraphBatch
-from ..graphs.ragged import reduce_segments
+from ..graphs.ragged import optional_rows, reduce_segments
 from ..ops.ancestors import pass_on, sum_ancestors
 from . import _cleaning as cleaning
 from ._equations import check_equalities, find_results, split_clauses
@@ -332,7 +332,7 @@ def _read_problems(batch):
     first = np.searchsorted(children, np.arange(batch.n_claims + 1)).tolist()
     texts = () if batch.claims is None else batch.claims
     for i, (a, b) in enumerate(pairwise(batch.offsets.tolist())):
-        question = read_question(None if batch.problems is None else batch.problems[i])
+        question = read_question(optional_rows(batch.problems, i))
         asked.extend((len(question.asked), question.largest))
         claims = [read_claim(text) for text in texts[a:b]]
         earlier = set(question.known)

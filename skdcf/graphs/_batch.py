@@ -18,7 +18,7 @@ from .._drawing import batch_html
 from . import _inputs
 from ._derived import Names, Structure
 from ._graph import ReasoningGraph
-from .ragged import offsets_of, ranges, read_only, reduce_segments
+from .ragged import offsets_of, optional_rows, ranges, read_only, reduce_segments
 from .wordings import claim_of_row, expand_edges
 
 # Fields with one value per problem. The field of a graph has the singular name.
@@ -304,6 +304,11 @@ class GraphBatch(Structure, Sequence[ReasoningGraph]):
         unknown = read_only(np.zeros(len(self), dtype=bool))
         return self._trusted(**bare.__dict__ | {"edges_known": unknown, "tables": None})
 
+    @property
+    def metadata_rows(self) -> list[dict[str, Any]]:
+        """The metadata of each problem, or an empty list if no problem has any."""
+        return [] if self.metadata is None else [row or {} for row in self.metadata]
+
     @cached_property
     def counts(self) -> NDArray[np.int64] | None:
         """Number of wordings of each claim; None if no problem has wordings."""
@@ -380,9 +385,9 @@ class GraphBatch(Structure, Sequence[ReasoningGraph]):
         if texts and texts[0] is None:  # then all texts of the problem are None
             texts = None
         columns = {single: getattr(self, name) for name, single in _ROWS.items()}
-        rows = {name: None if c is None else c[i] for name, c in columns.items()}
+        rows = {name: optional_rows(c, i) for name, c in columns.items()}
         return ReasoningGraph._trusted(
-            features=None if self.features is None else self.features[a:b],
+            features=optional_rows(self.features, slice(a, b)),
             edges=read_only(self.edges[c:d] - a),
             claims=texts,
             feature_names=self.feature_names,
@@ -491,7 +496,7 @@ def _take(batch, rows):
     features = batch.features
     fields = {
         "features": None if features is None else read_only(features[claims]),
-        "claims": None if batch.claims is None else batch.claims[claims],
+        "claims": optional_rows(batch.claims, claims),
         "feature_names": batch.feature_names,
         "offsets": read_only(offsets),
         "edges": read_only(edges + shift[:, None]),
@@ -500,7 +505,7 @@ def _take(batch, rows):
     }
     for name in _ROWS:
         column = getattr(batch, name)
-        fields[name] = None if column is None else column[rows]
+        fields[name] = optional_rows(column, rows)
     tables = (batch.tables or {}).items()
     fields["tables"] = {k: (read_only(t[claims]), names) for k, (t, names) in tables}
     # The depth is independent of the batch, so keep it if it was computed.

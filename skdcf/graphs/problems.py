@@ -288,8 +288,8 @@ def question_names(batch: GraphBatch, groups: Groups = None) -> NDArray[np.int64
     names = np.full(len(batch), -1)
     if groups is False:
         return names
-    for i, metadata in enumerate(() if batch.metadata is None else batch.metadata):
-        key = (metadata or {}).get(GROUP)
+    for i, metadata in enumerate(batch.metadata_rows):
+        key = metadata.get(GROUP)
         if is_missing(key):
             continue
         if isinstance(key, (bool, np.bool_)) or not isinstance(key, (str, Integral)):
@@ -379,9 +379,7 @@ def read_groups(by: Any, batch: GraphBatch) -> Any:
 
 
 def _find_column(by, batch):
-    names_known = set()
-    if batch.metadata is not None:
-        names_known = {key for row in batch.metadata if row for key in row}
+    names_known = {key for row in batch.metadata_rows for key in row}
     is_feature = by in (batch.feature_names or ())
     if (by in names_known) == is_feature:
         raise ValueError(
@@ -392,7 +390,7 @@ def _find_column(by, batch):
         )
     if is_feature:
         return _constant(batch, by)
-    return [(row or {}).get(by) for row in batch.metadata]
+    return [row.get(by) for row in batch.metadata_rows]
 
 
 def _constant(batch, name):

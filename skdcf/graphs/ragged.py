@@ -38,6 +38,11 @@ def ranges(starts: NDArray[Any], lengths: NDArray[Any]) -> NDArray[Any]:
     return np.arange(total) + np.repeat(starts - (ends - lengths), lengths)
 
 
+def optional_rows(values: Any, rows: Any) -> Any:
+    """Return the chosen rows of a column, or None if there is no column."""
+    return None if values is None else values[rows]
+
+
 def starts_run(values: NDArray[Any]) -> NDArray[np.bool_]:
     """Return whether each value differs from the previous one; True for the first value."""
     starts = np.ones(len(values), dtype=bool)

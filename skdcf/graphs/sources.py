@@ -168,8 +168,8 @@ def makes_claim(batch: Any) -> NDArray[np.bool_]:
         False for the claims that are marked under `NO_CLAIM`.
     """
     out = np.ones(batch.n_claims, dtype=bool)
-    for i, row in enumerate(() if batch.metadata is None else batch.metadata):
-        if not (row and row.get(NO_CLAIM)):
+    for i, row in enumerate(batch.metadata_rows):
+        if not row.get(NO_CLAIM):
             continue
         listed = marked_claims(row, NO_CLAIM, int(batch.sizes[i]))
         out[[int(batch.offsets[i]) + v for v in listed]] = False

@@ -29,7 +29,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .._checks import warn
 from ..exceptions import LabelWarning
-from .ragged import flatten, offsets_of
+from .ragged import flatten, offsets_of, optional_rows
 
 if TYPE_CHECKING:
     from ._batch import GraphBatch
@@ -482,11 +482,11 @@ def claims_as_worded(batch: GraphBatch, steps: int) -> tuple[GraphBatch, Any]:
     first = offsets_of(counts)
     rows = first[:-1] + np.minimum(steps, counts - 1)
     plain = GraphBatch.from_arrays(
-        None if batch.features is None else batch.features[rows],
+        optional_rows(batch.features, rows),
         np.searchsorted(first, batch.offsets),
         edges_between(batch.edges, counts),
         edges_known=batch.edges_known,
-        claims=None if batch.claims is None else batch.claims[rows],
+        claims=optional_rows(batch.claims, rows),
         problems=batch.problems,
         alternatives=batch.alternatives,
         context=batch.context,

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.special import betaincinv
 
 from ..graphs.problems import as_one, as_set
-from ..graphs.ragged import offsets_of, ranges, segment_ids
+from ..graphs.ragged import offsets_of, optional_rows, ranges, segment_ids
 from ..ops import conformal
 from ..ops.conformal import Jumps, conformal_rank, conformal_threshold
 from ..ops.hard import segment_min
@@ -109,11 +109,11 @@ class PathRisks:
         return PathRisks(
             self.path_risk[self.rows(problems)],
             offsets_of(np.diff(self.offsets)[problems]),
-            None if self.weights is None else self.weights[problems],
+            optional_rows(self.weights, problems),
             names=lambda i: self.names(problems[i]),
             smallest=self.lowest[problems],
             smallest_lowered=self.lowered[problems],
-            vaguest=None if self.vaguest is None else self.vaguest[self.rows(problems)],
+            vaguest=optional_rows(self.vaguest, self.rows(problems)),
         )
 
 

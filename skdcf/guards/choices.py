@@ -40,7 +40,7 @@ _ACCEPT = Advice(
 
 def mark_of(metadata: Any) -> Any:
     """Return the mark of a chosen answer, a dict or str; None if the answer was not chosen."""
-    return (metadata or {}).get(CHOSEN_BY) or None
+    return metadata.get(CHOSEN_BY) or None
 
 
 def rule_of(mark: Any) -> Any:
@@ -127,10 +127,10 @@ def refuse_other_scorer(estimator: Any, batch: GraphBatch, reason: str | None) -
     reason : str or None
         Reason for accepting a difference.
     """
-    if batch.metadata is None or reason is not None:
+    if reason is not None:
         return
     own = estimator._choice_fingerprint
-    for i, mark in enumerate(map(mark_of, batch.metadata)):
+    for i, mark in enumerate(map(mark_of, batch.metadata_rows)):
         scorer = mark.get("scorer") if isinstance(mark, dict) else None
         if scorer is not None and scorer != own:
             raise ValueError(
@@ -145,8 +145,7 @@ def refuse_other_scorer(estimator: Any, batch: GraphBatch, reason: str | None) -
 
 def refuse_chosen(batch: GraphBatch) -> None:
     """Raise ValueError if any of the answers to choose from, or to join, was chosen before."""
-    metadata = () if batch.metadata is None else batch.metadata
-    for i, mark in enumerate(map(mark_of, metadata)):
+    for i, mark in enumerate(map(mark_of, batch.metadata_rows)):
         if mark is not None:
             raise ValueError(
                 f"{batch.name_of(i)}: chosen_by is {rule_of(mark)!r}, so this answer was "
@@ -156,8 +155,7 @@ def refuse_chosen(batch: GraphBatch) -> None:
 
 def refuse_whole(batch: GraphBatch) -> None:
     """Raise ValueError for answers that were chosen to be released whole instead of filtered."""
-    metadata = () if batch.metadata is None else batch.metadata
-    for i, mark in enumerate(map(mark_of, metadata)):
+    for i, mark in enumerate(map(mark_of, batch.metadata_rows)):
         if isinstance(mark, dict) and mark.get("rule") == WHOLE:
             raise ValueError(
                 f'{batch.name_of(i)}: chosen_by has rule "{WHOLE}", which is only for '

@@ -45,10 +45,10 @@ def judges_of(batch: GraphBatch) -> NDArray[np.int8]:
         The kinds, which are `NOBODY`, `MODEL`, `PERSON` or `REACHED`.
     """
     judges = np.full(len(batch), NOBODY, dtype=np.int8)
-    metadata = () if batch.metadata is None else batch.metadata
-    for i, (row, size) in enumerate(zip(metadata, batch.sizes.tolist(), strict=False)):
-        if not row or not (SOURCES in row or "sampling" in row):
+    for i, row in enumerate(batch.metadata_rows):
+        if not (SOURCES in row or "sampling" in row):
             continue
+        size = int(batch.sizes[i])
         drawn = row.get("sampling")
         kinds = {source["kind"] for source in read_sources(row, size) if source}
         if drawn == "random" and "human" in kinds:

@@ -146,8 +146,7 @@ def provenance_of(estimator, batch, labelled):
     # The inner dictionaries serve as ordered sets.
     values: dict[str, dict[Any, Any]] = {name: {} for name in MADE}
     text_of: dict[int, str | None] = {}  # one dict is often shared by a whole file
-    for row in [None] if batch.metadata is None else batch.metadata:
-        row = row or {}
+    for row in batch.metadata_rows or [{}]:
         for name in ("extraction", "written_by"):
             value = row.get(name)
             if id(value) not in text_of:
@@ -160,8 +159,7 @@ def provenance_of(estimator, batch, labelled):
         meaning = row.get("label_meaning")
         if labelled or meaning is not None:
             values["label_meaning"][meaning] = True
-    metadata = () if batch.metadata is None else batch.metadata
-    origin["chosen_from"] = count_answers(map(mark_of, metadata))
+    origin["chosen_from"] = count_answers(map(mark_of, batch.metadata_rows))
     return origin | {name: list(distinct) for name, distinct in values.items()}
 
 

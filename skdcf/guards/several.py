@@ -29,8 +29,7 @@ def warn_of_several_answers(batch: GraphBatch) -> None:
         The problems to filter.
     """
     refuse_whole(batch)
-    metadata = () if batch.metadata is None else batch.metadata
-    names = ((row or {}).get(GROUP) for row in metadata)
+    names = (row.get(GROUP) for row in batch.metadata_rows)
     counts = Counter(str(name) for name in names if isinstance(name, (str, int)))
     if not counts and batch.problems is not None:
         texts = (" ".join((text or "").split()).casefold() for text in batch.problems)

@@ -21,7 +21,7 @@ from sklearn.utils import check_random_state
 from .._checks import check_count
 from .._drawing import CLAIMS_LISTED, problem_html
 from .._html import Table, card, folded, html_table
-from ..estimators import Filter, check, decide, passing_answers
+from ..estimators import ConformalFilter, check, decide, passing_answers
 from ..evaluation import CalibratedSearch
 from ..graphs import Labels, Problems, ReasoningGraph, answer_text
 from ..graphs.wordings import rows_of_claims
@@ -265,7 +265,7 @@ def _left_out(n):
 
 
 def explain(
-    filter: Filter | CalibratedSearch,
+    filter: ConformalFilter | CalibratedSearch,
     X: ReasoningGraph | Problems,
     y: Labels | None = None,
     *,
@@ -493,7 +493,7 @@ class ImportanceReport(Table):
 
 
 def shap_values(
-    filter: Filter | Sequence[Filter],
+    filter: ConformalFilter | Sequence[ConformalFilter],
     X: Problems,
     *,
     background: Problems | None = None,
@@ -584,7 +584,7 @@ def _names_of(batch):
 
 
 def permutation_importance(
-    filter: Filter,
+    filter: ConformalFilter,
     X: Problems,
     y: Labels,
     *,

@@ -9,12 +9,13 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from .._checks import check_alpha
-from ..estimators import Filter, check, shown_masks
+from ..estimators import ConformalFilter, check, shown_masks
 from ..graphs import Problems
+from ..ops.conformal import shown_rank
 from ._monitors import largest_of
 
 
-def release(filter: Filter, X: Problems, alpha: float) -> NDArray[np.bool_]:
+def release(filter: ConformalFilter, X: Problems, alpha: float) -> NDArray[np.bool_]:
     """Select whole answers that need no review.
 
     The expected share of the selected answers that contain a false claim is at most ``alpha``
@@ -88,22 +89,12 @@ def release(filter: Filter, X: Problems, alpha: float) -> NDArray[np.bool_]:
     batch = check(filter, X)
     scores = filter.whole_answer_scores_
     largest = largest_of(filter.path_risk(batch))
-    # The p-value times n + 1: the answer itself, and the calibration problems with an error
-    # and at most its risk.
-    counts = 1 + np.searchsorted(scores, largest, side="right")
-    n = len(scores)
-    m = len(counts)
-    order = np.argsort(counts, kind="stable")
-    k = np.arange(1, m + 1)
-    # A quotient of integers is rounded only once, so it can equal the decimal alpha exactly.
-    good = np.flatnonzero(counts[order] * m / ((n + 1) * k) <= alpha)
-    out = np.zeros(m, dtype=bool)
-    out[order[: good[-1] + 1 if len(good) else 0]] = True
-    return out
+    rank = shown_rank(scores, largest, alpha)
+    return largest < scores[rank - 1] if rank else np.zeros(len(largest), dtype=bool)
 
 
 def release_claims(
-    filter: Filter,
+    filter: ConformalFilter,
     X: Problems,
     alpha: float,
     *,

@@ -19,7 +19,7 @@ from sklearn.exceptions import ConvergenceWarning
 from .._jobs import all_finished
 from .._parameters import FITTING, UNIT, Settings, StrOptions, settings
 from ..graphs import GraphBatch
-from ..graphs.ragged import offsets_of
+from ..graphs.ragged import offsets_of, optional_rows
 
 
 @dataclass(frozen=True)
@@ -127,7 +127,7 @@ class FitTask:
         FitTask
             The task for these problems.
         """
-        groups = None if self.groups is None else self.groups[rows]
+        groups = optional_rows(self.groups, rows)
         return replace(
             self, groups=groups, rng=deepcopy(self.rng), n_jobs=None, verbose=0
         )

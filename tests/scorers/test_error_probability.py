@@ -247,9 +247,9 @@ def test_base_scorers_of_ones_own_are_asked():
 @pytest.mark.parametrize(
     ("spoil", "message"),
     [
-        (lambda masks: masks[:-1], "249 masks for 250 problems"),
-        (lambda masks: masks[::-1], "those of another batch"),
-        (lambda masks: [m.astype(int) for m in masks], "must be boolean"),
+        (lambda masks: masks[:-1], "250.*kept.*249"),
+        (lambda masks: masks[::-1], r"problem \d+: .*kept"),
+        (lambda masks: [m + 0.5 for m in masks], r"kept.*\(0, 1\)"),
     ],
 )
 def test_masks_of_other_problems_are_refused(fitted, data, spoil, message):

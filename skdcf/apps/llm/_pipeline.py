@@ -21,7 +21,7 @@ from ..._checks import check_alpha
 from ..._messages import Advice, Message
 from ..._parameters import HasMethods, Settings
 from ...estimators import (
-    Filter,
+    ConformalFilter,
     as_chosen,
     chosen_answers,
     compare_provenance,
@@ -470,7 +470,7 @@ class ConformalFactualityPipeline(Settings):
     @classmethod
     def from_filter(
         cls,
-        filter: Filter,
+        filter: ConformalFilter,
         client: Any = None,
         *,
         model: str | None = None,

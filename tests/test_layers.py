@@ -128,7 +128,7 @@ TAKEN = {
     "datasets.paths": "MISSING paths_of put_at value_at",
     "datasets.records": (
         "BROKEN OWN Problem USUAL build_dataset format_problem "
-        "line_reader schemas_of_keys plain read_problem spread"
+        "line_reader schemas_of_keys plain spread"
     ),
     "datasets.runs": "answers_of_other_runs read_beginning read_run",
     "estimators": (
@@ -153,7 +153,7 @@ TAKEN = {
     "graphs.labels": "LABEL_WORDS Labels read_column read_labels word_key",
     "graphs.per_problem": "LabelList",
     "graphs.problems": (
-        "GROUP Groups Problems as_one as_set pack_graphs read_groups read_weights "
+        "GROUP Groups Problems as_one as_set kept_text pack_graphs read_groups read_weights "
         "hashes_of"
     ),
     "graphs.ragged": (
@@ -192,8 +192,8 @@ TAKEN = {
     "apps.labelling": "exchange",
     "apps.labelling.sources": "LabelSource WORDS get_label_sources set_label_sources",
     "apps.llm": (
-        "EndpointError FilteredAnswer Frequency Reword SampleAnswers SemanticJudge Usage "
-        "Verify check_writer no_claim_list split_sentences splitter_of"
+        "AnswerReader AnswerSplitter EndpointError FilteredAnswer Frequency NoClaimList Reword "
+        "SampleAnswers SemanticJudge Usage Verify check_writer no_claim_list"
     ),
     "metrics": "NO_COVERAGE mean_interval report_of",
     "ops.ancestors": "find_highest pass_on sum_ancestors",

@@ -164,6 +164,24 @@ def answer_text(graph: ReasoningGraph) -> str:
     return "\n".join(lines)
 
 
+def kept_text(graph: ReasoningGraph, mask: NDArray[np.bool_]) -> str:
+    """Return the kept claims of an answer as one line; empty if nothing is kept.
+
+    Parameters
+    ----------
+    graph : ReasoningGraph
+        One problem.
+    mask : ndarray of bool, shape (n_claims,)
+        Whether each claim is kept.
+
+    Returns
+    -------
+    str
+        The most specific kept wording of each claim, and sentences without a claim next to them.
+    """
+    return " ".join(answer_text(graph.shown(mask)).split())
+
+
 #: The metadata key that names the question of an answer, as a text or an integer.
 GROUP = "group"
 

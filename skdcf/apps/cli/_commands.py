@@ -34,8 +34,8 @@ from ...estimators import (
 )
 from ...exceptions import CalibrationWarning, LabelWarning, ShareError
 from ...features import reasoning_features
-from ...graphs import GraphBatch, answer_text
-from ...graphs.problems import GROUP, read_groups
+from ...graphs import GraphBatch
+from ...graphs.problems import GROUP, kept_text, read_groups
 from ...graphs.sources import SOURCES
 from ...graphs.wordings import shown_rows
 from ...guarantees import NoFalseClaim, problems_needed
@@ -534,11 +534,6 @@ def _shown(filter, rows, alpha, options, counts):
     if options.at_least_one:
         rows, masks = _at_least_one(filter, rows, graphs, masks=masks, counts=counts)
     yield from decided(filter, rows, graphs, masks=masks, counts=counts)
-
-
-def kept_text(graph, mask):
-    """Return the kept claims as one line, which is empty if nothing is kept."""
-    return " ".join(answer_text(graph.shown(mask)).split())
 
 
 def marked_text(row, mark_checked=False):

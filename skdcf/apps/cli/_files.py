@@ -8,7 +8,6 @@ import time
 from collections import defaultdict
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
 
 import numpy as np
 from tqdm import tqdm
@@ -24,11 +23,8 @@ from ._csv import CsvAsLines
 
 STANDARD = "-"
 NAMES = "names_in_log"  # metadata key: the names of format keys in the original log
-_ANSWER = "answer"
-_LOGPROBS = "logprobs"
 _ALL_TARGETS = ("answer", "messages", "spans", "resourceSpans", "task", "labels")
 _NOTED = 100  # maximum number of keys in a message
-_CALLED_ANSWER = ("response",)  # other names of the answer, as in RAGAS
 
 
 def source(path):
@@ -148,47 +144,25 @@ def answer_reader(options):
 
     If the line has no claims, the problem has zero claims. The answer keeps its key.
     """
-    rename = renamed(options, also=[_ANSWER])
-    own = own_keys(options)
-    answer_keys = [theirs for theirs, ours in rename.items() if ours == _ANSWER]
-    answer_keys += [key for key in (_ANSWER, *_CALLED_ANSWER) if key not in own]
-    logprobs_keys = [theirs for theirs, ours in rename.items() if ours == _LOGPROBS]
-    logprobs_keys.append(_LOGPROBS)
-    rename = {
-        theirs: ours
-        for theirs, ours in rename.items()
-        if ours not in (_ANSWER, _LOGPROBS)
-    }
-    read = records.line_reader(rename, own)
+    from ..llm import AnswerReader  # takes long to import, and few commands need it
+
+    read = AnswerReader(
+        renamed(options, also=["answer"]),
+        own_keys(options),
+        needs_answer=not getattr(options, "write", False),
+    )
 
     def read_answer(record):
-        texts = [value_at(record, key) for key in answer_keys]
-        answer = next((text for text in texts if isinstance(text, str)), None)
-        if answer is None and not getattr(options, "write", False):
-            raise ValueError(
-                f'there is no text called "answer", only {sorted(paths_of(record))}. If the '
-                "answer is stored under another key or path, pass --map KEY=answer"
-            )
-        given = [value_at(record, key) for key in logprobs_keys]
-        logprobs = next((g for g in given if g is not MISSING and g is not None), None)
-        rest = {key: value for key, value in record.items() if key not in logprobs_keys}
-        problem = read({"claims": []} | rest)
-        names = names_in_file(record, problem, rename)
+        line = read(record)
+        problem = line.problem
+        names = names_in_file(record, problem, read.rename)
         if names:
             problem = _with_metadata(problem, {NAMES: names})
         if options.group_by is not None:
             problem = _with_group(problem, options.group_by)
-        return AnsweredLine(answer=answer, logprobs=logprobs, problem=problem)
+        return line._replace(problem=problem)
 
     return read_answer
-
-
-class AnsweredLine(NamedTuple):
-    """A line of a log: an answer, the log-probabilities of its tokens, and the rest."""
-
-    answer: str | None
-    logprobs: Any
-    problem: records.Problem
 
 
 def names_in_file(record, problem, rename):

@@ -20,7 +20,7 @@ from .._messages import reworded
 from ..service import JsonFormatter, Service, create_app
 from ..web.server import server_of
 from ._extract import make_client, read_config
-from ._files import inform
+from ._files import inform, own_keys, renamed
 
 _LOG = logging.getLogger("skdcf.apps.service")
 
@@ -51,6 +51,9 @@ def serve(options: Any) -> None:
         answer_seconds=options.answer_seconds,
         budget=options.budget,
         cors=options.cors or (),
+        rename=renamed(options, also=["answer"]),
+        own=own_keys(options),
+        no_claim=options.no_claim,
     )
     app.replace(filters, calibrated)
     _raise_limit_of_connections()

@@ -10,14 +10,11 @@ from collections import Counter
 from ..._checks import printable
 from ...datasets import records
 from ...datasets.runs import read_run
-from ...edges import chain_edges, no_edges
-from ...features import add_surprisal, logprobs_of_claims
 from ...graphs.hashes import most_answers
 from ...graphs.sources import WITHOUT_CLAIM
-from ..llm import no_claim_list, split_sentences, splitter_of
+from ..llm import AnswerSplitter, no_claim_list
 from . import _files as files
 
-_RULES = {None: no_edges, "none": no_edges, "chain": chain_edges}
 #: Keys of a run that are not copied to the problem.
 _OF_RUN = ("messages", "spans", "resourceSpans", "task", "labels")
 
@@ -32,49 +29,35 @@ def split(options):
         raise ValueError(
             "--edges data follows the results of tools into later calls, so it needs --runs"
         )
-    language = options.language or "en"
-    no_claim = no_claim_list(options.no_claim)
-    extraction = {"extraction": splitter_of(language) | {"no_claim": no_claim.name}}
+    splitter = AnswerSplitter(
+        options.language or "en",
+        edges=options.edges or "none",
+        no_claim=no_claim_list(options.no_claim),
+    )
     read_answer = files.answer_reader(options)
-    rule = _RULES[options.edges]
     counts = Counter()
     asked = Counter()
 
     def cut(record):
-        if "claims" in record:
-            raise ValueError(
-                'the line has both "claims" and an answer, but an answer with claims is not '
-                "split: remove one of the two keys"
-            )
-        answer, logprobs, _ = read_answer(record)
-        sentences = split_sentences(answer, language=language)
-        claims, without_claim = no_claim.divide(sentences)
-        cut_answer = {"claims": claims, "edges": [*map(list, rule(claims))]}
-        problem = read_answer(record | cut_answer).problem
+        problem = splitter.split(record, read_answer)
         graph = problem.graph
-        if logprobs is not None:
-            of_claims = logprobs_of_claims(logprobs, answer, claims)
-            graph = add_surprisal(graph, of_claims)
-            problem = problem._replace(graph=graph)
-        if counts["answers"] and bool(counts["logprobs"]) != (logprobs is not None):
+        has_logprobs = graph.features is not None
+        if counts["answers"] and bool(counts["logprobs"]) != has_logprobs:
             raise ValueError(
-                f"the answer has {'no ' if logprobs is None else ''}logprobs, unlike the "
-                "answers before it. Either all answers or none of them need logprobs"
+                f"the answer has {'' if has_logprobs else 'no '}logprobs, unlike the answers "
+                "before it. Either all answers or none of them need logprobs"
             )
         counts.update(
             answers=1,
             claims=graph.n_claims,
-            without_claim=len(without_claim),
+            without_claim=len((problem.metadata or {}).get(WITHOUT_CLAIM, ())),
             question=int(bool(graph.problem)),
             context=int(bool(graph.context)),
-            logprobs=int(logprobs is not None),
+            logprobs=int(has_logprobs),
         )
         if problem.group is None:
             asked[graph.problem] += 1
-        metadata = (problem.metadata or {}) | extraction
-        if without_claim:
-            metadata[WITHOUT_CLAIM] = without_claim
-        return problem._replace(metadata=metadata)
+        return problem
 
     problems = files.read_records(options, cut)
     files.write_lines(options.output, map(records.format_problem, problems))

@@ -9,6 +9,7 @@ stored.
 from ._client import ChatClient
 from ._errors import CallError, EndpointError
 from ._extractor import Answer, ClaimExtractor
+from ._no_claim import NoClaimList as NoClaimList
 from ._no_claim import no_claim_list as no_claim_list
 from ._pipeline import ConformalFactualityPipeline, FilteredAnswer, Merge
 from ._pipeline import check_writer as check_writer
@@ -17,6 +18,8 @@ from ._pipeline import judge_labels as judge_labels
 from ._reply import Reply, Usage
 from ._sentences import split_sentences as split_sentences
 from ._sentences import splitter_of as splitter_of
+from ._split import AnswerReader as AnswerReader
+from ._split import AnswerSplitter as AnswerSplitter
 from ._steps import (
     Decompose,
     DeduceGraph,

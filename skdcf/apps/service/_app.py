@@ -6,7 +6,7 @@ import logging
 import os
 import secrets
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -24,7 +24,7 @@ from starlette.requests import ClientDisconnect
 from ..._checks import is_loopback
 from ..._version import __version__
 from ...graphs import ReasoningGraph
-from ..llm import ChatClient
+from ..llm import AnswerReader, ChatClient, NoClaimList, no_claim_list
 from ..web.guard import GONE, Guard
 from ..web.refusal import RefusedError, fault_of
 from ._answers import Answers
@@ -50,6 +50,9 @@ def create_app(
     answer_seconds: float = 300.0,
     budget: float | None = None,
     cors: Sequence[str] = (),
+    rename: Mapping[str, str] | None = None,
+    own: Collection[str] = (),
+    no_claim: str | os.PathLike[str] | None = None,
 ) -> Service:
     """Make an ASGI application that filters answers.
 
@@ -78,6 +81,14 @@ def create_app(
     cors : sequence of str, default=()
         Origins of web pages that may call the service, for example
         ``https://app.example``.
+    rename : dict, optional
+        Maps keys or paths of requests to ``POST /v1/filter`` to keys of the format, or to
+        ``answer`` for a whole answer, as in ``{"reply.text": "answer"}``.
+    own : collection of str, default=()
+        Keys of these requests that are your own data.
+    no_claim : path-like, optional
+        The list of sentences that make no claim, if ``skdcf split --no-claim`` made the
+        calibration answers.
 
     Returns
     -------
@@ -109,7 +120,15 @@ def create_app(
             "model and budget apply only to calls of models, but client is None: there is no "
             "client to call them. Pass a client, or leave model and budget out"
         )
-    return Service(filters, token, folder, answers=answers, cors=list(cors))
+    return Service(
+        filters,
+        token,
+        folder,
+        answers=answers,
+        cors=list(cors),
+        reader=AnswerReader(rename or {}, own),
+        no_claim=None if no_claim is None else no_claim_list(no_claim),
+    )
 
 
 class Service:
@@ -127,6 +146,10 @@ class Service:
         Calls the models, if a client was passed.
     cors : list of str, optional
         As for `create_app`.
+    reader : AnswerReader, optional
+        Reads requests with a whole answer.
+    no_claim : NoClaimList, optional
+        The sentences that make no claim.
     """
 
     def __init__(
@@ -136,7 +159,10 @@ class Service:
         folder: str | os.PathLike[str] | None,
         answers: Answers | None = None,
         cors: list[str] | None = None,
+        reader: AnswerReader | None = None,
+        no_claim: NoClaimList | None = None,
     ) -> None:
+        self._of_answers: dict[str, Any] = {"reader": reader, "no_claim": no_claim}
         self.is_public = token is None
         self.answers = answers
         self._key = read_key(token, folder)
@@ -216,7 +242,8 @@ class Service:
             raise ValueError("there is no filter to serve: pass at least one")
         served = {}
         for name, filter in filters.items():
-            new = Served(filter, self._key, (calibrated or {}).get(name))
+            when = (calibrated or {}).get(name)
+            new = Served(filter, self._key, when, **self._of_answers)
             if self.answers is not None:
                 new.pipeline = self.answers.pipeline(name, filter)
             old = self.served.get(name)

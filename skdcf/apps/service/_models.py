@@ -77,7 +77,7 @@ class _Request(BaseModel):
 
 
 class FilterRequest(_Request):
-    """An answer as claims, in the format of a line of a JSON Lines file.
+    """An answer, whole or as claims, in the format of a line of a JSON Lines file.
 
     Unknown keys are stored as metadata.
     """
@@ -101,7 +101,21 @@ class FilterRequest(_Request):
     claims: Annotated[
         Texts | None,
         Field(
-            description="The text of each claim. Either claims or features is required."
+            description="The text of each claim. One of answer, claims and features is required."
+        ),
+    ] = None
+    answer: Annotated[
+        str | None,
+        Field(
+            description="The whole answer. Without claims, it is split into sentences as the "
+            "calibration answers were."
+        ),
+    ] = None
+    logprobs: Annotated[
+        Any,
+        Field(
+            description="The log-probabilities of the tokens of the answer, as a chat completion "
+            "returns them, if the calibration answers had them."
         ),
     ] = None
     wordings: Annotated[
@@ -124,7 +138,13 @@ class FilterRequest(_Request):
         list[Annotated[list[Position], Field(min_length=2, max_length=2)]] | None,
         Field(description="Pairs [parent, child] of positions, instead of parents."),
     ] = None
-    context: Context = None
+    context: Annotated[
+        list[str | dict[str, Any]] | str | None,
+        Field(
+            description="The passages that must support the answer, as texts or as objects with "
+            "a text. An empty list means that there are none."
+        ),
+    ] = None
     alternatives: Alternatives = None
     group: Group = None
     metadata: Metadata = None
@@ -243,7 +263,10 @@ class Decided(BaseModel):
     mask: Annotated[list[bool], Field(description="Whether each claim is kept.")]
     text: Annotated[
         str | None,
-        Field(description="The kept claims, one per line; null if they have no texts."),
+        Field(
+            description="The kept claims, one per line, or in one line if a whole answer was "
+            "sent; null if they have no texts."
+        ),
     ]
     passes: Annotated[
         bool,
@@ -276,6 +299,17 @@ class Filtered(Decided):
             description="The reason for each dropped claim, keyed by position, starting at 0."
         ),
     ]
+    claims: Annotated[
+        Texts | None,
+        Field(description="The claims of a whole answer; null if claims were sent."),
+    ] = None
+    log_line: Annotated[
+        dict[str, Any] | None,
+        Field(
+            description="The request with the filtered text in the place of the whole answer; "
+            "null if claims were sent."
+        ),
+    ] = None
 
 
 class Dropped(BaseModel):

@@ -105,14 +105,14 @@ def content_types(api: FastAPI) -> dict[str, str | None]:
 
 @router.post("/v1/filter")
 async def filter_answer(asked: FilterRequest, request: Request) -> Filtered:
-    """Filter the claims of one answer."""
+    """Filter the claims of one answer, or split a whole answer and filter it."""
     service = request.app.state.service
     served = service.named(asked.filter)
     n_bytes = len(await request.body())
     decided = await served.decide(asked.given("filter"), n_bytes)
     reply = service.save(served, decided.graph, decided.kept, decided.level)
     reasons = {str(claim): reason for claim, reason in decided.reasons.items()}
-    return Filtered(**reply, reasons=reasons)
+    return Filtered(**reply | decided.filtered_line(), reasons=reasons)
 
 
 _IN_LINES = {

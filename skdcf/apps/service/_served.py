@@ -7,6 +7,7 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from copy import deepcopy
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
@@ -14,14 +15,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...datasets.records import BROKEN, read_problem
+from ...datasets.paths import put_at
+from ...datasets.records import BROKEN
 from ...estimators import passing_answers
 from ...graphs import GraphBatch, ReasoningGraph
-from ...graphs.problems import as_one
+from ...graphs.problems import as_one, kept_text
 from ...graphs.wordings import shown_rows
 from ...guarantees import NoFalseClaim
 from ...inspection import explain
 from ...monitoring import CoverageMonitor
+from ..llm import AnswerReader, AnswerSplitter, NoClaimList
 from ..web.refusal import RefusedError
 from ._journal import Entry, Journal
 from ._questions import Questions
@@ -53,6 +56,10 @@ class Asked:
         The answer.
     kept : ndarray of bool, optional
         Whether each claim is kept, after the decision.
+    log_line : dict, optional
+        The request, if it has a whole answer instead of claims.
+    answer_key : str, optional
+        The key or path of the answer in ``log_line``.
     reasons : mapping, optional
         The reason for each dropped claim, keyed by position.
     error : Exception, optional
@@ -62,6 +69,8 @@ class Asked:
     alpha: float | None
     level: float
     graph: ReasoningGraph
+    log_line: dict[str, Any] | None = None
+    answer_key: str | None = None
     kept: NDArray[np.bool_] | None = None
     reasons: Mapping[int, str] | None = None
     error: Exception | None = None
@@ -70,6 +79,26 @@ class Asked:
     def is_decided(self) -> bool:
         """Return whether there is a decision or an error."""
         return self.kept is not None or self.error is not None
+
+    def filtered_line(self) -> dict[str, Any]:
+        """Return the fields of the reply that a whole answer adds, after the decision.
+
+        Returns
+        -------
+        dict
+            The kept text, and the request with this text in the place of the answer. Empty
+            if the request has claims.
+        """
+        if self.log_line is None or self.answer_key is None or self.kept is None:
+            return {}
+        text = kept_text(self.graph, self.kept)
+        log_line = deepcopy(self.log_line)
+        put_at(log_line, self.answer_key, text)
+        return {
+            "text": text,
+            "log_line": log_line,
+            "claims": [*(self.graph.claims or ())],
+        }
 
 
 class Served:
@@ -83,10 +112,26 @@ class Served:
         Secret key for hashes of questions.
     calibrated : str, optional
         When the filter was calibrated, for operators of the service.
+    reader : AnswerReader, optional
+        Reads whole answers, and renames keys. If None, keys are not renamed.
+    no_claim : NoClaimList, optional
+        The sentences of whole answers that make no claim. If None, use the list of the package.
     """
 
-    def __init__(self, filter: Any, key: bytes, calibrated: str | None = None) -> None:
+    def __init__(
+        self,
+        filter: Any,
+        key: bytes,
+        calibrated: str | None = None,
+        *,
+        reader: AnswerReader | None = None,
+        no_claim: NoClaimList | None = None,
+    ) -> None:
         self.filter = filter
+        self._reader = AnswerReader({}) if reader is None else reader
+        self._no_claim = no_claim
+        if no_claim is not None:
+            AnswerSplitter.from_filter(filter, no_claim)  # refuse another list early
         self.calibrated = calibrated
         self.guarantee = filter.calibration_.guarantee
         self._has_wordings = True in filter.provenance_.get("wordings", ())
@@ -114,7 +159,8 @@ class Served:
         Parameters
         ----------
         record : dict
-            An object in the format of `skdcf.datasets.read_jsonl`, optionally with ``alpha``.
+            An object in the format of `skdcf.datasets.read_jsonl`, or with a whole answer
+            instead of claims, optionally with ``alpha``.
 
         Returns
         -------
@@ -128,12 +174,22 @@ class Served:
         record = dict(record)
         alpha = record.pop("alpha", None)
         level = self.guarantee.level(alpha, self.filter.alpha)
+        key = None
+        if not self._reader.has_claims(record):
+            key = self._reader.key_of_answer(record)
         try:
-            graph = read_problem(record).graph
+            if key is None:
+                graph = self._reader.read_problem(record).graph
+            else:
+                splitter = AnswerSplitter.from_filter(self.filter, self._no_claim)
+                graph = splitter.split(record, self._reader).graph
         except BROKEN as error:
             raise ValueError(str(error)) from error
         check_size(graph.n_claims)
-        return Asked(alpha=alpha, level=level, graph=graph)
+        log_line = None if key is None else record
+        return Asked(
+            alpha=alpha, level=level, graph=graph, log_line=log_line, answer_key=key
+        )
 
     async def decide(self, record: dict[str, Any], n_bytes: int) -> Asked:
         """Decide about an answer, in one batch with other waiting answers.

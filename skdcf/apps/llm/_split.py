@@ -1,0 +1,242 @@
+"""Make problems from whole answers of a log, without a model."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+from ...datasets import records
+from ...datasets.paths import MISSING, paths_of, value_at
+from ...edges import chain_edges, no_edges
+from ...features import add_surprisal, logprobs_of_claims
+from ...graphs.sources import WITHOUT_CLAIM
+from ._no_claim import NoClaimList, no_claim_list
+from ._sentences import split_sentences, splitter_of
+
+ANSWER = "answer"
+LOGPROBS = "logprobs"
+_CALLED_ANSWER = ("response",)  # other names of the answer, as in RAGAS
+_OF_CLAIMS = ("claims", "wordings", "features")
+_EDGES = {"none": no_edges, "chain": chain_edges}
+
+
+class AnsweredLine(NamedTuple):
+    """A line of a log: an answer, the log-probabilities of its tokens, and the rest."""
+
+    answer: str | None
+    logprobs: Any
+    problem: records.Problem
+
+
+class AnswerReader:
+    """Read the answers in lines of a log.
+
+    Parameters
+    ----------
+    rename : mapping of str to str
+        Maps keys or paths of the lines to those of the format, ``answer`` and ``logprobs``.
+    own : collection of str
+        Keys that are user data.
+    needs_answer : bool
+        Whether a line without an answer is an error.
+
+    Attributes
+    ----------
+    rename : dict
+        The keys of the format only.
+    read_problem : callable
+        Converts a line with claims to a `Problem`.
+    """
+
+    def __init__(
+        self,
+        rename: Mapping[str, str],
+        own: Collection[str] = (),
+        *,
+        needs_answer: bool = True,
+    ) -> None:
+        self.rename = {
+            theirs: ours
+            for theirs, ours in rename.items()
+            if ours not in (ANSWER, LOGPROBS)
+        }
+        named = [theirs for theirs, ours in rename.items() if ours == ANSWER]
+        usual = [key for key in (ANSWER, *_CALLED_ANSWER) if key not in own]
+        self._answer_keys = [*named, *usual]
+        named = [theirs for theirs, ours in rename.items() if ours == LOGPROBS]
+        self._logprobs_keys = [*named, LOGPROBS]
+        self._needs_answer = needs_answer
+        self.read_problem = records.line_reader(self.rename, own)
+
+    def has_claims(self, record: dict[str, Any]) -> bool:
+        """Return whether a line already has claims.
+
+        Parameters
+        ----------
+        record : dict
+            The object of a line.
+
+        Returns
+        -------
+        bool
+        """
+        keys = [theirs for theirs, ours in self.rename.items() if ours in _OF_CLAIMS]
+        found = (value_at(record, key) for key in (*keys, *_OF_CLAIMS))
+        return any(value is not MISSING and value is not None for value in found)
+
+    def key_of_answer(self, record: dict[str, Any]) -> str | None:
+        """Return the key or path of the answer in a line, None if it has no answer.
+
+        Parameters
+        ----------
+        record : dict
+            The object of a line.
+
+        Returns
+        -------
+        str or None
+        """
+        keys = self._answer_keys
+        return next((k for k in keys if isinstance(value_at(record, k), str)), None)
+
+    def __call__(self, record: dict[str, Any]) -> AnsweredLine:
+        """Read a line. Its problem has zero claims unless the line has claims.
+
+        Parameters
+        ----------
+        record : dict
+            The object of a line.
+
+        Returns
+        -------
+        AnsweredLine
+        """
+        key = self.key_of_answer(record)
+        if key is None and self._needs_answer:
+            raise ValueError(
+                f'there is no text called "answer", only {sorted(paths_of(record))}. If the '
+                "answer is stored under another key or path, pass --map KEY=answer"
+            )
+        given = [value_at(record, name) for name in self._logprobs_keys]
+        logprobs = next((g for g in given if g is not MISSING and g is not None), None)
+        rest = {k: v for k, v in record.items() if k not in self._logprobs_keys}
+        return AnsweredLine(
+            answer=None if key is None else value_at(record, key),
+            logprobs=logprobs,
+            problem=self.read_problem({"claims": []} | rest),
+        )
+
+
+@dataclass(frozen=True)
+class AnswerSplitter:
+    """Split answers into sentences, which are the claims.
+
+    Parameters
+    ----------
+    language : str
+        Language code, see `split_sentences`.
+    edges : {"none", "chain"}
+        What a claim depends on: nothing, or the claim before it.
+    no_claim : NoClaimList, optional
+        The sentences that make no claim. If None, use the list of the package.
+    """
+
+    language: str = "en"
+    edges: str = "none"
+    no_claim: NoClaimList | None = None
+
+    @classmethod
+    def from_filter(cls, filter: Any, no_claim: NoClaimList | None = None) -> Any:
+        """Return the splitter of the calibration answers of a filter.
+
+        Parameters
+        ----------
+        filter : fitted filter
+            A filter calibrated on answers that ``skdcf split`` has split.
+        no_claim : NoClaimList, optional
+            See the class.
+
+        Returns
+        -------
+        AnswerSplitter
+
+        Raises
+        ------
+        ValueError
+            If the calibration answers were made in another way, or with another list.
+        """
+        known = (getattr(filter, "provenance_", None) or {}).get("extraction") or [None]
+        described = [json.loads(text) if text else {} for text in known]
+        if len(described) != 1 or "splitter" not in described[0]:
+            raise ValueError(
+                "the calibration answers were not split into sentences in one way, so a whole "
+                'answer cannot be split as they were: send "claims" instead of "answer"'
+            )
+        [made] = described
+        splitter = cls(made["language"], made["edges"], no_claim)
+        if splitter.provenance != made:
+            raise ValueError(
+                f"the calibration answers were split as {made}, but this is "
+                f"{splitter.provenance}: pass the same --no-claim FILE, or the same version of "
+                "skdcf"
+            )
+        return splitter
+
+    @cached_property
+    def provenance(self) -> dict[str, str]:
+        """Description for the provenance of the claims."""
+        made = splitter_of(self.language)
+        return made | {"edges": self.edges, "no_claim": self._no_claim.name}
+
+    @property
+    def _no_claim(self) -> NoClaimList:
+        return no_claim_list() if self.no_claim is None else self.no_claim
+
+    def split(
+        self, record: dict[str, Any], read: Callable[[dict[str, Any]], AnsweredLine]
+    ) -> records.Problem:
+        """Make a problem from a line with an answer.
+
+        Parameters
+        ----------
+        record : dict
+            The object of a line, without claims.
+        read : callable
+            Such as an `AnswerReader`.
+
+        Returns
+        -------
+        Problem
+            Its metadata have the provenance, and the sentences that make no claim.
+
+        Raises
+        ------
+        ValueError
+            If the line already has claims, or the log-probabilities are those of another text.
+        """
+        if "claims" in record:
+            raise ValueError(
+                'the line has both "claims" and an answer, but an answer with claims is not '
+                "split: remove one of the two keys"
+            )
+        line = read(record)
+        answer = line.answer or ""
+        sentences = split_sentences(answer, language=self.language)
+        claims, without_claim = self._no_claim.divide(sentences)
+        edges = [*map(list, _EDGES[self.edges](claims))]
+        # The group of a problem may depend on its claims, so the line is read again with them.
+        problem = read(record | {"claims": claims, "edges": edges}).problem
+        metadata = (problem.metadata or {}) | {"extraction": self.provenance}
+        if without_claim:
+            metadata[WITHOUT_CLAIM] = without_claim
+        graph = problem.graph
+        if line.logprobs is not None:
+            graph = add_surprisal(
+                graph, logprobs_of_claims(line.logprobs, answer, claims)
+            )
+        return problem._replace(
+            graph=graph.replace(metadata=metadata), metadata=metadata
+        )

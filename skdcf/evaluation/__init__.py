@@ -1,4 +1,4 @@
-"""Comparison of filters on the same splits, and searches that keep the guarantee."""
+"""Compare filters on the same splits, and search settings without losing the guarantee."""
 
 from ._chances import ChanceReport, evaluate_error_probability
 from ._report import ComparisonReport, DifferenceReport

@@ -1,4 +1,4 @@
-"""Evaluation of error probabilities: compare them with the share of wrong texts."""
+"""Compare predicted error probabilities with the observed share of wrong texts."""
 
 from __future__ import annotations
 
@@ -22,34 +22,36 @@ FEWEST = 20  # texts in a bin; with fewer, the interval is too wide to be useful
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ChanceReport(Table):
-    """Predicted error probabilities and observed error rates; prints as a table.
+    """Predicted error probabilities and observed error rates, printed as a table.
 
-    The texts are divided into bins of about equal size by their predicted probability.
+    The texts are divided by their predicted probability into bins of about equal size.
 
     Parameters
     ----------
     stated : ndarray of shape (n_bins,)
         Mean predicted probability in each bin.
     observed : ndarray of shape (n_bins,)
-        Share of the questions in each bin whose text contains a false or unjudged claim. If a
-        question has several answers, they are averaged.
+        Share of the questions in each bin whose text contains a false or unjudged claim.
+        Several answers to a question are averaged.
     observed_interval : ndarray of shape (n_bins, 2)
-        95 % interval of ``observed``, over questions.
+        95 % confidence interval of ``observed``, computed over questions.
     n_texts : ndarray of int, shape (n_bins,)
         Number of texts in each bin.
     n_empty : int
-        Number of problems of which nothing is kept. They have no error probability and are
-        left out.
+        Number of problems without kept claims. These problems have no error probability and are
+        excluded.
     brier : float
-        Mean squared difference between the probability and the outcome, 0 or 1.
+        Brier score, the mean squared difference between the probability and the outcome (0 or
+        1).
     brier_constant : float
-        Brier score of the best constant, the share of wrong texts.
+        Brier score of the best constant prediction, the share of wrong texts.
     brier_error : float
-        Standard error of the difference of the two, over questions.
+        Standard error of the difference between both Brier scores, computed over questions.
     calibration_error : float
-        Mean absolute difference between predicted and observed over the bins.
+        Mean absolute difference over the bins between the predicted probability and the
+        observed rate.
     calibration_error_expected : float
-        Approximate expected value of the calibration error if all probabilities were right.
+        Approximate expected calibration error if all probabilities were correct.
     """
 
     stated: np.ndarray
@@ -91,28 +93,30 @@ class ChanceReport(Table):
         groups: NDArray[Any] | None = None,
         n_bins: int = 10,
     ) -> ChanceReport:
-        """Report on given probabilities, from any source.
+        """Create a report from given probabilities of any source.
 
         Parameters
         ----------
         wrong : ndarray of bool, shape (n_problems,)
             Whether each text contains a false claim.
         chance : ndarray of shape (n_problems,)
-            The predicted probability; NaN if there is no text.
+            The predicted probability of each text, or NaN for a problem without a text.
         groups : ndarray of shape (n_problems,), optional
-            The question that each problem answers. None means one question per problem.
+            The question that each problem answers. If None, each problem answers a different
+            question.
         n_bins : int, default=10
-            Number of bins. There are fewer if bins would have fewer than 20 texts.
+            Maximum number of bins. The number is reduced so that each bin contains at least 20
+            texts.
 
         Returns
         -------
         ChanceReport
-            The report.
+            The report, with one entry per bin.
 
         Raises
         ------
         ValueError
-            If the shapes differ, or a probability is not between 0 and 1.
+            If the shapes differ, or if a probability is not between 0 and 1.
 
         Examples
         --------
@@ -180,14 +184,14 @@ def _cut(order, n_bins):
 
 
 def _bin(wrong, chance, questions):
-    """Compute predicted, observed, the ends of its interval, and the number of texts."""
+    """Return the predicted and the observed rate, the interval's ends, and the number of texts."""
     right = 1 - _per_question(wrong, questions)
     low, high = mean_interval(right, True, len(wrong))
     return chance.mean(), 1 - right.mean(), low, high, len(wrong)
 
 
 def _per_question(values, questions):
-    """Average over the answers to each question."""
+    """Return the mean over the answers to each question."""
     _, code, count = np.unique(questions, return_inverse=True, return_counts=True)
     return np.bincount(code, values) / count
 
@@ -207,29 +211,31 @@ def evaluate_error_probability(
     Parameters
     ----------
     filter : fitted filter
-        Its scorer must have hazards; see `error_probability` of the filter.
+        The filter, whose scorer must provide hazards (see the method `error_probability` of the
+        filter).
     X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
-        Test problems, as in the filter's `fit`.
+        Test problems, in the format of the filter's `fit`.
     y : sequence of 1-D arrays, one per problem
-        Their labels. A claim with an unknown label counts as false.
+        Labels of the test problems. A claim with an unknown label is treated as false.
     masks : sequence of boolean masks, optional
-        The claims that are kept of each problem. None means those that `predict` keeps.
+        Masks of the kept claims of each problem. If None, the masks are predicted.
     alpha : float in (0, 1), optional
-        Level for `predict`, if ``masks`` is None. None means the filter's alpha.
+        Level of the prediction if ``masks`` is None. If ``alpha`` is None, the filter's alpha
+        is used.
     groups : array-like of shape (n_problems,), or False, optional
         The question that each problem answers, as in `skdcf.metrics.evaluate_filter`.
     n_bins : int, default=10
-        Number of bins, of at least 20 texts each.
+        Maximum number of bins. Each bin contains at least 20 texts.
 
     Returns
     -------
     ChanceReport
-        The numbers for each bin. It prints as a table.
+        The rates in each bin. The report prints as a table.
 
     Raises
     ------
     ValueError
-        If problems, labels or masks are not valid, or the scorer has no hazards.
+        If problems, labels or masks are not valid, or if the scorer does not provide hazards.
 
     Examples
     --------

@@ -1,6 +1,7 @@
-"""The result of a comparison: numbers per filter, split and alpha, and their table.
+"""Reports of comparisons, with numbers per filter, split and alpha.
 
-Differences between filters are paired, and their errors account for overlapping splits.
+Differences between filters are paired by split, and their standard errors account for
+overlapping splits.
 """
 
 from dataclasses import dataclass
@@ -16,16 +17,17 @@ from ..ops.conformal import conformal_rank
 
 
 def corrected_error(values, sizes):
-    """Compute the standard error of the mean over splits that share problems.
+    """Return the standard error of the mean over splits that share problems.
 
-    The variance over J splits is multiplied by 1 / J + n_test / n_train instead of
-    1 / J (Nadeau and Bengio, Machine Learning 52, 2003, equation 13).
+    The variance over J splits is multiplied by 1 / J + n_test / n_train instead of 1 / J, as in
+    equation 13 of Nadeau and Bengio (Machine Learning 52, 2003).
 
     Parameters
     ----------
     values : ndarray of shape (..., n_splits, n_alphas)
     sizes : ndarray of shape (n_splits, n_parts)
-        Number of problems in each part; the first is for training, the last for testing.
+        Number of problems in each part. The first part is the training set and the last part is
+        the test set.
     """
     n = values.shape[-2]
     if n < 2:
@@ -35,35 +37,36 @@ def corrected_error(values, sizes):
 
 
 def percent_change(new, old):
-    """Compute 100 (new / old - 1); NaN if old is 0."""
+    """Return 100 (new / old - 1), or NaN if old is 0."""
     return 100 * (new / np.where(old > 0, old, np.nan) - 1)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class DifferenceReport(LevelTable):
-    """Differences in kept claims from a reference filter, paired by split; prints as a table.
+    """Differences in kept claims from a reference filter, paired by split and printed as a table.
 
     Parameters
     ----------
     reference : str
-        The filter that the others are compared with.
+        Name of the filter that the other filters are compared with.
     names : tuple of str
-        The other filters.
+        Names of the other filters.
     alpha : ndarray of shape (n_alphas,)
         The levels.
     difference : ndarray of shape (n_filters, n_alphas)
-        Mean over splits of the difference in true claims kept per problem.
+        Difference in true claims kept per problem, averaged over the splits.
     percent : ndarray of shape (n_filters, n_alphas)
-        The difference in percent of the reference; NaN if the reference keeps nothing.
+        The difference in percent of the reference, or NaN if the reference keeps nothing.
     false_difference : ndarray of shape (n_filters, n_alphas)
-        Mean over splits of the difference in false claims kept per problem.
+        Difference in false claims kept per problem, averaged over the splits.
     naive_error : ndarray of shape (n_filters, n_alphas)
-        Standard error of the difference if the splits were independent. It is too small,
-        because all splits divide the same problems.
+        Standard error of the difference under the assumption of independent splits. This error
+        is too small, because all splits divide the same problems.
     corrected_error : ndarray of shape (n_filters, n_alphas)
-        Standard error corrected for this overlap (Nadeau and Bengio 2003).
+        Standard error of the difference, corrected for overlapping splits (Nadeau and Bengio
+        2003).
     p_value : ndarray of shape (n_filters, n_alphas)
-        Two-sided, from the corrected error.
+        Two-sided p-value, computed from the corrected error.
     """
 
     reference: str
@@ -110,40 +113,41 @@ def _meets(row):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ComparisonReport(LevelTable):
-    """Coverage and retention per filter, split and alpha; prints as a table.
+    """Coverage and retention per filter, split and alpha, printed as a table.
 
     Parameters
     ----------
     names : tuple of str
-        The filters.
+        Names of the filters.
     alpha : ndarray of shape (n_alphas,)
         The levels.
     coverage : ndarray of shape (n_filters, n_splits, n_alphas)
-        Share of the test problems in which no false claim is kept, among those that pass; NaN
-        if none passes, and for "leave-one-out" if the guarantee has ``show``.
+        Share of the passing test problems in which no false claim is kept. It is NaN if no
+        problem passes, and for "leave-one-out" if the guarantee has ``show``.
     retention : ndarray of shape (n_filters, n_splits, n_alphas)
-        True claims kept per test problem.
+        Number of true claims kept per test problem.
     abstention : ndarray of shape (n_filters, n_splits, n_alphas)
         Share of the test problems in which nothing is kept.
     true_claims : ndarray of shape (n_splits,)
-        True claims per test problem, kept or not.
+        Number of true claims per test problem, whether or not they are kept.
     sizes, n_questions : ndarray of int, shape (n_splits, 3) or (n_splits, 2)
-        Number of problems for training, calibration and test, or for training and evaluation,
-        and of the questions that they answer.
+        Number of problems, and of the questions that they answer, in each part: training,
+        calibration and test, or training and evaluation.
     n_calibration : ndarray of shape (n_filters, n_splits, n_alphas)
         Number of calibration problems.
     seconds : ndarray of shape (n_filters, n_splits)
-        Fit time of all alphas together.
+        Total fit time for all alphas.
     protocol : {"folds", "leave-one-out"}
-        How the problems were divided.
+        Protocol by which the problems were split.
     false_kept : ndarray of shape (n_filters, n_splits, n_alphas)
-        False claims kept per test problem.
+        Number of false claims kept per test problem.
     false_shown : ndarray of shape (n_filters, n_splits, n_alphas)
-        Share of the test problems of which a false claim is kept.
+        Share of the test problems with a kept false claim.
     chosen : dict of str to list of list of dict
-        The settings that a search chose, by filter, split and alpha; empty without a search.
+        Settings that a search selected for each filter, split and alpha. The dict is empty
+        without a search.
     passing : ndarray of shape (n_filters, n_splits, n_alphas)
-        Share of the test problems that pass; 1 unless the guarantee has ``show``.
+        Share of the test problems that pass. The share is 1 if the guarantee has no ``show``.
     """
 
     names: tuple[str, ...]
@@ -164,14 +168,15 @@ class ComparisonReport(LevelTable):
 
     @property
     def coverage_band(self) -> NDArray[Any]:
-        """Theoretical band of the mean coverage over the splits, shape (n_alphas, 2).
+        """Return the theoretical band of the mean coverage over the splits, of shape (n_alphas, 2).
 
-        For folds it is the 95 % band of the mean over independent splits, since the number of
-        covered test problems of a split is beta-binomial for every filter. Leave-one-out
-        coverage is deterministic: of n problems, the k = floor(alpha n) with the smallest
-        scores are not covered. Ties, and problems without a false claim, can only raise the
-        coverage. If questions have several answers, the band is approximate. At levels at which
-        not all problems pass it is NaN, since it depends on their number.
+        The number of covered test problems of a split has a beta-binomial distribution for
+        every filter. For folds, the band is the 95 % interval of the mean over independent
+        splits. For leave-one-out, the coverage is deterministic: of n problems, the k =
+        floor(alpha n) problems with the smallest scores are not covered. Ties and problems
+        without a false claim can only raise the coverage. If questions have several answers,
+        the band is approximate. At levels at which not all problems pass, the band is NaN,
+        because it depends on the number of passing problems.
         """
         band = self._band()
         band[(self.passing < 1).any(axis=(0, 1))] = np.nan
@@ -190,26 +195,26 @@ class ComparisonReport(LevelTable):
 
     @property
     def retention_share(self) -> NDArray[Any]:
-        """Share of the true claims that are kept, shape (n_filters, n_splits, n_alphas)."""
+        """Return the share of true claims kept, of shape (n_filters, n_splits, n_alphas)."""
         return self.retention / self.true_claims[:, None]
 
     @property
     def retention_error(self) -> NDArray[Any]:
-        """Corrected standard error of the mean retention, (n_filters, n_alphas)."""
+        """Return the corrected error of the mean retention, of shape (n_filters, n_alphas)."""
         return corrected_error(self.retention, self.sizes)
 
     def differences(self, reference: str | None = None) -> DifferenceReport:
-        """Compute the retention of each filter minus that of a reference.
+        """Return the difference in retention between each filter and a reference filter.
 
         Parameters
         ----------
         reference : str, optional
-            Name of a filter. None means the first one.
+            Name of the reference filter. The default is the first filter.
 
         Returns
         -------
         DifferenceReport
-            One row for each level and each other filter.
+            The differences, with one row for each level and each other filter.
         """
         from scipy.stats import t
 
@@ -243,16 +248,18 @@ class ComparisonReport(LevelTable):
         Returns
         -------
         list of dict
-            ``meets_target`` says whether the mean coverage is at least 1 - alpha,
-            ``in_band`` whether it is at least the lower edge of `coverage_band`.
-            ``delta_pct`` compares with the first filter, ``delta_error`` is its corrected
-            standard error, ``retention_error`` that of the mean. ``chosen`` has the settings that
-            searches chose: means of numbers, and the most frequent of other values.
+            The rows of the table. ``meets_target`` is True if the mean coverage is at least 1 -
+            alpha. ``in_band`` is True if it is at least the lower edge of `coverage_band`.
+            ``delta_pct`` is the change in retention from the first filter in percent, and
+            ``delta_error`` is its corrected standard error. ``retention_error`` is the
+            corrected standard error of the mean retention. ``chosen`` contains the settings
+            that searches selected: the mean of a numeric setting, and the most frequent value
+            of any other setting.
         """
         return super().rows()
 
     def _delta_error(self, reference):
-        """Compute the corrected standard error of the change from the first filter, in percent."""
+        """Return the corrected standard error of the change from the first filter, in percent."""
         paired = self.retention - self.retention[0]
         error = corrected_error(paired, self.sizes)
         error[0] = np.nan  # the first filter is not compared with itself
@@ -327,7 +334,7 @@ class ComparisonReport(LevelTable):
 
 
 def _typical(settings):
-    """Return the mean of each numeric setting over the splits, or its most frequent value."""
+    """Return the mean of each numeric setting and the most frequent value of each other setting."""
     out = {}
     for key in settings[0] if settings else ():
         values = [chosen[key] for chosen in settings]
@@ -342,10 +349,10 @@ def _said(settings):
 
 
 def mean_band(n_calibration, alpha, n_test, n_splits, confidence_level=0.95):
-    """Compute the band of the mean coverage over independent splits: (low, high).
+    """Return the ends (low, high) of the band of the mean coverage over independent splits.
 
-    The counts of the splits add up, so their distribution is an n_splits-fold
-    convolution, taken as a power of the Fourier transform.
+    The distribution of the total count is an n_splits-fold convolution, computed as a power of
+    the Fourier transform.
     """
     from scipy.stats import betabinom
 

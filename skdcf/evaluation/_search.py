@@ -1,6 +1,6 @@
-"""A search that keeps the guarantee: it calibrates on problems that the search never saw.
+"""Search for settings, and calibrate the best filter on problems that the search never saw.
 
-Filters, and searches around filters, are fitted for one level or for many.
+This module also fits filters, and searches around filters, for one or several levels.
 """
 
 from __future__ import annotations
@@ -37,36 +37,38 @@ WRAPPERS = ("estimator", "search")
 class CalibratedSearch(BaseEstimator):
     """Search for settings, and calibrate the best filter on held-out problems.
 
-    ``search.fit(X, y)`` alone has no guarantee: it chooses the settings on the same problems
-    that the chosen filter is then calibrated on. With few problems and many settings, it kept
-    a false claim in 14 % of the problems at alpha = 0.1. `CalibratedSearch` divides the
-    problems first, by question. One part is used for the search and for training the best
-    filter, and the other part for its calibration.
+    ``search.fit(X, y)`` alone has no guarantee, because it selects the settings on the same
+    problems that are then used for calibration. With few problems and many settings, filters
+    selected in this way kept a false claim in 14 % of the problems at alpha = 0.1.
+    `CalibratedSearch` first splits the problems by question. One part is used to search for the
+    settings and to train the best filter. The other part is used to calibrate this filter.
 
     Parameters
     ----------
     search : GridSearchCV or another search of scikit-learn
-        A search around a filter. It is cloned and not fitted itself. An integer ``cv`` gives
-        folds that keep the answers to a question together. A PredefinedSplit or a list of
-        splits refers to all problems, and the held-out ones are removed from it.
+        A search around a filter. A clone of the search is fitted. If its ``cv`` is an integer,
+        the answers to a question are in the same fold. If its ``cv`` is a PredefinedSplit or a
+        list of splits, it must refer to all problems, and the calibration problems are removed
+        from it.
     calibration_size : float or int, optional
-        Share or number of the questions for calibration. None means as many as the filter
-        would hold out.
+        Share or number of the questions used for calibration. If None, the filter's own
+        ``calibration_size`` is used.
     random_state : int, RandomState or None, default=None
-        Determines which questions are held out.
+        Seed of the split into questions for the search and for calibration.
     n_jobs : int, optional
-        Fits of the search at a time, as in scikit-learn. None leaves it to ``search``.
+        Number of fits that the search runs in parallel, as in scikit-learn. If None, the
+        setting of ``search`` is used.
 
     Attributes
     ----------
     best_estimator_ : fitted filter
-        The filter with the best settings, trained on all problems of the search and
-        calibrated on the others. All methods except `fit`, and all other attributes, are
-        those of this filter.
+        The filter with the best settings, trained on all problems of the search and calibrated
+        on the other problems. All methods except `fit` and all other attributes are delegated
+        to this filter.
     best_params_ : dict
-        The settings that were chosen.
+        The best settings.
     search_ : fitted search
-        Its ``cv_results_`` compare the settings.
+        The fitted search, whose ``cv_results_`` compare the settings.
 
     Examples
     --------
@@ -92,27 +94,27 @@ class CalibratedSearch(BaseEstimator):
     def fit(
         self, X: Problems, y: Labels, groups: ArrayLike | Literal[False] | None = None
     ) -> Self:
-        """Search on one part of the problems, and calibrate on the other.
+        """Search on one part of the problems, and calibrate on the other part.
 
         Parameters
         ----------
         X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
-            Problems, as in the filter's `fit`.
+            Problems, in the format of the filter's `fit`.
         y : sequence of 1-D arrays, one per problem
-            Labels, as in the filter's `fit`.
+            Labels, in the format of the filter's `fit`.
         groups : array-like of shape (n_problems,), or False, optional
             The question that each problem answers, as in the filter's `fit`.
 
         Returns
         -------
         self
-            This object, fitted.
+            The fitted search.
 
         Raises
         ------
         ValueError
-            If problems or labels are not valid, there are too few problems, or the search
-            tries settings whose filters cannot be compared.
+            If problems or labels are not valid, if there are too few problems, or if the score
+            cannot compare the filters of the search.
         """
         check_search(self.search)
         estimator = self.search.estimator
@@ -178,19 +180,19 @@ class CalibratedSearch(BaseEstimator):
 
 
 def as_groups(questions):
-    """Return question numbers as ``groups`` of a filter; False if each has one answer."""
+    """Return question numbers as ``groups``, or False if each question has one answer."""
     return questions if len(np.unique(questions)) < len(questions) else False
 
 
 def search_in(model):
-    """Return the scikit-learn search that a model is or contains, or None."""
+    """Return the scikit-learn search in a model, or None if there is none."""
     if isinstance(model, CalibratedSearch):
         return model.search
     return model if hasattr(model, "estimator") and hasattr(model, "cv") else None
 
 
 def check_search(search):
-    """Raise ValueError if a search tries filters that its score cannot compare."""
+    """Raise ValueError if the score of a search cannot compare its filters."""
     if search_in(search) is not search or not hasattr(
         search.estimator, "calibrate_parts"
     ):
@@ -242,7 +244,7 @@ def _check_scoring(scoring):
 
 
 def choose(search, X, y, questions, rows=None, n_problems=None):
-    """Return the best settings, as an unfitted filter, and the fitted search.
+    """Return an unfitted filter with the best settings, and the fitted search.
 
     Parameters
     ----------
@@ -251,8 +253,8 @@ def choose(search, X, y, questions, rows=None, n_problems=None):
         Problems and labels.
     questions : ndarray of int, shape (n_problems,)
     rows, n_problems
-        Positions of these problems among those that ``search.cv`` refers to, and the number
-        of the latter.
+        Positions of these problems among the problems that ``search.cv`` refers to, and the
+        number of the latter.
     """
     check_search(search)
     estimator = search.estimator
@@ -278,7 +280,7 @@ def choose(search, X, y, questions, rows=None, n_problems=None):
 
 
 def _predefined(cv, rows, n_problems):
-    """Translate splits of all problems into splits of some rows."""
+    """Convert splits of all problems to splits of some rows."""
     if isinstance(cv, PredefinedSplit):
         if len(cv.test_fold) != n_problems:
             raise ValueError(
@@ -311,16 +313,16 @@ def fit_levels(
     alphas: Iterable[float],
     groups: ArrayLike | Literal[False] | None = None,
 ) -> dict[float, Any]:
-    """Fit a filter for several levels.
+    """Fit a filter at several levels.
 
     Parameters
     ----------
     filter : unfitted filter, or dict of float to unfitted filter
-        For instance `HardCF`, or a dict with one filter for each alpha.
+        A filter such as `HardCF`, or a dict with one filter for each alpha.
     X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
-        Problems, as in the filter's `fit`.
+        Problems, in the format of the filter's `fit`.
     y : sequence of 1-D arrays, one per problem
-        Labels, as in the filter's `fit`.
+        Labels, in the format of the filter's `fit`.
     alphas : sequence of float in (0, 1)
         The levels.
     groups : array-like of shape (n_problems,), or False, optional
@@ -329,13 +331,13 @@ def fit_levels(
     Returns
     -------
     dict of float to fitted filter
-        Keyed by alpha. If training does not depend on alpha, it is done once and the filters
-        share their scorer.
+        The fitted filters, keyed by alpha. If training does not depend on alpha, the scorer is
+        trained once and shared by the filters.
 
     Raises
     ------
     ValueError
-        If an alpha is not between 0 and 1, or the filter cannot be fitted.
+        If an alpha is not between 0 and 1, or if the filter cannot be fitted.
 
     Examples
     --------
@@ -361,10 +363,10 @@ def fit_levels(
 
 
 def fit_each(filter, X, y, alphas, groups=None, **changes):
-    """Yield (fitted filter, positions of the alphas that it is for, chosen settings).
+    """Yield each fitted filter, the positions of its alphas, and its selected settings.
 
     For a search, ``groups`` must be numbers or False. ``changes`` are parameters of the filter.
-    A search is replaced by the filter that it chose, separately for each alpha.
+    A search is replaced by the filter that it selects, separately for each alpha.
     """
     if not isinstance(filter, Mapping) and search_in(filter) is None:
         fitted = estimators.fit_levels(

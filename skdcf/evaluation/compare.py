@@ -1,7 +1,7 @@
-"""Comparison of filters, split by split.
+"""Compare filters on the same splits.
 
-Problems are divided into (train, calibration, test), or (train, test). Finished splits are
-written to a file, so an interrupted comparison can be resumed.
+Each split divides the problems into (train, calibration, test) or (train, test). Finished
+splits are written to a file, so an interrupted comparison can be resumed.
 """
 
 from __future__ import annotations
@@ -73,66 +73,66 @@ def compare_filters(
     ----------
     filters : dict of str to unfitted filter
         Filters keyed by the name to print. A value may also be a dict with one filter per
-        alpha, a `CalibratedSearch`, or a search such as
-        `~sklearn.model_selection.GridSearchCV` around a filter, which then searches within
-        the training part of each split.
+        alpha, a `CalibratedSearch`, or a search such as `~sklearn.model_selection.GridSearchCV`
+        around a filter. A search only uses the training part of each split.
     X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
-        Problems, as in the filters' `fit`.
+        Problems, in the format of the filters' `fit`.
     y : sequence of 1-D 0/1 arrays, one per problem
         Labels, as in the filters' `fit`.
     alphas : sequence of float in (0, 1)
-        The levels to compare at.
+        Levels at which the filters are compared.
     protocol : {"folds", "leave-one-out"}, default="folds"
-        "folds": each split has 70 % of the problems for training, 15 % for calibration and
-        15 % for testing. "leave-one-out": each split has one half for training, and each
-        problem of the other half is filtered with the threshold from all others of that
-        half. If a question has several answers, one of them is used for calibration, and the
-        numbers are means over ten random choices.
+        With "folds", each split uses 70 % of the problems for training, 15 % for calibration
+        and 15 % for testing. With "leave-one-out", each split uses one half of the problems for
+        training, and filters each problem of the other half with the threshold computed from
+        all other problems of that half. If a question has several answers, one random answer is
+        used for calibration, and the results are averaged over ten choices.
     cv : int, splitter or iterable, optional
-        An int is the number of random splits. None means 20 splits for "folds", and 40 for
-        "leave-one-out". It can also be a scikit-learn splitter, or tuples of problem numbers:
-        (train, calibration, test), or (train, test). With (train, test) and "folds", the
-        calibration problems are taken from train.
+        Number of random splits, a scikit-learn splitter, or tuples of problem numbers: (train,
+        calibration, test) or (train, test). The default is 20 random splits for "folds" and 40
+        for "leave-one-out". With "folds" and (train, test), the calibration problems are drawn
+        from train.
     groups : array-like of shape (n_problems,), or False, optional
-        The question that each problem answers. None takes it from the problems
-        (`skdcf.graphs.question_groups`), and False means one question per problem. Answers to
-        one question are always in the same part, and count as one problem.
+        The question that each problem answers. If None, the questions are determined by
+        `skdcf.graphs.question_groups`. If False, each problem answers a different question. All
+        answers to a question are assigned to the same part and weighted as one problem.
     n_jobs : int, optional
-        Number of splits to run in parallel, as in scikit-learn. The result is the same for
-        every value.
+        Number of splits to run in parallel, as in scikit-learn. The result does not depend on
+        this number.
     random_state : int, RandomState or None, default=None
-        Determines the splits, and replaces every ``random_state`` of a filter that is None.
+        Seed of the splits. It also replaces every ``random_state`` of a filter that is None.
     verbose : int, default=0
-        Whether to show progress.
+        Verbosity. If positive, progress is printed.
     resume : path-like, optional
-        File for the finished splits. An interrupted comparison with the same inputs is resumed
-        from it. Needs an integer ``random_state``.
+        File that stores the finished splits. An interrupted comparison with the same inputs is
+        resumed from this file. Requires an integer ``random_state``.
 
     Returns
     -------
     ComparisonReport
-        Coverage, true and false claims kept per filter, split and level.
+        Coverage, and the true and false claims kept, per filter, split and level.
 
     Raises
     ------
     ValueError
-        If an input is not valid (before anything is fitted), a split divides a question, or
-        the ``resume`` file belongs to other inputs.
+        If an input is not valid, which is checked before anything is fitted, if a split divides
+        a question, or if the ``resume`` file belongs to other inputs.
 
     Warns
     -----
     CalibrationWarning
-        Once, if there are too few calibration problems for some alpha.
+        Issued once if there are too few calibration problems for an alpha.
 
     Notes
     -----
-    In both protocols the calibration problems are not part of training, so the
-    ``calibration_size`` of a filter is replaced by 1: all other problems of the training part
-    are used for training. Levels that give the same scorer are trained once.
+    In both protocols, the calibration problems are separate from the training part. The
+    ``calibration_size`` of a filter is therefore replaced by 1, and all other problems of the
+    training part are used for training. A scorer that is equal for several levels is trained
+    once.
 
-    The folds are those of Hittesdorf, Salzetta, Cheng (arXiv:2604.20098), who call the
-    second part validation and do not say which problems are used for calibration. Here, a
-    filter that needs validation problems takes them from the training part.
+    The folds follow Hittesdorf, Salzetta, Cheng (arXiv:2604.20098), who call the second part
+    validation and do not specify the calibration problems. A filter that requires validation
+    problems draws them from the training part.
 
     Examples
     --------
@@ -244,7 +244,7 @@ def _check_filter(name, filter, alphas, protocol):
 
 
 def _plain_filters(filter):
-    """Yield every single filter, also those in a dict or a search."""
+    """Yield every single filter, including the filters in a dict or a search."""
     if isinstance(filter, Mapping):
         for inner in filter.values():
             yield from _plain_filters(inner)
@@ -261,10 +261,9 @@ def run_split(
     alphas: Any,
     reason: Any,
 ) -> Any:
-    """Return {filter: {metric: one value per alpha, "seconds": fit time}} of a split.
+    """Return {filter: {metric: one value per alpha, "seconds": fit time}} for one split.
 
-    ``reason`` is passed on from the caller's `accept_provenance`, which other processes do not
-    see.
+    ``reason`` is the caller's `accept_provenance`, which worker processes do not inherit.
     """
     batch, labels, questions = data
     of_parts = [(batch[p], labels[p], as_groups(questions[p])) for p in parts]
@@ -302,13 +301,13 @@ def _run_filter(filter, data, alphas, seed):
 
 
 def _plain(value):
-    """Convert a setting to a value that JSON can hold."""
+    """Convert a setting to a value that JSON can represent."""
     value = value.item() if isinstance(value, np.generic) else value
     return value if isinstance(value, (int, float, str)) else repr(value)
 
 
 def _evaluate(cf, data, alphas, seed):
-    """Return one dict of numbers per level."""
+    """Return one dict of metrics per level."""
     X, y, groups = data[-1]
     if len(data) == 1:
         report = leave_one_out(
@@ -402,7 +401,7 @@ def make_splits(cv: Any, questions: Any, protocol: Any, rng: Any) -> Any:
 
 
 def _cut(rows, codes, shares, rng):
-    """Draw random parts of about these shares of the problems, without dividing a question."""
+    """Draw random parts with about these shares of the problems, without dividing a question."""
     distinct, inverse = np.unique(codes[rows], return_inverse=True)
     order = rng.permutation(len(distinct))
     sizes = np.bincount(inverse)[order]
@@ -414,7 +413,7 @@ def _cut(rows, codes, shares, rng):
 
 
 def _given(split, codes, shares, rng):
-    """Return the caller's parts; if calibration is missing, take it from training."""
+    """Return the caller's parts, with calibration problems drawn from training if missing."""
     rows = np.arange(len(codes))
     try:
         parts = [np.sort(rows[np.asarray(part)].ravel()) for part in split]
@@ -433,7 +432,7 @@ def _given(split, codes, shares, rng):
 
 
 def _check_split(parts, number, codes, protocol):
-    """Raise ValueError if a part is too small, or shares a problem or a question."""
+    """Raise ValueError if a part is too small, or if two parts share a problem or a question."""
     least = 2 if protocol == "leave-one-out" else 1
     if any(len(part) < least for part in parts):
         sizes = "/".join(str(len(part)) for part in parts)
@@ -455,7 +454,7 @@ def _check_split(parts, number, codes, protocol):
 
 
 def seeded(filter: Any, seed: int) -> Any:
-    """Return a clone in which ``seed`` replaces every ``random_state`` that is None."""
+    """Return a clone of a filter in which ``seed`` replaces every ``random_state`` that is None."""
     if isinstance(filter, dict):
         return {alpha: seeded(inner, seed) for alpha, inner in filter.items()}
     fresh = clone(filter)
@@ -466,7 +465,7 @@ def seeded(filter: Any, seed: int) -> Any:
 def key_of(
     filters: Any, batch: GraphBatch, labels: NDArray[Any], questions: Any, settings: Any
 ) -> Any:
-    """Compute a digest of all inputs of a comparison that is stable across sessions."""
+    """Return a digest of all inputs of a comparison that is stable across sessions."""
     names = [
         "features",
         "feature_names",
@@ -490,17 +489,17 @@ def key_of(
 
 
 def finished_splits(path: Any, key: Any, names: Any) -> Any:
-    """Read the finished splits from a results file, keyed by split number.
+    """Return the finished splits in a results file, keyed by split number.
 
-    A line that was cut off when the process ended is skipped, and its split is run again.
+    An incomplete line of an interrupted process is skipped, and its split is run again.
 
     Parameters
     ----------
     path : path-like
     key : str
-        From `key_of`.
+        Digest of the inputs, as returned by `key_of`.
     names : iterable of str
-        The filters.
+        Names of the filters.
     """
     finished = {}
     path = Path(path)

@@ -1,4 +1,4 @@
-"""Inspection of filters: reasons for dropped claims, importances, and relaxation error."""
+"""Explain decisions of filters, rank features by importance, and measure the relaxation error."""
 
 from ._explain import (
     Contributions,

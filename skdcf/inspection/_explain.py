@@ -1,9 +1,10 @@
-"""Explanation of decisions, and importance of features.
+"""Explain the decisions of a filter, and compute the importance of features.
 
-Decisions on a single answer are explained with numbers, sentences and HTML, and for a linear
-scorer feature by feature. For many answers, features are ranked by their contributions to the
-scores, or by the retention that is lost without them. Shapley values are computed for one
-filter, or pooled over many trained models, as in the paper. Permutation works with any scorer.
+Decisions on a single answer are explained with numbers, sentences and HTML. For a linear
+scorer, the contribution of each feature is also computed. For many answers, features are ranked
+by their Shapley values, or by the retention that is lost when they are permuted. Shapley values
+are computed for one filter, or pooled over many trained models as in the paper. Permutation
+importance supports any scorer.
 """
 
 from __future__ import annotations
@@ -36,38 +37,39 @@ DIGITS = (4, 6, 9)  # tried in turn, until a risk and a threshold look different
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Explanation(Table):
-    """Explanation of the decisions on one answer. It prints as sentences, and shows as HTML.
+    """Explanation of the decisions on one answer, printed as sentences and displayed as HTML.
 
-    Arrays are in the order of the claims. Sentences count claims from 1.
+    Arrays are in the order of the claims. Sentences number the claims from 1.
 
     Parameters
     ----------
     graph : ReasoningGraph
-        The answer, with the features of the scorer.
+        The answer, with the features that the scorer uses.
     alpha : float
         The level.
     kept : ndarray of bool, shape (n_claims,)
-        Whether the claim is kept.
+        Whether each claim is kept.
     confidence : ndarray of shape (n_claims,)
-        The confidence of the scorer in each single claim; its risk is minus the confidence.
+        The scorer's confidence in each single claim. The risk of a claim is its negated
+        confidence.
     path_risk : ndarray of shape (n_claims,)
         The largest risk among the claim and its ancestors.
     decided_by : ndarray of int, shape (n_claims,)
-        Index of the claim that has this largest risk: the claim itself, or an ancestor.
+        Index of the claim with this largest risk, which is the claim itself or an ancestor.
     threshold : ndarray of shape (n_claims,)
-        A claim is kept if its path risk is below its threshold. All claims have the same
-        threshold, unless the guarantee has several.
+        Threshold of each claim. A claim is kept if its path risk is below its threshold. All
+        claims have the same threshold unless the guarantee defines several thresholds.
     smallest_alpha : ndarray of shape (n_claims,)
-        The smallest alpha at which the claim is kept; +inf if there is none, NaN if it is
-        unknown, for example with overlapping groups.
+        The smallest alpha at which each claim is kept. It is +inf if the claim is not kept at
+        any alpha, and NaN if it is unknown, for example with overlapping groups.
     n_calibration : int
         Number of calibration problems of the filter.
     labels : ndarray of int, shape (n_claims,), or None
-        1 true, 0 false, -1 unknown, if given.
+        Labels of the claims, if given: 1 true, 0 false, -1 unknown.
     form : LinearForm or None
-        The linear form of a linear scorer.
+        The linear form of the scorer, or None if the scorer is not linear.
     passes : bool
-        Whether the answer passes; always True unless the guarantee has ``show``.
+        Whether the answer passes. It is always True if the guarantee has no ``show``.
     """
 
     graph: ReasoningGraph
@@ -85,7 +87,7 @@ class Explanation(Table):
 
     @property
     def reasons(self) -> dict[int, str]:
-        """A sentence for each dropped claim, keyed by index."""
+        """Return a sentence for each dropped claim, keyed by index."""
         return {
             v: f"Claim {v + 1} was {self._fate(v)}{self._why(v)}{self._way_out(v)}."
             for v in np.flatnonzero(~self.kept).tolist()
@@ -93,7 +95,7 @@ class Explanation(Table):
 
     @cached_property
     def reworded(self) -> dict[int, int]:
-        """Index of the vaguer wording that is shown, keyed by index of the dropped wording."""
+        """Return the index of the vaguer wording shown, keyed by index of the dropped wording."""
         shown = {}
         for rows in rows_of_claims(self.graph):
             kept = [v for v in rows if self.kept[v]]
@@ -107,7 +109,7 @@ class Explanation(Table):
 
     @property
     def causes(self) -> dict[int, str]:
-        """The reason for each dropped claim, keyed by index, in words without numbers."""
+        """Return the reason for each dropped claim, keyed by index, in words without numbers."""
         causes = {}
         for v in np.flatnonzero(~self.kept).tolist():
             if not self.passes:
@@ -150,11 +152,11 @@ class Explanation(Table):
 
     @property
     def text(self) -> str:
-        """The kept claims, one per line; raises ValueError if the texts are unknown."""
+        """Return the kept claims, one per line, or raise ValueError if the texts are unknown."""
         return answer_text(self.graph.shown(self.kept))
 
     def contributions(self, v: int) -> Contributions:
-        """Return weight times value of each feature of a claim; the sum is its confidence.
+        """Return the weight times the value of each feature, which sum to the claim's confidence.
 
         Parameters
         ----------
@@ -164,13 +166,12 @@ class Explanation(Table):
         Returns
         -------
         Contributions
-            The contributions, with values as the scorer uses them. Linear models of this
-            package clip values.
+            The contributions. The values are clipped, as in the linear models of this package.
 
         Raises
         ------
         ValueError
-            If the scorer is not linear, or the claim does not exist.
+            If the scorer is not linear, or if the claim does not exist.
         """
         if self.form is None:
             raise ValueError(
@@ -205,7 +206,7 @@ class Explanation(Table):
 
     @property
     def counted(self) -> str:
-        """Number of kept claims, and how many of them are shown in a vaguer wording."""
+        """Return the number of kept claims, and of claims in a vaguer wording, as text."""
         rows = rows_of_claims(self.graph)
         n_kept = sum(bool(self.kept[list(row)].any()) for row in rows)
         n_reworded = len({*self.reworded.values()})
@@ -219,14 +220,14 @@ class Explanation(Table):
         return "\n".join([self._heading(), *self.reasons.values()])
 
     def body_html(self) -> str:
-        """Return HTML without a frame: the answer with dropped claims struck out, and numbers.
+        """Return HTML of the answer, with dropped claims struck out, and of its tables.
 
-        Tables of long answers are truncated, and state the number of omitted claims.
+        Tables of long answers are truncated and state the number of omitted claims.
 
         Returns
         -------
         str
-            HTML.
+            The HTML fragment.
         """
         html = problem_html(self.graph, self.kept, self.labels, self.reasons)
         left_out = _left_out(self.graph.n_claims - CLAIMS_LISTED)
@@ -248,7 +249,7 @@ class Explanation(Table):
 
 
 def compare(risk, threshold):
-    """Return the end of a sentence about a risk that is not below a threshold."""
+    """Return the end of a sentence about a risk that is at or above a threshold."""
     if isinf(risk):
         return "risk is infinite, for example because a verdict is missing"
     risk += 0.0  # turn -0.0 into 0.0
@@ -271,26 +272,28 @@ def explain(
     *,
     alpha: float | None = None,
 ) -> Any:
-    """Explain why each claim was kept or dropped.
+    """Explain why a filter keeps or drops each claim.
 
-    The problems are scored once, and the explanation agrees with `predict`.
+    The problems are scored once. The explained decisions are equal to those of `predict`.
 
     Parameters
     ----------
     filter : fitted filter
-        The filter that decides, or a fitted `skdcf.evaluation.CalibratedSearch`.
+        The filter whose decisions are explained, or a fitted
+        `skdcf.evaluation.CalibratedSearch`.
     X : ReasoningGraph, or problems as in the filter's `predict`
-        One answer, or several.
+        One answer, or several answers.
     y : labels of X, optional
-        As in the filter's `fit`; for a single graph, its labels. They are only displayed.
+        Labels, in the format of the filter's `fit`, or the labels of a single graph. The labels
+        are only displayed and do not change decisions.
     alpha : float in (0, 1), optional
-        The level. None means the filter's alpha.
+        The level. If None, the filter's alpha is used.
 
     Returns
     -------
     Explanation, or list of Explanation
-        One for a ReasoningGraph, otherwise one per problem. ``reasons`` has a sentence for
-        each dropped claim.
+        One explanation for a ReasoningGraph, otherwise one per problem. The attribute
+        ``reasons`` contains a sentence for each dropped claim.
 
     Examples
     --------
@@ -345,10 +348,10 @@ def explain(
 
 
 def _deciding_row(path_risk, batch):
-    """Find the row of the claim or ancestor whose risk is the path risk of each claim.
+    """Return the row of the claim or ancestor whose risk equals the path risk of each claim.
 
-    If several share this risk, it is the first one: none of its own ancestors has a path risk
-    as large.
+    If several claims have this risk, the first claim is returned. No ancestor of this claim has
+    such a large path risk.
     """
     order = np.lexsort((-batch.rank, path_risk))
     place = np.empty_like(order)
@@ -358,16 +361,16 @@ def _deciding_row(path_risk, batch):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Contributions(Table):
-    """Weight times value for each feature of a claim; prints as a table.
+    """Weight times value for each feature of a claim, printed as a table.
 
     Parameters
     ----------
     feature_names : sequence of str
-        The features.
+        Names of the features.
     values, weights : array-like of shape (n_features,)
-        Their values and weights.
+        Values and weights of the features.
     offset : float, default=0.0
-        The intercept.
+        The intercept of the linear form.
 
     References
     ----------
@@ -400,12 +403,12 @@ class Contributions(Table):
 
     @property
     def contribution(self) -> NDArray[np.float64]:
-        """Weight times value, shape (n_features,)."""
+        """Return the weight times the value of each feature, of shape (n_features,)."""
         return np.asarray(self.values, float) * np.asarray(self.weights, float)
 
     @property
     def total(self) -> float:
-        """The sum of all contributions and the offset: the score."""
+        """Return the score, the sum of all contributions and the offset."""
         return float(self.contribution.sum() + self.offset)
 
     def _values(self):
@@ -426,7 +429,7 @@ class Contributions(Table):
     }
 
     def _tables(self):
-        """Return the table, without features that add nothing and with the sum at the end."""
+        """Return the table of the nonzero contributions, with their sum at the end."""
         ends = [("offset", self.offset)] if self.offset else []
         rows = [row for row in self.rows() if row["contribution"]] + [
             {"feature": name, "value": np.nan, "weight": np.nan, "contribution": share}
@@ -437,19 +440,19 @@ class Contributions(Table):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ImportanceReport(Table):
-    """Importances of features over repetitions; prints as a ranking.
+    """Importances of features over repetitions, printed as a ranking.
 
     Parameters
     ----------
     feature_names : tuple of str
-        The features.
+        Names of the features.
     importances : ndarray of shape (n_repeats, n_features)
-        One row per repetition. For Shapley values, one row per claim and model, with their
-        absolute values.
+        Importances, with one row per repetition. For Shapley values, there is one row of
+        absolute values per claim and model.
     what : str
-        Description of an importance.
+        Description of the importance for the printed ranking.
     values : ndarray of shape (n_repeats, n_features) or None
-        The signed Shapley values, if there are any.
+        The signed Shapley values, or None for other importances.
     """
 
     feature_names: tuple[Any, ...]
@@ -459,17 +462,17 @@ class ImportanceReport(Table):
 
     @property
     def mean(self) -> NDArray[Any]:
-        """Mean importance, shape (n_features,)."""
+        """Return the mean importance of each feature, of shape (n_features,)."""
         return self.importances.mean(axis=0)
 
     @property
     def deviation(self) -> NDArray[Any]:
-        """Standard deviation over the repetitions, shape (n_features,)."""
+        """Return the standard deviation over the repetitions, of shape (n_features,)."""
         return self.importances.std(axis=0)
 
     @property
     def ranking(self) -> NDArray[Any]:
-        """Column numbers, the most important first."""
+        """Return the column numbers, sorted by decreasing importance."""
         return np.argsort(-self.mean, kind="stable")
 
     def _values(self):
@@ -500,36 +503,38 @@ def shap_values(
 ) -> ImportanceReport:
     """Compute Shapley values of each claim's confidence, and the importance of the features.
 
-    They are exact, without sampling. For a linear score they are the weight times the
-    difference of the value from the mean over the background. For xgboost's trees they are
-    its contributions to the log odds. For other scorers use `permutation_importance`.
+    The values are exact and require no sampling. For a linear score, the Shapley value is the
+    weight times the difference between the feature and its mean over the background. For
+    xgboost's trees, Shapley values are xgboost's contributions to the log odds. For other
+    scorers, use `permutation_importance`.
 
     Parameters
     ----------
     filter : fitted filter, or sequence of fitted filters
-        Values of several filters with the same columns are pooled.
+        One filter, or several filters with the same columns, whose values are pooled.
     X : problems, as in the filter's `predict`
-        The claims to explain.
+        Problems with the claims to explain.
     background : problems, optional
-        The reference for the values. None means X. Trees use their training data as
-        reference, and ignore the background.
+        Reference problems for the values. The default is X. Trees ignore the background and use
+        their training data as the reference.
 
     Returns
     -------
     ImportanceReport
-        An importance is the absolute Shapley value; ``values`` has the signs.
+        The importance of a feature is its absolute Shapley value. The attribute ``values``
+        contains the signed values.
 
     Raises
     ------
     ValueError
-        If the scorer is neither linear nor a boosted tree.
+        If the scorer is not linear and not a boosted tree.
 
     References
     ----------
-    S. Lundberg, S.-I. Lee. A Unified Approach to Interpreting Model Predictions.
-    NeurIPS 2017. Hittesdorf, Salzetta, Cheng (arXiv:2604.20098), appendix on SHAP, pool
-    the values of 40 models: eight levels by five splits. They sample coalitions (Kernel
-    SHAP); the values of a linear model are exact here.
+    S. Lundberg, S.-I. Lee. A Unified Approach to Interpreting Model Predictions. NeurIPS 2017.
+    Hittesdorf, Salzetta, Cheng (arXiv:2604.20098), appendix on SHAP, pool the values of 40
+    models (eight levels by five splits). They sample coalitions (Kernel SHAP), whereas the
+    values of a linear model are exact here.
 
     Examples
     --------
@@ -563,7 +568,7 @@ def shap_values(
 
 
 def _shapley(scorer, batch, background):
-    """Compute the contribution of each feature to each confidence, (n_claims, n_features)."""
+    """Return the contributions of features to confidences, of shape (n_claims, n_features)."""
     if isinstance(scorer, ClassifierScorer):
         contributions = scorer.tree_contributions(batch)
         if contributions is not None:
@@ -579,7 +584,7 @@ def _shapley(scorer, batch, background):
 
 
 def _names_of(batch):
-    """Return the names of the features, or x0, x1, ... if they have none."""
+    """Return the names of the features, or x0, x1, ... if the features have no names."""
     return batch.feature_names or tuple(f"x{j}" for j in range(batch.n_features))
 
 
@@ -592,32 +597,33 @@ def permutation_importance(
     n_repeats: int = 5,
     random_state: int | np.random.RandomState | None = None,
 ) -> ImportanceReport:
-    """Compute the loss of retention when a feature is shuffled among the claims.
+    """Compute the loss of retention when the values of a feature are permuted among the claims.
 
-    The threshold is computed again each time, from all other problems of X
-    (`skdcf.metrics.leave_one_out`), so the guarantee is the same with and without the
-    feature, and only retention changes. A scorer that reads the graph itself, such as
-    "stack", keeps this information.
+    The threshold is recomputed for each permutation from all other problems of X
+    (`skdcf.metrics.leave_one_out`). The guarantee is therefore the same with and without the
+    feature, and only retention changes. A scorer that uses the graph itself, such as "stack",
+    still has this information.
 
     Parameters
     ----------
     filter : fitted filter
-        The filter whose features are shuffled.
+        The filter whose features are permuted.
     X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
-        Problems that are new to the scorer.
+        Problems that were not used to train the scorer.
     y : sequence of 1-D arrays, one per problem
-        Their labels.
+        Labels of the problems.
     alpha : float in (0, 1), optional
-        The level. None means the filter's alpha.
+        The level. If None, the filter's alpha is used.
     n_repeats : int, default=5
-        Number of shuffles of each feature.
+        Number of permutations of each feature.
     random_state : int, RandomState or None, default=None
-        Determines the shuffles.
+        Seed of the permutations.
 
     Returns
     -------
     ImportanceReport
-        Importances in true claims kept per problem; negative if shuffling increased it.
+        Importances in true claims kept per problem. An importance is negative if the
+        permutation increased retention.
 
     Examples
     --------

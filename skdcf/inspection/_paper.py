@@ -1,7 +1,8 @@
-"""Analyses of the paper: separation of scores, single features, and quality of the relaxation.
+"""Analyses of the paper: score separation, single-feature ablation and relaxation error.
 
-They measure how far apart the scores of true and false claims are, how many claims a single
-feature keeps, and how closely the relaxation used in training agrees with the hard procedure.
+The functions measure the separation between the scores of true and false claims, the number of
+claims that a filter with a single feature keeps, and the agreement of the training relaxation
+with the hard procedure.
 """
 
 from __future__ import annotations
@@ -31,19 +32,19 @@ BEYOND = 0.25  # margin for the tails of the densities, as a share of the range
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SeparationReport(LevelTable):
-    """Scores of true and false claims, for each filter and alpha. It prints as a table.
+    """Scores of true and false claims for each filter and alpha, printed as a table.
 
-    Scores are pooled z-scores: the mean and the standard deviation are those of all scores of
-    all filters at that alpha.
+    Scores are pooled z-scores. Their mean and standard deviation are computed from the scores
+    of all filters at an alpha.
 
     Parameters
     ----------
     names : tuple of str
-        The filters; the first is the reference.
+        Names of the filters. The first filter is the reference.
     alpha : ndarray of shape (n_alphas,)
         The levels.
     scores : list of ndarray of shape (n_filters, n_scores)
-        The scores at each alpha.
+        The standardised scores at each alpha.
     true : ndarray of bool, shape (n_scores,)
         Whether the claim of each score is true.
     """
@@ -62,11 +63,11 @@ class SeparationReport(LevelTable):
         Parameters
         ----------
         scores : dict of str to array-like of shape (n_claims,)
-            The scores, keyed by name of the filter.
+            The scores, keyed by the name of the filter.
         labels : array-like of shape (n_claims,)
-            1 true, 0 false; other claims are ignored.
+            Labels of the claims: 1 true, 0 false. Claims with other labels are ignored.
         alpha : float, optional
-            The level to print.
+            The level to print in the report.
 
         Returns
         -------
@@ -81,22 +82,22 @@ class SeparationReport(LevelTable):
 
     @property
     def separation(self) -> NDArray[Any]:
-        """Mean score of true claims minus that of false ones, (n_filters, n_alphas)."""
+        """Return the mean score of true minus false claims, of shape (n_filters, n_alphas)."""
         return self._measured(lambda true, false: true.mean() - false.mean())
 
     @property
     def cohens_d(self) -> NDArray[Any]:
-        """The separation divided by the pooled standard deviation, (n_filters, n_alphas)."""
+        """Return the separation over the pooled deviation, of shape (n_filters, n_alphas)."""
         return self._measured(cohens_d)
 
     @property
     def overlap(self) -> NDArray[Any]:
-        """Area under both densities, (n_filters, n_alphas); 1 if they are equal."""
+        """Return the overlap of both densities, between 0 and 1, of shape (n_filters, n_alphas)."""
         return self._measured(overlap)
 
     @property
     def ratio(self) -> NDArray[Any]:
-        """The separation divided by that of the reference, (n_filters, n_alphas)."""
+        """Return the separation relative to the reference, of shape (n_filters, n_alphas)."""
         separation = self.separation
         with np.errstate(divide="ignore", invalid="ignore"):
             return separation / separation[0]
@@ -129,41 +130,42 @@ def score_separation(
     groups: ArrayLike | None = None,
     random_state: int | np.random.RandomState | None = None,
 ) -> SeparationReport:
-    """Compute how well filters separate true from false claims, out of sample.
+    """Compute the out-of-sample separation between the scores of true and false claims.
 
     Parameters
     ----------
     filters : dict of str to unfitted filter
-        The filters, keyed by name. The first is the reference.
+        The filters, keyed by name. The first filter is the reference.
     X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
         Problems, as in the filters' `fit`.
     y : sequence of 1-D arrays, one per problem
-        Their labels. Claims with unknown labels are ignored.
+        Labels of the problems. Claims with unknown labels are ignored.
     alphas : sequence of float in (0, 1)
         The levels.
     cv : int, default=20
-        Number of random splits. In each split, 15 % of the problems are scored, and the filters
-        are fitted to the others. The scores of all splits are pooled.
+        Number of random splits. In each split, 15 % of the problems are scored by filters that
+        are fitted to the other problems. The scores of all splits are pooled.
     groups : array-like of shape (n_problems,), optional
-        Problems of the same group are on the same side of each split.
+        Group of each problem. Problems of the same group are assigned to the same side of each
+        split.
     random_state : int, RandomState or None, default=None
-        Seed of the splits, and of filters without a seed.
+        Seed of the splits and of filters without a seed.
 
     Returns
     -------
     SeparationReport
-        Scores of the problems held out in each split.
+        The scores of the problems held out in each split.
 
     Notes
     -----
-    Well-separated scores do not imply a good filter: what it keeps depends on the false claims
+    Well-separated scores do not imply high retention. Retention depends on the false claims
     with the best scores, not on the average false claim.
 
     References
     ----------
-    Hittesdorf, Salzetta, Cheng (arXiv:2604.20098), appendix on score distributions. It does
-    not define the overlap; here it is the area under both of two Gaussian kernel density
-    estimates.
+    Hittesdorf, Salzetta, Cheng (arXiv:2604.20098), appendix on score distributions. The
+    appendix does not define the overlap. Here, the overlap is the area under both of two
+    Gaussian kernel density estimates.
 
     Examples
     --------
@@ -215,13 +217,13 @@ def score_separation(
 
 
 def _pooled(scores):
-    """Return z-scores with the mean and the standard deviation of all scores."""
+    """Return z-scores, standardised by the mean and the standard deviation of all scores."""
     deviation = scores.std()
     return (scores - scores.mean()) / (deviation if deviation > 0 else 1.0)
 
 
 def cohens_d(true, false):
-    """Compute the difference of means over the pooled deviation; NaN without variation."""
+    """Return the difference of means divided by the pooled deviation, or NaN without variation."""
     n = len(true)
     m = len(false)
     if n < 2 or m < 2:
@@ -231,7 +233,7 @@ def cohens_d(true, false):
 
 
 def overlap(true, false):
-    """Compute the area under both of two kernel density estimates; NaN if one is undefined."""
+    """Return the area under both of two kernel density estimates, or NaN if one is undefined."""
     from scipy.stats import gaussian_kde
 
     if min(len(true), len(false)) < 2 or np.ptp(true) == 0 or np.ptp(false) == 0:
@@ -257,16 +259,16 @@ def single_feature_ablation(
     ties: Literal["exclude", "include", "jitter"] = "jitter",
     **options: Any,
 ) -> ComparisonReport:
-    """Compare filters with filters that use a single feature along the edges.
+    """Compare filters with filters that use a single feature and the edges.
 
-    The weight of the descendants, ``beta_mix``, is selected for each feature, level
-    and split by cross-validation on the training problems. The report prints its mean over
-    the splits, and ``chosen`` contains each selected value.
+    The weight of the descendants, ``beta_mix``, is selected for each feature, level and split
+    by cross-validation on the training problems. The report prints the mean of ``beta_mix``
+    over the splits. The attribute ``chosen`` of the report contains each selected value.
 
     Parameters
     ----------
     filters : dict of str to unfitted filter
-        Filters that use all features, keyed by name. The first is the reference.
+        Filters that use all features, keyed by name. The first filter is the reference.
     X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
         Problems, as in `skdcf.evaluation.compare_filters`.
     y : sequence of 1-D arrays, one per problem
@@ -274,23 +276,23 @@ def single_feature_ablation(
     alphas : sequence of float in (0, 1)
         The levels.
     features : sequence of names or column numbers, or dict of str to name or number
-        The features to use individually. The keys of a dict are the names in the report.
+        The single features to evaluate. The keys of a dict are used as names in the report.
     beta_mix : sequence of float in [0, 1]
-        The values to try. A single value is used without cross-validation.
+        Candidate values of ``beta_mix``. A single value is used without cross-validation.
     ties : {"exclude", "include", "jitter"}, default="jitter"
-        Treatment of ties in the single-feature filters, which often have many.
+        Treatment of ties in the single-feature filters, whose scores often have many ties.
     **options
-        Passed to `skdcf.evaluation.compare_filters`: cv, protocol, groups, n_jobs,
-        random_state, verbose, resume.
+        Options that are passed to `skdcf.evaluation.compare_filters`: cv, protocol, groups,
+        n_jobs, random_state, verbose, resume.
 
     Returns
     -------
     ComparisonReport
-        All filters; those with a single feature come last.
+        Results of all filters. The single-feature filters are listed last.
 
     References
     ----------
-    Hittesdorf, Salzetta, Cheng (arXiv:2604.20098), section 5.3: 20 folds, which is the
+    Hittesdorf, Salzetta, Cheng (arXiv:2604.20098), section 5.3, which uses 20 folds, the
     default of `compare_filters`.
 
     Examples
@@ -327,7 +329,7 @@ def single_feature_ablation(
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SurrogateReport(Table):
-    """Comparison of soft and hard calibration and prediction. It prints as the paper's table.
+    """Comparison of soft and hard calibration and prediction, printed as the paper's table.
 
     Parameters
     ----------
@@ -336,9 +338,10 @@ class SurrogateReport(Table):
     soft_scores, hard_scores : ndarray of shape (n_with_errors,)
         Nonconformity scores of the problems with a false claim.
     soft_thresholds, hard_thresholds : ndarray of shape (n_alphas,)
-        Thresholds from these scores.
+        Thresholds computed from these scores.
     soft_kept, hard_kept : ndarray of bool, shape (n_alphas, n_claims)
-        The kept claims; for the soft procedure, those with a retention of at least 1/2.
+        Whether each claim is kept. The soft procedure keeps claims with a retention of at least
+        1/2.
     """
 
     alpha: np.ndarray
@@ -351,27 +354,27 @@ class SurrogateReport(Table):
 
     @property
     def score_pearson(self) -> float:
-        """Pearson correlation of the scores; NaN if one of them is constant."""
+        """Return the Pearson correlation of soft and hard scores, or NaN if either is constant."""
         return _compared(self.soft_scores, self.hard_scores)[0]
 
     @property
     def score_mae(self) -> float:
-        """Mean absolute difference of the scores, in units of the risk."""
+        """Return the mean absolute difference of the scores, in units of the risk."""
         return _compared(self.soft_scores, self.hard_scores)[1]
 
     @property
     def threshold_pearson(self) -> float:
-        """Pearson correlation of the thresholds, over the alphas at which both are finite."""
+        """Return the Pearson correlation of soft and hard thresholds, over the finite pairs."""
         return _compared(self.soft_thresholds, self.hard_thresholds)[0]
 
     @property
     def threshold_mae(self) -> float:
-        """Mean absolute difference of the thresholds, over alphas at which both are finite."""
+        """Return the mean absolute difference of soft and hard thresholds, over finite pairs."""
         return _compared(self.soft_thresholds, self.hard_thresholds)[1]
 
     @property
     def agreement(self) -> NDArray[Any]:
-        """Share of the claims on which both procedures agree, shape (n_alphas,)."""
+        """Return the share of the claims on which both procedures agree, of shape (n_alphas,)."""
         return (self.soft_kept == self.hard_kept).mean(axis=1)
 
     _columns = {
@@ -412,24 +415,25 @@ def surrogate_agreement(
     *,
     relaxation: Any = None,
 ) -> SurrogateReport:
-    """Compare a relaxation with the hard procedure that it approximates.
+    """Compare a relaxation with the hard procedure that the relaxation approximates.
 
-    The problems are used to calibrate both procedures, and are then filtered with both. The
-    hard score for a grid relaxation is its limit, the last safe threshold of its grid. For a
-    path relaxation it is the nonconformity score itself.
+    Both procedures are calibrated on the problems and then filter the same problems. For a grid
+    relaxation, the hard score is the last safe threshold of its grid, which is the limit of the
+    soft score. For a path relaxation, the hard score is the nonconformity score itself.
 
     Parameters
     ----------
     filter : fitted filter
-        The filter whose scorer gives the risks.
+        The filter whose scorer computes the risks.
     X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
-        Problems, as in the filter's `fit`. At least one must have an error.
+        Problems, in the format of the filter's `fit`. At least one problem must contain an
+        error.
     y : sequence of 1-D arrays, one per problem
         Their labels.
     alphas : sequence of float in (0, 1)
-        The levels. There must be enough problems for each of them.
+        The levels. There must be enough problems to calibrate at each level.
     relaxation : PathRelaxation or GridRelaxation, optional
-        None means that of the filter.
+        The relaxation to compare. The default is the filter's relaxation.
 
     Returns
     -------
@@ -494,7 +498,7 @@ def surrogate_agreement(
 
 
 def _compared(soft, hard):
-    """Compute Pearson correlation and mean absolute difference where both are finite."""
+    """Return the Pearson correlation and the mean absolute difference of the finite pairs."""
     finite = np.isfinite(soft) & np.isfinite(hard)
     soft = soft[finite]
     hard = hard[finite]

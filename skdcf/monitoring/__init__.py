@@ -1,9 +1,9 @@
-"""Monitoring of a filter in use, and selection of answers that need no review.
+"""Monitor a filter in production, and select answers that require no review.
 
-`CoverageMonitor` tests the guarantee with judged answers, and `ExchangeabilityTest` tests the
-path risks without labels. `SlidingCalibration` adapts to changes. `release` selects whole
-answers that need no review, by conformal selection (Jin and Candès 2023), and
-`release_claims` bounds the error rate among the shown texts of a batch.
+`CoverageMonitor` tests the guarantee on judged answers, and `ExchangeabilityTest` tests the
+exchangeability of path risks without labels. `SlidingCalibration` adapts a filter to changes.
+`release` selects whole answers that require no review by conformal selection (Jin and Candès
+2023). `release_claims` bounds the error rate among the shown texts of a batch.
 """
 
 from ._monitors import ODDS as ODDS

@@ -1,16 +1,16 @@
 """Sequential tests of exchangeability and of the guarantee.
 
-The tests bet against a null hypothesis, problem by problem (Shafer and Vovk 2019):
+Each test bets against a null hypothesis, problem by problem (Shafer and Vovk 2019):
 
 ====  =========================================================================
 f     factor of a bet on a problem: its mean is at most 1 under the null
 W     wealth, which starts at 1: the amount not yet bet plus the proceeds of the bets
 ====  =========================================================================
 
-W is a test supermartingale, so under the null the probability that it ever reaches 1 / delta
-is at most delta (Ville 1939). A change can happen at any time, so only a part of the wealth
-is bet at each problem, and the rest waits. The waiting part shrinks slowly enough to detect a
-change even after months.
+W is a test supermartingale, so under the null, the probability that W ever reaches 1 / delta is
+at most delta (Ville 1939). A change can occur at any time, so only a part of the wealth is bet
+on each problem, and the rest is reserved. The reserve shrinks slowly enough to detect a change
+even after months.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ LARGEST = 700.0  # the exponential of it is still finite
 
 
 def waiting(t):
-    """Compute the share of the initial wealth that has not been bet after ``t`` problems."""
+    """Return the share of the initial wealth that has not been bet after ``t`` problems."""
     return 1 / np.log2(2 + t / PACE)
 
 
 @settings
 class BettingMonitor(Settings):
-    """Base class of the monitors that bet: the wealth, its history and the alarm."""
+    """Base class of monitors by betting, with the wealth, its history and the alarm."""
 
     _: KW_ONLY
     delta: float = 0.05
@@ -61,12 +61,12 @@ class BettingMonitor(Settings):
 
     @property
     def wealth(self) -> float:
-        """Current wealth, which started at 1; large values are evidence against the null."""
+        """Return the current wealth, which starts at 1. A large wealth is evidence against the null."""
         return float(np.exp(min(self._log_wealth[-1], LARGEST)))
 
     @property
     def p_value(self) -> float:
-        """One over the largest wealth so far, an anytime-valid p-value."""
+        """Return 1 divided by the largest wealth so far, an anytime-valid p-value."""
         return min(
             self.calibration_delta_ + float(np.exp(-self._largest_log_wealth)), 1.0
         )
@@ -78,7 +78,7 @@ class BettingMonitor(Settings):
 
     @property
     def alarm_at(self) -> int | None:
-        """Number of problems before the alarm; None if there was no alarm."""
+        """Return the number of problems before the alarm, or None if there was no alarm."""
         reached = self._log_wealth >= -np.log(self.delta - self.calibration_delta_)
         return int(np.argmax(reached)) if reached.any() else None
 
@@ -88,17 +88,17 @@ class BettingMonitor(Settings):
 
     @property
     def _log_wealth(self):
-        """Log wealth after 0, 1, 2, ... problems."""
+        """Return the log wealth after 0, 1, 2, ... problems."""
         return np.append(0.0, self.log_wealth_)
 
     def summary(self) -> dict[str, Any]:
-        """Summarize the current state.
+        """Return a summary of the current state.
 
         Returns
         -------
         dict
-            ``n_problems``, ``wealth``, ``largest_wealth``, ``p_value``, ``alarm`` and
-            ``alarm_at``, in plain values.
+            The keys are ``n_problems``, ``wealth``, ``largest_wealth``, ``p_value``, ``alarm``
+            and ``alarm_at``. The values are plain numbers, booleans or None.
         """
         return {
             "n_problems": len(self._log_wealth) - 1,
@@ -111,11 +111,11 @@ class BettingMonitor(Settings):
 
 
 def play(before, state, log_factors):
-    """Compute the log wealth after each problem, and the state after the last one.
+    """Return the log wealth after each problem, and the state after the last problem.
 
-    The sums are sequential, so the result does not depend, to the bit, on how a stream is
-    divided into updates. ``before`` is the number of earlier problems. The state holds the log
-    products and log stakes of the bets; None means that there were no earlier problems.
+    The sums are sequential, so the result is equal to the bit for any division of a stream into
+    updates. ``before`` is the number of earlier problems. The state consists of the log
+    products and log stakes of the bets. The state is None if there were no earlier problems.
     """
     n, n_bets = log_factors.shape
     if state is None:
@@ -139,34 +139,35 @@ _BENDS = np.array([0.8, -0.4])
 
 @settings
 class ExchangeabilityTest(BettingMonitor):
-    """Test whether new questions are exchangeable with the earlier ones.
+    """Test whether new questions are exchangeable with earlier questions.
 
-    This is a conformal test martingale. Each problem is ranked among all earlier ones by its
-    largest path risk. While the problems are exchangeable, these ranks are independent and
-    uniform, so betting on them does not increase the expected wealth. No labels are needed.
-    An alarm means that the assumption of the guarantee is violated. Whether coverage is
-    lost is tested by `CoverageMonitor`.
+    The test is a conformal test martingale. Each problem is ranked among all earlier problems
+    by its largest path risk. While the problems are exchangeable, these ranks are independent
+    and uniform, so bets on the ranks do not increase the expected wealth. The test requires no
+    labels. An alarm means that the assumption of the guarantee is violated. `CoverageMonitor`
+    tests whether coverage is lost.
 
-    Answers to one question depend on each other, which is not a sign of change. So only the
-    first answer to each question counts, and no answer to a calibration question does. For
-    this the test needs the filter and the problems themselves.
+    Answers to the same question are dependent, which is not evidence of a change. Therefore,
+    only the first answer to each question is used, and answers to calibration questions are
+    ignored. This requires the filter and the problems instead of path risks.
 
     Parameters
     ----------
     delta : float, default=0.05
-        Probability, in (0, 1), of ever raising an alarm if the problems are exchangeable.
+        Upper bound, in (0, 1), of the probability of ever raising an alarm if the problems are
+        exchangeable.
     random_state : int, RandomState or None, default=None
-        Breaks ties between problems.
+        Seed of the random numbers that break ties between problems.
 
     Attributes
     ----------
     seen_ : ndarray of shape (n_seen,)
-        The largest path risk of each problem so far, sorted.
+        Sorted array of the largest path risk of each problem so far.
     log_wealth_ : ndarray of shape (n_problems,)
-        Log wealth after each counted problem of `update`.
+        Log wealth after each problem of `update` that was used.
     n_repeated_ : int
-        Number of answers that were not counted, because their question was counted before
-        or was used for calibration.
+        Number of ignored answers to questions that were used before, for an earlier answer or
+        for calibration.
 
     References
     ----------
@@ -196,23 +197,25 @@ class ExchangeabilityTest(BettingMonitor):
     n_repeated_ = 0
 
     def fit(self, path_risk: Any, y: Any = None) -> Self:
-        """Set the reference problems, on which no bet is made.
+        """Set the reference problems, which precede the first bet.
 
-        Without it, new problems are compared only with the earlier ones passed to `update`.
+        If `fit` is not called, new problems are only compared with earlier problems of
+        `update`.
 
         Parameters
         ----------
         path_risk : fitted filter, or sequence of 1-D arrays, one per problem
-            A filter stands for its calibration problems. Arrays are path risks, as returned by
-            ``path_risk`` of the filter, of problems that were not used for training its
-            scorer, one for each question.
+            A filter, whose calibration problems become the reference, or the path risks of the
+            reference problems. Path risks are returned by the method ``path_risk`` of the
+            filter. The problems must not have been used to train its scorer, and must answer
+            different questions.
         y : None
             Ignored.
 
         Returns
         -------
         self
-            This monitor, before any bets.
+            The monitor, without bets.
         """
         self.validate()
         is_filter = getattr(path_risk, "max_path_risks_", None) is not None
@@ -227,25 +230,26 @@ class ExchangeabilityTest(BettingMonitor):
     def update(
         self, X: Problems, groups: ArrayLike | Literal[False] | None = None
     ) -> Self:
-        """Add new problems, in order of time.
+        """Add new problems in chronological order.
 
         Parameters
         ----------
         X : sequence of ReasoningGraph, or GraphBatch
-            The problems as they were passed to the filter of `fit`. If path risks are passed,
-            one array per problem, the caller must make sure that each question counts once.
+            The problems, in the format of the filter passed to `fit`. Alternatively, path risks
+            with one array per problem. The caller must then ensure that each question occurs
+            once.
         groups : array-like of shape (n_problems,), or False, optional
-            The question that each problem answers, as in ``calibrate`` of the filter.
+            The question that each problem answers, as in the filter's ``calibrate``.
 
         Returns
         -------
         self
-            This object.
+            The updated monitor.
 
         Raises
         ------
         ValueError
-            If a path risk is NaN, or problems are passed without a filter to score them.
+            If a path risk is NaN, or if problems are passed without a filter to score them.
         """
         self.validate()
         if not hasattr(self, "seen_"):
@@ -294,7 +298,7 @@ class ExchangeabilityTest(BettingMonitor):
         self.rng_ = check_random_state(seed)
 
     def _p_values(self, values, uniform):
-        """Rank the values among all earlier problems, with ties broken at random."""
+        """Return the ranks of the values among all earlier problems, with ties broken at random."""
         earlier = np.tri(len(values), k=-1, dtype=bool)
         below = np.searchsorted(self.seen_, values, side="left")
         equal = np.searchsorted(self.seen_, values, side="right") - below
@@ -307,7 +311,7 @@ class ExchangeabilityTest(BettingMonitor):
 
 
 def largest_of(path_risk) -> NDArray[Any]:
-    """Return the largest path risk of each problem; -inf for one without claims."""
+    """Return the largest path risk of each problem, or -inf for a problem without claims."""
     values = np.array([np.max(row, initial=-np.inf) for row in path_risk], np.float64)
     if np.isnan(values).any():
         raise ValueError(f"problem {np.isnan(values).argmax()}: a path risk is NaN")
@@ -326,68 +330,68 @@ ODDS = np.array([1.25, 1.5, 2.0, 3.0, 5.0])
 
 @settings
 class CoverageMonitor(BettingMonitor):
-    """Test the guarantee of a filter in use, with judged answers.
+    """Test the guarantee of a filter in production on judged answers.
 
-    The monitor bets that errors are more frequent, or the mean loss is larger, than the
+    The monitor bets that errors are more frequent, or that the mean loss is larger, than the
     guarantee allows. While the guarantee holds, the probability of ever raising an alarm is at
-    most ``delta``, however long the monitor runs, however often you look at it, and however
-    often the filter is calibrated again.
+    most ``delta``. This bound holds for any duration of the monitoring, any number of
+    inspections and any number of recalibrations.
 
     Parameters
     ----------
     filter : fitted filter, or SlidingCalibration
-        The filter to monitor, at its own alpha. It may be calibrated again at any time.
+        The filter to monitor at its own alpha. The filter may be recalibrated at any time.
     delta : float, default=0.05
-        Probability of a false alarm, in (0, 1).
+        Upper bound, in (0, 1), of the probability of a false alarm.
 
     Attributes
     ----------
     n_errors_ : int
-        Number of problems with a positive loss. For `~skdcf.guarantees.NoFalseClaim` these
-        are the problems of which a false claim was kept.
+        Number of problems with a positive loss. For `~skdcf.guarantees.NoFalseClaim`, the
+        number of problems with a kept false claim.
     lost_ : float
-        Sum of the losses. For a guarantee about an error rate it is the number of errors.
+        Sum of the losses. For a guarantee about an error rate, the sum is the number of errors.
     n_calibrations_ : int
-        Number of calibrations of the filter that were monitored.
+        Number of monitored calibrations of the filter.
     n_repeated_ : int
-        Number of answers that were not counted, because their question was counted before
-        or was used for calibration.
+        Number of ignored answers to questions that were used before, for an earlier answer or
+        for calibration.
     n_unwatched_ : int
-        Number of answers that were not counted, because they do not pass (``show=``), or
-        belong to groups in which the filter keeps nothing or has no guarantee.
+        Number of ignored answers that do not pass (``show=``), or that belong to groups in
+        which the filter keeps nothing or has no guarantee.
     groups_ : list
-        The groups that are monitored separately; [None] without groups.
+        The groups that are monitored separately, or [None] without groups.
     counts_ : ndarray of int, shape (n_groups, 2)
-        Problems and errors in each group since the last calibration.
+        Numbers of problems and errors in each group since the last calibration.
     log_wealth_ : ndarray of shape (n_problems,)
-        Log wealth after each counted problem.
+        Log wealth after each problem that was used.
 
     Notes
     -----
-    Errors of exchangeable problems follow a Pólya urn: if k is the conformal rank of n
-    calibration problems, and e of the first t - 1 problems in use were errors, then the next
-    problem is an error with probability ``(k + e) / (n + t)``. Each bet multiplies the odds
-    of this probability, and its factor is the likelihood ratio. The null thus includes the
-    variation between calibration sets. If scores are tied, the filter in use makes at most
-    as many errors as with ties broken at random, and fewer errors make an alarm less likely.
+    Errors of exchangeable problems follow a Pólya urn. If k is the conformal rank among n
+    calibration problems, and e of the first t - 1 new problems were errors, the next problem is
+    an error with probability ``(k + e) / (n + t)``. Each bet multiplies the odds of this
+    probability, and its factor is the likelihood ratio. The null therefore includes the
+    variation between calibration sets. If scores are tied, the filter makes at most as many
+    errors as with ties broken at random, which only makes an alarm less likely.
 
-    If the guarantee bounds a mean (`~skdcf.guarantees.ExpectedFalse`, or one of your own),
-    the errors do not follow such an urn. Then half of ``delta`` is reserved for an unlucky
-    calibration: the bets are against a mean that this calibration exceeds with only that
-    probability (Bates et al. 2021), so small excesses take longer to detect. Losses are
-    capped at ``max(1, 4 bound)``. Filters with weights or overlapping groups cannot be
-    monitored.
+    If the guarantee bounds a mean (`~skdcf.guarantees.ExpectedFalse` or a user-defined
+    guarantee), the errors do not follow a Pólya urn. In this case, half of ``delta`` is
+    reserved for the variation between calibration sets. The null is a bound that the mean loss
+    of a calibrated filter exceeds with probability at most ``delta / 2`` (Bates et al. 2021),
+    so small excesses require more answers to detect. Losses are capped at ``max(1, 4 bound)``.
+    Filters with weights or overlapping groups cannot be monitored.
 
-    With groups (``by=`` of the guarantee) each group has its own urn, and the wealth is the
+    If the guarantee has groups (``by=``), each group has its own urn, and the wealth is the
     mean over the groups. Each calibration starts new urns. The wealth of the j-th calibration
-    has the weight ``1 / (j (j + 1))``, so the total probability of a false alarm stays below
+    has the weight ``1 / (j (j + 1))``, so the total probability of a false alarm is at most
     ``delta``.
 
-    As in calibration, verdicts of a model no longer count after the first verdict of a
-    person, in the filter or in the monitored answers. The wealth then restarts.
+    As in calibration, verdicts of a model are ignored after the first verdict of a person in
+    the filter or in the monitored answers. The wealth then restarts.
 
-    One answer to each question counts, as in calibration. Answers that are added together
-    are shuffled by a hash, so it does not matter whether errors come first.
+    As in calibration, one answer to each question is used. Answers of one update are shuffled
+    by a hash, so the order of errors within an update has no influence.
 
     References
     ----------
@@ -421,7 +425,7 @@ class CoverageMonitor(BettingMonitor):
     counts_ = np.zeros((0, 2), dtype=np.int64)
 
     def validate(self) -> None:
-        """Raise ValueError unless the filter can be monitored."""
+        """Raise ValueError if the filter cannot be monitored."""
         super().validate()
         if not hasattr(self._current(), "calibration_"):
             raise ValueError(
@@ -435,32 +439,32 @@ class CoverageMonitor(BettingMonitor):
         y: Labels,
         groups: ArrayLike | Literal[False] | None = None,
     ) -> Self:
-        """Add judged answers.
+        """Add judged answers to the monitor.
 
         Parameters
         ----------
         X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
-            The answers as they were passed to the filter.
+            The judged answers, in the format of the filter.
         y : labels, as in ``calibrate`` of the filter
-            An unjudged claim, -1, counts as false, as in calibration.
+            Labels of the claims. As in calibration, an unjudged claim (-1) is treated as false.
         groups : array-like of shape (n_problems,), or False, optional
-            The question that each problem answers, as in ``calibrate`` of the filter.
+            The question that each problem answers, as in the filter's ``calibrate``.
 
         Returns
         -------
         self
-            This object.
+            The updated monitor.
 
         Raises
         ------
         ValueError
-            If problems or labels are not valid, or the guarantee of the filter cannot be
+            If problems or labels are not valid, or if the guarantee of the filter cannot be
             monitored.
 
         Notes
         -----
-        Which answers are judged must not depend on whether they are wrong. Answers that users
-        complain about are not representative of the others.
+        The choice of the answers to judge must not depend on whether they are wrong. Answers
+        that users complain about are not representative of other answers.
         """
         self.validate()
         self._restart(fitted := self._current())
@@ -488,7 +492,7 @@ class CoverageMonitor(BettingMonitor):
         return self
 
     def _by_people(self, part, fitted):
-        """Return the part, without a model's verdicts if a person's verdict has ever counted."""
+        """Return the part, without a model's verdicts if a person's verdict was ever used."""
         both_kinds = {"model", "person"}
         kinds_before = {*self.judged_by_, *fitted.provenance_.get("judged_by", ())}
         part = part.judged_after(kinds_before)
@@ -502,7 +506,7 @@ class CoverageMonitor(BettingMonitor):
         return part.of_people_alone()
 
     def _outcomes(self, fitted, part, X, y, *, names):
-        """Compute which problems of a part pass, their losses, and whether anything is kept."""
+        """Return which problems of a part pass, their losses, and whether a claim is kept."""
         nulls = self._nulls(self.n_calibrations_)
         cut = np.array([nulls[n].cut if n in nulls else -np.inf for n in names])
         passes = (part.lowest < cut) | np.isposinf(cut)
@@ -527,25 +531,25 @@ class CoverageMonitor(BettingMonitor):
         *,
         shown: ArrayLike | None = None,
     ) -> Self:
-        """Add losses, if the answers themselves are not available.
+        """Add the losses of judged answers that are not available themselves.
 
         Parameters
         ----------
         losses : array-like of shape (n_problems,)
-            Loss of each answer, as ``loss`` of the guarantee defines it: 1 or True if a false
-            claim was kept, or the share or number of false claims. The caller must make sure
-            that each question counts once, that the order does not depend on the losses, and
-            with ``show=`` that all of these answers pass.
+            Loss of each answer, as defined by the method ``loss`` of the guarantee: 1 or True
+            if a false claim was kept, or the share or number of false claims. The caller must
+            ensure that each question occurs once, that the order of the answers does not depend
+            on the losses, and, for a guarantee with ``show=``, that all these answers pass.
         group : str or number, optional
             The group of these answers, if the guarantee has groups.
         shown : array-like of bool, shape (n_problems,), optional
-            Whether anything was kept of each answer. Without it `summary` cannot report how
-            many texts were shown.
+            Whether a claim of each answer was kept. If ``shown`` is missing, `summary` cannot
+            report the share of shown answers.
 
         Returns
         -------
         self
-            This object.
+            The updated monitor.
 
         Raises
         ------
@@ -570,7 +574,7 @@ class CoverageMonitor(BettingMonitor):
         Returns
         -------
         str or None
-            The reason, as a sentence; None if the guarantee is monitored.
+            The reason as a sentence, or None if the guarantee is monitored.
         """
         self.validate()
         return why_not_watched(self._current())
@@ -581,7 +585,7 @@ class CoverageMonitor(BettingMonitor):
         return self.filter
 
     def _restart(self, fitted):
-        """Start new urns if the filter has been calibrated again."""
+        """Start new urns if the filter was recalibrated."""
         level = fitted.calibration_.guarantee.level(None, fitted.alpha)
         scores_now = np.append(fitted.nonconformity_scores_, level)
         scores_before: Any = getattr(self, "calibration_", None)
@@ -635,7 +639,7 @@ class CoverageMonitor(BettingMonitor):
         self.lost_ += float(losses.sum())
 
     def cannot_see(self) -> list[str]:
-        """Return, as sentences, which changes this monitor cannot detect.
+        """Return sentences that describe the changes that this monitor cannot detect.
 
         Returns
         -------
@@ -664,17 +668,17 @@ class CoverageMonitor(BettingMonitor):
         return out
 
     def summary(self) -> dict[str, Any]:
-        """Summarize the current state.
+        """Return a summary of the current state.
 
         Returns
         -------
         dict
-            That of every monitor (``n_problems``, ``wealth``, ``largest_wealth``,
-            ``p_value``, ``alarm``, ``alarm_at``), and ``n_errors``, ``coverage`` and
-            ``mean_loss`` (NaN before the first problem), ``shown`` (share of the answers of
-            which something was kept) and ``false_among_shown`` with their errors, ``alpha``,
-            ``n_repeated``, ``n_calibrations``, ``groups`` (problems and errors of each since
-            the last calibration) and ``cannot_see``.
+            The summary of every monitor (``n_problems``, ``wealth``, ``largest_wealth``,
+            ``p_value``, ``alarm``, ``alarm_at``), and the keys ``n_errors``, ``coverage`` and
+            ``mean_loss`` (NaN before the first problem), ``shown`` (share of the answers with a
+            kept claim) and ``false_among_shown`` with their standard errors, ``alpha``,
+            ``n_repeated``, ``n_calibrations``, ``groups`` (numbers of problems and errors in
+            each group since the last calibration) and ``cannot_see``.
         """
         out = super().summary()
         fitted = self._current()
@@ -699,7 +703,7 @@ class CoverageMonitor(BettingMonitor):
 
 
 def _share(count, n):
-    """Compute a share and its standard error; NaN if there is nothing to count."""
+    """Return a share and its standard error, or NaN if ``n`` is 0."""
     if not n > 0:
         return float("nan"), float("nan")
     share = count / n
@@ -709,8 +713,8 @@ def _share(count, n):
 def _keys(fitted, hashes) -> tuple[list, NDArray[np.bool_]]:
     """Return a key for each answer, and whether it was used for calibration.
 
-    The key of an answer without a question is its content, unless copies are common: then
-    some of the calibration answers are copies too.
+    The key of an answer without a question is its content, unless the calibration answers
+    contain copies.
     """
     calibrated = fitted._calibrated
     asked = hashes.question >= 0
@@ -730,34 +734,36 @@ def _keys(fitted, hashes) -> tuple[list, NDArray[np.bool_]]:
 
 
 class SlidingCalibration(Settings):
-    """Keep a filter calibrated on the latest judged problems.
+    """Calibrate a filter on a sliding window of the latest judged problems.
 
     Parameters
     ----------
     filter : fitted filter
-        It is not changed, since a copy is calibrated. Its scorer is not trained again.
+        The filter, which remains unchanged because a copy is calibrated. The scorer is not
+        trained again.
     window : int, default=1000
-        Number of calibration problems.
+        Maximum number of calibration problems.
     smallest : int, default=200
-        The calibration of ``filter`` is kept until this many new problems have been judged.
+        Minimum number of new judged problems. The calibration of ``filter`` is used until this
+        number is reached.
 
     Attributes
     ----------
     filter_ : fitted filter
-        A filter that is calibrated on the window.
+        The copy of the filter that is calibrated on the window.
     n_seen_ : int
         Number of judged problems so far.
 
     Notes
     -----
-    The guarantee holds if the problems of the window and the next one are exchangeable. If
-    problems change slowly, the loss of coverage is at most the total variation distance
-    between them, averaged over the window (Barber, Candès, Ramdas and Tibshirani 2023).
-    Take the masks for a problem from `filter_` before that problem was judged. The time at
-    which a label arrives must not depend on its value: when labels of false answers arrived
-    400 answers later, miscoverage was .113 at alpha = .1.
+    The guarantee holds if the problems of the window and the next problem are exchangeable. If
+    problems change slowly, the loss of coverage is at most the total variation distance between
+    the next problem and the problems of the window, averaged over the window (Barber, Candès,
+    Ramdas and Tibshirani 2023). Predict the mask of a problem with `filter_` before you add the
+    problem's labels. The delay of a label must not depend on its value. When labels of false
+    answers were delayed by 400 answers, miscoverage was .113 at alpha = .1.
 
-    Once a person's verdict has counted, a model's verdicts never count again, even after the
+    After the first verdict of a person, all verdicts of a model are ignored, even after the
     last verdict of a person has left the window.
 
     References
@@ -796,19 +802,19 @@ class SlidingCalibration(Settings):
             )
 
     def update(self, X: Problems, y: Labels) -> Self:
-        """Add problems to the window, drop the oldest, and calibrate again.
+        """Add problems to the window, drop the oldest problems, and recalibrate the filter.
 
         Parameters
         ----------
         X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
-            Problems in order of time, as in ``fit`` of the filter.
+            Problems in chronological order, in the format of the filter's ``fit``.
         y : sequence of 1-D arrays, one per problem
-            Their labels.
+            Labels of the problems.
 
         Returns
         -------
         self
-            This object.
+            The updated monitor.
 
         Warns
         -----

@@ -1,6 +1,6 @@
-"""Null hypotheses of the monitors: the error rate or mean loss that a guarantee allows.
+"""Null hypotheses of the monitors, the error rate or mean loss that a guarantee allows.
 
-Losses of problems in use are divided by ``most``, so they lie in [0, 1].
+Losses of new problems are divided by ``most``, so they lie in [0, 1].
 
 ==================  ==================================================================
 n                   number of calibration problems of a group, of those that pass with
@@ -24,16 +24,17 @@ from ..ops.mean_bound import largest_mean
 
 @dataclass(frozen=True)
 class Urn:
-    """A Pólya urn: the next problem is an error with probability (k + errors) / (n + t).
+    """A Pólya urn, in which the next problem is an error with probability (k + errors) / (n + t).
 
     Parameters
     ----------
     n, rank : int
         Number of calibration problems, and the rank of their threshold.
     threshold : float
-        The threshold.
+        The threshold of the filter.
     cut : float
-        Answers pass if their smallest path risk is below the cut. The others do not count.
+        Answers pass if their smallest path risk is below the cut. All other answers are
+        ignored.
     """
 
     n: int
@@ -43,12 +44,12 @@ class Urn:
     most = 1.0
 
     def chances(self, n_before: int, lost_before: NDArray[Any]) -> NDArray[Any]:
-        """Return the largest mean loss of each next problem.
+        """Return the largest mean loss that the null allows for each new problem.
 
         Parameters
         ----------
         n_before : int
-            Number of problems in use before these.
+            Number of new problems before these problems.
         lost_before : ndarray of shape (n_problems,)
             Number of errors before each of these problems.
 
@@ -68,11 +69,12 @@ class MeanLoss:
     Parameters
     ----------
     mean : float
-        Largest mean loss, divided by ``most``.
+        Upper bound of the mean loss, divided by ``most``.
     most : float
         Cap of the losses.
     cut : float
-        Answers pass if their smallest path risk is below the cut. The others do not count.
+        Answers pass if their smallest path risk is below the cut. All other answers are
+        ignored.
     """
 
     mean: float
@@ -80,14 +82,14 @@ class MeanLoss:
     cut: float
 
     def chances(self, n_before: int, lost_before: NDArray[Any]) -> NDArray[Any]:
-        """Return the largest mean loss of each next problem.
+        """Return the largest mean loss that the null allows for each new problem.
 
         Parameters
         ----------
         n_before : int
             Ignored.
         lost_before : ndarray of shape (n_problems,)
-            One entry for each problem.
+            Array with one entry per problem. The values are ignored.
 
         Returns
         -------
@@ -98,17 +100,17 @@ class MeanLoss:
 
 
 def is_urn(filter: Any) -> bool:
-    """Tell whether the errors of a filter follow an urn, in each group.
+    """Return whether the errors of a filter follow a Pólya urn in each group.
 
     Parameters
     ----------
     filter : fitted filter
-        With ``calibration_``.
+        A filter with the attribute ``calibration_``.
 
     Returns
     -------
     bool
-        Whether the threshold of each group is a score of a known rank.
+        True if the threshold of each group is a score of a known rank.
     """
     level = filter.calibration_.guarantee.level(None, filter.alpha)
     groups = _groups_of(filter.calibration_).values()
@@ -121,12 +123,12 @@ def why_not_watched(filter: Any) -> str | None:
     Parameters
     ----------
     filter : fitted filter
-        With ``calibration_``.
+        A filter with the attribute ``calibration_``.
 
     Returns
     -------
     str or None
-        The reason, as a sentence; None if the guarantee can be monitored.
+        The reason as a sentence, or None if the guarantee can be monitored.
     """
     calibration = filter.calibration_
     guarantee = calibration.guarantee
@@ -151,21 +153,21 @@ def why_not_watched(filter: Any) -> str | None:
 def nulls_of(
     filter: Any, level: float, calibration_delta: float
 ) -> dict[Any, Urn | MeanLoss]:
-    """Return the null hypothesis of each group in which anything may be kept.
+    """Return the null hypothesis of each group in which claims may be kept.
 
     Parameters
     ----------
     filter : fitted filter
-        Its guarantee can be monitored.
+        A filter whose guarantee can be monitored.
     level : float
-        The current level.
+        The current level of the filter.
     calibration_delta : float
-        Probability, for all groups together, that a calibration is worse than its null.
+        Total probability, over all groups, that a calibration is worse than its null.
 
     Returns
     -------
     dict of Urn, or of MeanLoss
-        Keyed by the name of the group; None without groups.
+        Null hypotheses, keyed by the name of the group, or by None without groups.
 
     Raises
     ------
@@ -204,9 +206,9 @@ def nulls_of(
 
 
 def _groups_of(calibration):
-    """Return the calibration of each group among the answers that pass, and its cut.
+    """Return the calibration of each group among the passing answers, and its cut.
 
-    Given the cut, calibration answers and new answers below it are exchangeable.
+    Given the cut, calibration answers and new answers below the cut are exchangeable.
     """
     groups = {None: calibration}
     if isinstance(calibration, PerGroup):

@@ -1,4 +1,4 @@
-"""Selection of answers that need no review, and of claims for a batch of shown texts."""
+"""Select answers that require no review, or claims with a bound on the errors of a batch."""
 
 from __future__ import annotations
 
@@ -16,45 +16,46 @@ from ._monitors import largest_of
 
 
 def release(filter: ConformalFilter, X: Problems, alpha: float) -> NDArray[np.bool_]:
-    """Select whole answers that need no review.
+    """Select whole answers that require no review.
 
-    The expected share of the selected answers that contain a false claim is at most ``alpha``
-    (false discovery rate, by Benjamini and Hochberg's procedure over all answers of ``X``).
+    Among the selected answers, the expected share with a false claim is at most ``alpha``. This
+    false discovery rate is controlled by the Benjamini-Hochberg procedure over all answers of
+    ``X``.
 
     Parameters
     ----------
     filter : fitted filter
-        Any filter without ``weight``. Neither its alpha nor the claims that it would keep
-        matter.
+        A filter whose guarantee has no ``weight``. The alpha of the filter and the claims that
+        it would keep have no influence.
     X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
-        The answers to choose from, all at once.
+        All candidate answers. They must be passed in one call.
     alpha : float in (0, 1)
-        Largest expected share of the selected answers with a false claim.
+        Upper bound of the expected share of selected answers with a false claim.
 
     Returns
     -------
     ndarray of bool, shape (n_problems,)
-        True for an answer that needs no review.
+        True for each answer that requires no review.
 
     Raises
     ------
     ValueError
-        If problems or alpha are not valid, or the guarantee of the filter has a ``weight``.
+        If problems or alpha are not valid, or if the guarantee of the filter has a ``weight``.
 
     Notes
     -----
-    The p-value of an answer for "it contains a false claim" is
-    ``p = (1 + #{i : answer i contains a false claim, S_i <= S}) / (n + 1)``, where S is the
-    largest path risk of the answer and i runs over the n calibration problems. The probability
-    that an answer contains a false claim *and* has a p-value of at most t is at most t, for
-    every t. This is not a statement about the wrong answers alone.
+    The p-value of an answer for "it contains a false claim" is ``p = (1 + #{i : answer i
+    contains a false claim, S_i <= S}) / (n + 1)``, where S is the largest path risk of the
+    answer and i runs over the n calibration problems. For every t, the probability that an
+    answer contains a false claim *and* has a p-value of at most t is at most t. This bound is
+    not conditional on the answer being wrong.
 
-    Calibration problems and new problems must be exchangeable. Unjudged claims count as false
-    in calibration, so fewer answers are selected. An answer without claims contains no false
+    Calibration problems and new problems must be exchangeable. Calibration treats unjudged
+    claims as false, so fewer answers are selected. An answer without claims contains no false
     claim.
 
     `predict` selects claims within each answer. `release` selects whole answers, and its
-    guarantee is about the selected answers on average.
+    guarantee is an average over the selected answers.
 
     References
     ----------
@@ -101,38 +102,38 @@ def release_claims(
     groups: ArrayLike | Literal[False] | None = None,
     one_per_question: bool = False,
 ) -> NDArray[Any]:
-    """Choose the claims to keep in a batch, with a bound on the error rate of shown texts.
+    """Select the claims of a batch, with a bound on the error rate among the shown texts.
 
-    A reader sees the answers of which something is kept. Within a batch, the expected share
-    of these with a false claim is at most ``alpha``, where a batch that shows nothing counts
-    as 0. Over many batches, the share of all shown texts with a false claim is about
-    ``alpha`` divided by the share of the batches that show something. With small batches it
-    can be far above ``alpha``. A filter whose guarantee has ``show=`` bounds the rate for each
-    answer that passes, in batches of any size. With `predict` and ``show=1``, an answer of
-    which nothing is kept counts as a success.
+    An answer is shown to readers if at least one of its claims is kept. Within a batch, the
+    expected share of shown answers with a false claim is at most ``alpha``, where the share is
+    0 for a batch without shown answers. Over many batches, the share of all shown answers with
+    a false claim is about ``alpha`` divided by the share of batches with a shown answer. With
+    small batches, this ratio can be far above ``alpha``. A filter whose guarantee has ``show=``
+    bounds the error rate among passing answers for batches of any size. For `predict` with
+    ``show=1``, an answer without kept claims is a success.
 
     Parameters
     ----------
     filter : fitted filter
-        Its guarantee must be `~skdcf.guarantees.NoFalseClaim` without ``delta`` and
-        ``weight``. Its alpha matters only for the number of calibration answers, of which
-        `release_claims` needs more: calibrate at alpha times the share of the answers that
-        you expect to be shown.
+        A filter with the guarantee `~skdcf.guarantees.NoFalseClaim` without ``delta`` and
+        ``weight``. The filter's alpha only determines the required number of calibration
+        answers. `release_claims` requires more calibration answers than `predict`: calibrate at
+        ``alpha`` times the expected share of shown answers.
     X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
-        The new answers of the batch, one for each question. With ``by=`` each group is its
-        own batch.
+        The new answers of the batch, one per question. If the guarantee has groups (``by=``),
+        each group is a separate batch.
     alpha : float in (0, 1)
-        Largest expected share of the shown answers with a false claim.
+        Upper bound of the expected share of shown answers with a false claim.
     groups : array-like of shape (n_problems,), or False, optional
-        The question that each problem answers, as in ``calibrate`` of the filter.
+        The question that each problem answers, as in the filter's ``calibrate``.
     one_per_question : bool
-        Whether to take one of several answers to a question, chosen by a hash, and keep
-        nothing of the others.
+        Whether to filter only one of several answers to a question, selected by a hash, and to
+        keep no claim of the other answers.
 
     Returns
     -------
     ndarray of shape (n_problems,)
-        An object array with a boolean mask per problem, as `predict` returns.
+        An object array with one boolean mask per problem, as returned by `predict`.
 
     Raises
     ------
@@ -143,13 +144,13 @@ def release_claims(
     Warns
     -----
     CalibrationWarning
-        If nothing is shown.
+        If no answer is shown.
 
     Notes
     -----
-    The proof needs that the calibration answers and any one of the new answers are
-    exchangeable, given the others. Whether an answer is shown depends on its batch. For a batch
-    of one answer the result is that of `predict`.
+    The proof requires that the calibration answers and any single new answer are exchangeable,
+    given the other new answers. Whether an answer is shown depends on its batch. For a batch of
+    one answer, the result is equal to that of `predict`.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Saving and loading of fitted filters, or of their thresholds as JSON.
+"""Save and load fitted filters, or only their thresholds as JSON.
 
 `skdcf.save` and `skdcf.load` are the same functions.
 """

@@ -1,4 +1,4 @@
-"""Saving and loading of fitted filters with skops, without pickle and foreign code."""
+"""Save and load fitted filters with skops, without pickle and without executing foreign code."""
 
 import hashlib
 import inspect
@@ -31,15 +31,15 @@ _SCHEMA = "schema.json"
 
 
 def save(filter: BaseEstimator, path: str | os.PathLike[str]) -> Path:
-    """Save a fitted filter to a file for `load`.
+    """Save a fitted filter to a file.
 
-    The file holds names of public classes, numbers and texts, but no code. It is written
-    atomically: an interruption leaves the previous file unchanged.
+    The file contains names of public classes, numbers and texts, but no code. The file is
+    written atomically, so an interruption leaves a previous file unchanged.
 
     Parameters
     ----------
     filter : fitted filter
-        Also a Pipeline that ends in a filter, or a monitor of `skdcf.monitoring`.
+        A filter, a Pipeline that ends in a filter, or a monitor of `skdcf.monitoring`.
     path : path-like
         Path of the file, usually with the suffix ``.skops``.
 
@@ -51,7 +51,7 @@ def save(filter: BaseEstimator, path: str | os.PathLike[str]) -> Path:
     Raises
     ------
     ValueError
-        If the filter holds an object that cannot be saved, such as a lambda.
+        If the filter contains an object that cannot be saved, such as a lambda.
 
     Examples
     --------
@@ -98,10 +98,10 @@ def save(filter: BaseEstimator, path: str | os.PathLike[str]) -> Path:
 def load(path: str | os.PathLike[str], *, trusted: Iterable[str] = ()) -> Any:
     """Load a filter from a file written by `save`.
 
-    Nothing in the file is executed. It may name classes of scikit-learn and numpy, and
-    public classes of this package that open neither connections nor files. All others are
-    refused. Checksums reveal damage and accidental changes, but they are not a signature:
-    anyone who can write the file can make it a filter that keeps everything. So store it
+    No code in the file is executed. The file may name classes of scikit-learn and numpy, and
+    public classes of this package that do not open connections or files. All other names raise
+    an error. Checksums reveal damage and accidental changes, but they are not a signature.
+    Anyone with write access can replace the file by a filter that keeps all claims, so store it
     where only you can write.
 
     Parameters
@@ -110,20 +110,20 @@ def load(path: str | os.PathLike[str], *, trusted: Iterable[str] = ()) -> Any:
         Path of the file.
     trusted : iterable of str, default=()
         Dotted names of other classes and functions that the file may name, such as your own
-        scorer. They are imported, and their methods run. Clients of language models must
-        also be trusted by name. They are always loaded without addresses, key names and
-        caches, so set these again.
+        scorer. These classes are imported and their methods are executed. Clients of language
+        models must also be trusted by name. Clients are always loaded without addresses, key
+        names and caches, so set these parameters again.
 
     Returns
     -------
     fitted filter
-        Its predictions equal those of the saved filter to the bit.
+        A filter whose predictions are equal to the bit to those of the saved filter.
 
     Raises
     ------
     ValueError
-        If the file is damaged, was changed, has a newer format, or names something that is
-        not trusted. The message gives the reason, and lists what the file would contact.
+        If the file is damaged, was changed, has a newer format, or contains an untrusted name.
+        The message states the reason and lists the addresses that the filter would contact.
     OSError
         If the file cannot be read.
     """
@@ -178,7 +178,7 @@ def _check_loaded(loaded, header):
 
 
 def build(members, kind):
-    """Build the archive, as bytes; ``members`` maps names to bytes."""
+    """Return the file content, given the content of each archive member, keyed by name."""
     header = {
         "format": FORMAT,
         "skdcf": __version__,
@@ -193,7 +193,7 @@ def build(members, kind):
 
 
 def zipped(parts):
-    """Build an uncompressed zip archive, as bytes."""
+    """Return an uncompressed zip archive as bytes."""
     buffer = BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:
         for name, content in parts.items():
@@ -202,13 +202,13 @@ def zipped(parts):
 
 
 def unzipped(content):
-    """Read the members of an uncompressed zip archive, keyed by name."""
+    """Return the members of an uncompressed zip archive, keyed by name."""
     with zipfile.ZipFile(BytesIO(content)) as archive:
         return {name: archive.read(name) for name in archive.namelist()}
 
 
 def read(content):
-    """Read the header of the file, and its other members, keyed by name.
+    """Return the header of the file, and its other members keyed by name.
 
     Raises
     ------
@@ -295,9 +295,9 @@ _MOVED = {"pathlib._local": "pathlib"}
 
 @cache
 def public_modules():
-    """List the modules that users import from.
+    """Return the public modules of the package.
 
-    The applications come last, since they import packages that may not be installed.
+    The applications are listed last, because they import packages that may not be installed.
     """
     public = [
         f"{package}.{module.name}"
@@ -313,10 +313,10 @@ def public_modules():
 
 @cache
 def _known_names():
-    """List the full names that a file may hold, in addition to public classes of the package.
+    """Return the full names that a file may contain, in addition to public classes of the package.
 
-    A prefix is not enough: a module also holds what it imports, such as numpy, whose
-    attributes lead to everything else.
+    Comparing prefixes would be unsafe, because a module also contains its imports, such as
+    numpy, whose attributes include other modules.
     """
     splits = import_module("sklearn.model_selection._split")
     listed = import_module("sklearn.model_selection").__all__
@@ -361,7 +361,7 @@ def _class_of(name):
 
 
 def nodes_of(schema):
-    """Yield all named nodes in a skops schema, a tree of dicts and lists."""
+    """Yield all named nodes of a skops schema, a tree of dicts and lists."""
     waiting = [schema]
     while waiting:
         node = waiting.pop()
@@ -374,7 +374,7 @@ def nodes_of(schema):
 
 
 def with_public_names(schema):
-    """Replace private names by public ones in the schema, in place."""
+    """Replace private names by public names in the schema, in place."""
     for _, node in nodes_of(schema):
         module = node["__module__"] = _MOVED.get(node["__module__"], node["__module__"])
         if module.partition(".")[0] == PACKAGE:
@@ -384,9 +384,9 @@ def with_public_names(schema):
 
 
 def check_names(schema, unknown, trusted):
-    """Raise ValueError for names that are neither known nor trusted.
+    """Raise ValueError for names that are not known or trusted.
 
-    ``unknown`` are the names that skops does not trust.
+    ``unknown`` contains the names that skops does not trust.
     """
     names = set(unknown) | {name for name, _ in nodes_of(schema) if name in _UNCHECKED}
     walked = set(_names_of_walkers(schema))
@@ -405,7 +405,7 @@ def check_names(schema, unknown, trusted):
 
 
 def _names_of_walkers(schema):
-    """Collect the dotted names of methods and partial functions that skops would build."""
+    """Return the dotted names of methods and partial functions that skops would create."""
     for name, node in nodes_of(schema):
         loader = node.get("__loader__")
         if loader == "PartialNode":
@@ -431,7 +431,7 @@ def _is_known(name):
 
 
 def _openings(schema):
-    """List parameters that would open a connection or a file, as (class, node, text)."""
+    """Return the parameters that would open a connection or a file, as (class, node, text)."""
     for name, node in nodes_of(schema):
         for parameter in getattr(_class_of(name), "_opens", ()):
             state = node.get("content")

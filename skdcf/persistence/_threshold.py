@@ -1,4 +1,4 @@
-"""Saving of a calibrated threshold as JSON, for programs in any language."""
+"""Save and load a calibrated threshold as JSON, for programs in any language."""
 
 import json
 import math
@@ -20,22 +20,23 @@ FORMAT = "skdcf threshold 1"
 
 @dataclass(frozen=True)
 class CalibratedThreshold:
-    """A calibrated threshold, for filtering claims with known path risks.
+    """A calibrated threshold that filters claims with known path risks.
 
     Parameters
     ----------
     threshold : float
-        Claims with a smaller path risk are kept; -inf keeps nothing, +inf everything.
+        Claims with a smaller path risk are kept. A threshold of -inf keeps no claim, and +inf
+        keeps all claims.
     alpha : float
-        Largest share of problems, in (0, 1), with a kept false claim.
+        Upper bound, in (0, 1), of the share of problems with a kept false claim.
     n_calibration : int
         Number of calibration problems.
     ties : {"exclude", "include", "jitter"}, default="exclude"
-        With "include", a claim whose path risk equals the threshold is also kept. The path
-        risks of the filter already include "jitter".
+        Treatment of ties. With "include", claims whose path risk equals the threshold are also
+        kept. With "jitter", the filter's path risks already contain random tie-breakers.
     edges : str, default="given"
-        How path risks are computed: along the edges of the problems ("given"), without edges
-        ("none"), or along the edges of the rule with that name.
+        Edges used to compute path risks: the edges of the problems ("given"), no edges
+        ("none"), or the edges of the rule with this name.
 
     Examples
     --------
@@ -64,12 +65,12 @@ class CalibratedThreshold:
             raise ValueError(f"n_calibration is {n!r}, but must be an integer")
 
     def keep(self, path_risk: ArrayLike) -> NDArray[np.bool_]:
-        """Decide which claims are kept.
+        """Return which claims are kept.
 
         Parameters
         ----------
         path_risk : array-like of shape (n_claims,)
-            Path risks as computed by ``path_risk`` of the filter.
+            Path risks, as computed by the method ``path_risk`` of the filter.
 
         Returns
         -------
@@ -93,19 +94,19 @@ class CalibratedThreshold:
 def save_threshold(
     filter: Any, path: str | os.PathLike[str], alpha: float | None = None
 ) -> Path:
-    """Save only the threshold of a fitted filter, as JSON.
+    """Save the threshold of a fitted filter as JSON.
 
-    It is for programs that compute the path risks themselves and keep the claims with a
-    smaller path risk. The file is written atomically.
+    Programs in other languages can compute the path risks and keep the claims whose path risk
+    is below the threshold. The file is written atomically.
 
     Parameters
     ----------
     filter : fitted filter
-        The filter.
+        The filter with the threshold.
     path : path-like
         Path of the file.
     alpha : float in (0, 1), optional
-        The level. None means the filter's alpha.
+        The level. If None, the filter's alpha is used.
 
     Returns
     -------
@@ -115,7 +116,7 @@ def save_threshold(
     Raises
     ------
     ValueError
-        If the filter has more than one threshold, for instance one per group.
+        If the filter has several thresholds, for example one per group.
 
     Examples
     --------
@@ -149,12 +150,12 @@ def load_threshold(path: str | os.PathLike[str]) -> CalibratedThreshold:
     Returns
     -------
     CalibratedThreshold
-        The threshold that was saved.
+        The saved threshold.
 
     Raises
     ------
     ValueError
-        If the file is damaged or has a newer format. The message gives the reason.
+        If the file is damaged or has a newer format. The message states the reason.
     OSError
         If the file cannot be read.
     """

@@ -1,6 +1,6 @@
 """Display classes for filters and problems, as in scikit-learn.
 
-Lines differ in colour, marker and dash, so they can be distinguished in grey.
+Lines differ in colour, marker and dash pattern, so they can be distinguished in greyscale.
 """
 
 from ._displays import (

@@ -1,6 +1,6 @@
-"""Displays of reports: coverage, kept claims, and scores.
+"""Display classes for reports on coverage, kept claims, scores and importances.
 
-All displays have the same methods, and their lines can be distinguished in grey.
+All display classes have the same methods, and their lines can be distinguished in greyscale.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ GRID = 400
 
 @settings
 class Display:
-    """Base class of the displays of a report.
+    """Base class of displays that draw a report.
 
-    A subclass defines ``_draw(axes)``, which takes an array of ``_panels`` axes, and ``_size``,
-    the size of a new figure in inches. Both may depend on the report.
+    A subclass defines the method ``_draw(axes)``, whose argument is an array of ``_panels``
+    axes, and the size ``_size`` of a new figure in inches. Both may depend on the report.
     """
 
     report: Any
@@ -61,21 +61,21 @@ class Display:
 
     @classmethod
     def from_report(cls, report: Any, *, ax: Any = None, **settings: Any) -> Self:
-        """Draw a given report.
+        """Create a display from a report, and draw it.
 
         Parameters
         ----------
         report : object
-            A report of the type that the class draws.
+            A report of the type that the display class supports.
         ax : matplotlib Axes, or a sequence of one per panel, optional
-            The axes to draw on. None makes a new figure.
+            Axes to draw on. If None, a new figure is created.
         **settings
-            Further parameters of the class.
+            Additional parameters of the display class.
 
         Returns
         -------
         Display
-            The display, drawn.
+            The display, after drawing.
         """
         return cls(report, **settings).plot(ax=ax)
 
@@ -85,12 +85,12 @@ class Display:
         Parameters
         ----------
         ax : matplotlib Axes, or a sequence of one per panel, optional
-            The axes to draw on. None makes a new figure.
+            Axes to draw on. If None, a new figure is created.
 
         Returns
         -------
         Display
-            This object.
+            The display itself.
         """
         plt = import_extra("matplotlib.pyplot", "plot")
 
@@ -111,12 +111,12 @@ class Display:
 
 
 def by_name(one):
-    """Return a dict unchanged, and any other object as a dict with an empty name."""
+    """Return a dict unchanged, or a dict with an empty name for any other object."""
     return one if isinstance(one, dict) else {"": one}
 
 
 def line_style(i):
-    """Return colour, marker and dash of line i."""
+    """Return the colour, marker and dash pattern of line i."""
     return {
         "color": COLOURS[i % len(COLOURS)],
         "marker": MARKERS[i % len(MARKERS)],
@@ -125,7 +125,7 @@ def line_style(i):
 
 
 class DisplayOfReports(Display):
-    """Base class of displays that can compute their reports."""
+    """Base class of displays that can compute their own reports."""
 
     @classmethod
     def from_estimator(
@@ -143,22 +143,22 @@ class DisplayOfReports(Display):
         Parameters
         ----------
         estimator : fitted filter, or dict of str to fitted filter
-            The filters, keyed by the name for the legend.
+            The filters, keyed by the name in the legend.
         X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
             Test problems.
         y : sequence of 1-D arrays, one per problem
-            Their labels.
+            Labels of the problems.
         alphas : sequence of float in (0, 1)
-            The levels.
+            Levels at which the filters are evaluated.
         ax : matplotlib Axes, or a sequence of one per panel, optional
-            The axes to draw on. None makes a new figure.
+            Axes to draw on. If None, a new figure is created.
         **settings
-            Further parameters of the class.
+            Additional parameters of the display class.
 
         Returns
         -------
         Display
-            The display, drawn.
+            The display, after drawing.
         """
         alphas = np.atleast_1d(np.asarray(alphas)).tolist()
         filters = by_name(estimator).items()
@@ -178,25 +178,25 @@ class DisplayOfReports(Display):
         ax: Any = None,
         **settings: Any,
     ) -> Self:
-        """Evaluate given masks, and draw the report.
+        """Evaluate given masks of kept claims, and draw the report.
 
         Parameters
         ----------
         y : sequence of 1-D arrays, one per problem
-            Labels: 1 true, 0 false, -1 unknown.
+            Labels of the claims: 1 true, 0 false, -1 unknown.
         kept : dict of float to sequence of boolean masks
-            The masks, keyed by alpha, as `predict` returns them.
+            Masks of the kept claims, keyed by alpha, as returned by `predict`.
         groups : array-like of shape (n_problems,), optional
             The question that each problem answers.
         ax : matplotlib Axes, or a sequence of one per panel, optional
-            The axes to draw on. None makes a new figure.
+            Axes to draw on. If None, a new figure is created.
         **settings
-            Further parameters of the class.
+            Additional parameters of the display class.
 
         Returns
         -------
         Display
-            The display, drawn.
+            The display, after drawing.
         """
         report = FilterReport.from_predictions(y, kept, groups=groups)
         return cls.from_report(report, ax=ax, **settings)
@@ -209,14 +209,14 @@ class ReportDisplay(DisplayOfReports):
     Parameters
     ----------
     report : FilterReport, dict of str to FilterReport, or ComparisonReport
-        The reports to draw. The keys of a dict are the names for the legend. ``groups`` of a
-        report is such a dict, with one line per group of problems.
+        Reports to draw. The keys of a dict are the names in the legend. The attribute
+        ``groups`` of a report is such a dict, with one report per group of problems.
     panels : sequence of str
-        The panels, from left to right: "coverage", among the answers that pass if a filter
-        has ``show``; "retention" and "false kept", the true and the false claims kept per
-        problem; "passing", the share of the answers that pass; "shown", the share of the
-        answers of which something is kept; "false among shown", the share of these with a
-        false claim.
+        The panels, from left to right. "coverage" is the coverage among the answers that pass.
+        "retention" and "false kept" are the numbers of true and false claims kept per problem.
+        "passing" is the share of the answers that pass, which is 1 without ``show``. "shown" is
+        the share of the answers with at least one kept claim. "false among shown" is the share
+        of the shown answers with a false claim.
 
     Attributes
     ----------
@@ -225,9 +225,9 @@ class ReportDisplay(DisplayOfReports):
     ax_ : matplotlib Axes
         The first panel.
     axes_ : ndarray of matplotlib Axes
-        One per panel. Grey boxes are theoretical 95 % bands of the coverage for this number
-        of calibration and test problems. Error bars are 95 % intervals of the coverage, and
-        standard errors of the retention.
+        Axes of the panels. Grey boxes are theoretical 95 % bands of the coverage for the
+        numbers of calibration and test problems. Error bars are 95 % confidence intervals of
+        the coverage and standard errors of the retention.
 
     Examples
     --------
@@ -289,23 +289,24 @@ class ReportDisplay(DisplayOfReports):
 
 @settings
 class ShownDisplay(DisplayOfReports):
-    """Plot the share of texts with a false claim against the share of answers shown.
+    """Plot the share of shown texts with a false claim against the share of answers shown.
 
-    These are the rates that matter to a reader, who sees only texts of which something is
-    kept. The lower right corner is the best: everything is shown, and nothing is false. A
-    cross marks the unfiltered answers.
+    A reader of filtered answers sees only the answers with at least one kept claim, and
+    experiences these two rates. The lower right corner is optimal, because all answers are
+    shown and none contains a false claim. A cross marks the unfiltered answers.
 
     Parameters
     ----------
     report : FilterReport, or dict of str to FilterReport
-        The reports to draw. The keys of a dict are the names for the legend.
+        Reports to draw. The keys of a dict are the names in the legend.
 
     Attributes
     ----------
     figure_ : matplotlib Figure
         The figure.
     ax_ : matplotlib Axes
-        The axes. Error bars are standard errors over questions, and numbers are levels.
+        The axes. Error bars are standard errors over questions. The numbers next to the markers
+        are levels.
 
     Examples
     --------
@@ -349,21 +350,23 @@ class ShownDisplay(DisplayOfReports):
 
 @settings
 class ChanceDisplay(Display):
-    """Plot the share of wrong texts against their predicted error probabilities.
+    """Plot the observed share of wrong texts against the predicted error probabilities.
 
-    Calibrated probabilities lie on the diagonal. Below it, they are too large.
+    Calibrated probabilities lie on the diagonal. Markers below the diagonal show that the
+    probabilities are too large.
 
     Parameters
     ----------
     report : ChanceReport, or dict of str to ChanceReport
-        The reports to draw. The keys of a dict are the names for the legend.
+        Reports to draw. The keys of a dict are the names in the legend.
 
     Attributes
     ----------
     figure_ : matplotlib Figure
         The figure.
     ax_ : matplotlib Axes
-        The axes. Each marker is a bin of texts; error bars are 95 % intervals.
+        The axes. Each marker represents a bin of texts. Error bars are 95 % confidence
+        intervals.
 
     Examples
     --------
@@ -397,18 +400,18 @@ class ChanceDisplay(Display):
         X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
             Test problems.
         y : sequence of 1-D arrays, one per problem
-            Their labels.
+            Labels of the problems.
         masks : sequence of boolean masks, optional
-            The claims that are kept. None means those that `predict` keeps.
+            Masks of the kept claims. If None, the masks are predicted.
         ax : matplotlib Axes, optional
-            The axes to draw on. None makes a new figure.
+            Axes to draw on. If None, a new figure is created.
         **settings
-            Further parameters of `skdcf.evaluation.evaluate_error_probability`.
+            Additional parameters of `skdcf.evaluation.evaluate_error_probability`.
 
         Returns
         -------
         ChanceDisplay
-            The display, drawn.
+            The display, after drawing.
         """
         report = evaluate_error_probability(estimator, X, y, masks, **settings)
         return cls.from_report(report, ax=ax)
@@ -417,23 +420,23 @@ class ChanceDisplay(Display):
     def from_predictions(
         cls, wrong: ArrayLike, chance: ArrayLike, *, ax: Any = None, **settings: Any
     ) -> Self:
-        """Draw given error probabilities.
+        """Create a report from given error probabilities, and draw it.
 
         Parameters
         ----------
         wrong : array-like of bool, shape (n_problems,)
             Whether each text contains a false claim.
         chance : array-like of shape (n_problems,)
-            The predicted probability; NaN if there is no text.
+            The predicted probability of each text, or NaN for a problem without a text.
         ax : matplotlib Axes, optional
-            The axes to draw on. None makes a new figure.
+            Axes to draw on. If None, a new figure is created.
         **settings
-            Further parameters of `skdcf.evaluation.ChanceReport.from_predictions`.
+            Additional parameters of `skdcf.evaluation.ChanceReport.from_predictions`.
 
         Returns
         -------
         ChanceDisplay
-            The display, drawn.
+            The display, after drawing.
         """
         report = ChanceReport.from_predictions(
             np.asarray(wrong), np.asarray(chance), **settings
@@ -456,7 +459,7 @@ class ChanceDisplay(Display):
 
 
 def _lines(report):
-    """Return the columns of a report, keyed by name, with errors and bands."""
+    """Return the columns of a report, keyed by name, with their errors and bands."""
     lines = {}
     # A comparison has only means over splits, no intervals.
     if isinstance(report, ComparisonReport):
@@ -483,15 +486,14 @@ def _lines(report):
 
 
 class Places:
-    """Positions of the markers of n lines around the levels, so none hides another.
+    """Positions of the markers of n lines around the levels, without overlaps.
 
-    Targets and theoretical bands are drawn flat and as wide as all markers together, so each
-    marker stays inside its band.
+    Targets and theoretical bands are drawn as wide as all markers of a level together.
 
     Parameters
     ----------
     levels : array-like
-        The levels, repeated or not.
+        The levels, with or without repetitions.
     n : int
         Number of lines.
     """
@@ -503,7 +505,7 @@ class Places:
         self.half = self.gap * max(n, 2) / 2
 
     def draw_guarantee(self, ax):
-        """Draw a flat line for the target of each level."""
+        """Draw a horizontal line at the target of each level."""
         ax.hlines(
             1 - self.levels,
             xmin=self.levels - self.half,
@@ -515,7 +517,7 @@ class Places:
         )
 
     def draw_band(self, ax, at, band, i):
-        """Draw a box around the markers of line i."""
+        """Draw the theoretical band as a box around the markers of line i."""
         half = self.half / len(self.shifts)
         gap = np.full(len(at), np.nan)
         ends = np.column_stack([at - half, at + half, gap]).ravel()
@@ -532,14 +534,14 @@ class Places:
 
 
 def _from_zero(ax):
-    """Start the axis at 0, with a margin above the largest value."""
+    """Set the axis limits from 0 to the largest value plus a margin."""
     ax.update_datalim([(ax.dataLim.x0, 0)])
     ax.autoscale_view()
     ax.set_ylim(0, None)
 
 
 def _add_legend(ax, falls):
-    """Add a legend, below decreasing lines or where matplotlib finds space."""
+    """Add a legend below decreasing lines, or at the best location."""
     n = len(ax.get_legend_handles_labels()[0])
     if falls:
         low, high = ax.get_ylim()
@@ -549,12 +551,12 @@ def _add_legend(ax, falls):
 
 
 class SoftHardDisplay(Display):
-    """Plot soft against hard nonconformity scores, one dot per problem with an error.
+    """Plot soft against hard nonconformity scores, with one dot per problem with an error.
 
     Parameters
     ----------
     report : SurrogateReport
-        The report of `skdcf.inspection.surrogate_agreement`.
+        A report of `skdcf.inspection.surrogate_agreement`.
 
     Attributes
     ----------
@@ -563,7 +565,7 @@ class SoftHardDisplay(Display):
     ax_ : matplotlib Axes
         The axes.
     axes_ : ndarray of one matplotlib Axes
-        An array with the same axes.
+        An array that contains ``ax_``.
 
     Examples
     --------
@@ -588,27 +590,27 @@ class SoftHardDisplay(Display):
         relaxation: Any = None,
         ax: Any = None,
     ) -> Self:
-        """Compare a relaxation with the hard procedure, and draw the scores.
+        """Compare a relaxation with the hard procedure, and draw both scores.
 
         Parameters
         ----------
         estimator : fitted filter
-            The filter whose scorer gives the risks.
+            The filter whose scorer computes the risks.
         X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
             Problems, as in `skdcf.inspection.surrogate_agreement`.
         y : sequence of 1-D arrays, one per problem
-            Their labels.
+            Labels of the problems.
         alphas : sequence of float in (0, 1)
-            The levels.
+            Levels at which the filters are evaluated.
         relaxation : PathRelaxation or GridRelaxation, optional
-            None means that of the filter.
+            The relaxation to compare. The default is the filter's relaxation.
         ax : matplotlib Axes, optional
-            The axes to draw on. None makes a new figure.
+            Axes to draw on. If None, a new figure is created.
 
         Returns
         -------
         SoftHardDisplay
-            The display, drawn.
+            The display, after drawing.
         """
         report = surrogate_agreement(estimator, X, y, alphas, relaxation=relaxation)
         return cls.from_report(report, ax=ax)
@@ -630,12 +632,12 @@ class SoftHardDisplay(Display):
 
 
 class ScoreDistributionDisplay(Display):
-    """Plot densities of the scores of true and false claims, one panel per filter.
+    """Plot the score densities of true and false claims, with one panel per filter.
 
     Parameters
     ----------
     report : SeparationReport
-        The report of `skdcf.inspection.score_separation`; its first level is drawn.
+        A report of `skdcf.inspection.score_separation`, whose first level is drawn.
 
     Attributes
     ----------
@@ -644,7 +646,7 @@ class ScoreDistributionDisplay(Display):
     ax_ : matplotlib Axes
         The first panel.
     axes_ : ndarray of matplotlib Axes
-        One per filter.
+        Axes of the panels, one per filter.
 
     Examples
     --------
@@ -661,43 +663,43 @@ class ScoreDistributionDisplay(Display):
     def from_predictions(
         cls, y: ArrayLike, scores: Mapping[str, ArrayLike], *, ax: Any = None
     ) -> Self:
-        """Draw given scores of labelled claims.
+        """Create a report from scores of labelled claims, and draw it.
 
         Parameters
         ----------
         y : array-like of shape (n_claims,)
-            1 true, 0 false; other claims are ignored.
+            Labels of the claims: 1 true, 0 false. Claims with other labels are ignored.
         scores : dict of str to array-like of shape (n_claims,)
             The scores, keyed by the name of the panel.
         ax : matplotlib Axes, or a sequence of one per panel, optional
-            The axes to draw on. None makes a new figure.
+            Axes to draw on. If None, a new figure is created.
 
         Returns
         -------
         ScoreDistributionDisplay
-            The display, drawn.
+            The display, after drawing.
         """
         return cls.from_report(SeparationReport.from_scores(scores, y), ax=ax)
 
     @classmethod
     def from_estimator(cls, estimator: Any, X: Any, y: Any, *, ax: Any = None) -> Self:
-        """Draw the confidences of fitted filters.
+        """Compute the confidences of fitted filters, and draw their densities.
 
         Parameters
         ----------
         estimator : fitted filter, or dict of str to fitted filter
             The filters, keyed by the name of the panel.
         X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
-            Problems that are new to the scorers.
+            Problems that were not used to train the scorers.
         y : sequence of 1-D arrays, one per problem
-            Their labels.
+            Labels of the problems.
         ax : matplotlib Axes, or a sequence of one per panel, optional
-            The axes to draw on. None makes a new figure.
+            Axes to draw on. If None, a new figure is created.
 
         Returns
         -------
         ScoreDistributionDisplay
-            The display, drawn.
+            The display, after drawing.
         """
         filters = by_name(estimator)
         labels = check(next(iter(filters.values())), X, y)[1]
@@ -746,12 +748,12 @@ def _draw_density(ax, scores, colour, dash, label):
 
 @settings
 class ImportanceDisplay(Display):
-    """Plot bars of the mean importances, the largest on top, with standard deviations.
+    """Plot the mean importances and their standard deviations as bars, in decreasing order.
 
     Parameters
     ----------
     report : ImportanceReport
-        The report of `skdcf.inspection.permutation_importance` or `shap_values`.
+        A report of `skdcf.inspection.permutation_importance` or `shap_values`.
     max_features : int, default=10
         Number of features to show.
 
@@ -762,7 +764,7 @@ class ImportanceDisplay(Display):
     ax_ : matplotlib Axes
         The axes.
     axes_ : ndarray of one matplotlib Axes
-        An array with the same axes.
+        An array that contains ``ax_``.
 
     Examples
     --------
@@ -792,27 +794,27 @@ class ImportanceDisplay(Display):
         ax: Any = None,
         **options: Any,
     ) -> Self:
-        """Compute the permutation importances for retention, and draw them.
+        """Compute the permutation importances for retention, and draw the bars.
 
         Parameters
         ----------
         estimator : fitted filter
-            The filter whose features are shuffled.
+            The filter whose features are permuted.
         X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
-            Problems that are new to the scorer.
+            Problems that were not used to train the scorer.
         y : sequence of 1-D arrays, one per problem
-            Their labels.
+            Labels of the problems.
         max_features : int, default=10
             Number of features to show.
         ax : matplotlib Axes, optional
-            The axes to draw on. None makes a new figure.
+            Axes to draw on. If None, a new figure is created.
         **options
-            Options of `skdcf.inspection.permutation_importance`.
+            Additional options of `skdcf.inspection.permutation_importance`.
 
         Returns
         -------
         ImportanceDisplay
-            The display, drawn.
+            The display, after drawing.
         """
         report = permutation_importance(estimator, X, y, **options)
         return cls.from_report(report, max_features=max_features, ax=ax)

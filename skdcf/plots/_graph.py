@@ -1,4 +1,4 @@
-"""Display of one problem: a layered drawing next to the texts of the claims."""
+"""Draw one problem as a layered graph next to the texts of its claims."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ LEAST = 230.0  # minimum width
 
 @settings
 class ReasoningGraphDisplay:
-    """Draw one problem, with premises at the top and the texts of the claims next to it.
+    """Draw one problem, with premises at the top and the texts of the claims next to the graph.
 
-    Kept claims are dark discs, and dropped claims are dashed squares. A false claim has a
-    thick outline and a cross, and an unjudged claim a question mark.
+    Kept claims are drawn as dark discs, and dropped claims as dashed squares. A false claim has
+    a thick outline and a cross. An unjudged claim has a question mark.
 
     Parameters
     ----------
     graph : ReasoningGraph
         The problem.
     kept : ndarray of bool, shape (n_claims,), optional
-        The claims that are kept. None means an unfiltered problem.
+        Mask of the kept claims. If None, the problem is drawn unfiltered.
     labels : ndarray of shape (n_claims,), optional
-        1 true, 0 false, -1 unknown.
+        Labels of the claims: 1 true, 0 false, -1 unknown.
     reasons : dict of int to str, optional
-        Reasons keyed by claim, written below its text.
+        Reasons keyed by claim, which are written below the text of the claim.
 
     Attributes
     ----------
@@ -74,23 +74,23 @@ class ReasoningGraphDisplay:
         labels: ArrayLike | None = None,
         ax: Any = None,
     ) -> Self:
-        """Draw a problem.
+        """Create a display from a problem, and draw it.
 
         Parameters
         ----------
         graph : ReasoningGraph
             The problem.
         kept : array-like of bool, shape (n_claims,), optional
-            The claims that are kept. None means an unfiltered problem.
+            Mask of the kept claims. If None, the problem is drawn unfiltered.
         labels : array-like of 0/1, shape (n_claims,), optional
-            1 true, 0 false, -1 unknown.
+            Labels of the claims: 1 true, 0 false, -1 unknown.
         ax : matplotlib Axes, optional
-            Axes for the drawing. By default a new figure is created.
+            Axes to draw on. If None, a new figure is created.
 
         Returns
         -------
         ReasoningGraphDisplay
-            The display.
+            The display, after drawing.
         """
         for name, values in (("kept", kept), ("labels", labels)):
             if values is not None and np.shape(values) != (graph.n_claims,):
@@ -116,25 +116,25 @@ class ReasoningGraphDisplay:
         alpha: float | None = None,
         ax: Any = None,
     ) -> Self:
-        """Draw the decisions of a fitted filter on a problem, with their reasons.
+        """Draw the decisions of a fitted filter on a problem, with the reasons.
 
         Parameters
         ----------
         estimator : fitted filter
-            The filter that decides.
+            The filter whose decisions are drawn.
         graph : ReasoningGraph
             The problem.
         labels : array-like of 0/1, shape (n_claims,), optional
-            Its labels. They do not influence the decisions.
+            Labels of the claims, which do not influence the decisions.
         alpha : float in (0, 1), optional
-            The level. None means the filter's alpha.
+            The level. If None, the filter's alpha is used.
         ax : matplotlib Axes, optional
-            Axes for the drawing. By default a new figure is created.
+            Axes to draw on. If None, a new figure is created.
 
         Returns
         -------
         ReasoningGraphDisplay
-            The display.
+            The display, after drawing.
         """
         from ..inspection import explain
 
@@ -148,13 +148,13 @@ class ReasoningGraphDisplay:
         Parameters
         ----------
         ax : matplotlib Axes, optional
-            Axes for the drawing, which is scaled to their size. By default a new figure is
-            created.
+            Axes to draw on. The drawing is scaled to the size of the axes. If None, a new
+            figure is created.
 
         Returns
         -------
         self
-            This object.
+            The display itself.
         """
         graph = self.graph
         n = self.graph.n_claims
@@ -179,7 +179,7 @@ TITLE = 22.0
 
 
 def _lines(graph, shown, reasons):
-    """Return, for each claim, its lines of text and the lines of its reason."""
+    """Return the lines of text and the lines of the reason of each claim."""
     if graph.claims is None and not reasons:
         return []
     out = []
@@ -196,7 +196,7 @@ def _row_heights(lines):
 
 
 def _size(layout, lines, title):
-    """Return width, height, and space at the top, in points."""
+    """Return the width, the height and the space at the top, in points."""
     text = GAP + _widest(lines) + 2 * draw.RADIUS + 2 * PAD if lines else 0
     top = 0 if title is None else TITLE
     height = max(layout.height, sum(_row_heights(lines)) + PAD) + LEGEND
@@ -215,7 +215,7 @@ def _widest(lines):
 
 
 def _canvas(ax, size):
-    """Return axes in units of points of the drawing, and their scale."""
+    """Return axes with coordinates in points, and the scale of the axes."""
     width, height, top = size
     if ax is None:
         plt = import_extra("matplotlib.pyplot", "plot")
@@ -232,7 +232,7 @@ def _canvas(ax, size):
 
 
 class AxesPen:
-    """A pen that draws on axes in units of points, scaled by ``scale``."""
+    """Pen that draws on matplotlib axes in points, scaled by ``scale``."""
 
     def __init__(self, ax, scale):
         from matplotlib import patches
@@ -261,7 +261,7 @@ class AxesPen:
         self._add(patch, fill, outline, width, ls=(0, (3, 1.4)))
 
     def curve(self, pieces, *paint):
-        """Draw a line of (letter, points), with letters as in SVG."""
+        """Draw a path of (letter, points), with the path letters of SVG."""
         kind = self.patches.Path
         kinds = {"M": kind.MOVETO, "L": kind.LINETO, "C": kind.CURVE4}
         points = [point for _, piece in pieces for point in piece]
@@ -269,7 +269,7 @@ class AxesPen:
         self._add(self.patches.PathPatch(kind(points, codes)), *paint)
 
     def write(self, place, text, size, colour):
-        """Write a short text, centred at a position."""
+        """Write a short text that is centred at a position."""
         style = {"ha": "center", "va": "center", "weight": "bold"}
         self.say(place, text, 0.8 * size, colour, **style)
 
@@ -281,7 +281,7 @@ class AxesPen:
 
 
 def _write(pen, lines, shown, left):
-    """List each claim with its text."""
+    """Write the text of each claim."""
     top = PAD
     style = {"va": "top", "linespacing": 1.15}
     rows = zip(lines, _row_heights(lines), strict=True)

@@ -1,1 +1,1 @@
-"""Applications built on the estimators; nothing else in the package imports them."""
+"""Applications built on the estimators. No other part of the package imports them."""

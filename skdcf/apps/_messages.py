@@ -1,7 +1,7 @@
 """Reword messages of the package for readers who do not write Python.
 
-The parts of a message that are advice are marked (`skdcf._messages`). ``messages.toml`` has the
-texts of each advice for the command line and for clients of the service.
+Advice in a message is marked (`skdcf._messages`). ``messages.toml`` contains the wording of
+each piece of advice for the command line and for clients of the service.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ def reworded(message: object, entry_point: Literal["program", "client"]) -> str:
     message : str or Exception
         The message.
     entry_point : {"program", "client"}
-        "program" for users of the command line, "client" for clients of the service.
+        Readers of the message: "program" for users of the command line, "client" for clients of
+        the service.
 
     Returns
     -------
@@ -41,7 +42,7 @@ def reworded(message: object, entry_point: Literal["program", "client"]) -> str:
 
 
 def renumbered(message: object, n_before: int) -> str:
-    """Return a message about a part of a file, with problem numbers of the whole file.
+    """Return a message about a part of a file, with problem numbers that refer to the whole file.
 
     Parameters
     ----------
@@ -76,6 +77,6 @@ def _words(advice, entry_point):
 
 @cache
 def advice_words() -> dict[str, dict[str, str]]:
-    """Return the texts of each advice, as {name: {entry point: text}}."""
+    """Return the texts of all advice, as {name: {entry point: text}}."""
     path = Path(__file__).with_name("messages.toml")
     return tomllib.loads(path.read_text("utf-8"))

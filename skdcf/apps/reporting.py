@@ -1,4 +1,4 @@
-"""An HTML report on a filter's guarantee and its results, for readers without Python."""
+"""Write an HTML report on a filter's guarantee and results, for readers without Python."""
 
 from __future__ import annotations
 
@@ -44,35 +44,36 @@ def write_report(
     filter_name: str | None = None,
     data_name: str | None = None,
 ) -> Path:
-    """Write a report on a fitted filter and its results on test problems.
+    """Write an HTML report on a fitted filter and its results on test problems.
 
-    The report has the guarantee and the observed coverage, coverage and retention per level
+    The report shows the guarantee and the observed coverage, coverage and retention per level
     and per group, the effect of more labels, the false claims that were kept, and single
-    answers with the reason for each dropped claim. It is one file that loads nothing from any
-    server.
+    answers with the reason for each dropped claim. The report is a single file without external
+    resources.
 
     Parameters
     ----------
     path : path-like
-        The file to write. It appears when it is complete.
+        The file to write. The file is created only after the report is complete.
     filter : fitted filter
         The filter to report on, or a fitted `skdcf.evaluation.CalibratedSearch`.
     X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
-        Test problems, as in the filter's `fit`.
+        Test problems, in the format of the filter's `fit`.
     y : sequence of 1-D arrays, one per problem
-        Their labels.
+        Labels of the test problems.
     alphas : sequence of float in (0, 1)
-        Levels of the table. Answers are shown at the level of the filter.
+        Levels in the table of results. Single answers are shown at the level of the filter.
     by : str, callable or list, optional
-        Report on each group as well, see `skdcf.metrics.evaluate_filter`.
+        Definition of groups, whose results are also reported, as in
+        `skdcf.metrics.evaluate_filter`.
     groups : array-like of shape (n_problems,), or False, optional
-        The question that each problem answers, see `skdcf.metrics.evaluate_filter`.
+        The question that each problem answers, as in `skdcf.metrics.evaluate_filter`.
     n_answers : int, default=30
-        Number of answers to show, in addition to those that keep a false claim. They are
-        spread evenly over the problems. Fewer are shown if the answers are very long; the
-        page then says how many are left out.
+        Number of answers to show, in addition to the answers with a kept false claim. The
+        answers are selected at regular intervals. If the answers are very long, fewer are
+        shown, and the page states how many are omitted.
     filter_name, data_name : str, optional
-        Names of the filter and of the test problems on the page, such as file names.
+        Names of the filter and of the test problems to print in the report, such as file names.
 
     Returns
     -------
@@ -153,7 +154,7 @@ def _summary(filter, report, own, labels):
 
 
 def _verdict_of_coverage(report, j):
-    """Describe whether the observed coverage agrees with the guarantee."""
+    """Return a sentence on whether the observed coverage agrees with the guarantee."""
     low, high = report.coverage_band[j]
     if np.isnan(low):
         return "Theory gives no range for the coverage of these answers."
@@ -171,7 +172,7 @@ def _verdict_of_coverage(report, j):
 
 
 def _verdict_of_levels(report):
-    """Describe at which levels the observed coverage is lower than theory expects."""
+    """Return a sentence on the levels whose observed coverage is below the theoretical range."""
     low = report.coverage_band[:, 0]
     below = report.alpha[report.coverage < low]
     if len(below):
@@ -183,7 +184,7 @@ def _verdict_of_levels(report):
 
 
 def _of_shown(report, j):
-    """Describe the errors among the answers of which at least one claim is kept."""
+    """Return a sentence on the errors among the answers with at least one kept claim."""
     if not report.shown[j]:
         return "No claim of any answer was kept."
     return (
@@ -194,7 +195,7 @@ def _of_shown(report, j):
 
 
 def _figure(report):
-    """Return plots of the kept claims and of the shown texts; a hint without matplotlib."""
+    """Return plots of the kept claims and of the shown texts, or a hint to install matplotlib."""
     if find_spec("matplotlib") is None:
         hint = "This page has no figures, because matplotlib is not installed."
         return card(_paragraphs(f"{hint} Install it with: pip install matplotlib"))
@@ -205,7 +206,7 @@ def _figure(report):
 
 
 def _drawing(kind, report):
-    """Return a plot as a card; an empty string without matplotlib."""
+    """Return a plot as a card, or an empty string if matplotlib is not installed."""
     try:
         import matplotlib.pyplot as plt
     except ImportError:
@@ -246,7 +247,7 @@ def _chances(filter, batch, labels, groups):
 
 
 def _verdict_of_chances(report):
-    """Describe whether the stated error probabilities differ significantly from the labels."""
+    """Return a sentence on the significance of differences between probabilities and labels."""
     low, high = report.observed_interval.T
     n_bins = len(report.stated)
     for words, differs in (
@@ -264,7 +265,7 @@ def _verdict_of_chances(report):
 
 
 def _texts(filter, batch):
-    """Return the error probability of each text in words; empty if it is unknown."""
+    """Return the error probability of each text in words, which are empty if it is unknown."""
     if not hasattr(filter.scorer_, "error_probability"):
         return [""] * len(batch)
     chances = filter.error_probability(batch)
@@ -275,7 +276,7 @@ def _texts(filter, batch):
 
 
 def _more_labels(filter):
-    """Describe how the coverage of one filter varies with the number of calibration answers."""
+    """Return HTML on how coverage varies with the number of calibration answers."""
     rows = []
     calibration = filter.calibration_
     n_now = getattr(calibration, "among", calibration).n
@@ -298,7 +299,7 @@ def _more_labels(filter):
 
 
 def _answers(explained, chances, n_answers):
-    """Yield cards with the answers that keep a false claim, and with a sample of all answers."""
+    """Yield cards with the answers whose kept claims include a false one, and with a sample."""
     answers = list(zip(explained, chances, strict=True))
     missed = [answer for answer in answers if _keeps(answer[0], 0)]
     title = f"{len(missed)} of {len(explained)} answers keep a false claim"

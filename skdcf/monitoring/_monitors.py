@@ -61,7 +61,7 @@ class BettingMonitor(Settings):
 
     @property
     def wealth(self) -> float:
-        """Return the current wealth, which starts at 1. A large wealth is evidence against the null."""
+        """Return the current wealth. Values far above 1 are evidence against the null."""
         return float(np.exp(min(self._log_wealth[-1], LARGEST)))
 
     @property

@@ -1,3 +1,3 @@
-"""The command ``skdcf``, which reads a file of answers and writes the filtered answers."""
+"""The command-line program ``skdcf``, which fits filters and filters files of answers."""
 
 from ._main import main as main

@@ -69,14 +69,14 @@ _LEVELS = (0.02, 0.05, 0.1, 0.2, 0.3)
 
 
 def make_filter(scorer, options, **more):
-    """Make an unfitted filter from a scorer or the name of a scorer."""
+    """Return an unfitted filter with a scorer or the name of a scorer."""
     if scorer == "logistic":
         scorer = ClassifierScorer()
     return CoherentConformalFilter(scorer, random_state=options.seed, **more)
 
 
 def _scorer_with_prior(name, prior):
-    """Make a scorer by name, with a public prior if one is named."""
+    """Return a scorer by name, with a public prior if ``prior`` is not None."""
     if name == "public-prior":
         return PublicPrior(prior or "mathematics")
     if prior is None:
@@ -95,8 +95,8 @@ def _scorer_with_prior(name, prior):
 def _scorer_without_training(options, graphs, features):
     """Return a scorer without training if calibration needs all answers, otherwise None.
 
-    It replaces only "stack". It is the public prior if one is named, otherwise the column
-    that measures the support of each claim by its context.
+    Only the scorer "stack" is replaced, either by the public prior, if one is named, or by the
+    column that measures the support of each claim by its context.
     """
     n = files.count_questions(graphs)
     needed = problems_needed(options.alpha)
@@ -116,7 +116,7 @@ def _scorer_without_training(options, graphs, features):
 
 
 def wanted_features(options, graphs):
-    """Return the transformer for the feature columns, or None to use the given ones."""
+    """Return the transformer for the feature columns, or None to use the columns of the file."""
     source = options.features or ("built-in" if graphs.features is None else "given")
     if source == "given":
         return None
@@ -124,7 +124,7 @@ def wanted_features(options, graphs):
 
 
 def _with_columns(options, graphs):
-    """Compute the columns before problems are split; this does not use any labels."""
+    """Return the problems with their feature columns, which are computed without labels."""
     features = wanted_features(options, graphs)
     return features.fit_transform(graphs) if features else graphs
 
@@ -158,7 +158,7 @@ def fit(options):
 
 
 def _fitted(filter, problems, share):
-    """Fit a filter with a share of passing answers; None tries "auto" first, then 1."""
+    """Return a fitted filter with a share of passing answers. If None, try "auto" first, then 1."""
     if share != 1:
         filter.guarantee = NoFalseClaim(show=share or "auto")
     try:
@@ -174,9 +174,10 @@ def _fitted(filter, problems, share):
 
 
 def _with_people(judged, options):
-    """Combine answers judged by a model with a second file of answers judged by people.
+    """Return answers judged by a model combined with a second file of answers judged by people.
 
-    Label sources that the files do not state are set from the command line.
+    If a file does not state the sources of its labels, the roles of the two files determine
+    them.
     """
     people = files.read_problems(options, labelled=True, path=options.people)
     # Empty answers count as judged only if people started to label all other answers.
@@ -221,14 +222,14 @@ def calibrate(options):
 
 
 def choose_answers(options):
-    """Write one answer to each question, to be judged by people or filtered."""
+    """Choose one answer to each question, and write the chosen answers."""
     problems = files.read_problems(options, labelled=False)
     chosen = _chosen(load(options.model), problems)
     write_jsonl(options.output, chosen.graphs, chosen.labels)
 
 
 def _chosen(filter, problems):
-    """Return the answers that a filter chooses, marked as chosen, with any labels."""
+    """Return the answers that a filter chooses, marked as chosen, and their labels if known."""
     rows = choose(filter, problems.graphs)
     files.inform(
         f"{len(rows)} of {len(problems.graphs)} answers chosen, one per question"
@@ -240,7 +241,7 @@ def _chosen(filter, problems):
 
 
 def _save(filter, data, options):
-    """Save a filter that can keep something, and print its guarantee."""
+    """Save a filter that can keep claims, and print its guarantee."""
     # Save before printing, because the reader of the summary may close the pipe.
     keeps_nothing = np.all(np.isneginf(filter.threshold())) and not options.force
     if not keeps_nothing:
@@ -279,7 +280,7 @@ def _save(filter, data, options):
 
 
 def _shares_tried(filter):
-    """Yield a table of the candidate shares and their error rates on training answers."""
+    """Yield the lines of a table of candidate shares and their error rates on training answers."""
     table = getattr(filter, "share_table_", None)
     if filter.share_ is None or table is None:
         return
@@ -295,7 +296,7 @@ def _shares_tried(filter):
 
 
 def _levels_to_choose(filter, data):
-    """Yield a table of the shown answers and their error rate at several levels."""
+    """Yield the lines of a table of the shown answers and their error rate at several levels."""
     calibration = filter.calibration_
     levels = sorted({*_LEVELS, filter.alpha})
     graphs, labels = _calibrating(filter, data)
@@ -397,22 +398,23 @@ class Line:
     ----------
     problem : Problem
     group : str, int or None
-        The group in the line, even if another key defines the question.
+        The value of the key ``group``, even if another key identifies the question.
     names : dict
-        Names of keys in the line, keyed by the keys of the format, if they differ.
+        Keys of the line that differ from the keys of the format, keyed by the latter.
     mask : ndarray of bool, shape (n_claims,)
         Whether each claim is kept.
     levels : ndarray of float, shape (n_claims,)
         The smallest alpha at which each claim is kept.
     error_probability : float or None
-        Estimated probability that a false claim is kept; None if it is unknown or if
-        nothing is kept.
+        Estimated probability that a false claim is kept. None if the probability is unknown or
+        if no claim is kept.
     is_guaranteed : bool
-        Whether the filter keeps this text.
+        Whether the kept text was selected by the filter, so the guarantee covers it.
     checked : list of int or None
-        The claims that are kept because a person found them true; None without a review.
+        Positions of the claims that are kept because a person found them true. None without a
+        review.
     passes : bool or None
-        Whether the guarantee covers the answer; None if it covers all answers.
+        Whether the guarantee covers the answer. None if it covers all answers.
     """
 
     problem: records.Problem
@@ -440,7 +442,7 @@ def iterate_rows(options):
 
 
 def _chosen_rows(filter, rows):
-    """Yield the lines of the chosen answers; their metadata name the filter that chose."""
+    """Yield the lines of the chosen answers, with the choosing filter named in the metadata."""
     graphs = _batch_of(filter, rows)
     chosen = chosen_answers(filter, graphs)
     files.inform(f"{len(chosen)} of {len(rows)} answers chosen, one per question")
@@ -470,13 +472,13 @@ def _filtered(filter, rows, alpha, options, counts):
 
 
 def _batch_of(filter, rows):
-    """Return the problems of some lines with the feature columns of the filter."""
+    """Return the problems of several lines with the feature columns of the filter."""
     # Computed once here, because each method of the filter would compute them again.
     return check(filter, GraphBatch.from_graphs([row.problem.graph for row in rows]))
 
 
 def _at_least_one(filter, rows, graphs, masks, counts):
-    """Return rows and masks, with the safest claims of answers that are otherwise empty."""
+    """Return rows and masks, which keep the safest claim of an answer without kept claims."""
     masks = list(masks)
     rows = list(rows)
     for i, first in enumerate(first_claims(filter, graphs)):
@@ -537,9 +539,9 @@ def _shown(filter, rows, alpha, options, counts):
 
 
 def marked_text(row, mark_checked=False):
-    """Return the text of a `Line`, marked if the guarantee does not cover it.
+    """Return the text of a `Line`, with a mark if the guarantee does not cover it.
 
-    With ``mark_checked``, claims that a person checked are marked as well.
+    If ``mark_checked`` is True, claims that a person checked are also marked.
     """
     graph = row.problem.graph
     text = kept_text(graph, row.mask)
@@ -601,7 +603,7 @@ def _put_text(record, key, text):
 
 
 def explain(options):
-    """Print the kept claims of one answer, and why the others were dropped."""
+    """Print the kept claims of one answer, and the reasons why other claims were dropped."""
     model = load(options.model)
     graph = _find(files.read_problems(options).graphs, options.id)
     explained = inspection.explain(model, graph, alpha=options.alpha)
@@ -641,7 +643,7 @@ def check_file(options):
 
 
 def _usual_names(options):
-    """Return keys of other tools that are read as keys of the format."""
+    """Return the keys of other tools that are renamed to keys of the format."""
     if options.problems == files.STANDARD:  # it can be read only once
         return {}
     keys = {
@@ -695,7 +697,7 @@ def _labels_below_false(graphs, labels):
 
 
 def _sizes(rows):
-    """Return the number of problems, keyed by their number of texts."""
+    """Return the number of problems for each number of texts per problem."""
     rows = () if rows is None else rows
     return dict(Counter(len(row) for row in rows if row is not None))
 
@@ -756,7 +758,7 @@ def add_features(options):
 
 
 def plan(options):
-    """Print the number of answers needed for a level, and the effect of each doubling."""
+    """Print the number of answers that a level requires, and the effect of each doubling."""
     needed = problems_needed(options.alpha, options.delta)
     rows = [_guaranteed((needed + 1) * 2**k - 1, options) for k in range(_DOUBLINGS)]
     if options.problems:
@@ -774,7 +776,7 @@ def _guaranteed(n, options):
 
 
 def _kept(n, data, options):
-    """Measure the claims kept per answer with ``n`` labelled answers, over random splits."""
+    """Return the claims kept per answer with ``n`` labelled answers, over random splits."""
     size = len(data.graphs)
     kept = []
     if 5 * n > 4 * size:
@@ -817,7 +819,7 @@ def _planned(rows, needed, options):
 
 
 def evaluate(options):
-    """Print coverage and retention of a saved filter."""
+    """Print the coverage and retention of a saved filter."""
     problems = files.read_problems(options, labelled=True)
     model = load(options.model)
     graphs = problems.graphs
@@ -865,7 +867,7 @@ def compare(options):
 
 
 def report(options):
-    """Write an HTML report for readers without Python."""
+    """Write an HTML report on a saved filter."""
     problems = files.read_problems(options, labelled=True)
     model = load(options.model)
     settings = {

@@ -11,11 +11,11 @@ csv.field_size_limit(2**31 - 1)
 
 
 class CsvAsLines(io.BytesIO):
-    """Stream of the rows of a CSV file as JSON Lines.
+    """Binary stream that presents the rows of a CSV file as JSON Lines.
 
     A cell that contains a JSON list or object is parsed. An empty cell becomes null. Line n of
-    the stream is row n of the file, and row 1 is the header. The attribute ``name`` holds the
-    file name for error messages.
+    the stream is row n of the file, and row 1 is the header. The attribute ``name`` contains
+    the file name for error messages.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The command ``demo``, which compares three filters on example data."""
+"""The command ``demo``, which compares filters on example data."""
 
 import warnings
 from contextlib import suppress
@@ -96,7 +96,7 @@ def _table(reports):
 
 
 def show_answer(filter, graphs, labels):
-    """Print an answer with about 8 claims whose true claims are kept and false ones dropped."""
+    """Print an answer with about 8 claims whose true claims are kept and false claims dropped."""
     masks = filter.predict(graphs)
 
     def instructive(i):

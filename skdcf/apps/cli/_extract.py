@@ -57,7 +57,7 @@ def extract(options):
 def answer(options):
     """Print the filtered text of one answer, and the dropped claims with reasons.
 
-    If no model can be reached, nothing is printed to standard output, and the exit code is 1.
+    If no model can be reached, standard output is empty and the exit code is 1.
     """
     from ..llm import CallError, ConformalFactualityPipeline, check_writer
 
@@ -124,7 +124,7 @@ def _errors_of_calls():
 
 
 def make_client(options, cache):
-    """Make the chat client from the options of a command."""
+    """Return the chat client configured by the options of a command."""
     from ..llm import ChatClient
 
     return ChatClient(

@@ -37,7 +37,7 @@ def source(path):
 def read_records(options, read, on_invalid="raise", dropped=None, *, path=None):
     """Yield the result of ``read`` for each line of a file.
 
-    Raises ValueError with the existing keys if no line has a key named by ``--map``.
+    Raise ValueError, listing the existing keys, if no line contains a key named by ``--map``.
     """
     missing = {theirs for theirs in renamed(options, also=_ALL_TARGETS)}
     there: dict[str, None] = {}
@@ -75,7 +75,7 @@ def _unknown_keys(missing, there):
 
 
 def check_folder(path):
-    """Raise ValueError if the folder of the output does not exist; call before long work."""
+    """Raise ValueError if the folder of the output does not exist. Called before long work."""
     folder = Path(path or "").absolute().parent
     if path and path != STANDARD and not folder.is_dir():
         raise ValueError(
@@ -92,9 +92,9 @@ def write_lines(path, lines):
 
 
 def renamed(options, *, also=()):
-    """Return the keys of the format, keyed by those of the file, from ``--map THEIRS=OURS``.
+    """Return the keys of the format, keyed by the keys of the file (``--map THEIRS=OURS``).
 
-    ``also`` contains the keys that a command accepts in addition to those of a problem.
+    ``also`` contains the keys that a command accepts in addition to the keys of a problem.
     """
     rename: dict[str, str] = {}
     targets = sorted({*records.schemas_of_keys(), *also})
@@ -123,7 +123,7 @@ def renamed(options, *, also=()):
 
 
 def own_keys(options):
-    """Return the keys of the user's own data, from ``--own KEY`` or ``--own KEY,KEY``."""
+    """Return the keys of additional user data (``--own KEY`` or ``--own KEY,KEY``)."""
     return {key.strip() for text in options.own for key in text.split(",")}
 
 
@@ -142,7 +142,7 @@ def problem_reader(options):
 def answer_reader(options):
     """Return a function that converts the object of a line to an `AnsweredLine`.
 
-    If the line has no claims, the problem has zero claims. The answer keeps its key.
+    If the line has no claims, the problem has zero claims. The answer is stored under its key.
     """
     from ..llm import AnswerReader  # takes long to import, and few commands need it
 
@@ -166,9 +166,9 @@ def answer_reader(options):
 
 
 def names_in_file(record, problem, rename):
-    """Return the names in the file of the keys of the format, if they differ.
+    """Return the keys of the file that differ from the keys of the format, keyed by the latter.
 
-    After ``split`` or ``extract``, the names are those in the original log.
+    After ``split`` or ``extract``, the keys of the original log are returned.
     """
     rename = rename | {"question": "problem"}
     metadata = problem.metadata or {}
@@ -182,7 +182,7 @@ def names_in_file(record, problem, rename):
 
 
 def _with_group(problem, by):
-    """Return the problem with its group as defined by ``--group-by``."""
+    """Return the problem with the group that ``--group-by`` defines."""
     graph = problem.graph
     metadata = problem.metadata or {}
     if by == "none":  # copies of an answer in different files must get the same group
@@ -223,9 +223,9 @@ def _digest(content):
 
 
 def read_problems(options, *, labelled=False, path=None):
-    """Read the problems of a file, and check that it has labels if they are needed.
+    """Read the problems of a file, and check that labels exist if they are required.
 
-    This also checks, before any work, that the output can be written.
+    The function also checks, before long work, that the output can be written.
     """
     path = path or options.problems
     check_folder(getattr(options, "output", None))
@@ -252,7 +252,7 @@ def read_problems(options, *, labelled=False, path=None):
 
 
 def _count_divided(graphs):
-    """Count answers in different groups that have the same question and the same passages."""
+    """Return the number of answers with equal questions and passages but different groups."""
     if graphs.context is None or graphs.problems is None or graphs.metadata is None:
         return 0
     asked = []
@@ -267,7 +267,7 @@ def _count_divided(graphs):
 
 @contextmanager
 def clock(work):
-    """Show the elapsed time of some work, if standard error is a terminal."""
+    """Show the elapsed time of a task if standard error is a terminal."""
 
     def tick():
         while not bar.disable:  # disabled at the end, or if there is no terminal
@@ -280,7 +280,7 @@ def clock(work):
 
 
 def count_questions(graphs):
-    """Count the different questions of the answers."""
+    """Return the number of different questions."""
     return len(np.unique(question_groups(graphs)))
 
 
@@ -296,7 +296,7 @@ def show(result, as_json):
 
 
 def plain(value):
-    """Convert a result to types that JSON has; numbers that are not finite become None."""
+    """Convert a result to JSON types, with None for numbers that are not finite."""
     if isinstance(value, dict):
         return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple, np.ndarray)):
@@ -307,7 +307,7 @@ def plain(value):
 
 
 def show_claims(graph, kept, labels=None):
-    """Print a question and its claims, with the decisions and, if known, the labels."""
+    """Print a question and its claims with the decisions and, if known, the labels."""
     print(f"  {printable(graph.problem or graph.id or 'a problem without a question')}")
     words = {1: "  (true) ", 0: "  (FALSE)", -1: "  (?)    "}
     for v, keep in enumerate(kept):

@@ -1,6 +1,6 @@
-"""The command ``label``, which serves a local web page where people judge claims.
+"""The command ``label``, which serves a local web page on which people judge claims.
 
-People judge whole answers, or with ``--review`` and ``--audit`` filtered answers.
+People judge whole answers, or filtered answers with ``--review`` and ``--audit``.
 """
 
 from __future__ import annotations
@@ -251,7 +251,7 @@ def _audit(options):
 
 
 def _read_looks(text):
-    """Parse the sample sizes of the looks of an audit, for example 50,100,150."""
+    """Parse the sample sizes of the interim analyses of an audit, for example 50,100,150."""
     try:
         looks = [int(part) for part in text.split(",")]
     except ValueError:
@@ -274,8 +274,9 @@ _START_AGAIN = "start a new audit with another --journal, which draws new answer
 def _plan_audit(store, looks, *, masks, seed, by):
     """Return the plan of an audit, which is stored in its journal before any verdict.
 
-    If the sample is extended until the bound looks good, the bound is wrong in 18.4 % of
-    the audits instead of 5 %. A salt makes each journal draw different texts.
+    If auditors extended the sample until the bound is satisfactory, the bound would be wrong in
+    18.4 % of the audits instead of 5 %. The plan therefore fixes the sample sizes in advance. A
+    random salt ensures that each journal draws different texts.
     """
     decided = hashlib.sha256()
     for digest, mask in sorted(
@@ -317,7 +318,7 @@ def _level(filter, options):
 
 
 def _meaning_of_filter(options, filter, graphs):
-    """Return the meaning of the labels: that of the calibration labels, if it is known."""
+    """Return the meaning of the labels, which is that of the calibration labels if known."""
     meanings = {meaning for meaning in filter.provenance_.get("label_meaning", ())} - {
         None
     }
@@ -333,7 +334,7 @@ def _meaning_of_filter(options, filter, graphs):
 
 
 def _judged(row, store, i, *, meaning, sampling):
-    """Return the line of an answer with labels that are marked as unfit for calibration."""
+    """Return the line of an answer with labels that are marked as unsuitable for calibration."""
     graph = row.problem.graph
     labels = row.problem.labels
     labels = np.full(graph.n_claims, -1) if labels is None else np.array(labels)
@@ -367,7 +368,7 @@ def _write_rows(options, rows, level):
 
 
 def _meaning(options, graphs):
-    """Return the meaning of the labels from the option, the file, or the context if any."""
+    """Return the meaning of the labels, according to the option, the file, or the context."""
     meanings = {(graph.metadata or {}).get("label_meaning") for graph in graphs} - {
         None
     }
@@ -401,7 +402,7 @@ def _serve(options, store, by, order, **shown):
 
 
 def _wait():
-    """Wait for Ctrl-C or SIGTERM, even in a process that ignores Ctrl-C by default."""
+    """Wait for Ctrl-C or SIGTERM, even if the process ignores Ctrl-C by default."""
     done = threading.Event()
     ends = signal.SIGINT, signal.SIGTERM
     handlers = {n: signal.signal(n, lambda *_: done.set()) for n in ends}
@@ -416,7 +417,7 @@ def _wait():
 
 
 def _import(store, path, by):
-    """Import judgements from another program, under the names of the annotators."""
+    """Import verdicts from another program, under the names of their annotators."""
     if path.endswith(".csv"):
         judgements = labelling.exchange.read_csv(path, store.graphs)
     else:
@@ -437,7 +438,7 @@ def _import(store, path, by):
 
 
 def _drawn(store, by, options):
-    """Return how each problem was sampled for labelling; None if it is unknown."""
+    """Return how each problem was sampled for labelling, or None if the sampling is unknown."""
     order = labelling.RandomOrder(options.seed)
     passed = order.passed_over(store, by)
     if passed and not options.filter:
@@ -500,7 +501,7 @@ def _write(options, store, by, *, meaning, problems):
 
 
 def _compare(store, first, second):
-    """Print the agreement of two annotators, and the claims that they disagree about."""
+    """Print the agreement of two annotators, and the claims about which they disagree."""
     store.check_judged(first, second)
     # Only verdicts count: labels from the file are not agreement between annotators.
     agreed = labelling.agreement(store.verdicts(first), store.verdicts(second))

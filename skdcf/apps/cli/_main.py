@@ -47,15 +47,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     Parameters
     ----------
     argv : sequence of str, optional
-        The command-line arguments. By default, those of the process.
+        The command-line arguments. The default is the arguments of the process.
 
     Returns
     -------
     int
-        The exit code. 0 means success. 1 means that `check` found broken lines, that
-        `fit` or `calibrate` had too few labels to keep anything, or that `answer` could
-        not reach a model. 2 means an error in the command line or the data, or that the
-        extra ``apps`` is not installed. 130 means an interruption.
+        The exit code. 0 means success. 1 means that `check` found invalid lines, that `fit` or
+        `calibrate` had too few labels to keep any claim, or that `answer` could not reach a
+        model. 2 means an error in the command line or the data, or that the extra ``apps`` is
+        not installed. 130 means an interruption.
     """
     # Files are UTF-8, but pipes on Windows use a regional encoding by default.
     with suppress(AttributeError):  # stdout was replaced by another stream
@@ -89,7 +89,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def make_parser() -> argparse.ArgumentParser:
-    """Make the command-line parser with all commands.
+    """Return the command-line parser with all commands.
 
     Returns
     -------
@@ -117,10 +117,10 @@ def make_parser() -> argparse.ArgumentParser:
 
 
 class _EveryValue(argparse.Action):
-    """Join the lists of a repeated flag, or raise an error if the flag takes one value."""
+    """Join the lists of a repeated flag, or raise an error if the flag allows only one value."""
 
     def __call__(self, parser, namespace, values, option_string=None):
-        """Store the values, after those of earlier occurrences of the flag."""
+        """Append the values to those of earlier occurrences of the flag."""
         flags = vars(namespace).setdefault("flags", set())
         repeated = self.dest in flags
         flags.add(self.dest)
@@ -146,7 +146,7 @@ def _add(parser, name, settings):
 
 @contextmanager
 def _accepted(reason):
-    """Accept problems with a different provenance for a reason while a command runs."""
+    """Accept problems with a different provenance while a command runs, for a stated reason."""
     if reason is None:
         yield
         return
@@ -162,7 +162,7 @@ def _accepted(reason):
 
 @contextmanager
 def _interrupted_later():
-    """Delay Ctrl-C until the imports are done, because some modules suppress it."""
+    """Delay Ctrl-C until the imports are complete, because some modules suppress it."""
     asked = []
     if threading.current_thread() is not threading.main_thread():
         yield  # signals arrive only in the main thread
@@ -188,7 +188,7 @@ def _short_warnings():
 
 
 def _sentence(error):
-    """Return the message of an error, without the error number of the operating system."""
+    """Return the message of an error without the error number of the operating system."""
     if isinstance(error, OSError) and error.strerror:
         return f"{error.filename}: {error.strerror}" if error.filename else error
     return reworded(error, "program")

@@ -26,7 +26,7 @@ _LOG = logging.getLogger("skdcf.apps.service")
 
 
 def serve(options: Any) -> None:
-    """Answer requests until the process is stopped; open requests are finished first."""
+    """Answer requests until the process is stopped, and complete open requests before the end."""
     read_config(options)
     token = os.environ.get(options.token_variable or "", "").strip() or None
     if options.token_variable and not token:
@@ -101,7 +101,7 @@ def _names_of(models: list[str]) -> dict[str, Path]:
 
 
 def _load_all(paths: dict[str, Path]) -> tuple[dict[str, Any], dict[str, str]]:
-    """Return the filters and the modification times of their files, keyed by name."""
+    """Return the filters, and the modification times of their files, both keyed by name."""
     filters = {name: load(path) for name, path in paths.items()}
     calibrated = {}
     for name, path in paths.items():
@@ -112,7 +112,7 @@ def _load_all(paths: dict[str, Path]) -> tuple[dict[str, Any], dict[str, str]]:
 
 @contextmanager
 def _reloading(app: Service, paths: dict[str, Path]) -> Iterator[None]:
-    """Reload the files at SIGHUP; if a file is broken, keep the old filters."""
+    """Reload the files at SIGHUP, but keep the old filters if a file is damaged."""
 
     def reload() -> None:
         try:
@@ -136,7 +136,7 @@ def _reloading(app: Service, paths: dict[str, Path]) -> Iterator[None]:
 
 
 def _raise_limit_of_connections() -> None:
-    """Raise the limit of open files, and so of connections, to the system's maximum."""
+    """Raise the limit of open files, and thereby of connections, to the system's maximum."""
     with suppress(ImportError, ValueError, OSError):
         import resource
 

@@ -1,4 +1,4 @@
-"""The command ``split``, which makes problems from answers or runs of agents without a model.
+"""The command ``split``, which converts answers or agent runs to problems without a model.
 
 Each sentence of an answer, or each step of a run, becomes a claim.
 """
@@ -20,7 +20,7 @@ _OF_RUN = ("messages", "spans", "resourceSpans", "task", "labels")
 
 
 def split(options):
-    """Write the answers of a log as sentences, or its runs as steps."""
+    """Write the answers of a log as problems with one claim per sentence, or per step of a run."""
     files.check_folder(options.output)
     if options.runs:
         _split_runs(options)
@@ -65,7 +65,7 @@ def split(options):
 
 
 def _describe(counts, asked):
-    """Yield sentences about what was found and what is missing."""
+    """Yield sentences on the data found and missing in the log."""
     yield (
         f"{counts['answers']} answers split into {counts['claims']} sentences; "
         f"{counts['question']} have a question, {counts['context']} have passages"

@@ -1,6 +1,6 @@
-"""Labelling: the page, the provenance of labels, agreement, and what to label next.
+"""Label claims on a web page, record provenance, and measure the agreement of annotators.
 
-``skdcf label FILE.jsonl`` opens the labelling page. `LabelStore` saves the verdicts.
+The command ``skdcf label FILE.jsonl`` opens the page. `LabelStore` saves the verdicts.
 """
 
 from ._judging import Disagreements, FilterOrder, RandomOrder, agreement, next_to_label

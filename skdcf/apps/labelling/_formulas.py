@@ -34,7 +34,7 @@ def split_formulas(text: str | None) -> list[Any] | None:
     Returns
     -------
     list or None
-        None if the text contains no formula.
+        The strings and trees in order, or None if the text contains no formula.
     """
     text = text or ""
     pieces: list[Any] = []

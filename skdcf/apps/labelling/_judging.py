@@ -1,4 +1,4 @@
-"""Agreement between annotators or with a model, and the order in which to label claims."""
+"""Measure agreement between annotators or with a model, and select the claims to label next."""
 
 from __future__ import annotations
 
@@ -32,17 +32,17 @@ class Kappa:
     Parameters
     ----------
     kappa : float
-        1 if all labels agree, 0 if they agree only as often as by chance. NaN if kappa is
-        undefined because both annotators gave all claims the same label.
+        Cohen's kappa, which is 1 if all labels agree and 0 if they agree as often as by chance.
+        It is NaN if both annotators assigned the same label to all claims.
     low, high : float
-        95 % confidence interval, which allows for dependence between claims of the same
-        problem. NaN if there are fewer than two problems.
+        Ends of the 95 % confidence interval, which accounts for dependence between claims of
+        the same problem. Both are NaN if there are fewer than two problems.
     agreement : float
         Proportion of claims with equal labels.
     n_claims, n_problems : int
         Number of claims that both annotators judged, and of problems with such claims.
     n_unknown : int
-        Number of claims that at least one annotator has not judged; they are excluded.
+        Number of excluded claims, which at least one annotator has not judged.
     """
 
     kappa: float
@@ -62,7 +62,7 @@ class Kappa:
 
 
 def _cohen_kappa(a, b, problem):
-    """Compute Cohen's kappa with a jackknife interval over problems, see `agreement`."""
+    """Return Cohen's kappa with a jackknife interval over problems, see `agreement`."""
     judged_by_both = (a >= 0) & (b >= 0)
     if not judged_by_both.any():
         raise ValueError("no claim was judged by both")
@@ -85,7 +85,7 @@ def _cohen_kappa(a, b, problem):
 
 
 def _kappa(tables):
-    """Compute kappa of one or more 2 x 2 tables; NaN if the chance agreement is 1."""
+    """Return kappa of one or more 2 x 2 tables, or NaN if the chance agreement is 1."""
     tables = tables / np.maximum(tables.sum(axis=(-2, -1), keepdims=True), 1)
     observed = np.trace(tables, axis1=-2, axis2=-1)
     chance = (tables.sum(axis=-1) * tables.sum(axis=-2)).sum(axis=-1)
@@ -94,7 +94,7 @@ def _kappa(tables):
 
 
 def _jackknife(kappa, without):
-    """Compute a 95 % interval from the leave-one-problem-out values."""
+    """Return a 95 % interval computed from the leave-one-problem-out values."""
     n = len(without)
     if n < 2 or not np.isfinite(without).all():
         return np.nan, np.nan
@@ -158,33 +158,32 @@ class ModelAgreement:
 
 
 def agreement(model: Labels, human: Labels) -> ModelAgreement:
-    """Compare the labels of a model with those of people, or the labels of two people.
+    """Compare the labels of a model with the labels of people, or the labels of two people.
 
     Parameters
     ----------
     model : sequence of arrays, one per problem
-        1 true, 0 false, -1 unknown. As in calibration, a claim of which the model is unsure
-        counts as not labelled true.
+        Labels of the model: Labels of the claims: 1 true, 0 false, -1 unknown. As in
+        calibration, unknown is treated as not true.
     human : sequence of arrays, one per problem
-        Labels of the same claims. Claims that nobody judged are excluded.
+        Labels of the same claims by people. Claims that no person judged are excluded.
 
     Returns
     -------
     ModelAgreement
-        The agreement. Its ``kappa`` is symmetric in the two sets of labels; the other
-        values are not.
+        The agreement. Its ``kappa`` is symmetric in the two sets of labels. The other values
+        are not symmetric.
 
     Raises
     ------
     ValueError
-        If the labels do not belong to the same claims, or if no claim was judged by both.
+        If the numbers of labels differ, or if no claim was judged by both.
 
     Notes
     -----
-    Kappa is defined as in Cohen (1960). Its interval is computed by the jackknife over
-    problems with quantiles of Student's t distribution. The claims of an answer are judged
-    together, so their errors are dependent, and a formula for independent claims would give
-    intervals that are too narrow.
+    Kappa is defined as in Cohen (1960). The interval is computed by the jackknife over problems
+    with quantiles of Student's t distribution. The claims of an answer are judged together, so
+    their errors are dependent. An interval for independent claims would be too narrow.
 
     Examples
     --------
@@ -227,7 +226,7 @@ def _share(k, n):
 
 
 def _side_by_side(first, second):
-    """Return two sets of labels as flat arrays, and the problem of each claim."""
+    """Return two sets of labels as flat arrays, and the problem number of each claim."""
     first = list(first)
     second = list(second)
     sizes = list(map(len, first))
@@ -247,17 +246,18 @@ def _side_by_side(first, second):
 
 
 class NextProblem(NamedTuple):
-    """A problem whose labels can raise the threshold.
+    """A calibration problem whose labels can raise the threshold.
 
     Parameters
     ----------
     problem : int
         Position of the problem.
     claims : tuple of int
-        Positions of the claims to judge, in order of decreasing path risk. If all of them
-        are true, the threshold rises. If one is false, the others need not be judged.
+        Positions of the claims to judge, in order of decreasing path risk. If all these claims
+        are true, the threshold rises. If one of them is false, the other claims need not be
+        judged.
     gain : float
-        Increase of the threshold if all of them are true and nothing else changes.
+        Increase of the threshold if all these claims are true and no other label changes.
     """
 
     problem: int
@@ -270,22 +270,22 @@ def next_to_label(
 ) -> list[NextProblem]:
     """Return the calibration problems whose labels could raise the threshold.
 
-    Calibration counts unknown labels as false. This is safe but can reduce retention a lot.
-    If the score of a problem is above the threshold, its labels cannot raise the threshold.
-    If the score is at or below the threshold because of unjudged claims, judging these claims
-    may raise the threshold, and the filter then keeps more of every new answer.
+    Calibration treats unknown labels as false, which is safe but can reduce retention
+    considerably. If the score of a problem is above the threshold, its labels cannot raise the
+    threshold. If the score is at or below the threshold because of unjudged claims, judging
+    these claims may raise the threshold. The filter then keeps more claims of new answers.
 
     Parameters
     ----------
     filter : fitted filter
-        A filter, or a fitted pipeline that ends in one. Only its scorer is used, not its
-        calibration.
+        A filter, or a fitted pipeline that ends in a filter. Its scorer is used, but its
+        calibration is ignored.
     X : sequence of ReasoningGraph, or GraphBatch
         Calibration problems.
     y : sequence of arrays, one per problem
-        1 true, 0 false, -1 unknown.
+        Labels of the claims: 1 true, 0 false, -1 unknown.
     alpha : float in (0, 1), optional
-        The level; by default that of the filter.
+        The level. If None, the level of the filter is used.
 
     Returns
     -------
@@ -302,10 +302,10 @@ def next_to_label(
     Notes
     -----
     The threshold is the k-th smallest score. If one of the k smallest scores rises above the
-    threshold, the threshold rises to the next larger score or to the new score. Problems
-    whose score is low because of claims known to be false are excluded, even if they have
-    unknown labels. Problems that are not used for calibration, because another answer to the
-    same question is, are excluded as well.
+    threshold, the threshold rises to the next larger score or to the new score. Problems whose
+    score is low because of known false claims are excluded, even if they have unknown labels.
+    Problems that are not used for calibration, because another answer to the same question is
+    used, are also excluded.
 
     Examples
     --------
@@ -353,7 +353,7 @@ def _to_judge(labels, risk, score, threshold):
 
 
 class Order(Protocol):
-    """Protocol of the orders, which select the claims to label and sort them."""
+    """Protocol of orders, which select and sort the claims to label."""
 
     #: Text of the page when no claim is left to label.
     done: str
@@ -368,24 +368,25 @@ class Order(Protocol):
         return None
 
     def progress(self, store: LabelStore) -> str | None:
-        """Describe the progress, or return None if the page should count claims."""
+        """Return a description of the progress, or None if the page should count claims."""
         return None
 
 
 def share_of_work(store: LabelStore, by: str) -> NDArray[np.bool_] | None:
-    """Select the problems that an annotator starts with if several people work in parallel.
+    """Return the problems that an annotator starts with if several people work in parallel.
 
     Parameters
     ----------
     store : LabelStore
-        The problems and the verdicts so far.
+        The problems and their verdicts.
     by : str
         Name of the annotator.
 
     Returns
     -------
     ndarray of bool, shape (n_problems,), or None
-        None if nobody else gave a verdict in the last ten minutes.
+        Mask of the problems, or None if no other person saved a verdict in the last ten
+        minutes.
     """
     since = (datetime.now(UTC) - _AT_WORK).isoformat(timespec="seconds")
     names = {by}
@@ -419,7 +420,7 @@ class RandomOrder(Order):
         Parameters
         ----------
         store : LabelStore
-            The problems and the verdicts so far.
+            The problems and their verdicts.
         by : str
             Name of the annotator.
 
@@ -435,12 +436,12 @@ class RandomOrder(Order):
         return [(i, claims) for i, claims in open_claims if claims]
 
     def order(self, store: LabelStore) -> list[int]:
-        """Return the order of all problems, which is reproducible.
+        """Return the reproducible random order of all problems.
 
         Parameters
         ----------
         store : LabelStore
-            The problems and the verdicts so far.
+            The problems and their verdicts.
 
         Returns
         -------
@@ -454,20 +455,20 @@ class RandomOrder(Order):
         return sorted(range(len(store.graphs)), key=key)
 
     def passed_over(self, store: LabelStore, by: str) -> list[int]:
-        """Return the problems that were skipped: not judged although a later one was.
+        """Return the skipped problems, which were not judged although a later problem was judged.
 
         Parameters
         ----------
         store : LabelStore
-            The problems and the verdicts so far.
+            The problems and their verdicts.
         by : str
             Name of the annotator.
 
         Returns
         -------
         list of int
-            Positions of the problems. If there are any, the judged problems are not a random
-            sample.
+            Positions of the problems. If the list is not empty, the judged problems are not a
+            random sample.
         """
         order, judged = self._judged(store, by)
         last = max(np.flatnonzero(judged), default=0)
@@ -477,12 +478,12 @@ class RandomOrder(Order):
     def reached(self, store: LabelStore, by: str) -> list[int]:
         """Return the problems without claims that the order has already passed.
 
-        They cannot be judged, but they belong to the random sample like the judged problems.
+        Problems without claims cannot be judged, but they belong to the random sample.
 
         Parameters
         ----------
         store : LabelStore
-            The problems and the verdicts so far.
+            The problems and their verdicts.
         by : str
             Name of the annotator.
 
@@ -496,7 +497,7 @@ class RandomOrder(Order):
         return [i for i in order[:last] if not store.graphs[i].n_claims]
 
     def _judged(self, store, by):
-        """Return the order, and for each problem in it whether it was judged."""
+        """Return the order, and whether each problem in this order was judged."""
         order = self.order(store)
         return order, [
             any(word is not None for word in store.said(i, by)) for i in order
@@ -509,11 +510,11 @@ class FilterOrder(Order):
     Parameters
     ----------
     filter : fitted filter
-        Its scorer sorts the claims; its calibration is not used.
+        The filter whose scorer sorts the claims. Its calibration is ignored.
     graphs : sequence of ReasoningGraph
         The problems to label, which will be used for calibration.
     alpha : float, optional
-        The level; by default that of the filter.
+        The level. If None, the level of the filter is used.
     """
 
     done = "No label can move the threshold any more."
@@ -525,12 +526,12 @@ class FilterOrder(Order):
         self.batch = graphs
 
     def __call__(self, store: LabelStore, by: str) -> Asked:
-        """Return the problems of `next_to_label`; "unknown" verdicts count as false.
+        """Return the problems of `next_to_label`, with "unknown" verdicts treated as false.
 
         Parameters
         ----------
         store : LabelStore
-            The problems and the verdicts so far.
+            The problems and their verdicts.
         by : str
             Name of the annotator.
 
@@ -563,12 +564,12 @@ class Disagreements(Order):
     one_false_ends = False
 
     def __call__(self, store: LabelStore, by: str) -> Asked:
-        """Return the problems with claims that are not settled yet.
+        """Return the problems with claims whose disagreement is not settled.
 
         Parameters
         ----------
         store : LabelStore
-            The problems and the verdicts so far.
+            The problems and their verdicts.
         by : str
             Name of the person who settles the disagreements.
 

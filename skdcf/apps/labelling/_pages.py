@@ -1,4 +1,4 @@
-"""ASGI application of the labelling page: routes and access checks."""
+"""ASGI application of the labelling page, with its routes and access checks."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class _Message(BaseModel):
 
 
 class Judgement(_Message):
-    """A verdict on a claim; a label of None withdraws the previous verdict."""
+    """Request to save a verdict on a claim. A label of None withdraws the previous verdict."""
 
     problem: int
     claim: int
@@ -43,7 +43,7 @@ class Judgement(_Message):
 
 
 class Note(_Message):
-    """A note on a claim."""
+    """Request to save a note on a claim."""
 
     problem: int
     claim: int
@@ -51,14 +51,14 @@ class Note(_Message):
 
 
 class Edges(_Message):
-    """The edges between the claims of a problem."""
+    """Request to save the edges between the claims of a problem."""
 
     problem: int
     edges: list[list[int]]
 
 
 class EdgesKnown(_Message):
-    """Whether the edges of all claims are known."""
+    """Request to save whether the edges of all claims are known."""
 
     known: bool
 
@@ -68,7 +68,7 @@ router = APIRouter()
 
 @router.get("/")
 def show_page() -> HTMLResponse:
-    """Return the page; its content security policy allows only inline resources."""
+    """Return the page, whose content security policy allows only inline resources."""
     nonce = secrets.token_urlsafe(16)
     policy = (
         f"default-src 'none'; script-src 'nonce-{nonce}'; style-src 'nonce-{nonce}'; "
@@ -88,7 +88,7 @@ def show_problems(request: Request) -> JSONResponse:
 
 @router.get("/version")
 def show_version(request: Request) -> dict[str, int]:
-    """Return the number of events in the journal, including those of other programs."""
+    """Return the number of events in the journal, including events of other programs."""
     store = request.app.state.server.store
     store.follow()
     return {"version": store.version}
@@ -156,7 +156,7 @@ def make_app(server: LabelServer) -> Guard:
 
 
 def _admit(server: LabelServer, request: Request, _: str) -> None:
-    """Raise RefusedError unless the request comes from the page itself."""
+    """Raise RefusedError if the request does not come from the page itself."""
     headers = request.headers
     hosts = f"127.0.0.1:{server.port}", f"localhost:{server.port}"
     host = headers.get("host", "")

@@ -1,4 +1,4 @@
-"""Review and audit of filtered answers by people."""
+"""Review and audit filtered answers with the help of people."""
 
 from __future__ import annotations
 
@@ -46,18 +46,17 @@ class Check(NamedTuple):
 
 
 class ReviewOrder:
-    """Select the claims for a person to check, and add the true ones to the kept claims.
+    """Select claims for a person to check, and add the true claims to the kept claims.
 
-    A filter keeps some claims. A person checks any number of the other claims. A claim found
-    true is kept as well if all claims that it builds on are kept. The guarantee of the filter
-    holds for every number of checks, because only true claims are added. The next claim to
-    check is the one with the smallest path risk, over the whole batch, among the claims whose
-    parents are all kept.
+    A person checks any number of the claims that a filter dropped. A claim found true is kept
+    if all its ancestors are kept. The guarantee of the filter holds for every number of checks,
+    because only true claims are added. The next claim to check has the smallest path risk in
+    the batch among the dropped claims whose parents are all kept.
 
     Parameters
     ----------
     filter : fitted filter
-        The review starts with the claims that this filter keeps.
+        The filter whose kept claims are the start of the review.
     X : sequence of ReasoningGraph, or GraphBatch
         The answers to review.
     alpha : float in (0, 1), optional
@@ -66,19 +65,20 @@ class ReviewOrder:
     Attributes
     ----------
     verdicts_ : dict of (int, int) to str
-        The latest verdict, by problem and claim: "true", "false", "unsure" or "no claim".
+        The latest verdicts, keyed by problem and claim: "true", "false", "unsure" or "no
+        claim".
 
     Notes
     -----
-    "True" must have the same meaning as in the calibration labels. A person may also report
-    an error in a claim that the filter kept. This claim is then removed, together with all
-    claims that build on it. Afterwards the guarantee `ExpectedFalse("share")` no longer holds,
-    and `describe` states the guarantee that holds instead; all other guarantees still hold.
-    Texts that are shown only because of checks are true.
+    A verdict "true" must have the same meaning as in the calibration labels. A person may also
+    report an error in a claim that the filter kept. This claim and all its descendants are then
+    removed. After a removal, the guarantee `ExpectedFalse("share")` no longer holds, and
+    `describe` states the guarantee that holds instead. All other guarantees still hold. Texts
+    that are shown only because of checks are true.
 
-    Verdicts of a review must not be used for calibration, because their claims were selected
-    by risk. `reviewed` marks them, ``calibrate`` rejects them, and ``fit`` uses them for
-    training only.
+    Verdicts of a review must not be used for calibration, because the claims were selected by
+    risk. `reviewed` marks these labels, ``calibrate`` rejects them, and ``fit`` only uses them
+    for training.
 
     Examples
     --------
@@ -124,12 +124,12 @@ class ReviewOrder:
         Parameters
         ----------
         among : ndarray of bool, shape (n_problems,), optional
-            Mask of the problems to select from; by default all problems.
+            Mask of the problems to select from. The default is all problems.
 
         Returns
         -------
         Check or None
-            None if every claim that could be added has been checked.
+            The claim, or None if every claim that could be added has been checked.
         """
         while self._open and not self._is_open(self._open[0][1]):
             heapq.heappop(self._open)
@@ -146,11 +146,11 @@ class ReviewOrder:
         Parameters
         ----------
         problem, claim : int
-            Positions of the problem and of the claim. The claim may be the one returned by
-            `next` or any other.
+            Positions of the problem and of the claim. The claim may be the result of `next` or
+            any other claim.
         verdict : {"true", "false", "unsure", "no claim"} or None
-            "true" and "no claim" add the claim; "false" and "unsure" do not. None withdraws
-            the verdict.
+            The verdict. "true" and "no claim" add the claim to the kept claims, but "false" and
+            "unsure" do not. None withdraws the previous verdict.
 
         Raises
         ------
@@ -183,12 +183,12 @@ class ReviewOrder:
         Returns
         -------
         ndarray of shape (n_problems,)
-            Object array with a boolean mask per problem.
+            Object array with one boolean mask per problem.
         """
         return self._batch.split(self._kept.copy())
 
     def describe(self, error_rate: float = 0.0) -> str:
-        """Describe the guarantee of the kept claims and the number of checks.
+        """Return a description of the guarantee of the kept claims and of the number of checks.
 
         Parameters
         ----------
@@ -232,7 +232,7 @@ class ReviewOrder:
 
     @property
     def n_checks(self) -> int:
-        """Number of claims with a verdict, without those that the filter keeps."""
+        """Return the number of claims with a verdict, excluding claims that the filter keeps."""
         return int((~self._kept_by_filter & ~np.isnan(self._verdict)).sum())
 
     def checked(self) -> list[list[int]]:
@@ -259,7 +259,7 @@ class ReviewOrder:
         graphs : GraphBatch
             The problems, with the source of each label.
         labels : list of ndarray
-            1 true or without a claim, 0 false or unsure, -1 unchecked.
+            Labels of the claims: 1 true or without a claim, 0 false or unsure, -1 unchecked.
         """
         labels = [np.full(size, -1, dtype=np.int8) for size in self._batch.sizes]
         sources: list[list[LabelSource | None]] = [[None] * len(row) for row in labels]
@@ -281,7 +281,7 @@ class ReviewOrder:
         )
 
     def _is_open(self, row):
-        """Return whether a claim is neither kept nor judged and all its parents are kept."""
+        """Return whether a claim is dropped and not judged, but all its parents are kept."""
         if self._kept[row] or not np.isnan(self._verdict[row]):
             return False
         return all(self._kept[parent] for parent in self._parents.get(row, ()))
@@ -293,8 +293,8 @@ class ReviewOrder:
     def _keep_anew(self, problem):
         """Update the kept claims of a problem, parents first.
 
-        A claim is kept if its parents are kept and it was found true, or if the filter keeps
-        it and nobody called it false.
+        A claim is kept if all its parents are kept and a person found the claim true, or if the
+        filter keeps the claim and no person found it false.
         """
         rows = range(*self._batch.offsets[problem : problem + 2].tolist())
         for row in sorted(rows, key=self._batch.depth.__getitem__):
@@ -306,17 +306,17 @@ class ReviewOrder:
 
 
 def strictest(words: Iterable[str | None]) -> str | None:
-    """Combine the verdicts of several people on a claim into the strictest verdict.
+    """Return the strictest of the verdicts of several people on a claim.
 
     Parameters
     ----------
     words : iterable of {"true", "false", "unsure", "no claim"} or None
-        One verdict per person; None if a person gave no verdict or withdrew it.
+        One verdict per person, or None for a person without a verdict.
 
     Returns
     -------
     {"true", "false", "unsure", "no claim"} or None
-        None if there is no verdict.
+        The strictest verdict, or None if there is no verdict.
     """
     said = set(words)
     return next((word for word in _FROM_STRICTEST if word in said), None)
@@ -325,16 +325,16 @@ def strictest(words: Iterable[str | None]) -> str | None:
 class BudgetOrder(Order):
     """Select the claims of a review one by one until a number of checks is used up.
 
-    Several people can review in parallel. Each person runs a separate program, and all
-    programs use the same journal. Each person starts with different answers. If two people
-    disagree about a claim, the stricter verdict counts.
+    Several people can review in parallel. Each person runs a separate program, and all programs
+    use the same journal. Each person starts with different answers. If two people disagree
+    about a claim, the stricter verdict is used.
 
     Parameters
     ----------
     review : ReviewOrder
         The review to which the verdicts of the journal are passed.
     budget : int
-        Total number of checks of all people.
+        Total number of checks by all people.
     """
 
     done = "All checks are used up, or no more claims can be added."
@@ -349,7 +349,7 @@ class BudgetOrder(Order):
         self._lock = threading.Lock()
 
     def take_in(self, store: LabelStore) -> None:
-        """Pass the new verdicts of the journal to the review.
+        """Pass new verdicts in the journal to the review.
 
         Parameters
         ----------
@@ -394,7 +394,7 @@ class BudgetOrder(Order):
         return [(check.problem, (check.claim,))] if check else []
 
     def masks(self, store: LabelStore) -> list[list[bool]]:
-        """Return the claims of each answer that are kept so far.
+        """Return the masks of the claims that are currently kept.
 
         Parameters
         ----------
@@ -410,7 +410,7 @@ class BudgetOrder(Order):
         return [mask.tolist() for mask in self.review.masks()]
 
     def progress(self, store: LabelStore) -> str:
-        """Describe the number of checks and of kept claims.
+        """Return a description of the numbers of checks and kept claims.
 
         Parameters
         ----------
@@ -420,7 +420,7 @@ class BudgetOrder(Order):
         Returns
         -------
         str
-            The progress in words.
+            A sentence about the progress.
         """
         n_kept = sum(map(sum, self.masks(store)))
         return (
@@ -435,10 +435,10 @@ class AuditOrder(Order):
     Parameters
     ----------
     masks : sequence of ndarray of bool
-        The claims of each answer that a filter keeps, in the order of sampling.
+        Masks of the claims that a filter keeps, one per answer, in the order of sampling.
     looks : sequence of int, optional
-        Numbers of texts after which the bound is read, in increasing order. By default the
-        bound is read once, after all texts.
+        Numbers of texts after which the bound is computed, in increasing order. By default, the
+        bound is computed once, after all texts.
     """
 
     done = "All sampled texts are judged."
@@ -453,7 +453,7 @@ class AuditOrder(Order):
         self._looks = list(looks or [len(masks)])
 
     def look(self, store: LabelStore) -> tuple[int, int, int]:
-        """Return the counts at the last complete look, or at the first look.
+        """Return the counts at the last complete interim analysis, or at the first one.
 
         Parameters
         ----------
@@ -463,7 +463,8 @@ class AuditOrder(Order):
         Returns
         -------
         n_texts, n_wrong, n_open : int
-            Numbers of texts in the look, of wrong texts and of texts that are not judged yet.
+            Numbers of texts in the interim analysis, of wrong texts and of texts that are not
+            judged yet.
         """
         verdicts = self.verdicts(store)
         complete = [n for n in self._looks if "open" not in verdicts[:n]]
@@ -472,7 +473,7 @@ class AuditOrder(Order):
         return n_texts, counted.count("wrong"), counted.count("open")
 
     def verdicts(self, store: LabelStore) -> list[str]:
-        """Return whether each text is right.
+        """Return whether each text is right, wrong or not fully judged.
 
         Parameters
         ----------
@@ -482,8 +483,8 @@ class AuditOrder(Order):
         Returns
         -------
         list of {"right", "wrong", "open"}
-            A text is wrong if one of its kept claims is false or unsure. Otherwise it is open
-            until all its kept claims are judged.
+            One entry per text. A text is wrong if one of its kept claims is false or unsure.
+            Any other text is open until all its kept claims are judged.
         """
         verdicts = []
         for words in self._words(store):
@@ -493,7 +494,7 @@ class AuditOrder(Order):
         return verdicts
 
     def __call__(self, store: LabelStore, by: str) -> Asked:
-        """Return the open texts of the next look, each with its unjudged kept claims.
+        """Return the open texts of the next interim analysis, with their unjudged kept claims.
 
         Parameters
         ----------
@@ -505,7 +506,8 @@ class AuditOrder(Order):
         Returns
         -------
         list of (problem, claims)
-            Texts that no other active annotator starts with come first.
+            Positions of texts and claims. Texts that no other active annotator starts with are
+            listed first.
         """
         asked = []
         verdicts = self.verdicts(store)
@@ -518,7 +520,7 @@ class AuditOrder(Order):
         return asked if mine is None else sorted(asked, key=lambda a: not mine[a[0]])
 
     def masks(self, store: LabelStore) -> list[list[bool]]:
-        """Return the claims that the filter keeps, independent of the verdicts.
+        """Return the masks of the claims that the filter keeps, independent of the verdicts.
 
         Parameters
         ----------
@@ -533,7 +535,7 @@ class AuditOrder(Order):
         return self._masks
 
     def progress(self, store: LabelStore) -> str:
-        """Describe the number of judged texts.
+        """Return a description of the number of judged texts.
 
         Parameters
         ----------
@@ -543,7 +545,7 @@ class AuditOrder(Order):
         Returns
         -------
         str
-            The progress in words.
+            A sentence about the progress.
         """
         verdicts = self.verdicts(store)
         n_judged = len(verdicts) - verdicts.count("open")
@@ -569,19 +571,19 @@ def review_curve(
     alpha: float | None = None,
     checks: tuple[float, ...] = (0, 1, 2, 3),
 ) -> list[float]:
-    """Compute the number of true claims kept per answer as a function of the checks.
+    """Compute the number of true claims kept per answer for each number of checks.
 
-    The checks are simulated with the labels, so the benefit of a review can be estimated
-    before it starts.
+    The checks are simulated with the labels, so the benefit of a review can be estimated before
+    the review.
 
     Parameters
     ----------
     filter : fitted filter
-        The review starts with the claims that this filter keeps.
+        The filter whose kept claims are the start of the review.
     X : sequence of ReasoningGraph, or GraphBatch
         Labelled answers, such as the calibration answers.
     y : sequence of 1-D arrays, one per problem
-        Labels of the claims, used as the verdicts of a person.
+        Labels of the claims, which are used as the verdicts of a person.
     alpha : float in (0, 1), optional
         The level; by default that of the filter.
     checks : sequence of float
@@ -590,7 +592,7 @@ def review_curve(
     Returns
     -------
     list of float
-        True claims kept per answer, one value per entry of ``checks``.
+        Number of true claims kept per answer, for each entry of ``checks``.
     """
     batch, labels = check(filter, X, y)
     truth = batch.split(labels)

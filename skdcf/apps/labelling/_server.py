@@ -1,8 +1,8 @@
-"""Server of the labelling page, for one annotator on this machine.
+"""Serve the labelling page to one annotator on this machine.
 
-The page shows untrusted model output, and its labels are the basis of a guarantee.
-Therefore the server listens only on 127.0.0.1, requires a secret token with every request
-and rejects requests from other origins. The page may only load and run inline resources.
+The page shows untrusted model output, and the guarantee depends on its labels. Therefore, the
+server only listens on 127.0.0.1, requires a secret token with every request and rejects
+requests from other origins. The page may only load and run inline resources.
 """
 
 import secrets
@@ -30,24 +30,24 @@ class LabelServer:
     Parameters
     ----------
     store : LabelStore
-        The problems, and the journal in which verdicts are saved.
+        The problems, and the journal that stores the verdicts.
     annotator : str
         Name of the annotator.
     port : int, default=0
-        Port of the server; 0 selects any free port.
+        Port of the server. 0 selects any free port.
     show_known : bool, default=False
-        Whether the page shows existing labels of the problems, such as those of a model.
-        With them, people label faster but less independently.
+        Whether the page shows existing labels of the problems, such as labels by a model. If
+        existing labels are shown, people label faster but less independently.
     order : Order, optional
-        Selects the claims to label and their order: `RandomOrder`, `FilterOrder`,
-        `Disagreements`, `BudgetOrder` or `AuditOrder`. With None, the problems are shown in
-        the given order.
+        Order that selects and sorts the claims to label: `RandomOrder`, `FilterOrder`,
+        `Disagreements`, `BudgetOrder` or `AuditOrder`. If None, the problems are shown in the
+        order of the store.
     meaning : {"true", "supported"}, default="true"
-        Whether a label says that the claim is true or that its context supports it.
+        Meaning of label 1: the claim is true, or the context supports the claim.
     guideline : str, default=""
-        Instructions for the annotator, shown on the page.
+        Instructions for the annotator, which are shown on the page.
     others : tuple of str, default=()
-        Annotators whose verdicts are shown next to those of ``annotator``.
+        Names of annotators whose verdicts are shown next to those of ``annotator``.
 
     Attributes
     ----------
@@ -121,7 +121,7 @@ class LabelServer:
         self._socket.close()
 
     def problems(self) -> dict[str, Any]:
-        """Return the content of the page: settings, problems, verdicts and their version.
+        """Return the settings, the problems, the verdicts and their version, for the page.
 
         Returns
         -------
@@ -144,7 +144,7 @@ class LabelServer:
         return {**page_settings, "version": version, "problems": rows}
 
     def asked(self, problem: int | None = None) -> dict[str, Any]:
-        """Return the claims to judge next according to the order.
+        """Return the claims to judge next, as selected by the order.
 
         Parameters
         ----------
@@ -154,9 +154,9 @@ class LabelServer:
         Returns
         -------
         dict
-            Empty without an order. Otherwise ``ask``, a list of pairs of a problem and its
-            claims, and ``progress``, a sentence or None. In a review or an audit also
-            ``kept``, the mask of kept claims of ``problem``, if a problem is given.
+            An empty dict without an order. Otherwise, ``ask`` is a list of pairs of a problem
+            and its claims, and ``progress`` is a sentence or None. In a review or an audit,
+            ``kept`` is the mask of kept claims of ``problem``, if a problem is passed.
         """
         if not self.order:
             return {}
@@ -173,7 +173,7 @@ class LabelServer:
         Parameters
         ----------
         problem : int, optional
-            Position of the problem that was changed.
+            Position of the changed problem.
 
         Returns
         -------
@@ -211,7 +211,7 @@ class LabelServer:
 
 
 def _about_wordings(graph):
-    """Return a hint for each claim with other wordings; empty strings for other claims."""
+    """Return a hint for each claim with several wordings, and an empty string for other claims."""
     about = [""] * graph.n_claims
     for rows in rows_of_claims(graph):
         for v in rows:

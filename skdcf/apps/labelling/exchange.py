@@ -43,10 +43,10 @@ _VERDICT = {"from_name": "verdict", "to_name": "claim", "type": "choices"}
 def to_label_studio(
     graphs: Any, words: Sequence[Sequence[str | None]] | None = None
 ) -> list[dict[str, Any]]:
-    """Return tasks for Label Studio, one per claim, with the existing verdicts.
+    """Return tasks for Label Studio, one per claim, including existing verdicts.
 
-    The annotator is stored in the data of the task, because Label Studio rejects
-    unknown annotators on import and attributes annotations to the user who imports them.
+    The annotator is stored in the data of the task. On import, Label Studio rejects unknown
+    annotators and attributes annotations to the user who imports the file.
 
     Parameters
     ----------
@@ -59,8 +59,8 @@ def to_label_studio(
     Returns
     -------
     list of dict
-        The tasks. Save them as JSON and import the file. Their labelling interface is
-        ``skdcf.apps.labelling.exchange.LABEL_STUDIO_CONFIG``.
+        The tasks. Save the tasks as JSON and import the file in a project with the labelling
+        interface ``skdcf.apps.labelling.exchange.LABEL_STUDIO_CONFIG``.
 
     Examples
     --------
@@ -91,24 +91,24 @@ def from_label_studio(tasks: Iterable[Mapping[str, Any]], graphs: Any) -> dict:
     Parameters
     ----------
     tasks : list of dict
-        The export in the format "JSON", read with `json.load`.
+        The parsed content of an export in the format "JSON".
     graphs : sequence of ReasoningGraph, or GraphBatch
         The problems that were passed to `to_label_studio`.
 
     Returns
     -------
     dict of str to list of lists
-        For each annotator the verdicts, per problem and claim: "true", "false", "unsure",
-        "no claim", "unknown" or None. Annotators are named by their email address or by
-        their number in Label Studio. If an annotator annotated a claim more than once, the
-        latest annotation counts.
+        Verdicts of each annotator, per problem and claim: "true", "false", "unsure", "no
+        claim", "unknown" or None. Annotators are identified by their email address or by their
+        number in Label Studio. If an annotator annotated a claim repeatedly, the latest
+        annotation is used.
 
     Raises
     ------
     ValueError
-        If a task does not match a claim of these problems, if no task contains a verdict, if
-        an annotator gave a claim different verdicts without dates to tell which is the
-        latest, or if two problems have the same id.
+        If a task does not match a claim of these problems, if no task contains a verdict, if an
+        annotator assigned different verdicts to a claim and there are no dates, or if two
+        problems have the same id.
 
     Examples
     --------
@@ -162,7 +162,7 @@ def from_label_studio(tasks: Iterable[Mapping[str, Any]], graphs: Any) -> dict:
 
 
 def _chosen(annotation, found):
-    """Return the verdict of a Label Studio annotation; "unsure" if it has several."""
+    """Return the verdict of a Label Studio annotation, or "unsure" if there are several."""
     words = set()
     for choice in annotation.get("result") or ():
         name = choice.get("from_name")
@@ -188,7 +188,7 @@ def _chosen(annotation, found):
 
 
 def _counted(found):
-    """Describe the content of an export in words."""
+    """Return a description of the content of an export."""
     return ", ".join(f"{n} {what}" for what, n in found.items() if n)
 
 
@@ -197,7 +197,7 @@ def write_csv(
     graphs: Any,
     words: Sequence[Sequence[str | None]] | None = None,
 ) -> None:
-    """Write a CSV table with one row per claim, for a spreadsheet.
+    """Write a CSV table with one row per claim, for labelling in a spreadsheet.
 
     Parameters
     ----------
@@ -222,7 +222,7 @@ def write_csv(
 
 
 def read_csv(path: str | os.PathLike[str], graphs: Any) -> dict[str, Words]:
-    """Read the labels from a completed table that was written by `write_csv`.
+    """Read the labels from a table that `write_csv` wrote and annotators completed.
 
     Parameters
     ----------
@@ -237,16 +237,16 @@ def read_csv(path: str | os.PathLike[str], graphs: Any) -> dict[str, Words]:
     Returns
     -------
     dict of str to list of lists
-        Verdicts by annotator, as returned by `from_label_studio`. The annotator is
+        Verdicts of each annotator, as returned by `from_label_studio`. The annotator is named
         "imported" if the column annotator is empty or missing.
 
     Raises
     ------
     ValueError
-        If the file has another encoding, if a column is missing or occurs twice, if no row
-        has a label, if a row does not match a claim of these problems or has an invalid
-        label, if an annotator gave a claim different labels without dates to tell which is
-        the latest, or if two problems have the same id.
+        If the file has another encoding, if a column is missing or occurs twice, if no row has
+        a label, if a row does not match a claim of these problems or has an invalid label, if
+        an annotator assigned different labels to a claim and there are no dates, or if two
+        problems have the same id.
     """
     text = _decoded(path)
     head = text.partition("\n")[0]
@@ -273,7 +273,7 @@ def read_csv(path: str | os.PathLike[str], graphs: Any) -> dict[str, Words]:
 
 
 def _decoded(path):
-    """Decode a table according to its byte order mark; UTF-8 if it has none."""
+    """Decode a table according to its byte order mark, or as UTF-8 without a mark."""
     content = Path(path).read_bytes()
     is_utf32 = content.startswith((codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE))
     is_utf16 = content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
@@ -323,7 +323,7 @@ def _rows(graphs, words):
 
 
 def _names(batch):
-    """Return the id of each problem, or its number; raise ValueError for duplicates."""
+    """Return the id or the number of each problem, or raise ValueError for duplicates."""
     numbered = enumerate(batch, start=1)
     names = [number if graph.id is None else graph.id for number, graph in numbered]
     twice = [name for name, n in Counter(map(str, names)).items() if n > 1]
@@ -336,7 +336,7 @@ def _names(batch):
 
 
 def _matched(rows, graphs):
-    """Return the verdicts by annotator from rows with a problem, a claim and a label."""
+    """Return the verdicts of each annotator, given rows with a problem, a claim and a label."""
     batch = as_batch(graphs)
     matched: dict[str, Words] = {}
     words_of_claim: dict[tuple[str, int, int], list[tuple[datetime | None, str]]] = {}
@@ -369,7 +369,7 @@ def _matched(rows, graphs):
 
 
 def _latest(said, claim, by):
-    """Return the latest of an annotator's verdicts on a claim."""
+    """Return an annotator's latest verdict on a claim."""
     if len({word for _, word in said}) == 1:
         return said[0][1]
     times = [time for time, _ in said]
@@ -389,7 +389,7 @@ def _latest(said, claim, by):
 
 
 def _time_of(when):
-    """Parse an ISO 8601 time, in UTC unless it has an offset; None if it is invalid."""
+    """Parse an ISO 8601 time, in UTC by default, or return None if it is invalid."""
     try:
         time = datetime.fromisoformat(str(when or ""))
     except ValueError:

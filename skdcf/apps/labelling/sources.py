@@ -1,9 +1,9 @@
 """Provenance of labels, and the journal that stores verdicts on disk.
 
-The journal is append-only. Each line is one event: a label, a note or corrected edges, with
-the name of the annotator and the time. The current state is obtained by applying all lines
-in order, so the last line about a claim counts. If the program is killed, at most one
-incomplete line is lost, which is skipped when the journal is read.
+The journal is append-only. Each line is one event: a label, a note or corrected edges, with the
+name of the annotator and the time. The current state results from applying all lines in order,
+so the last line about a claim is decisive. If the program is killed, at most one incomplete
+line is lost. Readers of the journal skip an incomplete line.
 """
 
 from __future__ import annotations
@@ -52,13 +52,13 @@ _HOW = {"human": "by people", "model": "by models", "derived": "derived"}
 
 
 class LabelSource(NamedTuple):
-    """Provenance of a label: who judged the claim, and when.
+    """Provenance of a label, including who judged the claim and when.
 
     Parameters
     ----------
     kind : {"human", "model", "derived"}
-        Whether the label was given by a person, given by a language model, or derived from
-        other data by a rule.
+        Kind of the source: a person, a language model, or a rule that derives labels from other
+        data.
     by : str
         Name of the person, the model or the rule.
     when : str or None
@@ -113,17 +113,17 @@ def set_label_sources(
     graph : ReasoningGraph
         The labelled problem.
     sources : LabelSource, or sequence of (LabelSource or None)
-        One source for all claims, or one per claim; None if nobody judged the claim.
+        One source for all claims, or one per claim. None for claims that nobody judged.
 
     Returns
     -------
     ReasoningGraph
-        The graph with the sources.
+        The copy with the sources.
 
     Raises
     ------
     ValueError
-        If the number of sources differs from the number of claims, or a kind is unknown.
+        If the number of sources differs from the number of claims, or if a kind is unknown.
 
     Examples
     --------
@@ -163,26 +163,26 @@ def get_label_sources(graph: ReasoningGraph) -> list[LabelSource | None]:
     Returns
     -------
     list of (LabelSource or None)
-        One entry per claim; None if the source is unknown.
+        One entry per claim. The entry is None if the source is unknown.
     """
     rows = read_sources(graph.metadata, graph.n_claims)
     return [row and LabelSource(*map(row.get, LabelSource._fields)) for row in rows]
 
 
 def describe_labels(X: Any, y: Labels | ArrayLike) -> str:
-    """Describe the number of labels and their sources in one sentence, for reports.
+    """Return a sentence about the number of labels and their sources, for reports.
 
     Parameters
     ----------
     X : sequence of ReasoningGraph, or GraphBatch
-        The problems, with the sources in their metadata if they are known.
+        The problems. Their metadata contain the sources of the labels, if known.
     y : sequence of arrays, one per problem
         1 true, 0 false, -1 unknown.
 
     Returns
     -------
     str
-        Counts of claims, by kind of source and by name.
+        A sentence with the number of claims for each kind and name of source.
 
     Examples
     --------
@@ -221,10 +221,10 @@ def describe_labels(X: Any, y: Labels | ArrayLike) -> str:
 
 
 def describe_unfinished(X: Any, y: Labels | ArrayLike) -> str:
-    """Describe the number of unjudged claims in partly judged answers in one sentence.
+    """Return a sentence about the number of unjudged claims in partly judged answers.
 
-    Calibration counts unknown labels as false. A claim that builds on a false claim is not
-    counted here, because its label makes no difference.
+    Calibration treats unknown labels as false. A claim that depends on a false claim is not
+    counted, because its label has no effect.
 
     Parameters
     ----------
@@ -236,7 +236,7 @@ def describe_unfinished(X: Any, y: Labels | ArrayLike) -> str:
     Returns
     -------
     str
-        The sentence; empty if no claims are left to judge in these answers.
+        The sentence, or an empty text if there are no such claims.
 
     Examples
     --------
@@ -272,28 +272,29 @@ def _count(kind, found):
 
 
 class LabelStore:
-    """Problems and the verdicts of people on their claims, saved in a journal.
+    """Store of problems and of people's verdicts on their claims, saved in a journal.
 
     Parameters
     ----------
     graphs : sequence of ReasoningGraph
-        Problems with claim texts. Corrected edges replace the edges of the problems.
+        Problems with texts of the claims. Corrected edges replace the edges of the problems.
     path : path-like
-        The journal. It is created if it does not exist, and continued otherwise. Several
-        people can share a journal.
+        Path of the journal. New events are appended to an existing journal. Several people can
+        share a journal.
     labels : sequence of arrays, optional
-        Existing labels, such as those of a model. A label is replaced as soon as a person
-        judges the claim.
+        Existing labels, such as labels by a model. A person's verdict on a claim replaces the
+        existing label.
     purpose : {"labels", "review", "audit"}, default="labels"
-        Purpose of the verdicts. The claims of a review are selected by risk and those of an
-        audit by the decisions of a filter, so a journal contains verdicts for one purpose only.
+        Purpose of the verdicts. The claims of a review are selected by risk, and the claims of
+        an audit by the decisions of a filter. A journal therefore contains verdicts for one
+        purpose only.
 
     Attributes
     ----------
     events : list of dict
         All events in order.
     plan : dict or None
-        Plan of an audit, with the sizes of its ``looks``.
+        Plan of an audit, including the sample sizes of its interim analyses (``looks``).
 
     Raises
     ------
@@ -351,7 +352,7 @@ class LabelStore:
 
     @property
     def version(self) -> int:
-        """Number of events, with which the page detects changes."""
+        """Return the number of events, by which the page detects changes."""
         return len(self.events)
 
     def follow(self) -> None:
@@ -385,11 +386,11 @@ class LabelStore:
         Parameters
         ----------
         problem, claim : int
-            Positions, counted from 0.
+            Positions of the problem and of the claim, counted from 0.
         word : {"true", "false", "unsure", "no claim", "unknown"} or None
-            "unsure" means that the claim was examined and could not be called true, "no claim"
-            that the sentence claims nothing, and "unknown" that it was not examined. None
-            withdraws the previous verdict.
+            The verdict. "unsure" means that the claim was examined but could not be confirmed.
+            "no claim" means that the sentence makes no claim. "unknown" means that the claim
+            was not examined. None withdraws the previous verdict.
         by : str
             Name of the annotator.
         seconds : float, optional
@@ -417,7 +418,7 @@ class LabelStore:
         Parameters
         ----------
         problem, claim : int
-            Positions, counted from 0.
+            Positions of the problem and of the claim, counted from 0.
         text : str
             The note. An empty string removes the earlier note.
         by : str
@@ -451,9 +452,9 @@ class LabelStore:
         Raises
         ------
         ValueError
-            If the edges form a cycle or refer to a claim that does not exist, if the claims
-            have wordings, or if the purpose is a review or an audit: the filter has already
-            used the edges.
+            If the edges form a cycle or refer to a claim that does not exist, or if the claims
+            have several wordings. If the purpose is a review or an audit, because the filter
+            has already used the edges.
         """
         if self.purpose != "labels":
             raise ValueError(
@@ -471,12 +472,12 @@ class LabelStore:
         self._save(event, by)
 
     def settle_plan(self, looks: Sequence[int], *, by: str, **draw: Any) -> None:
-        """Save the plan of an audit, before its first verdict.
+        """Save the plan of an audit before its first verdict.
 
         Parameters
         ----------
         looks : sequence of int
-            Numbers of texts after which the bound is read.
+            Numbers of texts after which the bound is computed.
         by : str
             Name of the person who plans the audit.
         **draw
@@ -487,27 +488,27 @@ class LabelStore:
     def state_edges_known(self, known: bool, *, by: str) -> None:
         """Save whether the edges of all problems are now complete.
 
-        In problems with unknown edges, corrections count only after this statement, because
-        edges added to a few of the problems say nothing about the others.
+        If the edges of a problem were unknown, corrections are only used after this statement,
+        because edges added to a few problems provide no information about other problems.
 
         Parameters
         ----------
         known : bool
-            Whether all edges of all problems are now given.
+            Whether all edges of all problems are now known.
         by : str
             Name of the annotator.
 
         Raises
         ------
         ValueError
-            If ``known`` is neither True nor False.
+            If ``known`` is not a bool.
         """
         if not isinstance(known, bool):
             raise ValueError(f"known must be True or False, got {known!r}")
         self._save({"problem": self._unknown, "edges_known": known}, by)
 
     def edges_known(self, problem: int, by: str) -> bool:
-        """Return whether the edges of a problem are known, originally or by a statement.
+        """Return whether the edges of a problem were known or have been declared complete.
 
         Parameters
         ----------
@@ -519,7 +520,7 @@ class LabelStore:
         Returns
         -------
         bool
-            False if the edges of the problem still have to be given.
+            False if the annotator still has to complete the edges of the problem.
         """
         statement = self._last.get(("edges_known", by, self._unknown, None), {})
         return self.graphs[problem].edges_known or statement.get("edges_known", False)
@@ -542,7 +543,7 @@ class LabelStore:
         return {"problem": self.digest(problem), "claim": claim}
 
     def digest(self, problem: int) -> str:
-        """Return the digest of the texts of a problem, its identifier in the journal.
+        """Return the digest of a problem's texts, which identifies the problem in the journal.
 
         Parameters
         ----------
@@ -552,7 +553,7 @@ class LabelStore:
         Returns
         -------
         str
-            Hexadecimal digits, which do not depend on the position of the problem in a file.
+            Hexadecimal digest, which does not depend on the position of the problem in a file.
         """
         return self._digests[problem]
 
@@ -577,7 +578,7 @@ class LabelStore:
         Returns
         -------
         list of {"true", "false", "unsure", "no claim", "unknown"} or None
-            One entry per claim; None if the annotator has not judged the claim.
+            One entry per claim. The entry is None if the annotator has not judged the claim.
         """
         return [event.get("label") for event in self._events("label", problem, by)]
 
@@ -599,12 +600,12 @@ class LabelStore:
         Returns
         -------
         list of str
-            One entry per claim; empty if there is no note.
+            One note per claim, which is empty if there is no note.
         """
         return [event.get("note", "") for event in self._events("note", problem, by)]
 
     def edges(self, problem: int, by: str) -> list[list[int]]:
-        """Return the edges of a problem as corrected by an annotator, or the original edges.
+        """Return the edges of a problem, including corrections by an annotator.
 
         Parameters
         ----------
@@ -616,7 +617,7 @@ class LabelStore:
         Returns
         -------
         list of [parent, child]
-            Positions of claims.
+            Edges as positions of the parent and the child.
         """
         as_read = {"edges": self.graphs[problem].edges.tolist()}
         return self._last.get(("edges", by, self.digest(problem), None), as_read)[
@@ -629,12 +630,12 @@ class LabelStore:
         Returns
         -------
         list of str
-            The sorted names.
+            The names in alphabetical order.
         """
         return sorted({by for kind, by, *_ in self._last if kind != "note"})
 
     def labels(self, by: str) -> list[NDArray[np.int64]]:
-        """Return the labels of an annotator, completed by the existing labels.
+        """Return the labels of an annotator, supplemented by existing labels.
 
         Parameters
         ----------
@@ -644,12 +645,12 @@ class LabelStore:
         Returns
         -------
         list of ndarray of int
-            1 true, 0 false or unsure, -1 not judged.
+            Labels of the claims: 1 true, 0 false or unsure, -1 not judged.
         """
         return self._labels(by, True)
 
     def verdicts(self, by: str) -> list[NDArray[np.int64]]:
-        """Return the verdicts of an annotator as labels, for a comparison with others.
+        """Return the verdicts of an annotator as labels, for a comparison with other annotators.
 
         Parameters
         ----------
@@ -659,7 +660,7 @@ class LabelStore:
         Returns
         -------
         list of ndarray of int
-            1 true or without a claim, 0 false, -1 unsure or not judged.
+            Labels of the claims: 1 true or without a claim, 0 false, -1 unsure or not judged.
         """
         words = (self.said(i, by) for i in range(len(self.graphs)))
         return [
@@ -679,22 +680,22 @@ class LabelStore:
         return LabelList(np.array(row, dtype=np.int64) for row in labels)
 
     def settle(self, first: str, second: str, by: str) -> None:
-        """Save the verdicts on which two people agree as those of a third annotator.
+        """Save the verdicts on which two people agree under a third name.
 
-        Claims that ``by`` has already judged are not changed.
+        Existing verdicts by ``by`` are not changed.
 
         Parameters
         ----------
         first, second : str
             Names of the two people.
         by : str
-            Name of the annotator whose verdicts are saved. Claims on which the two disagree
+            Name under which the verdicts are saved. Claims on which the two people disagree
             remain unjudged.
 
         Raises
         ------
         ValueError
-            If one of the two has not judged anything.
+            If one of the two people has not judged any claim.
         """
         self.check_judged(first, second)
         for i, v, a, b in self.compare(first, second, by):
@@ -702,7 +703,7 @@ class LabelStore:
                 self.label(i, v, a, by=by)
 
     def check_judged(self, *names: str) -> None:
-        """Raise ValueError unless each annotator has judged something.
+        """Raise ValueError if an annotator has not judged any claim.
 
         Parameters
         ----------
@@ -716,7 +717,7 @@ class LabelStore:
                 )
 
     def compare(self, first: str, second: str, by: str) -> Iterator[tuple]:
-        """Iterate over the claims that two people have judged and a third has not.
+        """Yield the claims that two people have judged but a third person has not.
 
         Parameters
         ----------
@@ -754,17 +755,18 @@ class LabelStore:
 
             graphs : GraphBatch
                 The problems. Their metadata contain the sources of the labels with notes and
-                seconds. They also contain ``edges_corrected`` if edges were changed,
-                ``unsure_claims`` if the annotator was unsure, and ``makes_no_claim``.
+                seconds, ``edges_corrected`` if edges were changed, ``unsure_claims`` if the
+                annotator was unsure, and ``makes_no_claim`` for sentences without a claim.
             labels : list of ndarray of int
-                1 true or without a claim, 0 false or unsure, -1 not judged.
+                Labels of the claims: 1 true or without a claim, 0 false or unsure, -1 not
+                judged.
             words : list of list
                 The verdicts, as returned by `said`.
             n_corrected : int
                 Number of problems with corrected edges.
             n_unknown : int
-                Number of problems with corrections that are not used: the edges were unknown,
-                and the annotator has not stated that all edges are known now.
+                Number of problems whose corrected edges are not used, because the edges were
+                unknown and the annotator has not stated that all edges are now known.
         """
         graphs = []
         corrected = unknown = 0
@@ -799,7 +801,7 @@ class LabelStore:
         ]
 
     def sources(self, problem: int, by: str) -> list[LabelSource | None]:
-        """Return the sources of an annotator's verdicts on the claims of a problem.
+        """Return the source of each verdict of an annotator on the claims of a problem.
 
         Parameters
         ----------
@@ -811,7 +813,7 @@ class LabelStore:
         Returns
         -------
         list of (LabelSource or None)
-            One entry per claim; None if the annotator has not judged the claim.
+            One entry per claim. The entry is None if the annotator has not judged the claim.
         """
         notes = self.notes(problem, by)
         sources: list[LabelSource | None] = []
@@ -825,7 +827,7 @@ class LabelStore:
 
 
 def _with_marks(graph, words):
-    """Return the graph with its unsure claims and empty claims listed in the metadata."""
+    """Return the graph with unsure claims and sentences without a claim listed in its metadata."""
     metadata = dict(graph.metadata or {})
     for marking_word, key in MARKED_WORDS.items():
         before = marked_claims(metadata, key, graph.n_claims)

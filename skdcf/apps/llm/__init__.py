@@ -1,9 +1,8 @@
-"""Use a language model to turn answers into reasoning graphs, and kept claims into text.
+"""Convert answers to reasoning graphs, and kept claims to text, with a language model.
 
-Models are called through `ChatClient`, which wraps either an endpoint that speaks the
-chat-completions protocol (hosted, vLLM, Ollama, llama.cpp) or a Python function. Endpoints need
-the extra ``apps``. API keys are read from the environment at the time of a call and are never
-stored.
+Models are called through `ChatClient`, which wraps a Python function or an endpoint with the
+chat-completions protocol (hosted, vLLM, Ollama, llama.cpp). Endpoints require the extra
+``apps``. API keys are read from the environment when a call is made, and are never stored.
 """
 
 from ._client import ChatClient

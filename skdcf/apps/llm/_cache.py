@@ -16,8 +16,8 @@ prompt TEXT NOT NULL, time REAL NOT NULL)"""
 class ReplyCache:
     """File cache of model replies, keyed by a digest of the call.
 
-    Several programs can use the same file at once. The file is readable by its owner only, because
-    it contains texts of users. It never contains API keys.
+    Several programs can use the same file at the same time. Only the owner of the file can read
+    it, because it contains texts of users. The file never contains API keys.
     """
 
     def __init__(self, path):
@@ -52,7 +52,7 @@ class ReplyCache:
             time.sleep(0.02)
 
     def get(self, key: str) -> tuple[str, str] | None:
-        """Return the reply to a call, as JSON, and the name of its prompt, or None if missing."""
+        """Return the cached reply to a call as JSON and the name of its prompt, or None."""
         query = "SELECT reply, prompt FROM replies WHERE key = ?"
         return self._db.execute(query, (key,)).fetchone()
 
@@ -61,7 +61,7 @@ class ReplyCache:
         self._db.execute("INSERT OR REPLACE INTO replies VALUES (?, ?, ?, ?)", row)
 
     def purge(self, seconds: float) -> int:
-        """Delete replies of at least this age, also from the disk, and return their number."""
+        """Delete replies of at least this age from the file, and return their number."""
         query = "DELETE FROM replies WHERE time <= ?"
         count = self._db.execute(query, (time.time() - seconds,)).rowcount
         self._db.execute("VACUUM")

@@ -1,8 +1,8 @@
-"""Calls of a model, their prompts and schemas, and how replies are read.
+"""Define calls of a model with their prompts and schemas, and parse the replies.
 
-The content of a reply is treated as data. A reply may quote the texts in the input, which may
-contain JSON as well. Therefore the last object in a reply is used, and a reply with two objects
-that differ is refused.
+The content of a reply is treated as data. A reply may quote texts of the input, which may also
+contain JSON. Therefore, the last object in a reply is used, and a reply with two different
+objects is rejected.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ VERSIONS = {name: n for n, name in sorted((int(v), name) for name, _, v in _FOUN
 
 
 class Prompt(NamedTuple):
-    """The instructions to a model for one task.
+    """Instructions to a model for one task.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ class Prompt(NamedTuple):
 
 
 def load_prompt(name: str, own: str | Path | None = None) -> Prompt:
-    """Return the newest version of a built-in prompt, or a prompt of the caller.
+    """Return the newest version of a built-in prompt, or a prompt defined by the caller.
 
     The prompt is part of the call and of its cache key, so replies to different prompts are cached
     separately. The input (questions, answers, claims) is never inserted into a prompt. It follows
@@ -55,10 +55,11 @@ def load_prompt(name: str, own: str | Path | None = None) -> Prompt:
     Parameters
     ----------
     name : str
-        "answer", "decompose", "entailment", "frequency", "graph",
-        "labels", "merge", "reword", "semantic", "verdict", "verify" or "verify_all".
+        Name of the prompt: "answer", "decompose", "entailment", "frequency", "graph", "labels",
+        "merge", "reword", "semantic", "verdict", "verify" or "verify_all".
     own : str or Path, optional
-        A prompt to use instead: its text, or the path of a file with the text.
+        Text of a prompt to use instead of the built-in prompt, or the path of a file with the
+        text.
 
     Returns
     -------
@@ -94,7 +95,7 @@ class Call:
     seed : int or None
         Seed that is passed to the endpoint.
     max_tokens : int or None
-        Length limit of the reply. If None, the endpoint decides.
+        Length limit of the reply. If None, the limit of the endpoint applies.
     structured : bool
         Whether the endpoint is asked to enforce the schema.
     logprobs : bool
@@ -119,7 +120,7 @@ class Call:
         Parameters
         ----------
         endpoint : JSON value
-            Address of the endpoint, and the extra parameters that are sent with each call.
+            Address of the endpoint and the extra parameters that are sent with each call.
 
         Returns
         -------
@@ -145,7 +146,7 @@ _FENCED = re.compile(r"(?s)```[a-zA-Z]*\n(.*?)```")
 
 
 def _object(**columns):
-    """Return the type of an object with these columns, some of which may be missing."""
+    """Return the type of an object with these columns, which may have missing values."""
     defaults = {"why": ("",), "span": ("",), "claim": (None,)}
     fields = [(name, kind, *defaults.get(name, ())) for name, kind in columns.items()]
     rules = {"__pydantic_config__": {"str_strip_whitespace": True}}
@@ -153,13 +154,13 @@ def _object(**columns):
 
 
 def rows_of(name, **columns):
-    """Return the type of a reply with one field, a list of rows with these columns."""
+    """Return the type of a reply whose only field is a list of rows with these columns."""
     row: Any = _object(**columns)
     return _object(**{name: list[row]})
 
 
 def verdicts_of(*words: str) -> Any:
-    """Return the type of a reply that gives each claim one of several verdicts."""
+    """Return the type of a reply that assigns one of several verdicts to each claim."""
     return rows_of("verdicts", claim=int | None, why=str, verdict=Literal[words])
 
 
@@ -172,7 +173,7 @@ BareVerdict = _object(verdict=Literal["true", "false"])
 
 
 def read_object(text, kind):
-    """Parse a reply as an object of a type. The ValueError says what is wrong with the reply."""
+    """Parse a reply as an object of a type, or raise a ValueError that describes the fault."""
     name = list(kind.__dataclass_fields__)[-1]
     try:
         # A judge may quote a verdict, so all objects must agree. Claims may be corrected.
@@ -237,11 +238,11 @@ def schema_of(
     kind : type
         Type of the reply.
     n_rows : int, optional
-        Number of rows that the reply must have.
+        Exact number of rows of the reply.
     most_rows : int, optional
-        Largest number of rows, if their number is unknown.
+        Maximum number of rows, if the exact number is unknown.
     longest : int
-        Largest number of characters of a text.
+        Maximum number of characters of a text.
 
     Returns
     -------
@@ -271,9 +272,9 @@ def schema_of(
 
 
 def parse_object(text: str, key: str, *, corrected: bool = False) -> dict[str, Any]:
-    """Return the last object with a key in a text. Raise ValueError if objects differ.
+    """Return the last object with a key in a text, or raise ValueError if objects differ.
 
-    With ``corrected``, a later object replaces an earlier one that differs.
+    If ``corrected`` is True, a later object replaces different earlier objects.
     """
     text = text[:_LONGEST]
     objects = list(_objects(text, key))
@@ -310,17 +311,17 @@ def _objects(text, key) -> Iterator[tuple[int, int, dict]]:
 
 
 def _unwrapped(value, key):
-    """Return the inner object if it is wrapped in the name of the schema or of a call."""
+    """Return an object without a wrapper named after the schema or a call."""
     inner = [v for v in value.values() if isinstance(v, dict) and key in v]
     is_wrapped = len(value) == 1 or isinstance(value.get("name"), str)
     return inner[0] if len(inner) == 1 and is_wrapped else value
 
 
 def _repaired(text, key):
-    """Return the object in a text that is not valid JSON. Raise ValueError if it is ambiguous.
+    """Return the object in a text that is not valid JSON, or raise ValueError if it is ambiguous.
 
-    The object must be complete and the only one. If a text contains verdicts that differ, one of
-    them may be a quotation, so the text is refused.
+    The text must contain a single, complete object. A text with different verdicts is rejected,
+    because one of the verdicts may be a quotation.
     """
     begin = _BEGINS.search(text)
     candidate, _, rest = text[begin.start() if begin else 0 :].rpartition("}")
@@ -339,7 +340,7 @@ def _repaired(text, key):
 
 
 def _repair(text):
-    """Parse a text that is not valid JSON. Raise ValueError if its end is missing."""
+    """Parse a text that is not valid JSON, or raise ValueError if its end is missing."""
     json_repair = import_extra("json_repair", "apps")
     value, repairs = json_repair.loads(
         text[:_LONGEST_REPAIRED], skip_json_loads=True, strict=True, logging=True
@@ -350,9 +351,9 @@ def _repair(text):
 
 
 def _row_of(pairs):
-    """Build an object from its items, with a standard verdict and reasons that are texts.
+    """Return an object with a standardised verdict and reasons converted to texts.
 
-    Raises ValueError if the items contain two verdicts that differ.
+    Raise ValueError if the items contain two different verdicts.
     """
     row: dict[str, Any] = {}
     for name, value in pairs:
@@ -370,7 +371,7 @@ def _row_of(pairs):
 
 
 def _end_of_thought(text, found):
-    """Return where the model's thoughts end, ignoring a "</think>" inside an object."""
+    """Return the end of the model's thoughts, ignoring "</think>" inside an object."""
     place = text.rfind(_THOUGHT)
     while place >= 0 and any(start < place < end for start, end, _ in found):
         place = text.rfind(_THOUGHT, 0, place)
@@ -378,7 +379,7 @@ def _end_of_thought(text, found):
 
 
 def read_verdict(reply: Reply, shown: str = "") -> str:
-    """Return the verdict of a reply, "true" or "false", from an object or from its sentences."""
+    """Return the verdict ("true" or "false") in the object or the sentences of a reply."""
     text = reply.text
     try:
         return read_object(text, Verdict).verdict
@@ -396,7 +397,8 @@ def read_verdict(reply: Reply, shown: str = "") -> str:
 def number_rows(rows: Sequence[Any], n: int) -> list[Any]:
     """Return the rows about claims 1 to n, in order.
 
-    Rows that count from 0 are shifted by one. Rows without numbers are numbered in order.
+    Rows that are numbered from 0 are shifted by one. Rows without numbers are numbered in
+    order.
     """
     if any(row.claim is None for row in rows):
         if len(rows) != n or any(row.claim is not None for row in rows):
@@ -422,7 +424,7 @@ def number_rows(rows: Sequence[Any], n: int) -> list[Any]:
 
 
 def read_texts(values: Sequence[str]) -> list[str]:
-    """Check that no text is blank and that at least one contains a letter or digit."""
+    """Return the texts. Raise ValueError if one is blank or none contains a letter or digit."""
     if not all(values):
         raise ValueError("one of its texts is empty")
     if values and not any(c.isalnum() for value in values for c in value):

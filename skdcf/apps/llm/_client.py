@@ -1,4 +1,4 @@
-"""The client, which knows where models are but stores no key, and the base class of all steps."""
+"""Client for models, which stores no API key, and the base class of all steps."""
 
 from __future__ import annotations
 
@@ -46,57 +46,60 @@ _OURS = {"model", "messages", "response_format", "seed", "stream", "n", "logprob
 
 @dataclass(eq=False, repr=False)
 class ChatClient(Settings):
-    """Client for an endpoint that speaks the chat-completions protocol, or for a function.
+    """Client for an endpoint with the chat-completions protocol, or for a function.
 
     Parameters
     ----------
     base_url : str, optional
-        Address of the endpoint, such as ``"http://127.0.0.1:8000/v1"``. It may contain a query
-        (``?api-version=...``). If None, use the environment variable ``OPENAI_BASE_URL``, or
-        OpenAI's endpoint if it is not set.
+        Address of the endpoint, such as ``"http://127.0.0.1:8000/v1"``, which may contain a
+        query (``?api-version=...``). The default is the environment variable
+        ``OPENAI_BASE_URL``, or OpenAI's endpoint if the variable is not set.
     complete : callable, optional
-        Function to call instead of an endpoint. ``complete(messages)`` gets a list of dictionaries
-        with ``role`` and ``content``, and returns a text or a `Reply`. It may be async. If it
-        takes ``**options``, these are ``model``, ``schema``, ``temperature``, ``seed``,
-        ``max_tokens`` and ``logprobs``. Cached replies are stored under the module and the name of
-        the function, so a different function must have a different name.
+        Function ``complete(messages)`` to call instead of an endpoint. ``messages`` is a list
+        of dictionaries with ``role`` and ``content``. The function returns a text or a `Reply`,
+        and may be async. If the function accepts ``**options``, it receives ``model``,
+        ``schema``, ``temperature``, ``seed``, ``max_tokens`` and ``logprobs``. Cached replies
+        are stored under the module and the name of the function, so a different function must
+        have a different name.
     key_variable : str or None, default="OPENAI_API_KEY"
-        Name of the environment variable that holds the API key for this address. The key is read
-        when calls are made, and is never stored. If None, no key is sent.
+        Name of the environment variable with the API key for this address. The key is read when
+        calls are made, and is never stored. If None, no key is sent.
     headers : dict, optional
-        Additional headers. Maps the name of each header to the environment variable that holds its
-        value, as in ``{"api-key": "AZURE_KEY"}``. No other environment variables are sent, so an
-        organisation must be listed here as well: ``{"OpenAI-Organization": "OPENAI_ORG_ID"}``.
+        Additional headers, as a mapping from the name of each header to the environment
+        variable with its value: ``{"api-key": "AZURE_KEY"}``. No other environment variables
+        are sent, so an organisation must also be listed: ``{"OpenAI-Organization":
+        "OPENAI_ORG_ID"}``.
     extra : dict, optional
-        Additional fields of each request body, such as ``{"top_k": 1}``. They are part of the
-        cache key of a reply.
+        Additional fields of each request body, such as ``{"top_k": 1}``. These fields are part
+        of the cache key of a reply.
     cache : path-like, optional
-        File in which all usable replies are stored, so that none is requested twice and an
-        interrupted run can be resumed. Only the owner of the file can read it. If None, replies
-        are kept for the duration of a run only.
+        File that stores all usable replies, so no reply is requested twice and an interrupted
+        run can be resumed. Only the owner of the file can read it. If None, replies are only
+        kept for the duration of a run.
     in_flight : int, default=8
-        Largest number of concurrent calls, over all threads that use this client.
+        Maximum number of concurrent calls, over all threads that use this client.
     timeout : float, default=600.0
         Seconds allowed for each attempt, including the whole reply and the time in the server's
         queue. After a timeout, the number of concurrent calls is halved, with one warning.
     max_retries : int, default=5
-        Number of retries of a call after status 408, 409, 425 or 5xx, a lost connection, a timeout
-        or a malformed response. A rate limit (429) does not count as an attempt. It pauses all
-        calls for as long as the server asks, up to two minutes, or else for 2, 4, 8 up to 60
-        seconds. The run fails after ten minutes without any success.
+        Number of retries of a call after status 408, 409, 425 or 5xx, a lost connection, a
+        timeout or a malformed response. A rate limit (429) is not counted as an attempt. It
+        pauses all calls for the time that the server requests, up to two minutes, or for 2, 4,
+        8 up to 60 seconds if the server requests no time. The run fails after ten minutes
+        without any success.
     max_tokens : int, optional
-        Length limit of a reply in tokens. If None, about three times the expected length, plus
-        300. A reply that reaches this limit is requested again, without a schema and with twice
-        the limit. There is no default limit for a model whose thoughts alone reach it.
+        Length limit of a reply in tokens. If None, the limit is about three times the expected
+        length plus 300. A reply that reaches the limit is requested again, without a schema and
+        with twice the limit. The default limit is removed for a model whose thoughts alone
+        reach it.
     max_calls : int, optional
-        Largest number of calls for one problem in a run. A problem that needs more calls fails.
-        If None, there is no limit.
+        Maximum number of calls for one problem in a run. A problem that requires more calls
+        fails. If None, there is no limit.
     prices : (float, float), optional
         Prices of a million prompt tokens and of a million completion tokens, in any currency.
     confirm_above : float, optional
-        Ask for confirmation before a run with an estimate above this value. In the currency of
-        ``prices``, or in tokens if there are no prices. The default is 1,000,000 tokens, or a cost
-        of 1.
+        Estimate above which a run requires confirmation, in the currency of ``prices``, or in
+        tokens if there are no prices. The default is a cost of 1, or 1,000,000 tokens.
 
     Raises
     ------
@@ -109,15 +112,15 @@ class ChatClient(Settings):
 
     Notes
     -----
-    If an endpoint refuses a parameter, the request is sent in another form, and the form that
-    works is remembered for each model. ``response_format`` with a schema is replaced by any JSON
+    If an endpoint refuses a parameter, the request is sent in another form, and the accepted
+    form is remembered for each model. ``response_format`` with a schema is replaced by any JSON
     object and then by plain text, which is parsed leniently. ``max_tokens``, ``temperature``,
-    ``seed`` and ``logprobs`` are left out. A system message is moved to the beginning of the user's
-    message.
+    ``seed`` and ``logprobs`` are omitted. A system message is moved to the beginning of the
+    user's message.
 
-    Connections stay open between runs. They are closed by `close`, or when the client is deleted.
-    A client that was read from a file by `skdcf.load` has no address, key or cache until these are
-    set with ``set_params(base_url=..., key_variable=...)``.
+    Connections remain open between runs, until `close` is called or the client is deleted. A
+    client loaded by `skdcf.load` has no address, key or cache until you call
+    ``set_params(base_url=..., key_variable=...)``.
 
     Examples
     --------
@@ -190,24 +193,24 @@ class ChatClient(Settings):
             )
 
     def _limit(self):
-        """Return the unit of the limit, "tokens" or "cost", and the limit without confirmation."""
+        """Return the unit ("tokens" or "cost") and the value of the limit without confirmation."""
         unit, limit = ("tokens", 1e6) if self.prices is None else ("cost", 1.0)
         return unit, limit if self.confirm_above is None else self.confirm_above
 
     def _submit(self, items, work, model, *, show=False, dry=False):
         """Start ``work(chat, item)`` for each item, and return a future of results and usage.
 
-        With ``show``, progress is shown. With ``dry``, only the cache is used.
+        If ``show`` is True, progress is shown. If ``dry`` is True, only the cache is used.
         """
         session = Session(self._started(), self, dry)
         return session.engine.submit(gather_all(session, items, work, model, show=show))
 
     async def _later(self, *work, **options):
-        """Do the work as in `_submit`, without blocking the event loop of the caller."""
+        """Run `_submit` without blocking the caller's event loop."""
         return await asyncio.wrap_future(self._submit(*work, **options))
 
     async def _now(self, *work, **options):
-        """Do the work as in `_submit`, and block until it is done. Call with `finish`."""
+        """Run `_submit`, and block until the work is complete. Called with `finish`."""
         future = self._submit(*work, **options)
         try:
             # On Windows, Ctrl-C is only noticed between two waits.
@@ -218,14 +221,14 @@ class ChatClient(Settings):
             future.cancel()  # if the wait was interrupted, for example by Ctrl-C
 
     def spent(self) -> Usage:
-        """Return the cost of all runs since the connections were opened.
+        """Return the usage of all runs since the connections were opened.
 
         Runs in progress and runs that were interrupted are included.
 
         Returns
         -------
         Usage
-            A copy, which later calls do not change.
+            A copy that later calls do not change.
         """
         opened = self._engine
         return Usage() if opened is None else replace(opened[0].usage)
@@ -236,12 +239,13 @@ class ChatClient(Settings):
         Parameters
         ----------
         older_than : timedelta or float, default=0.0
-            Smallest age of the replies to delete, as a timedelta or in seconds. 0 deletes all.
+            Minimum age of the replies to delete, as a timedelta or in seconds. 0 deletes all
+            replies.
 
         Returns
         -------
         int
-            Number of replies deleted.
+            Number of deleted replies.
 
         Raises
         ------
@@ -264,7 +268,7 @@ class ChatClient(Settings):
             opened[2]()
 
     def _started(self):
-        """Return the engine for the current settings, starting it if necessary."""
+        """Return the engine for the current settings, and start it if necessary."""
         self.validate()
         url = self.base_url or os.environ.get("OPENAI_BASE_URL") or _OPENAI
         settings = self.get_params(deep=False) | {"base_url": url.rstrip("/")}
@@ -306,7 +310,7 @@ def as_client(client: Any) -> ChatClient:
     Raises
     ------
     ValueError
-        If the value is of another type, such as a client of openai, which would store a key.
+        If the value has another type, such as an openai client, which would store a key.
     """
     if client is None or isinstance(client, ChatClient):
         return client or ChatClient()
@@ -342,16 +346,16 @@ class Estimate:
     n_problems : int
         Number of problems in the run.
     n_done : int
-        Number of problems whose replies are all cached. They cost nothing.
+        Number of problems whose replies are all cached, which incur no cost.
     calls : int
     prompt_tokens, completion_tokens : int
-        Estimates from the lengths of the texts, with four characters per token, corrected by the
-        tokens of answers in the cache. Models that think before they answer write several times as
-        many.
+        Estimated numbers of tokens, computed from the lengths of the texts with four characters
+        per token, and corrected by the tokens of cached answers. Reasoning models write several
+        times as many tokens.
     cost : float or None
-        Cost by the prices of the client, or None if these are unknown.
+        Cost at the prices of the client, or None if the prices are unknown.
     most_completion_tokens : int
-        Number of completion tokens if each call is made as often as allowed and each reply is as
+        Maximum number of completion tokens, if each call is made as often and each reply is as
         long as allowed.
     """
 
@@ -365,7 +369,7 @@ class Estimate:
 
     @property
     def tokens(self) -> int:
-        """Number of prompt and completion tokens."""
+        """Return the number of prompt and completion tokens."""
         return self.prompt_tokens + self.completion_tokens
 
     def __str__(self):
@@ -383,13 +387,13 @@ class Estimate:
 
 
 def share_of_limit(client, estimate):
-    """Return an estimate as a share of the amount above which confirmation is needed."""
+    """Return an estimate as a share of the amount above which confirmation is required."""
     unit, limit = client._limit()
     return getattr(estimate, unit) / limit if limit else math.inf
 
 
 def check_budget(client, estimate, confirm, n_done=0):
-    """Return whether an estimate is above the client's limit. Raise ValueError if not confirmed."""
+    """Return whether an estimate exceeds the limit, or raise ValueError if not confirmed."""
     unit, limit = client._limit()
     is_above = getattr(estimate, unit) > limit
     if is_above and not (confirm or _ask)(estimate):
@@ -407,7 +411,7 @@ def check_budget(client, estimate, confirm, n_done=0):
 
 
 def _ask(estimate):
-    """Ask for confirmation at the terminal. Without a terminal the answer is no."""
+    """Ask for confirmation at the terminal. Return False if there is no terminal."""
     if not (sys.stdin and sys.stdin.isatty()):
         return False
     return input(f"{estimate}. Go on? [y/N] ").strip().lower() in ("y", "yes")
@@ -417,10 +421,10 @@ def _ask(estimate):
 class Step(Settings):
     """Base class of the steps from a model's answer to the input of a filter.
 
-    A subclass names its prompt and the type of the reply, which is a list if there may be nothing
-    to ask. It defines ``_question``, the input of the model for one problem, and ``_read``, which
-    interprets the reply. The implementations here ask for a verdict on each claim of a graph. A
-    step that makes several calls overrides ``_run``.
+    A subclass defines its prompt and the type of the reply. The type is a list if a problem may
+    require no call. ``_question`` returns the input of the model for one problem, and ``_read``
+    interprets the reply. The default implementations ask for a verdict on each claim of a
+    graph. A step that makes several calls overrides ``_run``.
     """
 
     _prompt_name: ClassVar[str] = ""
@@ -441,7 +445,7 @@ class Step(Settings):
         return np.array([_VALUES[row.verdict] for row in rows], dtype=np.int64)
 
     async def _run(self, chat: Any, *item: Any) -> Any:
-        """Do the step for one problem in an open session."""
+        """Return the result of the step for one problem, in an open session."""
         question = self._question(*item)
         rows = question.get("claims")
         text = question.get("answer", "")
@@ -465,11 +469,11 @@ class Step(Settings):
         return calls.schema_of(self._reply, n_rows=len(question.get("claims") or ()))
 
     def _limit(self, n_rows):
-        """Return the length limit in tokens. A longer reply probably repeats itself."""
+        """Return the length limit of a reply in tokens. Longer replies are probably repetitive."""
         return 3 * self._written * n_rows + 300
 
     def _expect(self, shared, answer, n_claims, n_others):
-        """Estimate calls, prompt tokens, completion tokens and their upper limit for a problem.
+        """Return estimated calls, prompt tokens, completion tokens and their maximum for a problem.
 
         ``shared`` and ``answer`` are the tokens of the common input and of the answer. ``n_claims``
         and ``n_others`` are the numbers of claims and of alternative answers.
@@ -482,12 +486,12 @@ class Step(Settings):
         return n_calls.get(self.per, getattr(self, "n", 1)) * tokens
 
     def wording(self) -> Prompt:
-        """Return the prompt that is used.
+        """Return the prompt of this step.
 
         Returns
         -------
         Prompt
-            Name and text of the built-in prompt, or of the prompt passed by the caller.
+            The built-in prompt, or the prompt passed by the caller.
         """
         return calls.load_prompt(self._prompt_name, self.prompt)
 
@@ -497,11 +501,11 @@ class Step(Settings):
         Parameters
         ----------
         *columns : sequences of equal length
-            Inputs of the step, see the documentation of the class.
+            Inputs of the step, as described in the documentation of the class.
         model : str
-            Name of the model, unless the step sets another one.
+            Name of the model, which is used unless the step sets another model.
         client : ChatClient or callable, optional
-            If None, use ``ChatClient()``.
+            Client for the model. The default is ``ChatClient()``.
 
         Returns
         -------
@@ -534,14 +538,14 @@ def check_step(name: str, step: Any, model: str | None) -> None:
 
 
 def run_all(client: Any, items: Sequence[Any], *work: Any, **options: Any) -> Any:
-    """Return the results of `ChatClient._now` and the usage. Raise CallError if one failed."""
+    """Return the results of `ChatClient._now` and the usage. Raise CallError if a call failed."""
     results, usage = finish(as_client(client)._now(items, *work, **options))
     raise_first(results)
     return results, usage
 
 
 def raise_first(results: Sequence[Any]) -> None:
-    """Raise the first CallError among the results."""
+    """Raise the first CallError among the results, if any."""
     failed = [(i, r) for i, r in enumerate(results) if isinstance(r, CallError)]
     for i, error in failed[:1]:
         raise CallError(
@@ -551,17 +555,17 @@ def raise_first(results: Sequence[Any]) -> None:
 
 
 def count_tokens(text: str | None) -> int:
-    """Estimate the number of tokens of a text, with four bytes per token."""
+    """Return the estimated number of tokens of a text, with four bytes per token."""
     return len((text or "").encode()) // 4 + 1
 
 
 def count_claims(answer: str) -> int:
-    """Estimate the number of claims of an answer, with forty tokens per claim."""
+    """Return the estimated number of claims of an answer, with forty tokens per claim."""
     return count_tokens(answer) // TOKENS_OF_CLAIM + 1
 
 
 async def call_step(step: Any, chat: Any, *item: Any) -> Any:
-    """Return the result of a step, or of the callable used instead."""
+    """Return the result of a step, or of a callable that replaces the step."""
     if isinstance(step, Step):
         return await step._run(chat.of(step.model), *item)
     out = step(*item)
@@ -582,5 +586,5 @@ def tabled(graph: Any) -> dict[str, Any]:
 
 
 def context_of(graph: Any) -> dict[str, Any]:
-    """Return the passages that must support the answer, if there are any."""
+    """Return the passages that must support the answer, for the input of a model."""
     return {"context": list(graph.context)} if graph.context else {}

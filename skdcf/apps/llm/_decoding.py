@@ -1,8 +1,8 @@
-"""Repair JSON written by models: wrong backslashes and double escapes.
+"""Repair wrong backslashes and double escapes in JSON written by models.
 
-Mathematical text contains many backslashes, and models often forget to double them. The result is
-either invalid JSON, or valid JSON with another meaning: ``\\frac`` begins with the escape sequence
-of a form feed, and ``\\times`` with the escape sequence of a tab.
+Mathematical text contains many backslashes, and models often fail to double them. The result is
+either invalid JSON, or valid JSON with another meaning: ``\\frac`` begins with the escape
+sequence of a form feed, and ``\\times`` with the escape sequence of a tab.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def texts_in(value: Any) -> Iterator[str]:
 
 
 def repair_json(text: str, shown: str) -> str:
-    r"""Repair a reply that should be JSON.
+    r"""Return a repaired reply that is expected to be JSON.
 
     If the reply is a JSON string that contains JSON, the content of the string is used. Letters
     that were escaped twice (``\\u00e9``) are escaped once, unless the input of the model contains
@@ -68,7 +68,7 @@ def repair_json(text: str, shown: str) -> str:
 
 
 def repair_backslashes(text: str, shown: str) -> str:
-    r"""Double the literal backslashes in a reply.
+    r"""Return a reply with its literal backslashes doubled.
 
     A backslash is doubled if it does not begin a JSON escape sequence, or if it precedes b or f
     and another letter. A backslash before n, r or t is doubled if the same command occurs in the
@@ -102,7 +102,7 @@ def repair_backslashes(text: str, shown: str) -> str:
 
 
 def _is_escape(word, commands):
-    """Guess whether a backslash and the letters after it were meant as an escape sequence."""
+    """Return whether a backslash and the following letters are probably an escape sequence."""
     first = word[0]
     if first == "u":
         return _HALF_CHARACTER.fullmatch(word) is not None

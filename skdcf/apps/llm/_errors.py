@@ -4,17 +4,17 @@ from __future__ import annotations
 
 
 class CallError(RuntimeError):
-    """Raised if a call to a model gave no usable reply after all retries."""
+    """Raised if a call to a model has no usable reply after all retries."""
 
 
 class EndpointError(CallError):
-    """Raised if no call can succeed, such as with a wrong key or a server that is down."""
+    """Raised if no call can succeed, for example if the key is wrong or the server is down."""
 
 
 class UnreadableError(CallError):
     """Raised if the endpoint replies, but the reply cannot be used.
 
-    The attribute ``text`` holds the last reply.
+    The attribute ``text`` contains the last reply.
     """
 
     def __init__(self, message: str, text: str = ""):
@@ -23,13 +23,13 @@ class UnreadableError(CallError):
 
 
 class PassingError(Exception):
-    """Raised for a temporary failure, after which a retry may succeed.
+    """Raised for a temporary failure, if a retry may succeed.
 
     Parameters
     ----------
     problem : str
     wait : float, optional
-        Seconds to wait, as requested by the server. None if the server gives no time.
+        Seconds to wait, as requested by the server. None if the server requests no time.
     """
 
     def __init__(self, problem: str, wait: float | None = None):

@@ -1,4 +1,4 @@
-"""Extraction of reasoning graphs from problems and answers, as a scikit-learn transformer."""
+"""Extract reasoning graphs from problems and answers, as a scikit-learn transformer."""
 
 from __future__ import annotations
 
@@ -46,19 +46,19 @@ class Answer(NamedTuple):
     problem : str or None
         The question.
     answer : str or None
-        The answer. If None, `ConformalFactualityPipeline` lets the model answer.
+        The answer. If None, `ConformalFactualityPipeline` asks the model for an answer.
     id : str or int or None
-        Identifier for messages and files.
+        Identifier of the problem in messages and files.
     alternatives : sequence of str or None
-        Other answers to the same question, if there are any already.
+        Other answers to the same question, if they exist.
     metadata : dict or None
         Additional data of the problem, such as the values that define the groups of a guarantee,
         and ``group``, which identifies the question.
     context : str, sequence of str or None
-        Passages that must support the answer. None if they are unknown.
+        Passages that must support the answer, or None if the passages are unknown.
     logprobs : dict, list or None
-        The log-probabilities of the tokens of the answer, as in the response of a chat
-        completion. They become the columns of `skdcf.features.Surprisal`.
+        Log-probabilities of the tokens of the answer, as in the response of a chat completion.
+        The columns of `skdcf.features.Surprisal` are computed from them.
     """
 
     problem: str | None
@@ -79,11 +79,11 @@ class Extraction:
     graph : ReasoningGraph
     answer : Answer
     flags : tuple of str
-        Anything unusual, such as a graph that had to be repaired.
+        Descriptions of anomalies, such as a graph that had to be repaired.
     usage : Usage
         Cost of the extraction.
     flagged : tuple of int
-        Positions of claims that may not say what the answer says.
+        Positions of claims that may misstate the answer.
     """
 
     graph: ReasoningGraph
@@ -94,9 +94,9 @@ class Extraction:
 
 
 def read_answers(X: Iterable[Any], *, ask: bool = False) -> list[Answer]:
-    """Convert the input to answers. The ValueError names the first invalid item.
+    """Convert the input to answers, or raise a ValueError that names the first invalid item.
 
-    With ``ask``, answers may be missing, and an item may be a question only.
+    If ``ask`` is True, answers may be missing, and an item may be a question only.
     """
     if isinstance(X, (str, bytes, Mapping)):
         raise ValueError(
@@ -113,7 +113,7 @@ def read_answers(X: Iterable[Any], *, ask: bool = False) -> list[Answer]:
 
 
 def _read_answer(i, item, ask):
-    """Convert one item to an answer, so that invalid items are found before the first call."""
+    """Convert one item to an answer, so invalid items are detected before the first call."""
     names = Answer._fields
     if isinstance(item, str) and ask:
         item = {"problem": item}
@@ -137,7 +137,7 @@ def _read_answer(i, item, ask):
 
 
 def _checked(ask, group, answer, id, context, logprobs, **others):
-    """Create an answer, checking its values."""
+    """Return an answer after checking its values."""
     context = (context,) if isinstance(context, str) else context
     graph = ReasoningGraph(None, (), claims=(), context=context, **others)
     if not isinstance(id, str | int | None) or isinstance(id, bool):
@@ -163,7 +163,7 @@ def _checked(ask, group, answer, id, context, logprobs, **others):
 
 
 def _whole(value):
-    """Return a text in which surrogate pairs are joined and unpaired surrogates replaced."""
+    """Return a text with surrogate pairs joined and unpaired surrogates replaced."""
     if isinstance(value, str):
         return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
     return (
@@ -172,10 +172,10 @@ def _whole(value):
 
 
 def make_graph(answer: Answer, claims: Sequence[Any], edges: Any) -> ReasoningGraph:
-    """Create the graph of an answer, with the words that state each claim in its metadata.
+    """Return the graph of an answer, with the words that state each claim in its metadata.
 
-    Words that equal the text of the claim are left out. The log-probabilities of the answer
-    become columns.
+    Words that are equal to the text of the claim are omitted. The log-probabilities of the
+    answer are converted to columns.
     """
     spans = {str(c): c.span for c in claims if getattr(c, "span", c) not in ("", c)}
     metadata = {**(answer.metadata or {}), "answer": answer.answer}
@@ -192,11 +192,11 @@ def make_graph(answer: Answer, claims: Sequence[Any], edges: Any) -> ReasoningGr
 
 
 def cut_answer(graph: ReasoningGraph, kept: Sequence[bool]) -> str:
-    """Return the answer without sentences that are not entirely in words of kept claims.
+    """Return the sentences of the answer that consist entirely of words of kept claims.
 
-    If the words of a kept claim are not found verbatim in the answer, they keep nothing. If the
-    words of a dropped claim are not found, the whole answer is removed, since the claim may be
-    stated anywhere.
+    A kept claim whose words do not occur verbatim in the answer keeps no sentence. If the words
+    of a dropped claim do not occur in the answer, the result is empty, because any sentence may
+    state the claim.
     """
     mask = np.asarray(kept, dtype=bool)
     if graph.wordings is not None:  # the answer contains the most specific wordings
@@ -227,84 +227,89 @@ _TOKENS_OF_ANSWER = 300  # expected length of an answer written by the model
 
 @dataclass(eq=False, repr=False)
 class ClaimExtractor(TransformerMixin, Settings):
-    """Turn problems and answers into reasoning graphs, with a language model.
+    """Convert problems and answers to reasoning graphs with a language model.
 
-    Each answer is split into claims. Then the dependencies of the claims are deduced, other
-    answers to the problem are sampled, and features of the claims are computed. Each of these
-    steps is an object with its own settings, and any callable can be used instead.
+    The extractor splits each answer into claims, deduces the dependencies of the claims,
+    samples other answers to the problem, and computes features of the claims. Each step is an
+    object with its own settings, and can be replaced by any callable.
 
     Parameters
     ----------
     model : str, optional
-        Name of the model at the endpoint. Only needed if a step calls a model and does not set
-        another one.
+        Name of the model at the endpoint. Only required if a step calls a model and does not
+        set another model.
     client : ChatClient or callable, optional
-        Client for the model. A callable gets the messages and returns a text. If None, use
-        ``ChatClient()``: OpenAI's endpoint, or the address in ``OPENAI_BASE_URL``.
+        Client for the model, or a function that returns a text for a list of messages. The
+        default is ``ChatClient()``, which uses OpenAI's endpoint or the address in
+        ``OPENAI_BASE_URL``.
     decompose : Decompose or callable, optional
-        ``decompose(answer, problem)`` returns the claims, in order. If None, use `Decompose`.
+        Step ``decompose(answer, problem)`` that returns the claims in order. The default is
+        `Decompose`.
     graph : DeduceGraph or callable, optional
-        ``graph(claims, problem)`` returns the edges, as the functions of `skdcf.edges` do. If
-        None, use `DeduceGraph`.
+        Step ``graph(claims, problem)`` that returns the edges, like the functions of
+        `skdcf.edges`. The default is `DeduceGraph`.
     sample : SampleAnswers or callable, optional
-        ``sample(problem)`` returns other answers, for problems that have none yet. If None, none
-        are sampled.
+        Step ``sample(problem)`` that returns other answers, for problems without alternatives.
+        If None, no answers are sampled.
     reword : Reword or callable, optional
-        ``reword(claims, problem)`` returns the wordings of each claim, from the claim itself to
-        the vaguest wording. If None, claims have a single wording.
+        Step ``reword(claims, problem)`` that returns the wordings of each claim, from the claim
+        itself to the vaguest wording. If None, claims have a single wording.
     features : sequence, optional
         Steps that compute feature columns: `Frequency`, `SemanticJudge`, `Verify`, or pairs
-        ``(name, callable)``, where ``callable(graph)`` returns an array of shape (n_claims,). If
-        None, there are no feature columns. Pass features that need no model, such as
-        `skdcf.features.reasoning_features`, to the filter instead (``features=``).
+        ``(name, callable)``, where ``callable(graph)`` returns an array of shape (n_claims,).
+        If None, there are no feature columns. Pass features that do not require a model, such
+        as `skdcf.features.reasoning_features`, to the filter instead (``features=``).
     on_failure : {"raise", "abstain"}
-        What to do if a model gives no usable reply: raise an error after the other problems are
-        done, or return a graph without claims, of which nothing can be kept.
+        Behaviour if a model returns no usable reply. "raise" raises an error after the other
+        problems are complete. "abstain" returns a graph without claims, so the filter keeps no
+        claim.
     keep_flagged : bool, default=False
-        Whether filters may keep flagged claims: claims whose words are not in the answer, claims
-        with a number that is neither in the answer nor in the question, and repeated claims. The
-        setting holds both in calibration and in use, and is part of the description that filters
-        compare.
+        Whether filters may keep flagged claims. A claim is flagged if its words are not in the
+        answer, if it contains a number that does not occur in the answer or the question, or if
+        it repeats another claim. Calibration and prediction must use the same setting, and
+        filters compare it.
     confirm : callable, optional
-        ``confirm(estimate)`` returns whether a run above the limit of the client may start. If
-        None, ask at the terminal. Without a terminal, the run does not start.
+        Function ``confirm(estimate)`` that returns whether a run above the limit of the client
+        may start. If None, the user is asked at the terminal. Without a terminal, the run does
+        not start.
     verbose : bool, default=False
-        Whether to print the estimated cost of a run, and its progress.
+        Whether to print the estimated cost and the progress of a run.
 
     Attributes
     ----------
     usage_ : Usage
-        Cost of the last run.
+        Usage of the last run.
 
     Raises
     ------
     ValueError
         If a parameter or the input is invalid, or if a run above the limit was not confirmed.
     CallError
-        If calls failed. The replies to the other calls are in the cache of the client.
+        If calls failed. The replies to all other calls are in the cache of the client.
 
     Notes
     -----
-    Nothing is learned: `fit` only validates the parameters. Each answer is extracted independently
-    of the others. Calibration and use must extract with the same models, prompts and numbers of
-    alternative answers.
+    `fit` learns nothing and only validates the parameters. Each answer is extracted
+    independently of other answers. Calibration and prediction must use the same models, prompts
+    and numbers of alternative answers.
 
-    The metadata of a graph record how it was made:
+    The metadata of a graph record its provenance:
 
     * ``answer``: text of the answer
-    * ``written_by``: model and prompt, if the model wrote the answer
+    * ``written_by``: model and prompt that wrote the answer, if a model wrote it
     * ``extraction``: the model, the steps and the parameters that the endpoint does not accept
       (``left_out``). Filters compare ``written_by`` and ``extraction``.
     * ``spans``: words of the answer that state a claim
-    * ``flags``: anything unusual
-    * ``flagged_claims``: claims that may not say what the answer says
-    * ``no_verdict``: claims without a verdict of the judge. Filters drop these and the flagged
-      claims, together with the claims that depend on them.
-    * ``log_odds_missing``: share of verdicts without log odds. The column is then 0, and the
-      description says "missing".
+    * ``flags``: descriptions of anomalies
+    * ``flagged_claims``: claims that may misstate the answer
+    * ``no_verdict``: claims without a verdict of the judge. Filters drop these claims, the
+      flagged claims, and all claims that depend on them.
+    * ``log_odds_missing``: share of verdicts without log odds. Missing log odds are replaced by
+      0, and the description contains "missing".
 
-    Texts of answers are treated as data. They are passed to a model as JSON, separate from the
-    instructions. Only the expected fields of a reply are read, and labels never come from a reply.
+    Texts of answers are treated as data. Models receive them as JSON, separate from the
+    instructions. Only the expected fields of a reply are used, and labels are never extracted
+    from a reply.
 
     Examples
     --------
@@ -349,16 +354,17 @@ class ClaimExtractor(TransformerMixin, Settings):
     def from_description(
         cls, description: Mapping[str, Any], client: Any = None, **settings: Any
     ) -> Self:
-        """Rebuild the extractor of the problems in a file, without its address.
+        """Create an extractor from the description in a graph, without the address of a model.
 
         Parameters
         ----------
         description : dict
-            Result of `describe`: the field ``extraction`` in the metadata of a graph.
+            Description returned by `describe`, which is also the field ``extraction`` in the
+            metadata of a graph.
         client : ChatClient or callable, optional
-            See the constructor.
+            Client for the model, as in `ClaimExtractor`.
         **settings
-            ``on_failure``, ``confirm`` or ``verbose``.
+            Values of ``on_failure``, ``confirm`` or ``verbose``.
 
         Returns
         -------
@@ -386,7 +392,7 @@ class ClaimExtractor(TransformerMixin, Settings):
             clients.check_step(name, step, self.model)
 
     def fit(self, X: Any = None, y: Any = None) -> Self:
-        """Validate the parameters. Nothing is learned and no model is called.
+        """Validate the parameters, without learning anything or calling a model.
 
         Parameters
         ----------
@@ -402,13 +408,13 @@ class ClaimExtractor(TransformerMixin, Settings):
         return self
 
     def transform(self, X: Iterable[Any]) -> GraphBatch:
-        """Extract the graphs.
+        """Extract the graphs of answers.
 
         Parameters
         ----------
         X : sequence of (problem, answer), of dict, or of Answer
-            Dictionaries must have the key ``answer``, and may have ``problem``, ``id``, ``group``,
-            ``alternatives``, ``context``, ``logprobs`` and ``metadata``.
+            The answers. Dictionaries must have the key ``answer``, and may have ``problem``,
+            ``id``, ``group``, ``alternatives``, ``context``, ``logprobs`` and ``metadata``.
 
         Returns
         -------
@@ -418,20 +424,19 @@ class ClaimExtractor(TransformerMixin, Settings):
         return GraphBatch.from_graphs([e.graph for e in self.extract(X)])
 
     def extract(self, X: Iterable[Any], *, write: bool = False) -> list[Extraction]:
-        """Extract the graphs, and report anything unusual.
+        """Extract the graphs of answers, and report anomalies.
 
         Parameters
         ----------
         X : sequence of (problem, answer), of dict, or of Answer
-            See `transform`.
+            The answers, as in `transform`.
         write : bool, default=False
-            Whether the model writes missing answers, in the same manner as in
-            `ConformalFactualityPipeline`.
+            Whether the model writes missing answers, as in `ConformalFactualityPipeline`.
 
         Returns
         -------
         list of Extraction
-            One per answer, in order.
+            One extraction per answer, in order.
         """
         return clients.finish(
             self._extracting(ChatClient._now, X, self.on_failure, write=write)
@@ -440,19 +445,19 @@ class ClaimExtractor(TransformerMixin, Settings):
     async def aextract(
         self, X: Iterable[Any], *, write: bool = False
     ) -> list[Extraction]:
-        """Extract the graphs in a running event loop, see `extract`.
+        """Extract the graphs of answers in a running event loop, as in `extract`.
 
         Parameters
         ----------
         X : sequence of (problem, answer), of dict, or of Answer
-            See `transform`.
+            The answers, as in `transform`.
         write : bool, default=False
-            See `extract`.
+            Whether the model writes missing answers, as in `extract`.
 
         Returns
         -------
         list of Extraction
-            One per answer, in order.
+            One extraction per answer, in order.
         """
         return await self._extracting(
             ChatClient._later, X, self.on_failure, write=write
@@ -461,8 +466,8 @@ class ClaimExtractor(TransformerMixin, Settings):
     def add_features(self, graphs: Iterable[ReasoningGraph]) -> GraphBatch:
         """Sample other answers and compute feature columns for existing graphs.
 
-        Use this method after people have corrected claims or edges, because earlier verdicts of a
-        judge no longer apply.
+        Use this method after people have corrected claims or edges, because a judge's verdicts
+        on the old claims are obsolete.
 
         Parameters
         ----------
@@ -482,17 +487,17 @@ class ClaimExtractor(TransformerMixin, Settings):
         return GraphBatch.from_graphs(enriched)
 
     def estimate(self, X: Iterable[Any]) -> Estimate:
-        """Estimate the cost of a run, without calling a model.
+        """Estimate the cost of a run without calling a model.
 
         Parameters
         ----------
         X : sequence of (problem, answer), of dict, or of Answer
-            See `transform`.
+            The answers, as in `transform`.
 
         Returns
         -------
         Estimate
-            Numbers of calls and tokens, and the cost if prices are known.
+            Estimated numbers of calls and tokens, and the cost if prices are known.
         """
         self.validate()
         client = clients.as_client(self.client)
@@ -510,7 +515,7 @@ class ClaimExtractor(TransformerMixin, Settings):
         return [name for names, _ in self._columns() for name in names]
 
     def steps(self) -> dict[str, Any]:
-        """Return all steps by name, including the default steps.
+        """Return all steps, including the default steps.
 
         Returns
         -------
@@ -524,14 +529,14 @@ class ClaimExtractor(TransformerMixin, Settings):
         return {name: step for name, step in named.items() if step is not None}
 
     def describe(self) -> dict[str, Any]:
-        """Describe the models and prompts that make the graphs, without addresses.
+        """Return a description of the models and prompts, without addresses.
 
         Returns
         -------
         dict
-            ``model``; ``samples``, the number of other answers sampled; ``keep_flagged``, if set;
-            and ``steps``, with the settings and the prompt name, or the function name, of each
-            step.
+            The keys are ``model``, ``samples`` (number of other answers sampled),
+            ``keep_flagged`` (if set), and ``steps`` (settings and prompt name, or function
+            name, of each step).
         """
         described = {name: _steps.describe(step) for name, step in self.steps().items()}
         for i, (names, _) in enumerate(self._columns()):
@@ -558,7 +563,7 @@ class ClaimExtractor(TransformerMixin, Settings):
         return out
 
     async def _extract(self, chat, answer):
-        """Run all steps for one answer, which the model writes if it is missing."""
+        """Run all steps for one answer. The model writes a missing answer."""
         if answer.answer is None:
             answer = await self._write(chat, answer)
         steps = self.steps()
@@ -590,7 +595,7 @@ class ClaimExtractor(TransformerMixin, Settings):
         return replace(extraction, flagged=flagged)
 
     async def _reworded(self, chat, graph):
-        """Add the wordings of the claims to a graph, if requested."""
+        """Return a graph with the wordings of its claims, if requested."""
         if self.reword is None:
             return graph
         claims = list(graph.claims)
@@ -602,7 +607,7 @@ class ClaimExtractor(TransformerMixin, Settings):
         return sample if isinstance(sample, SampleAnswers) else SampleAnswers(1)
 
     async def _write(self, chat, question):
-        """Let the model answer a question, and record in the metadata that it did."""
+        """Ask the model to answer a question, and record this in the metadata."""
         writer = self._writer()
         text = await writer._answer(chat, question.problem, question.context)
         return self._written(question, text)
@@ -613,7 +618,7 @@ class ClaimExtractor(TransformerMixin, Settings):
         return question._replace(answer=text, metadata=metadata)
 
     async def _draw(self, chat, graph):
-        """Sample other answers. Only `SampleAnswers` gets the passages as well."""
+        """Return sampled answers. Of all steps, only `SampleAnswers` also receives the passages."""
         if isinstance(self.sample, SampleAnswers):
             return await call_step(self.sample, chat, graph.problem, graph.context)
         return await call_step(self.sample, chat, graph.problem)
@@ -657,7 +662,7 @@ class ClaimExtractor(TransformerMixin, Settings):
         )
 
     def _told(self, graph, answer, flags, *, usage, left_out=()):
-        """Return the extraction, with metadata that record how the graph was made."""
+        """Return the extraction, with metadata that record the provenance of the graph."""
         metadata = dict(graph.metadata or {})
         odds = "missing" if metadata.get("log_odds_missing") else True
         extraction = with_log_odds(self.describe(), odds)
@@ -666,9 +671,9 @@ class ClaimExtractor(TransformerMixin, Settings):
         return Extraction(graph.replace(metadata=metadata), answer, tuple(flags), usage)
 
     async def _extracting(self, run, X, on_failure, *, write=False, agreed=False):
-        """Return the result of `extract`. ``run`` is a method of the client that runs work.
+        """Return the result of `extract`, where ``run`` is a method of the client.
 
-        With ``agreed``, no confirmation is needed.
+        If ``agreed`` is True, the run requires no confirmation.
         """
         self.validate()
         client = clients.as_client(self.client)
@@ -699,10 +704,11 @@ class ClaimExtractor(TransformerMixin, Settings):
         return _agreeing(done)
 
     def _count_first(self, client, answers, share):
-        """Return the number of answers to extract first, from which the other costs are estimated.
+        """Return the number of answers to extract first, whose cost improves the estimate.
 
-        If the estimate is above the limit, this is a small number, unless these answers alone
-        exceed the limit. If it is below the limit but might be much too low, the number is larger.
+        If the estimate is above the limit, the number is small, unless these answers alone
+        exceed the limit. If the estimate is below the limit but may be much too low, the number
+        is larger.
         """
         few = self._estimated(client, answers[:_FEW], answers[:_FEW], [])
         if (
@@ -742,7 +748,7 @@ class ClaimExtractor(TransformerMixin, Settings):
         )
 
     def _expect(self, answer):
-        """Estimate the cost of one answer."""
+        """Return the estimated cost of one answer."""
         alternatives = answer.alternatives
         is_written = answer.answer is None
         n = _TOKENS_OF_ANSWER if is_written else count_tokens(answer.answer)
@@ -785,7 +791,7 @@ class ClaimExtractor(TransformerMixin, Settings):
 
 
 def with_log_odds(extraction: Any, odds: bool | str) -> Any:
-    """Set in the description of an extraction whether log odds are present or "missing"."""
+    """Return the description of an extraction with log odds set to present or "missing"."""
     if not isinstance(extraction, Mapping):
         return extraction
     steps = {
@@ -796,9 +802,9 @@ def with_log_odds(extraction: Any, odds: bool | str) -> Any:
 
 
 def with_left_out(extraction: Any, left_out: Iterable[str]) -> Any:
-    """Set in the description of an extraction which parameters the endpoint does not accept.
+    """Return the description of an extraction with the parameters that the endpoint refuses.
 
-    Log-probabilities are not listed, since `with_log_odds` records whether they are missing.
+    Log-probabilities are not listed, because `with_log_odds` records whether they are missing.
     """
     if not isinstance(extraction, Mapping):
         return extraction
@@ -808,21 +814,22 @@ def with_left_out(extraction: Any, left_out: Iterable[str]) -> Any:
 
 
 def as_asked(extraction: Any) -> Any:
-    """Return the description of an extraction as requested, ignoring limits of the endpoint."""
+    """Return the requested extraction, without the restrictions of the endpoint."""
     return with_left_out(with_log_odds(extraction, True), ())
 
 
 def made_as(graph: ReasoningGraph, extraction: Any) -> ReasoningGraph:
-    """Give a graph without claims the description of the others, since it needed fewer calls."""
+    """Return a graph without claims with the description of the other graphs."""
     if graph.n_claims:
         return graph
     return graph.replace(metadata={**(graph.metadata or {}), "extraction": extraction})
 
 
 def _agreeing(done):
-    """Record for all extractions of a run what the endpoint does not return or accept.
+    """Record in all extractions of a run which parameters the endpoint does not support.
 
-    An answer may not need every call, and an answer without claims needs hardly any.
+    An answer does not always require every call, and an answer without claims requires few
+    calls.
     """
     extractions = [e.graph.metadata["extraction"] for e in done]
     left_out = {name for each in extractions for name in each.get("left_out", ())}

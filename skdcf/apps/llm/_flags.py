@@ -1,7 +1,7 @@
 """Find doubtful claims of an answer without calling a model.
 
-A model that splits an answer into claims may change a number, add a statement that is not in the
-answer, or repeat a claim. These claims are flagged, and filters do not keep them.
+A model that splits an answer into claims may change a number, add a statement that is not in
+the answer, or repeat a claim. Such claims are flagged, and filters drop them.
 """
 
 from __future__ import annotations
@@ -27,22 +27,22 @@ _UNSEEN = re.compile(
 
 
 def visible(text: str) -> str:
-    """Remove invisible characters, which may hide what a text says."""
+    """Return a text without invisible characters, which may hide its content."""
     return _UNSEEN.sub("", text)
 
 
 def flagged_claims(graph: ReasoningGraph) -> dict[str, list[int]]:
-    """Find the claims that may not say what the answer says.
+    """Find the claims that may misstate the answer.
 
     Parameters
     ----------
     graph : ReasoningGraph
-        A graph with the answer, and the words that state each claim, in its metadata.
+        A graph whose metadata contain the answer and the words that state each claim.
 
     Returns
     -------
     dict
-        Positions of the doubtful claims, keyed by the reason. Each reason is worded for a single
+        Positions of the doubtful claims, keyed by the reason, which is worded for a single
         claim.
     """
     claims = graph.claims or ()
@@ -71,7 +71,7 @@ def flagged_claims(graph: ReasoningGraph) -> dict[str, list[int]]:
 
 
 def texts_of(flagged: dict[str, list[int]]) -> list[str]:
-    """Describe in words what is wrong with the claims of an answer."""
+    """Return descriptions of the faults of an answer's claims."""
     texts = []
     for wrong, rows in flagged.items():
         if len(rows) == 1:
@@ -83,13 +83,13 @@ def texts_of(flagged: dict[str, list[int]]) -> list[str]:
 
 
 def _words(text):
-    """Return the words and numbers of a text, separated and surrounded by single spaces."""
+    """Return the words and numbers of a text as a string, separated by single spaces."""
     plain = unicodedata.normalize("NFKC", visible(text)).casefold()
     return f" {' '.join(_WORD.findall(plain))} "
 
 
 def _states(words, text):
-    """Return whether the words of a text occur consecutively in the words of an answer."""
+    """Return whether an answer contains the words of a text consecutively."""
     said = _words(text)
     return bool(said.strip()) and said in words
 
@@ -101,7 +101,7 @@ def _numbers(text):
 
 
 def flag_of_text(graph: ReasoningGraph) -> str | None:
-    """Return a flag if much of the answer is in no claim, and so is neither kept nor dropped."""
+    """Return a flag if no claim covers a large part of the answer."""
     answer, stated = stated_by(graph)
     letters = np.array([c.isalnum() for c in answer], dtype=bool)
     share = (letters & ~stated.any(axis=0)).sum() / max(letters.sum(), 1)
@@ -110,7 +110,7 @@ def flag_of_text(graph: ReasoningGraph) -> str | None:
 
 
 def stated_by(graph: ReasoningGraph) -> tuple[str, np.ndarray]:
-    """Return an answer, and a mask of its characters for each claim that they state."""
+    """Return an answer, and for each claim a mask of the characters that state it."""
     metadata = graph.metadata or {}
     answer = metadata.get("answer") or ""
     spans = metadata.get("spans") or {}

@@ -1,9 +1,9 @@
-"""Separate sentences that make no claim from claims, with a list of patterns.
+"""Separate claims from sentences that make no claim, with a list of patterns.
 
-"Sure." and "Here is what I found:" are neither true nor false. If labels say whether a passage
-supports each sentence, such sentences are labelled false, and a filter calibrated on these labels
-keeps fewer of the other claims. They are therefore removed from the claims before anything is
-computed, both in calibration and in use. The list is part of the provenance.
+"Sure." and "Here is what I found:" make no claim. If labels state whether a passage supports
+each sentence, such sentences are labelled false, and a filter calibrated on these labels keeps
+fewer of the other claims. Such sentences are therefore removed before any computation, both for
+calibration and for prediction. The list is part of the provenance.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ _BUILT_IN = files("skdcf.apps.llm").joinpath("no_claim.txt")
 
 @dataclass(frozen=True)
 class NoClaimList:
-    """Patterns of sentences that make no claim.
+    """List of patterns of sentences that make no claim.
 
     Parameters
     ----------
     name : str
         Name of the list in the provenance. Lists with the same patterns have the same name.
     patterns : tuple of re.Pattern
-        A sentence makes no claim if one of the patterns matches the whole sentence.
+        The patterns. A sentence makes no claim if a pattern matches the whole sentence.
     """
 
     name: str
@@ -46,7 +46,7 @@ class NoClaimList:
         Returns
         -------
         bool
-            False for every sentence that is not on the list.
+            True if a pattern matches the whole sentence.
         """
         plain = " ".join(sentence.replace("\u2019", "'").split())
         return any(pattern.fullmatch(plain) for pattern in self.patterns)
@@ -64,7 +64,8 @@ class NoClaimList:
         claims : list of str
             The sentences that make a claim.
         without_claim : list of [position, text]
-            The other sentences. ``position`` is the number of claims before the sentence.
+            The sentences that make no claim. ``position`` is the number of claims before the
+            sentence.
         """
         claims: list[str] = []
         without_claim: list[list[Any]] = []
@@ -83,12 +84,12 @@ def no_claim_list(path: str | os.PathLike[str] | None = None) -> NoClaimList:
     ----------
     path : path-like, optional
         A text file with one regular expression per line. Empty lines and lines that begin with
-        ``"# "`` are ignored. If None, use the list of the package, ``no_claim.txt``.
+        ``"# "`` are ignored. The default is the list of the package, ``no_claim.txt``.
 
     Returns
     -------
     NoClaimList
-        The list. Its name depends on the patterns only.
+        The list, whose name depends on the patterns only.
 
     Raises
     ------

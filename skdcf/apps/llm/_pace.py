@@ -1,9 +1,10 @@
-"""Decide when calls may start: concurrency, and pauses after rate limits.
+"""Schedule the start of calls, with limited concurrency and pauses after rate limits.
 
-A rate limit applies to all calls. After a refusal, no call starts for as long as the server asks.
-Then calls start at the rate of the last successes. After two refusals in a row, a single call
-tests whether the server accepts calls again. The retries of the openai client and of tenacity
-cannot be used here, since they wait for one call at a time. aiolimiter needs a known rate.
+A rate limit applies to all calls. After a refusal, no call starts for the time that the server
+requests. Then, calls start at the rate of the last successes. After two consecutive refusals, a
+single call tests whether the server accepts calls again. The retries of the openai client and
+of tenacity are not suitable, because they delay only a single call. aiolimiter requires a known
+rate.
 """
 
 from __future__ import annotations
@@ -29,17 +30,17 @@ T = TypeVar("T")
 
 
 def back_off(n: int) -> float:
-    """Return the seconds to wait after the n-th failure in a row, if the server gives no time."""
+    """Return the seconds to wait after n consecutive failures, if the server requests no time."""
     return min(0.5 * 2**n, 60) * (1 - 0.25 * random.random())
 
 
 class Pace:
-    """Start calls at the rate that an endpoint accepts.
+    """Scheduler that starts calls at the rate that an endpoint accepts.
 
     Parameters
     ----------
     in_flight : int
-        Largest number of concurrent calls.
+        Maximum number of concurrent calls.
     """
 
     def __init__(self, in_flight: int):
@@ -71,7 +72,7 @@ class Pace:
 
     @asynccontextmanager
     async def slot(self) -> AsyncIterator[None]:
-        """Hold one of the slots for concurrent calls."""
+        """Context manager that occupies a slot for a concurrent call."""
         await self._slots.acquire()
         self._n_busy += 1
         try:
@@ -89,7 +90,8 @@ class Pace:
         Returns
         -------
         bool
-            Whether the number was halved. It is halved once for all calls that ran at that time.
+            Whether the number was halved. The number is halved once for all calls that ran at
+            that time.
         """
         if begun < self._halved or self._n_busy < 2 or self.in_flight == 1:
             return False
@@ -99,7 +101,7 @@ class Pace:
         return True
 
     async def attempt(self, send: Callable[[], Awaitable[T]]) -> T:
-        """Return the result of ``send()``, which is repeated for as long as it is refused."""
+        """Return the result of ``send()``, which is repeated while the server refuses it."""
         async with self.slot():
             while True:
                 with suppress(RefusedError):
@@ -138,7 +140,7 @@ class Pace:
         return reply
 
     def _refuse(self, error, begun):
-        """Pause and lower the rate. Raise an error if no call has succeeded for too long."""
+        """Pause and lower the rate, or raise an error if no call has succeeded for too long."""
         now = time.monotonic()
         wait = error.wait
         if wait is not None and wait > LONGEST_WAIT:
@@ -173,7 +175,7 @@ class Pace:
         self._gain = self._rate / _RECOVERY
 
     def pause(self, seconds: float) -> None:
-        """Start no call for this number of seconds."""
+        """Delay all new calls for this number of seconds."""
         self._resume = max(self._resume, time.monotonic() + seconds)
         self._seconds = seconds
         self._n_taken = 0

@@ -1,4 +1,4 @@
-"""Pipeline from a question to the text of the claims that can be trusted."""
+"""Pipeline from a question to the text of the kept claims."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ _NAME = re.compile(r"(?<!^)\b[^\W\d_a-z]\w+")
 
 
 class _Label(Step):
-    """Label each claim, with one call per problem. A verdict may be "unsure"."""
+    """Step that labels each claim, with one call per problem. A verdict may be "unsure"."""
 
     _prompt_name = "labels"
     _reply = calls.verdicts_of("true", "false", "unsure")
@@ -78,33 +78,33 @@ def judge_labels(
     *,
     prompt: str | Path | None = None,
 ) -> Bunch:
-    """Let a model propose labels, and record in the metadata that a model gave them.
+    """Return labels proposed by a model, with their source recorded in the metadata.
 
-    Use these labels to help people who label, or as a temporary substitute. A filter calibrated
-    only on such labels warns, because its guarantee is about the model's verdicts.
-    `skdcf.apps.labelling.agreement` compares them with labels of people.
+    Use these labels to assist human annotators, or as a temporary substitute. A filter
+    calibrated only on such labels issues a warning, because its guarantee refers to the model's
+    verdicts. `skdcf.apps.labelling.agreement` compares these labels with labels of people.
 
     Parameters
     ----------
     graphs : sequence of ReasoningGraph
-        Graphs with claims. If a graph has a context, a claim is true if the context supports it,
-        and the metadata record this (``label_meaning``).
+        Graphs with claims. If a graph has a context, a claim is labelled true if the context
+        supports it, and the metadata record this meaning (``label_meaning``).
     model : str
         Name of the judge, which should differ from the model that wrote the answers.
     client : ChatClient or callable, optional
         If None, use ``ChatClient()``.
     prompt : str or Path, optional
-        Instructions for the model: a text, or the path of a file. If None, use the built-in prompt
-        "labels".
+        Instructions for the model, as a text or the path of a file. The default is the built-in
+        prompt "labels".
 
     Returns
     -------
     Bunch
-        ``graphs`` is a GraphBatch with the source of each label in the metadata. ``labels`` is a
-        list of int arrays (1 true, 0 false or unsure). The metadata list the claims that the model
-        was unsure about (``unsure_claims``). If their label is set to -1,
-        `~skdcf.apps.labelling.agreement` does not count them as false alarms and leaves them out
-        of kappa.
+        ``graphs`` is a GraphBatch with the source of each label in the metadata. ``labels`` is
+        a list of int arrays (1 true, 0 false or unsure). The metadata list the claims about
+        which the model was unsure (``unsure_claims``). If you set their labels to -1,
+        `~skdcf.apps.labelling.agreement` does not count these claims as false alarms and
+        excludes them from kappa.
 
     Raises
     ------
@@ -141,16 +141,16 @@ def judge_labels(
 
 
 class MergedText(NamedTuple):
-    """Text of the kept claims.
+    """Text of the kept claims, as written by a model or joined.
 
     Parameters
     ----------
     text : str
     refused : tuple of str
-        Sentences of the model's text that the claims do not entail. If there are any, ``text``
-        consists of the claims themselves.
+        Sentences of the model's text that the claims do not entail. If this tuple is not empty,
+        ``text`` consists of the unchanged claims.
     flag : str or None
-        Why the text of a model was not used, if one was requested.
+        Reason why the requested text of a model was not used, or None.
     """
 
     text: str
@@ -161,7 +161,7 @@ class MergedText(NamedTuple):
 def join_claims(claims: Sequence[str], problem: str | None = None) -> str:
     """Join the kept claims unchanged into one text, without a model.
 
-    The guarantee of a filter holds for this text only.
+    The guarantee of a filter only covers this text.
 
     Parameters
     ----------
@@ -187,24 +187,25 @@ def join_claims(claims: Sequence[str], problem: str | None = None) -> str:
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class Merge(Step):
-    """Let a model write the kept claims as fluent text, and check that it added nothing.
+    """Rewrite the kept claims as fluent text with a model, and check the text for additions.
 
-    The guarantee does not cover this text, since a model writes it and a model checks it. Every
-    sentence must be entailed by the kept claims, must not state a dropped claim, and must not
-    contain a number or a name that is neither in the claims nor in the question. If a sentence
-    fails, the claims are returned unchanged and the sentence is reported. Without claims the text
-    is ``abstention``, and a single claim is returned unchanged. `apply` takes lists of claims,
-    problems and optionally lists of dropped claims, and returns a ``MergedText`` for each.
+    The guarantee does not cover this text, because a model writes and checks it. The kept
+    claims must entail every sentence. A sentence must not state a dropped claim, and must not
+    contain a number or a name that is missing from the claims and the question. If a sentence
+    fails a check, the claims are returned unchanged and the sentence is reported. If there are
+    no claims, the text is ``abstention``. A single claim is returned unchanged. The inputs of
+    `apply` are lists of claims, problems and optionally lists of dropped claims. It returns a
+    ``MergedText`` for each problem.
 
     Parameters
     ----------
     prompt : str or Path, optional
-        Instructions for the model: a text, or the path of a file. If None, use the built-in prompt
-        "merge".
+        Instructions for the model, as a text or the path of a file. The default is the built-in
+        prompt "merge".
     model : str, optional
-        Model of this step, if it differs from the model of the other steps.
+        Name of the model of this step. The default is the model of the extractor.
     abstention : str, optional
-        Text used if no claim is kept.
+        Text that is returned if no claim is kept.
 
     Raises
     ------
@@ -258,7 +259,7 @@ class Merge(Step):
         return MergedText(text)
 
     async def _refused(self, chat, claims, problem, dropped, text):
-        """Return the sentences that are not entailed or that add a number or a name."""
+        """Return the sentences that the claims do not entail or that add a number or a name."""
         sentences = list(filter(None, map(str.strip, pieces_of(text))))
         n = len(sentences)
         allowed_text = " ".join([*claims, problem or ""])
@@ -280,15 +281,15 @@ class Merge(Step):
 
 
 async def _at_once(function, *arguments):
-    """Return the text of a function of the caller."""
+    """Return the text of a function that replaces the step."""
     return function(*arguments)
 
 
 def check_writer(pipeline: ConformalFactualityPipeline, answer: str | None) -> str:
-    """Raise ValueError if the model would write an answer but others wrote the calibration answers.
+    """Raise ValueError if the model would write an answer but did not write calibration answers.
 
-    No error is raised if a reason is in force (``with skdcf.accept_provenance(reason): ...``). For
-    an existing answer, return a remark if its writer is unknown, and otherwise an empty text.
+    Inside ``with skdcf.accept_provenance(reason): ...``, no error is raised. For an existing
+    answer, a remark is returned if its writer is unknown, otherwise an empty text.
     """
     calibrated = pipeline.filter_.provenance_.get("written_by") or [None]
     if answer is not None:
@@ -317,7 +318,7 @@ def _in_words(writer):
 
 
 def _read_json(text):
-    """Parse an origin written as JSON. Return other values unchanged."""
+    """Parse an origin in JSON, and return other values unchanged."""
     try:
         return json.loads(text)
     except (TypeError, ValueError):
@@ -325,7 +326,7 @@ def _read_json(text):
 
 
 def _adds(sentence, known):
-    """Return whether a sentence contains a number or a name that is not in the known text."""
+    """Return whether a sentence contains a number or a name that is missing in the known text."""
     numbers = set(_NUMBER.findall(sentence)) - set(_NUMBER.findall(known))
     words = {word.lower() for word in re.findall(r"\w+", known)}
     names = {name.lower() for name in _NAME.findall(sentence)}
@@ -334,12 +335,12 @@ def _adds(sentence, known):
 
 @dataclass(frozen=True)
 class FilteredAnswer:
-    """The part of an answer that can be trusted, and what happened to the rest.
+    """The kept part of an answer, with the dropped claims and the reasons.
 
     Parameters
     ----------
     text : str
-        Text of the kept claims, or the text for abstention if no claim is kept.
+        Text of the kept claims, or the abstention text if no claim is kept.
     graph : ReasoningGraph
         The kept claims.
     original : ReasoningGraph
@@ -347,29 +348,30 @@ class FilteredAnswer:
     kept : ndarray of bool, shape (n_claims,)
         Mask of the kept claims.
     claim_alpha : ndarray of float, shape (n_claims,)
-        Smallest alpha at which each claim is kept, +inf if it is never kept.
+        Smallest alpha at which each claim is kept, or +inf for a claim that is never kept.
     alpha : float
-        The level: at most this share of problems keeps a false claim.
+        The level, an upper bound of the share of problems with a kept false claim.
     error_probability : float or None
-        Estimated probability that the text contains a false claim, which is not a guarantee. None
-        if no claim is kept, or if the scorer of the filter does not estimate it.
+        Estimated probability that the text contains a false claim, which is not a guarantee.
+        None if no claim is kept or if the filter's scorer does not estimate probabilities.
     dropped : tuple of (str, str)
-        Text of each dropped claim and the reason why it was dropped. Reasons are stated in words
-        before numbers.
+        Text of each dropped claim, and the reason why the claim was dropped. A reason states
+        words before numbers.
     flags : tuple of str
-        Anything unusual that happened on the way.
+        Descriptions of anomalies.
     text_guarantee : {"claims", "none"}
-        Whether the guarantee covers the text. It is about claims as they were labelled, so it
-        covers a text that consists of these claims ("claims"). It does not cover a text that a
-        model wrote from them ("none"), since that text may say more.
+        Whether the guarantee covers the text. The guarantee refers to claims as they were
+        labelled, so it covers a text that consists of these claims ("claims"). It does not
+        cover a text that a model wrote from these claims ("none"), because the model may add
+        statements.
     excerpt : str
-        The answer without sentences that are not entirely in words of kept claims. It reads better
-        than the claims, but the guarantee does not cover it, since a sentence may change its
-        meaning without its neighbours.
+        The sentences of the answer that consist entirely of words of kept claims. The excerpt
+        is more readable than the claims, but the guarantee does not cover it, because a
+        sentence may have another meaning without its neighbours.
     usage : Usage
-        Cost of the answer.
+        Usage of the answer.
     chosen : int or None
-        Position of this answer among the answers that were passed, if the filter chose it.
+        Position of this answer among the candidate answers, if the filter chose it.
     """
 
     text: str
@@ -393,27 +395,27 @@ class FilteredAnswer:
 
     @property
     def complete(self) -> bool:
-        """Return whether the last claim is kept, which is the conclusion of most answers.
+        """Return whether the last claim, usually the conclusion, is kept.
 
-        If it is not, the text ends before it answers the question.
+        If the last claim is dropped, the text may not answer the question.
         """
         return bool(self.kept[-1:].any())
 
 
 @dataclass(eq=False, repr=False)
 class ConformalFactualityPipeline(Settings):
-    """Answer questions with text that can be trusted, using an extractor and a filter.
+    """Answer questions with text of kept claims, using an extractor and a filter.
 
     Parameters
     ----------
     extractor : ClaimExtractor
-        Turns answers into graphs, both in calibration and in use.
+        Extractor that converts answers to graphs, for calibration and for prediction.
     filter : filter of skdcf
         The filter. Pass ``features=`` for columns in addition to those of the extractor.
     merge : Merge or callable, optional
-        ``merge(claims, problem)`` returns the text of the kept claims. If None, use `join_claims`,
-        whose text is the only one covered by the guarantee. With `Merge`, the model of the
-        extractor writes the text.
+        Function ``merge(claims, problem)`` that returns the text of the kept claims. The
+        default is `join_claims`, whose text is the only text covered by the guarantee. With
+        `Merge`, the model of the extractor writes the text.
 
     Attributes
     ----------
@@ -422,14 +424,14 @@ class ConformalFactualityPipeline(Settings):
     Raises
     ------
     ValueError
-        If a parameter is invalid, or if problems were extracted with other columns, models or
-        prompts.
+        If a parameter is invalid, or if problems were extracted with different columns, models
+        or prompts.
 
     Notes
     -----
-    The guarantee is that of the filter: with a probability of at least ``1 - alpha``, no false
-    claim is kept, where claims are false as defined by the labels. If a model fails on an answer,
-    no claim of that answer is kept.
+    The guarantee of the filter holds: with a probability of at least ``1 - alpha``, no false
+    claim is kept, where the labels define which claims are false. If a model fails on an
+    answer, no claim of that answer is kept.
 
     Examples
     --------
@@ -476,29 +478,29 @@ class ConformalFactualityPipeline(Settings):
         model: str | None = None,
         confirm: Callable[[Any], bool] | None = None,
     ) -> Self:
-        """Create a fitted pipeline from a filter that knows how its claims were extracted.
+        """Create a fitted pipeline from a filter that stores the description of its extractor.
 
         Parameters
         ----------
         filter : fitted filter
             A filter calibrated on problems made by a `ClaimExtractor` or by ``skdcf extract``.
         client : ChatClient or callable, optional
-            Client for the model. If None, use ``ChatClient()``.
+            Client for the model. The default is ``ChatClient()``.
         model : str, optional
-            Name of the model. If None, use the model of calibration.
+            Name of the model. The default is the model used for calibration.
         confirm : callable, optional
-            See `ClaimExtractor`.
+            Function that confirms expensive runs, as in `ClaimExtractor`.
 
         Returns
         -------
         ConformalFactualityPipeline
-            A pipeline that extracts claims in the same manner as in calibration.
+            A pipeline that extracts claims in the same way as for calibration.
 
         Raises
         ------
         ValueError
-            If the filter does not know how its claims were extracted, or if a step used a prompt or
-            a function that is not part of this package.
+            If the filter does not store the description of its extractor, or if a step used a
+            prompt or a function that is not part of this package.
         """
         origin = getattr(filter, "provenance_", None) or {}
         extractions = [text for text in origin.get("extraction", ()) if text]
@@ -525,13 +527,13 @@ class ConformalFactualityPipeline(Settings):
         Parameters
         ----------
         X : sequence of ReasoningGraph, or of (problem, answer)
-            Problems made by the extractor. Missing features are computed. Answers are extracted
-            first, which is only useful if the extraction always returns the same claims, for
-            example from a cache.
+            Problems made by the extractor, whose missing features are computed. Answers are
+            extracted first, which is only useful if the extraction always returns the same
+            claims, for example from a cache.
         y : sequence of arrays, one per problem
-            1 for a true claim, 0 for a false one, -1 for an unlabelled one.
+            Labels of the claims: 1 true, 0 false, -1 unlabelled.
         groups : array-like of shape (n_problems,), optional
-            Identifies answers to the same question, see `fit` of the filter.
+            Identifiers of the questions, as in the filter's `fit`.
 
         Returns
         -------
@@ -543,7 +545,7 @@ class ConformalFactualityPipeline(Settings):
         CalibrationWarning
             If there are too few calibration problems.
         LabelWarning
-            If a language model gave more than 5 % of the labels.
+            If more than 5 % of the labels are from a language model.
         """
         self.validate()
         batch = self._admit(X)
@@ -587,32 +589,34 @@ class ConformalFactualityPipeline(Settings):
         alpha: float | None = None,
         choose: bool = False,
     ) -> list[FilteredAnswer]:
-        """Keep the claims of answers that can be trusted.
+        """Filter the claims of answers, and return the kept text of each answer.
 
         Parameters
         ----------
         problems : sequence of str, of (problem, answer), of dict, or of Answer
-            Questions, or any input of `ClaimExtractor.extract`. If an answer is missing, the model
-            writes it.
+            Questions, or any input of `ClaimExtractor.extract`. The model writes missing
+            answers.
         answers : sequence of str, optional
-            An answer to each question, if ``problems`` are texts.
+            Answers to the questions, if ``problems`` are texts.
         alpha : float in (0, 1), optional
-            The level. If None, use the level of the filter.
+            The level. If None, the level of the filter is used.
         choose : bool, default=False
-            Whether the filter chooses one of several answers to each question, see
-            `skdcf.estimators.choose`. It must be calibrated on answers chosen in the same manner.
+            Whether the filter chooses one of several answers to each question, as in
+            `skdcf.estimators.choose`. The filter must be calibrated on answers chosen in the
+            same way.
 
         Returns
         -------
         list of FilteredAnswer
-            One per problem, in order. With ``choose``, one per question.
+            One filtered answer per problem, in order, or one per question if ``choose`` is
+            True.
 
         Raises
         ------
         ValueError
             If the numbers of answers and problems differ, or if alpha is out of range.
         CallError
-            If no model can be reached, or if it does not answer.
+            If the model cannot be reached or does not answer.
         """
         items = self._read(problems, answers, alpha)
         work = self._answering(items, alpha, ChatClient._now, _at_once, choose)
@@ -626,7 +630,7 @@ class ConformalFactualityPipeline(Settings):
         alpha: float | None = None,
         choose: bool = False,
     ) -> list[FilteredAnswer]:
-        """Keep the claims that can be trusted, in a running event loop, see `answer`.
+        """Filter the claims of answers in a running event loop, as in `answer`.
 
         Parameters
         ----------
@@ -651,7 +655,7 @@ class ConformalFactualityPipeline(Settings):
         return await self._answering(items, alpha, ChatClient._later, beside, choose)
 
     def _read(self, problems, answers, alpha):
-        """Convert all items to answers, so that invalid items are found before the first call."""
+        """Convert all items to answers, so invalid items are detected before the first call."""
         check_is_fitted(self, "filter_")
         self.extractor.validate()
         if alpha is not None:
@@ -665,7 +669,7 @@ class ConformalFactualityPipeline(Settings):
         return read_answers(pairs, ask=answers is None)
 
     def _compare_origin(self, items, choose):
-        """Describe the extraction. Raise ValueError if it differs from calibration."""
+        """Return the description of the extraction, or raise ValueError if calibration differs."""
         filter = self.filter_
         extraction = self.extractor.describe()
         if not hasattr(filter, "provenance_"):
@@ -736,7 +740,7 @@ class ConformalFactualityPipeline(Settings):
         return await each(rows, self._finish)
 
     def _decide(self, batch, alpha):
-        """Return the kept claims of each answer, and the error probability if it is known."""
+        """Return the kept claims of each answer, and the error probability if known."""
         shown = explain(self.filter_, batch, alpha=alpha)
         if not hasattr(getattr(self.filter_, "scorer_", None), "error_probability"):
             return shown, [None] * len(shown)
@@ -745,13 +749,13 @@ class ConformalFactualityPipeline(Settings):
         return shown, [None if np.isnan(chance) else chance for chance in chances]
 
     async def _ask(self, chat, item):
-        """Return the item with its answer, which the model writes if it is missing."""
+        """Return the item with its answer. The model writes a missing answer."""
         if item.answer is None:
             item = await self.extractor._write(chat, item)
         return item, chat
 
     async def _finish(self, chat, item):
-        """Return the text of the kept claims and everything else reported of an answer."""
+        """Return the text of the kept claims, and all other results for an answer."""
         asked, extraction, place, shown, chance = item
         graph = extraction.graph
         mask = shown.kept

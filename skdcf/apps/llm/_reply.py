@@ -1,4 +1,4 @@
-"""Replies of a model, and counts of calls and tokens."""
+"""Replies of a model, and the numbers of calls and tokens."""
 
 from __future__ import annotations
 
@@ -17,18 +17,19 @@ class Reply:
     text : str
         Text of the reply.
     finish_reason : str
-        "stop" if the model finished by itself, "length" if the reply was cut off,
-        "content_filter" if the reply was blocked.
+        Reason why the reply ends: "stop" if it is complete, "length" if it was cut off,
+        "content_filter" if it was blocked.
     top_logprobs : list of dict
-        For each token of the reply, the log-probabilities of the most likely tokens at that
-        position. Empty if they were not requested or cannot be read.
+        Log-probabilities of the most likely tokens at the position of each token. The list is
+        empty if log-probabilities were not requested or cannot be read.
     prompt_tokens, completion_tokens : int
-        Numbers of tokens as counted by the endpoint, 0 if it does not count them.
+        Numbers of tokens as counted by the endpoint, or 0 if the endpoint does not count
+        tokens.
     tokens : list of str
-        The tokens of the reply to which ``top_logprobs`` refer. If empty, the most likely token
-        at each position is assumed.
+        The tokens of the reply to which ``top_logprobs`` refer. If the list is empty, the most
+        likely token at each position is assumed.
     left_out : list of str
-        Parameters that the endpoint does not accept for this model, or accepts only in a weaker
+        Parameters that the endpoint does not accept for this model, or only accepts in a weaker
         form.
     """
 
@@ -43,7 +44,7 @@ class Reply:
 
 @dataclass
 class Usage:
-    """Counts of calls and tokens.
+    """Numbers of calls and tokens of a run.
 
     Parameters
     ----------
@@ -54,9 +55,9 @@ class Usage:
     retries : int
         Number of repeated requests.
     prompt_tokens, completion_tokens : int
-        Tokens of the calls, as counted by the endpoint.
+        Numbers of tokens of the calls, as counted by the endpoint.
     cached_prompt_tokens, cached_completion_tokens : int
-        Tokens of the cached replies, as counted when the calls were made.
+        Numbers of tokens of the cached replies, as counted when the calls were made.
     """
 
     calls: int = 0
@@ -68,7 +69,7 @@ class Usage:
     cached_completion_tokens: int = 0
 
     def add(self, reply: Reply, *, cached: bool = False) -> None:
-        """Count a reply.
+        """Add the tokens of a reply to the counts.
 
         Parameters
         ----------
@@ -87,7 +88,7 @@ class Usage:
             self.completion_tokens += reply.completion_tokens
 
     def cost(self, prices: Sequence[float]) -> float:
-        """Compute the cost of the calls, without the cached replies.
+        """Return the cost of the calls, excluding cached replies.
 
         Parameters
         ----------
@@ -105,7 +106,7 @@ class Usage:
         ) / 1e6
 
     def needed(self) -> np.ndarray:
-        """Count calls, prompt tokens and completion tokens, including the cached replies.
+        """Return the numbers of calls, prompt tokens and completion tokens, with cached replies.
 
         Returns
         -------

@@ -53,11 +53,11 @@ _IN_WORDS = re.compile(
 
 
 def read_reply(body: bytes, *, wants_json: bool = False) -> Reply:
-    """Read the reply from the body of a response. Raise PassingError if there is none.
+    """Return the reply in the body of a response, or raise PassingError if there is none.
 
-    Only the text is required. Other fields may be malformed, since the reply has been paid for and
-    should not be requested again. If JSON is expected, it is also searched for where some servers
-    put it: in the arguments of a tool call, or in the reasoning.
+    Only the text is required. Malformed other fields are ignored, because the reply has been
+    paid for and should not be requested again. If JSON is expected, it is also searched for in
+    the arguments of a tool call and in the reasoning, where some servers place it.
     """
     try:
         is_stream = body.lstrip().startswith((b"data:", b"event:", b"id:", b":"))
@@ -115,7 +115,7 @@ def _text_of(message, wants_json):
 
 
 def _joined(content):
-    """Return the content of a message, joining its parts if there are several."""
+    """Return the content of a message, with its parts joined."""
     if isinstance(content, list):
         content = "".join(p["text"] for p in content if p.get("type", "text") == "text")
     if not isinstance(content, str | None):
@@ -124,7 +124,7 @@ def _joined(content):
 
 
 def _join_stream(body: bytes) -> dict[str, Any]:
-    """Join server-sent events to a chat completion. Raise ValueError if they are incomplete."""
+    """Join server-sent events to a chat completion, or raise ValueError if they are incomplete."""
     text = ""
     logprobs = []
     joined: dict[str, Any] = {}
@@ -155,7 +155,7 @@ def _count(usage, name):
 
 
 def _logprobs(logprobs):
-    """Return the tokens of a reply and their most likely alternatives, both empty if unreadable."""
+    """Return the tokens of a reply and their most likely alternatives, or empty lists."""
     try:
         rows = logprobs["content"]
         tops = [_likeliest(row["top_logprobs"]) for row in rows]
@@ -168,7 +168,7 @@ def _logprobs(logprobs):
 
 
 def _likeliest(top):
-    """Return the known log-probabilities at one position."""
+    """Return the known log-probabilities of the tokens at one position."""
     pairs = ((str(t["token"]), float(t["logprob"])) for t in top)
     return {
         token: logprob
@@ -216,12 +216,12 @@ def fault_of(
 
 
 def read_wait(headers: Mapping[str, str], message: str) -> float | None:
-    """Return the seconds that a server asks to wait, or None if it does not say.
+    """Return the seconds that a server requests to wait, or None if it requests no time.
 
     Parameters
     ----------
     headers : dict
-        Headers, with names in lower case.
+        Headers of the response, with names in lower case.
     message : str
         Message of the server about the error.
 
@@ -256,7 +256,7 @@ def read_wait(headers: Mapping[str, str], message: str) -> float | None:
 
 
 def _until(value):
-    """Return the seconds until a limit is reset, from a duration, a date or a Unix time."""
+    """Return the seconds until a limit is reset, given a duration, a date or a Unix time."""
     with suppress(ValueError):
         number = float(value)
         if number > 1e9:
@@ -269,7 +269,7 @@ def _until(value):
 
 
 def _duration(text):
-    """Return the seconds in a duration such as "1m2.5s" or "20 seconds", None if unreadable."""
+    """Return the seconds in a duration such as "1m2.5s" or "20 seconds", or None if unreadable."""
     with suppress(ValueError):
         seconds = [float(n) * _SECONDS[unit] for n, unit in _TIME.findall(text)]
         return sum(seconds) if seconds else None

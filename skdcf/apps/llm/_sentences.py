@@ -1,7 +1,8 @@
-"""Split a text into sentences, without a model.
+"""Split a text into sentences without a model.
 
-Lines are split into sentences by sentencex, which knows the abbreviations of many languages.
-Blocks are recognised first: a block of code is one claim, and so is each row of a table.
+Each block of code and each row of a table is recognised first and becomes one claim. All other
+lines are split into sentences by sentencex, which recognises the abbreviations of many
+languages.
 """
 
 from __future__ import annotations
@@ -45,11 +46,10 @@ _CLOSES = "$)]}\u00bb\u201d\u2019\"'"
 def split_sentences(
     answer: str, problem: str | None = None, *, language: str = "en"
 ) -> list[str]:
-    """Split an answer into lines and sentences, without a model.
+    """Split an answer into lines and sentences without a model.
 
-    Use this function instead of `Decompose` for answers that state one thing per line or
-    sentence. A fenced block of code and a row of a table are one claim each. Horizontal rules are
-    ignored.
+    Use this function instead of `Decompose` for answers with one claim per line or sentence. A
+    fenced block of code and a row of a table are one claim each. Horizontal rules are ignored.
 
     Parameters
     ----------
@@ -58,9 +58,10 @@ def split_sentences(
     problem : str, optional
         Ignored.
     language : str
-        ISO 639 code of the language, such as "en" or "de". It decides which abbreviations do not
-        end a sentence, and it is part of the provenance. For a language other than "en", pass
-        ``functools.partial(split_sentences, language="de")`` as ``decompose``.
+        ISO 639 code of the language, such as "en" or "de". The language determines which
+        abbreviations do not end a sentence, and is part of the provenance. For a language other
+        than "en", pass for example ``functools.partial(split_sentences, language="de")`` as
+        ``decompose``.
 
     Returns
     -------
@@ -92,13 +93,13 @@ def split_sentences(
 
 
 def pieces_of(text: str, language: str = "en") -> list[str]:
-    """Split a text at the ends of lines and sentences, such that the pieces add up to the text.
+    """Split a text at the ends of lines and sentences into pieces that add up to the text.
 
     Parameters
     ----------
     text : str
     language : str
-        Language code, see `split_sentences`.
+        Language code, as in `split_sentences`.
 
     Returns
     -------
@@ -127,7 +128,7 @@ def splitter_of(language: str = "en") -> dict[str, str]:
     Parameters
     ----------
     language : str
-        Language code, see `split_sentences`.
+        Language code, as in `split_sentences`.
 
     Returns
     -------
@@ -137,7 +138,7 @@ def splitter_of(language: str = "en") -> dict[str, str]:
 
 
 def _blocks(text: str) -> Iterator[tuple[str, bool]]:
-    """Yield lines and blocks of code, each with whether it is a single claim."""
+    """Yield the lines and blocks of code, and whether each is a single claim."""
     lines = text.splitlines()
     rows = _rows_of_tables(lines)
     fence = ""
@@ -168,7 +169,7 @@ def _ends(line: str, begin: str) -> bool:
 
 
 def _rows_of_tables(lines: list[str]) -> set[int]:
-    """Return the numbers of the lines that are table rows: around a rule, or between bars."""
+    """Return the numbers of table rows, which are lines around a rule or between bars."""
     rows = set()
     below = False
     for number, line in enumerate(lines):

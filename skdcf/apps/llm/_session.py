@@ -1,12 +1,11 @@
-"""Make concurrent calls, each of them once, and count their cost.
+"""Make concurrent calls without repetitions, and count their cost.
 
-With a cache, each reply is written to disk as soon as it has been read, so a program that was
-killed does not request it again. Replies that cannot be read are not stored, so they are requested
-again.
+With a cache, each reply is written to disk immediately, so a restarted program does not request
+the reply again. Replies that cannot be parsed are not stored and are therefore requested again.
 
-Each client has one `Engine`: an event loop in a separate thread, with open connections, one limit
-on concurrent calls and one cache, all shared by the threads that use the client. A `Session` is one
-run of the engine. A `Chat` makes the calls of one problem in a run.
+Each client has one `Engine`, an event loop in a separate thread. All threads that use the
+client share the engine's open connections, its limit on concurrent calls and its cache. A
+`Session` is one run of the engine. A `Chat` makes the calls of one problem in a run.
 """
 
 from __future__ import annotations
@@ -55,7 +54,7 @@ _LOG = logging.getLogger("skdcf.apps.llm")
 class _Conversation:
     """A call in progress, including the requests needed for a usable reply.
 
-    ``usage`` is its cost so far, without the part that a waiting caller has already counted.
+    ``usage`` is the cost so far, excluding the part that a waiting caller has already counted.
     """
 
     task: asyncio.Task[Reply]
@@ -64,7 +63,7 @@ class _Conversation:
 
 
 class Engine:
-    """The state that a client keeps between its runs."""
+    """State of a client that persists between its runs."""
 
     def __init__(self, transport, settings, cache):
         self.in_flight = settings["in_flight"]
@@ -88,13 +87,13 @@ class Engine:
         self._loop.close()
 
     def warn_once(self, text):
-        """Issue a warning that applies to all calls, once."""
+        """Issue a warning that applies to all calls only once."""
         if text not in self._warned:
             self._warned.add(text)
             warn(text, ParameterWarning)
 
     def submit(self, work):
-        """Start work in the event loop, and return a `concurrent.futures` future."""
+        """Start work in the event loop, and return a `concurrent.futures.Future`."""
         if threading.current_thread() is self._thread:
             work.close()
             raise ValueError(
@@ -123,7 +122,7 @@ class Engine:
 
 
 class Session:
-    """One run: its replies, their cost, and the decision when to give up."""
+    """One run of the engine, with its replies, their cost, and the limits of retries."""
 
     def __init__(self, engine, settings, dry):
         self.engine = engine
@@ -135,12 +134,13 @@ class Session:
         self._errors = []  # errors since the last successful call
 
     async def ask(self, call, read, again, *, usage, allowance):
-        """Return the result of ``read`` for the reply to a call, cached if possible.
+        """Return the result of ``read`` for the reply to a call, which may be cached.
 
-        If ``read`` raises ValueError, ``again(call, reply, fault)`` returns the next call. It is
-        always derived from the first call, and the reply that is finally read is stored under the
-        digest of the first call. If an equal call is in progress, it is not repeated: all waiting
-        callers read the same reply, and the first of them to receive it counts the cost.
+        If ``read`` raises ValueError, ``again(call, reply, fault)`` returns the next call,
+        which is always derived from the first call. The first readable reply is stored under
+        the digest of the first call. If an equal call is in progress, it is not repeated. All
+        waiting callers then read the same reply, and the first caller to receive it counts the
+        cost.
         """
         engine = self.engine
         key = call.key(engine.transport.identity)
@@ -177,7 +177,7 @@ class Session:
         return read(reply)
 
     async def _converse(self, key, call, read, again, usage, allowance):
-        """Return the first usable reply, up to the largest number of requests."""
+        """Return the first usable reply within the maximum number of requests."""
         first = call
         reply: Any = None
         fault = ""
@@ -204,8 +204,8 @@ class Session:
     def _limited(self, call, number):
         """Return the call with the length limit for this request.
 
-        A limit set by the user always applies. The default limit grows with each request. It does
-        not apply to models that need more tokens to think than to reply.
+        A limit set by the user always applies. The default limit increases with each request,
+        and does not apply to models that use more tokens for thoughts than for the reply.
         """
         if self.max_tokens is not None or call.max_tokens is None:
             return call
@@ -214,7 +214,7 @@ class Session:
         return replace(call, max_tokens=call.max_tokens * 2**number)
 
     def _store(self, key, reply, prompt):
-        """Store a reply. A full disk does not lose it for this run, since it has been paid for."""
+        """Store a reply. After a disk error, the reply remains available to this run."""
         try:
             self._known[key] = json.dumps(asdict(reply)), prompt
         except sqlite3.OperationalError as error:
@@ -256,13 +256,13 @@ class Session:
 
 @dataclass
 class Allowance:
-    """The number of calls allowed and made for one problem."""
+    """Numbers of calls allowed and made for one problem."""
 
     most: int | None
     n_begun: int = 0
 
     def take(self) -> None:
-        """Count a call. Raise CallError if no more calls are allowed."""
+        """Count a call, or raise CallError if no more calls are allowed."""
         if self.most is not None and self.n_begun >= self.most:
             raise CallError(
                 f"{self.n_begun} calls were made for this problem, the largest number allowed "
@@ -273,9 +273,9 @@ class Allowance:
 
 @dataclass
 class Chat:
-    """A session, together with the model that is called for one problem.
+    """A session together with the model that is called for one problem.
 
-    ``usage`` is the cost of the problem, ``flags`` lists anything unusual, and ``left_out`` names
+    ``usage`` is the cost of the problem, ``flags`` describes anomalies, and ``left_out`` names
     the parameters that the endpoint did not accept.
     """
 
@@ -287,11 +287,11 @@ class Chat:
     left_out: set[str] = field(default_factory=set)
 
     def of(self, model: str | None) -> Chat:
-        """Return a copy with another model, or with the same model if None."""
+        """Return a copy with another model, or with the same model if ``model`` is None."""
         return replace(self, model=self.model if model is None else model)
 
     def flag(self, text: str | None) -> None:
-        """Add a flag, unless it is None or already present."""
+        """Add a flag unless it is None or already present."""
         if text is not None and text not in self.flags:
             self.flags.append(text)
 
@@ -300,8 +300,8 @@ class Chat:
     ):
         """Return the result of ``read`` for the reply to a text or an object.
 
-        ``limit`` is the length limit of the reply in tokens, unless the user of the client has set
-        one. Backslashes are repaired in a reply that should be JSON.
+        ``limit`` is the length limit of the reply in tokens, unless the client has its own
+        limit. If JSON is expected, the backslashes of the reply are repaired.
         """
         shown = "\n".join(texts_in(content))
         if isinstance(content, dict):
@@ -334,7 +334,7 @@ def _is_thought(text):
 
 
 def _vary(call, first, number):
-    """Change the seed and raise the temperature, since some models ignore a complaint."""
+    """Return a call with another seed and temperature, because some models ignore a complaint."""
     if call.seed != first.seed:  # the caller has changed it already
         return call
     seed = None if call.seed is None else call.seed + number
@@ -356,13 +356,13 @@ def _complain(call, reply, fault):
 
 
 async def gather_all(session, items, work, model, show=False):
-    """Compute ``work(chat, item)`` for all items, several at a time.
+    """Run ``work(chat, item)`` concurrently for all items.
 
     Returns
     -------
     results : list
-        For each item, its result or the CallError that it raised. An EndpointError, or any other
-        exception that is not a CallError, stops all items.
+        The result or the CallError of each item. An EndpointError, or any other exception that
+        is not a CallError, stops all items.
     usage : Usage
         The cost of the run.
     """
@@ -394,7 +394,7 @@ async def gather_all(session, items, work, model, show=False):
 
 
 async def _say_what_is_waited_for(engine, bar):
-    """Report after each minute without a reply that calls are waiting, and for which server."""
+    """Report, after each minute without a reply, the server for which calls are waiting."""
     said = time.monotonic()
     while True:
         await asyncio.sleep(max(said + _SILENCE - time.monotonic(), 0.0))

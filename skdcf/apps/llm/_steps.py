@@ -1,4 +1,4 @@
-"""Steps that call a model, from a question to a graph with feature columns.
+"""Steps that call a model to convert an answer to a graph with feature columns.
 
 The steps sample other answers to a question, split an answer into claims, deduce the graph of the
 claims, reword claims, and compute features of the claims from the verdicts of a judge.
@@ -76,7 +76,7 @@ _OF_FUNCTIONS = (
 
 
 class Claim(str):
-    """Text of a claim. The attribute ``span`` holds the words of the answer that state it."""
+    """Text of a claim, with the words of the answer that state the claim in ``span``."""
 
     span = ""
 
@@ -85,18 +85,19 @@ class Claim(str):
 class Decompose(Step):
     """Split an answer into claims with a model.
 
-    `apply` takes answers and problems, and returns a list of claims for each answer, in order. An
-    answer with more than ``max_claims`` claims is split near its middle and decomposed in parts.
+    The inputs of `apply` are answers and problems. It returns an ordered list of claims for
+    each answer. An answer with more than ``max_claims`` claims is split near its middle, and
+    its parts are decomposed separately.
 
     Parameters
     ----------
     prompt : str or Path, optional
-        Instructions for the model: a text, or the path of a file. If None, use the built-in prompt
-        "decompose".
+        Instructions for the model, as a text or the path of a file. The default is the built-in
+        prompt "decompose".
     model : str, optional
-        Model of this step, if it differs from the model of the other steps.
+        Name of the model of this step. The default is the model of the extractor.
     max_claims : int, default=100
-        Largest number of claims in one reply.
+        Maximum number of claims in one reply.
 
     Raises
     ------
@@ -147,7 +148,7 @@ class Decompose(Step):
 
 
 def _halves(answer):
-    """Split an answer in two, at the end of the line or sentence nearest to its middle."""
+    """Split an answer into two parts at the end of the line or sentence nearest to its middle."""
     text = answer.strip()
     ends = list(accumulate(map(len, pieces_of(text))))[:-1]
     middle = min(ends, key=lambda end: abs(2 * end - len(text)), default=None)
@@ -155,14 +156,14 @@ def _halves(answer):
 
 
 class DeducedGraph(NamedTuple):
-    """Edges between claims, and whether the graph had to be repaired.
+    """Edges between claims, with a flag if the graph had to be repaired.
 
     Parameters
     ----------
     edges : list of (parent, child)
         Positions of the claims, counted from 0.
     flag : str or None
-        How a graph was repaired that was still malformed after the last request.
+        Description of the repair, if the graph was still malformed after the last request.
     """
 
     edges: list[tuple[int, int]]
@@ -171,26 +172,27 @@ class DeducedGraph(NamedTuple):
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class DeduceGraph(Step):
-    """Deduce with a model which claims depend on which.
+    """Deduce the dependencies between claims with a model.
 
-    `apply` takes lists of claims and problems, and returns a ``DeducedGraph`` for each.
+    The inputs of `apply` are lists of claims and problems. It returns a ``DeducedGraph`` for
+    each problem.
 
-    If claims name their premises themselves, as in "#5. (by #2 #4)", no call is made. If a graph
-    is cyclic or malformed, it is requested again with a description of the error. After three
-    requests the graph is repaired: edges from later claims, from a claim to itself and to unknown
-    claims are removed, and a claim that is not mentioned depends on the previous claim. If no
-    graph can be read from the reply, every claim depends on the previous one, which is the
-    cautious choice. Both cases are flagged. Replies that number the claims from 0 are recognised.
+    If claims name their premises, as in "#5. (by #2 #4)", no call is made. A cyclic or
+    malformed graph is requested again with a description of the error. After three requests,
+    the graph is repaired. Edges from later claims, from a claim to itself and to unknown claims
+    are removed, and a claim that is not mentioned depends on the previous claim. If the reply
+    contains no graph, every claim depends on the previous claim, which is conservative. Both
+    cases are flagged. Replies that number the claims from 0 are recognised.
 
     Parameters
     ----------
     prompt : str or Path, optional
-        Instructions for the model: a text, or the path of a file. If None, use the built-in prompt
-        "graph".
+        Instructions for the model, as a text or the path of a file. The default is the built-in
+        prompt "graph".
     model : str, optional
-        Model of this step, if it differs from the model of the other steps.
+        Name of the model of this step. The default is the model of the extractor.
     read_cited : bool, default=True
-        Whether to read premises named in the claims instead of calling the model.
+        Whether to use premises named in the claims instead of calling the model.
 
     Raises
     ------
@@ -229,7 +231,7 @@ class DeduceGraph(Step):
 
 
 def _edges(rows):
-    """Return the edges of a reply. The text of a ValueError is shown to the model."""
+    """Return the edges of a reply, or raise a ValueError whose text is sent to the model."""
     n = len(rows)
     for row in rows:
         if row.builds_on == [0]:  # means no premises, since there is no claim 0
@@ -264,22 +266,22 @@ def _repaired(text, claims):
 
 @dataclass(eq=False, repr=False)
 class Reword(Step):
-    """Ask a model for vaguer wordings of each claim, the ``wordings`` of a problem.
+    """Generate vaguer wordings of each claim with a model (``wordings`` of a problem).
 
-    `apply` takes lists of claims and problems. It returns, for each problem, a list with the
-    wordings of each claim. The first wording is the claim itself. Use the same settings in
-    calibration and in use. The guarantee does not depend on what the model writes, since wordings
-    are judged from the vaguest to the most specific one.
+    The inputs of `apply` are lists of claims and problems. It returns a list with the wordings
+    of each claim for each problem. The first wording is the claim itself. Use the same settings
+    for calibration and prediction. The guarantee holds for any wordings of the model, because
+    wordings are judged from the vaguest to the most specific.
 
     Parameters
     ----------
     n : int, default=1
-        Largest number of vaguer wordings per claim.
+        Maximum number of vaguer wordings per claim.
     prompt : str or Path, optional
-        Instructions for the model: a text, or the path of a file. If None, use the built-in prompt
-        "reword".
+        Instructions for the model, as a text or the path of a file. The default is the built-in
+        prompt "reword".
     model : str, optional
-        Model of this step, if it differs from the model of the other steps.
+        Name of the model of this step. The default is the model of the extractor.
 
     Raises
     ------
@@ -318,7 +320,7 @@ class Reword(Step):
         return [self._worded(str(claim), row.vaguer) for claim, row in pairs]
 
     def _worded(self, claim, vaguer):
-        """Return a claim with its vaguer wordings, without empty and repeated ones."""
+        """Return a claim with its vaguer wordings, excluding empty and repeated wordings."""
         worded = {text_key(claim): claim}
         for text in vaguer:
             text = visible(text).strip()
@@ -338,24 +340,26 @@ class Reword(Step):
 
 @dataclass(eq=False, repr=False)
 class SampleAnswers(Step):
-    """Ask the model for other answers to a question, the ``alternatives`` of a problem.
+    """Sample other answers to a question with a model (``alternatives`` of a problem).
 
-    `apply` takes problems, and optionally their passages, and returns a list of answers for each.
-    Use the same settings in calibration and in use.
+    The inputs of `apply` are problems and optionally their passages. It returns a list of
+    answers for each problem. Use the same settings for calibration and prediction.
 
     Parameters
     ----------
     n : int, default=5
         Number of answers.
     prompt : str or Path, optional
-        Instructions that precede the question: a text, or the path of a file. If None, use the
-        built-in prompt "answer". Pass the prompt with which your answers are written.
+        Instructions that precede the question, as a text or the path of a file. The default is
+        the built-in prompt "answer". Pass the prompt that your application uses to write
+        answers.
     model : str, optional
-        Model of this step, if it differs from the model of the other steps.
+        Name of the model of this step. The default is the model of the extractor.
     temperature : float, default=1.0
-        Sampling temperature, from 0 to 2. Answers differ more at higher temperatures.
+        Sampling temperature, from 0 to 2. Higher temperatures increase the diversity of
+        answers.
     max_tokens : int, optional
-        Length limit of an answer. If None, use the limit of the client.
+        Length limit of an answer in tokens. The default is the limit of the client.
 
     Raises
     ------
@@ -364,10 +368,10 @@ class SampleAnswers(Step):
 
     Notes
     -----
-    Answer number i has the seed i. If the endpoint supports seeds, a run therefore returns the same
-    answers again. Cached answers are not requested again. An answer that is empty, refused or cut
-    off says nothing about a claim. It is sampled again with the seeds i + n and i + 2n. If these
-    fail as well, it is left out with a flag.
+    Answer number i has the seed i. If the endpoint supports seeds, a second run therefore
+    returns the same answers. Cached answers are not requested again. An answer that is empty,
+    refused or cut off provides no evidence about a claim. It is sampled again with the seeds i
+    + n and i + 2n. If these attempts also fail, the answer is omitted and a flag is added.
 
     Examples
     --------
@@ -403,7 +407,7 @@ class SampleAnswers(Step):
         return texts
 
     async def _answer(self, chat, problem, context=None):
-        """Ask for the answer that is shown to users. It may be cut off, but not empty."""
+        """Return an answer for users. The answer may be cut off, but must not be empty."""
         question = _with_passages(problem, context)
         return await self._one(chat.of(self.model), question, 0, chat.flag)
 
@@ -433,7 +437,7 @@ def _with_passages(problem, context):
 
 
 def _said(reply, flag=None):
-    """Return the text of an answer. If cut off, it can be shown with a flag, but not compared."""
+    """Return the text of an answer. An answer that was cut off is only shown with a flag."""
     text = reply.text.rpartition("</think>")[2].strip()
     refused = len(text) < _LONGEST_REFUSAL and _REFUSAL.match(text)
     end = reply.finish_reason
@@ -445,20 +449,21 @@ def _said(reply, flag=None):
 
 
 class Frequency(Step):
-    """Compute the frequency score: how many other answers support a claim.
+    """Compute the frequency score, the support of a claim by other answers.
 
-    A model says whether each of the problem's ``alternatives`` supports a claim (+1), contradicts
-    it (-1) or is silent on it (0). The score of a claim is the sum of these values. There is one
-    call per alternative. `apply` takes graphs, and returns an array of shape (n_claims, 1) for
-    each. The column is called ``frequency-score``.
+    A model judges whether each of the problem's ``alternatives`` supports a claim (+1),
+    contradicts the claim (-1) or does neither (0). The score of a claim is the sum of these
+    values. One call is made per alternative. The input of `apply` is a list of graphs. It
+    returns an array of shape (n_claims, 1) for each graph. The column is named
+    ``frequency-score``.
 
     Parameters
     ----------
     prompt : str or Path, optional
-        Instructions for the model: a text, or the path of a file. If None, use the built-in prompt
-        "frequency".
+        Instructions for the model, as a text or the path of a file. The default is the built-in
+        prompt "frequency".
     model : str, optional
-        Model of this step, if it differs from the model of the other steps.
+        Name of the model of this step. The default is the model of the extractor.
 
     Raises
     ------
@@ -467,8 +472,8 @@ class Frequency(Step):
 
     Notes
     -----
-    The score is the base scoring of Hittesdorf, Salzetta, Cheng (arXiv:2604.20098), appendix
-    "Feature Descriptions", summed as in the data of Rubin-Toles et al. (ICLR 2025).
+    The score follows the base scoring of Hittesdorf, Salzetta, Cheng (arXiv:2604.20098),
+    appendix "Feature Descriptions", with sums as in the data of Rubin-Toles et al. (ICLR 2025).
 
     Examples
     --------
@@ -504,21 +509,21 @@ class Frequency(Step):
 
 
 class SemanticJudge(Step):
-    """Compute the eight semantic features, seven rated by a model and one counted.
+    """Compute eight semantic features, of which a model rates seven.
 
     The features are ``claim_index``, ``coherent_to_ancestors`` (0 to 1), ``inference_gap_size``
     (0 to 5 missing steps), ``has_missing_dependencies``, ``has_unnecessary_dependencies``,
-    ``problem_relevance`` (0 to 1), ``uses_problem_data`` and ``is_well_formed``. There is one call
-    per problem. `apply` takes graphs, and returns an array of shape (n_claims, 8) for each.
-    `skdcf.features.SemanticFeatures` selects these columns.
+    ``problem_relevance`` (0 to 1), ``uses_problem_data`` and ``is_well_formed``. One call is
+    made per problem. The input of `apply` is a list of graphs. It returns an array of shape
+    (n_claims, 8) for each graph. `skdcf.features.SemanticFeatures` selects these columns.
 
     Parameters
     ----------
     prompt : str or Path, optional
-        Instructions for the model: a text, or the path of a file. If None, use the built-in prompt
-        "semantic".
+        Instructions for the model, as a text or the path of a file. The default is the built-in
+        prompt "semantic".
     model : str, optional
-        Model of this step, if it differs from the model of the other steps.
+        Name of the model of this step. The default is the model of the extractor.
 
     Raises
     ------
@@ -546,30 +551,30 @@ class SemanticJudge(Step):
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class Verify(Step):
-    """Ask a judge for a verdict on each claim, together with its log odds.
+    """Compute a judge's verdict on each claim and its log odds.
 
-    The frequency score finds doubtful claims. At strict levels, a stronger signal is needed to
-    separate the last doubtful claims, and this step provides one. The columns are
+    The frequency score identifies most doubtful claims. At strict levels, the verdicts of a
+    judge are a stronger signal for the remaining doubtful claims. The columns are
     ``judge_verdict`` (1 true, 0 false) and ``judge_log_odds``, the log of the ratio of the
-    probabilities of "true" and "false" at the position of the verdict, between -14 and 14. `apply`
-    takes graphs, and returns an array of shape (n_claims, 2) for each, or (n_claims, 1) without
-    log odds.
+    probabilities of "true" and "false" at the position of the verdict, between -14 and 14. The
+    input of `apply` is a list of graphs. It returns an array of shape (n_claims, 2) for each
+    graph, or (n_claims, 1) without log odds.
 
     Parameters
     ----------
     prompt : str or Path, optional
-        Instructions for the model: a text, or the path of a file. If None, use the built-in prompt
-        "verify", "verdict" (without a reason) or "verify_all" (per answer).
+        Instructions for the model, as a text or the path of a file. The default is the built-in
+        prompt "verify", "verdict" (without reasons) or "verify_all" (per answer).
     model : str, optional
-        Model of this step. The judge should differ from the model that wrote the answers.
+        Name of the judge, which should differ from the model that wrote the answers.
     log_odds : bool, default=True
-        Whether to request log-probabilities. Not every endpoint supports them.
+        Whether to request log-probabilities, which some endpoints do not support.
     per : {"claim", "answer"}
-        Whether to make one call for each claim, with its premises, or one call for all claims of
-        an answer, which is cheaper.
+        Whether to make one call for each claim and its premises, or one cheaper call for all
+        claims of an answer.
     why : bool, default=True
-        Whether the judge gives a reason before each verdict, which lets it think. Without reasons,
-        the reply for a claim is a single word.
+        Whether the judge writes a reason before each verdict. Without reasons, the reply for a
+        claim is a single word.
 
     Raises
     ------
@@ -578,13 +583,13 @@ class Verify(Step):
 
     Notes
     -----
-    A reply without a verdict is requested again. If a claim has no verdict after three requests,
-    both columns are NaN. An extractor replaces NaN by 0 and lists the claim in the metadata
-    (``no_verdict``), and filters drop it and the claims that depend on it. If the position of a
-    verdict is not found, or if the log-probabilities contradict the verdict, the log odds are +1
-    for "true" and -1 for "false". If an endpoint returns no log-probabilities, the log odds are
-    NaN, a warning is issued, and the metadata contain the share of missing log odds
-    (``log_odds_missing``).
+    A reply without a verdict is requested again. If a claim has no verdict after three
+    requests, both columns are NaN. An extractor replaces NaN by 0 and lists the claim in the
+    metadata (``no_verdict``). Filters drop such a claim and all claims that depend on it. If
+    the position of a verdict is not found, or if the log-probabilities contradict the verdict,
+    the log odds are +1 for "true" and -1 for "false". If an endpoint returns no
+    log-probabilities, the log odds are NaN, a warning is issued, and the metadata contain the
+    share of missing log odds (``log_odds_missing``).
     """
 
     _reply = calls.verdicts_of("true", "false")
@@ -615,7 +620,7 @@ class Verify(Step):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the columns."""
+        """Return the names of the columns."""
         return ("judge_verdict", "judge_log_odds")[: 1 + self.log_odds]
 
     def _question(self, graph, v=None):
@@ -641,7 +646,7 @@ class Verify(Step):
         return table[:, : len(self.names)]
 
     async def _judge(self, chat, graph, v):
-        """Ask for the verdict and the log odds of one claim, or of all claims."""
+        """Return the verdict and the log odds of one claim, or of all claims."""
         n = graph.n_claims
         kind = self._reply if v is None else calls.Verdict
         if not self.why:
@@ -679,7 +684,7 @@ def _judged(verdicts, reply):
 
 
 def describe_writer(step: SampleAnswers, model: str | None) -> dict[str, Any]:
-    """Describe who writes an answer: model, prompt, temperature and length limit."""
+    """Return the model, the prompt, the temperature and the length limit that write an answer."""
     writer = describe(step) | {"model": step.model or model}
     return {
         key: writer[key] for key in ("model", "prompt", "temperature", "max_tokens")
@@ -687,7 +692,7 @@ def describe_writer(step: SampleAnswers, model: str | None) -> dict[str, Any]:
 
 
 def describe(step: Any) -> dict[str, Any]:
-    """Describe a step for files: its class, prompt and settings, or its function."""
+    """Return the class, prompt and settings of a step, or the name of its function."""
     if not isinstance(step, Step):
         function = step
         options = {}
@@ -706,7 +711,7 @@ def describe(step: Any) -> dict[str, Any]:
 
 
 def rebuild(described: dict[str, Any]) -> Any:
-    """Rebuild a step from the result of `describe`. Raise ValueError if it is not built in."""
+    """Create a step from the result of `describe`, or raise ValueError if it is not built in."""
     settings = dict(described)
     # Log odds were requested, but the endpoint did not return them.
     if settings.get("log_odds") == "missing":

@@ -1,9 +1,9 @@
-"""Send requests over HTTP with the openai client, and retry them if that may help.
+"""Send requests over HTTP with the openai client, and retry after temporary failures.
 
 The openai client handles connections and encodings. Its retries are not used, because a pause
-that the server asks for must hold for all concurrent calls, and each attempt needs a single
+requested by the server must apply to all concurrent calls, and each attempt requires a single
 deadline that includes the body. Only environment variables named by the caller are sent.
-Redirects are not followed, so texts and keys are sent to the configured host only.
+Redirects are not followed, so texts and keys are only sent to the configured host.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _SHORTEST_SECRET = (
 
 
 class FunctionTransport:
-    """Call a Python function instead of an endpoint."""
+    """Transport that calls a Python function instead of an endpoint."""
 
     name = "the function"
 
@@ -64,7 +64,7 @@ class FunctionTransport:
         self._takes_options = any(p.kind is p.VAR_KEYWORD for p in named.values())
 
     async def complete(self, call, usage):
-        """Call the function, which returns a text or a Reply, or an awaitable of them."""
+        """Call the function, which returns a text, a Reply, or an awaitable of a text or Reply."""
         names = "model", "schema", "temperature", "seed", "max_tokens", "logprobs"
         options = {n: getattr(call, n) for n in names} if self._takes_options else {}
         async with self._pace.slot():
@@ -77,11 +77,11 @@ class FunctionTransport:
         return Reply(out) if isinstance(out, str) else out
 
     async def close(self):
-        """Do nothing, since there is no connection."""
+        """Do nothing, because there is no connection."""
 
 
 class Endpoint:
-    """Send calls to an endpoint that speaks the chat-completions protocol."""
+    """Transport that sends calls to an endpoint with the chat-completions protocol."""
 
     def __init__(self, settings, pace):
         self._settings = settings
@@ -99,7 +99,7 @@ class Endpoint:
         self._client: Any = None
 
     def _connect(self):
-        """Read the keys and open the client. Neither is needed for cached replies."""
+        """Read the keys and open the client, which cached replies do not require."""
         named = self._settings["headers"] or {}
         variable = self._settings["key_variable"]
         headers = {name.lower(): self._read_key(v) for name, v in named.items()}
@@ -156,7 +156,7 @@ class Endpoint:
         return self._secrets.sub("***", text) if masked == plain else masked
 
     async def complete(self, call, usage):
-        """Return the reply to a call. Raise CallError if all attempts fail."""
+        """Return the reply to a call, or raise CallError if all attempts fail."""
         self._connect()
         n_sent = 0
 
@@ -182,16 +182,16 @@ class Endpoint:
         raise CallError(f"no reply after {attempt + 1} attempts: {problem}")
 
     def _without_keys(self, reply):
-        """Mask keys repeated by the server, so that they are neither stored nor shown."""
+        """Mask keys repeated by the server, so they are never stored or shown."""
         whole_reply = reply.text + "".join(reply.tokens)
         if self._mask(whole_reply) == whole_reply:
             return reply
         return replace(reply, text=self._mask(reply.text), top_logprobs=[], tokens=[])
 
     async def _attempt(self, call):
-        """Send a request, and repeat it without parameters that the server refuses.
+        """Send a request, and repeat it without the parameters that the server refuses.
 
-        The number of repetitions is bounded. A parameter is left out of later calls only if the
+        The number of repetitions is bounded. A parameter is only omitted from later calls if a
         request without it succeeds and no request with it has succeeded.
         """
         ways = _ways_of(call)
@@ -226,7 +226,7 @@ class Endpoint:
                 sent_as[name] += 1
 
     def _learn(self, model, ways, sent_as, for_this_call):
-        """Remember the accepted forms after a success, and list the parameters left out."""
+        """Remember the accepted forms after a success, and return the omitted parameters."""
         left_out = []
         for name, way in sent_as.items():
             if len(ways[name]) == 1:
@@ -294,7 +294,7 @@ class Endpoint:
 
 
 async def _read(response):
-    """Read a response up to the largest size."""
+    """Read a response up to the maximum size."""
     body = b""
     most = _MOST_BYTES if response.is_success else _MOST_OF_ERROR
     # The beginning of an error response is enough.
@@ -331,12 +331,12 @@ def _refused(status, body, message, left):
 
 
 def _says_as_much(name, way):
-    """Return whether a parameter is only renamed, or sent without bounds."""
+    """Return whether a parameter is only renamed or sent without bounds."""
     return way == 1 and name in ("max_tokens", "response_format")
 
 
 def _say_what_was_learnt(model, name, way):
-    """Warn that a parameter is left out of later calls, or sent in a weaker form."""
+    """Warn that later calls omit a parameter or send it in a weaker form."""
     instead = {
         "system": "begin the user's message with it",
         "response_format": "ask for any JSON object" if way else "leave it out",
@@ -353,7 +353,7 @@ def _messages_of(call):
 
 
 def _unbounded(schema):
-    """Remove bounds on lengths from a JSON schema, since some endpoints do not accept them."""
+    """Remove bounds on lengths from a JSON schema, because some endpoints do not accept them."""
     if isinstance(schema, list):
         return [_unbounded(item) for item in schema]
     if not isinstance(schema, dict):
@@ -362,7 +362,7 @@ def _unbounded(schema):
 
 
 def _ways_of(call):
-    """Return the forms in which each part of a call can be sent, the most informative first."""
+    """Return the alternative forms of each part of a call, the most informative first."""
     messages = _messages_of(call)
     joined_text = "\n\n".join(message["content"] for message in messages[:2])
     merged = [{"role": "user", "content": joined_text}, *messages[2:]]

@@ -1,4 +1,4 @@
-"""Read verdicts from the replies of judges, and their log odds."""
+"""Extract verdicts and their log odds from the replies of judges."""
 
 from __future__ import annotations
 
@@ -59,16 +59,16 @@ def plain_word(word: str) -> str:
 
 
 def read_prose(sentences: Sequence[str], shown: str) -> str | None:
-    """Read the verdict "true" or "false" from prose, if it is unambiguous.
+    """Return the verdict "true" or "false" in prose, or None if it is ambiguous.
 
-    A reply is unambiguous if it begins with its verdict and mentions no other verdict, or if its
-    last sentence states a verdict with a single word and no earlier sentence contradicts it.
-    Quotations, questions, negations and suppositions are not verdicts.
+    A verdict is unambiguous if the reply begins with it and mentions no other verdict, or if
+    the last sentence states the verdict with a single word and no earlier sentence contradicts
+    it. Quotations, questions, negations and suppositions are not verdicts.
 
     Parameters
     ----------
     sentences : sequence of str
-        The sentences of the reply, without the thoughts of the model before it.
+        The sentences of the reply, without the preceding thoughts of the model.
     shown : str
         The texts in the input of the model, which the reply may repeat.
 
@@ -100,10 +100,10 @@ def _agreed(words):
 def log_odds(reply: Reply, verdicts: Sequence[str]) -> list[float]:
     """Return the log odds of "true" for each verdict of a reply, in the order of its text.
 
-    The log odds are read at the position of the verdict, because the text before it (thoughts or
-    reasons) mentions true and false as well. If this position is not found, or if the log odds
-    contradict the verdict, +1 is used for "true" and -1 for "false". If the reply has no
-    log-probabilities, the result is NaN.
+    The log odds are computed at the position of the verdict, because the preceding thoughts or
+    reasons may also contain the words true and false. If this position is not found, or if the
+    log odds contradict the verdict, +1 is used for "true" and -1 for "false". If the reply has
+    no log-probabilities, the log odds are NaN.
     """
     rows = reply.top_logprobs
     if not rows:
@@ -125,7 +125,7 @@ def log_odds(reply: Reply, verdicts: Sequence[str]) -> list[float]:
 
 
 def _odds(row, verdict):
-    """Return the log odds of "true" at the position of a word, 0 if neither word is likely."""
+    """Return the log odds of "true" at the position of a word, or 0 if neither word is likely."""
     pair = next(pair for pair in _PAIRS if verdict in pair)
     sides = dict.fromkeys(pair, 0.0)
     for token, logprob in row.items():

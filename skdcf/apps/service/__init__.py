@@ -1,7 +1,7 @@
-"""An HTTP service that filters answers and monitors the guarantee.
+"""HTTP service that filters answers and monitors the guarantee.
 
-``skdcf serve MODEL`` starts it. It stores no text except that of open runs, and it calls a
-language model only with ``--base-url``.
+The command ``skdcf serve MODEL`` starts the service. The service only stores the texts of open
+runs, and only calls a language model if ``--base-url`` is set.
 """
 
 from ..._checks import import_extra

@@ -1,4 +1,4 @@
-"""Filtered answers to questions, within limits of calls, cost and time."""
+"""Answer questions with filtered text, within limits of calls, cost and time."""
 
 from __future__ import annotations
 
@@ -29,21 +29,20 @@ _LOG = logging.getLogger("skdcf.apps.service")
 
 
 class Answers:
-    """Answer questions with the models that the filters name.
+    """Answer questions with the models that were used for calibration.
 
     Parameters
     ----------
     client : ChatClient
-        Client of the endpoint. Its limits apply to each answer: ``max_calls`` bounds the
-        number of calls, and no model is called if the estimated cost is above
-        ``confirm_above``.
+        Client of the endpoint. Its limits apply to each answer. ``max_calls`` bounds the number
+        of calls, and no model is called if the estimated cost exceeds ``confirm_above``.
     model : str or None
-        Name of the model to use instead of the one in calibration.
+        Name of the model to use instead of the model used for calibration.
     seconds : float
         Maximum time for an answer.
     budget : float or None
-        Maximum cost per day (UTC), or number of tokens if the client has no prices. When
-        it is reached, new requests are refused.
+        Maximum cost per day (UTC), or maximum number of tokens if the client has no prices.
+        After this budget is spent, new requests are refused.
     """
 
     def __init__(
@@ -66,7 +65,7 @@ class Answers:
         self._spent_before = 0.0  # total cost before this day
 
     def pipeline(self, name: str, filter: Any) -> ConformalFactualityPipeline:
-        """Make the pipeline that answers questions with this filter.
+        """Return a pipeline that answers questions with this filter.
 
         Parameters
         ----------
@@ -81,7 +80,7 @@ class Answers:
         Raises
         ------
         ValueError
-            If the filter does not know how its calibration claims were extracted.
+            If the filter does not store the description of its extractor.
         """
         try:
             return ConformalFactualityPipeline.from_filter(
@@ -96,14 +95,14 @@ class Answers:
         asked: AnswerRequest,
         request: Any,
     ) -> tuple[FilteredAnswer, list[str]]:
-        """Answer a question, or filter an answer to it.
+        """Answer a question, or filter a given answer to the question.
 
         Parameters
         ----------
         pipeline : ConformalFactualityPipeline
             Return value of `pipeline`.
         asked : AnswerRequest
-            The question, with an answer if the client has one.
+            The question, with an answer if the client sent one.
         request : starlette.requests.Request
             The request. The work is cancelled if its client disconnects.
 
@@ -111,14 +110,14 @@ class Answers:
         -------
         answer : FilteredAnswer
         doubts : list of str
-            Problems that were found while the answer was made.
+            Descriptions of the problems found during extraction and filtering.
 
         Raises
         ------
         ValueError
             If the request is invalid. No model was called in this case.
         RefusedError
-            If no answer can be made.
+            If the question cannot be answered.
         """
         if asked.answer is not None and asked.answers is not None:
             raise ValueError('"answer" and "answers" were both sent: send only one')
@@ -154,7 +153,7 @@ class Answers:
             )
 
     def spent(self) -> Usage:
-        """Return the number of calls and tokens since the service started.
+        """Return the numbers of calls and tokens since the service was started.
 
         Returns
         -------
@@ -163,7 +162,7 @@ class Answers:
         return self.client.spent()
 
     def spent_today(self) -> float:
-        """Compute the cost of this day so far, or the tokens if the client has no prices.
+        """Return the cost of the current day, or the number of tokens if the client has no prices.
 
         Returns
         -------
@@ -182,7 +181,7 @@ class Answers:
     async def _within_time(
         self, work: Coroutine[Any, Any, list[FilteredAnswer]]
     ) -> FilteredAnswer:
-        """Await one answer, and convert timeouts and model errors to RefusedError."""
+        """Await one answer, and convert timeouts and errors of the model to RefusedError."""
         try:
             async with asyncio.timeout(self.seconds):
                 [answer] = await work
@@ -207,7 +206,7 @@ class Answers:
 
 
 def _refuse(estimate: Any) -> bool:
-    """Refuse an answer above ``confirm_above``, because nobody can confirm the cost."""
+    """Refuse a cost above ``confirm_above``, because nobody can confirm it."""
     raise RefusedError(
         413,
         f"this answer needs about {estimate.calls:,} calls and {estimate.tokens:,} tokens, "
@@ -216,7 +215,7 @@ def _refuse(estimate: Any) -> bool:
 
 
 async def _while_there(request: Any, work: Coroutine[Any, Any, Any]) -> Any:
-    """Await some work, and cancel it if the client of the request disconnects."""
+    """Await a coroutine, and cancel it if the client of the request disconnects."""
     task = asyncio.create_task(work)
     leaving = asyncio.create_task(_leaving(request))
     try:

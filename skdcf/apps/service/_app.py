@@ -54,30 +54,31 @@ def create_app(
     own: Collection[str] = (),
     no_claim: str | os.PathLike[str] | None = None,
 ) -> Service:
-    """Make an ASGI application that filters answers.
+    """Create an ASGI application that filters answers.
 
     Parameters
     ----------
     filter : fitted filter, or dict of them
-        The filters to serve. A filter fitted with ``online=True`` can also decide claim
-        by claim. If there are several, the field ``"filter"`` of a request names one.
+        The filters to serve. A filter fitted with ``online=True`` can also decide claim by
+        claim. If there are several filters, the field ``"filter"`` of a request selects one.
     token : str, optional
-        Secret that each request must send as ``Authorization: Bearer TOKEN``. Without a
-        token, only requests to loopback host names are answered.
+        Secret that each request must send as ``Authorization: Bearer TOKEN``. If None, only
+        requests to loopback host names are answered.
     folder : path-like, optional
         Folder of the journal, which contains ids, masks, labels and keyed hashes of the
-        questions, but no text except that of open runs. If None, the newest 10,000
-        answers are kept in memory, and runs are not available.
+        questions, but no texts except those of open runs. If None, the latest 10,000 answers
+        are stored in memory, and runs are not available.
     client : ChatClient, optional
         Client of the models that extract and judge claims, for ``POST /v1/answer``. Its
         ``max_calls`` and ``confirm_above`` bound each answer. If None, no model is called.
     model : str, optional
-        Name of the model. By default, the model used in calibration.
+        Name of the model. The default is the model used for calibration.
     answer_seconds : float, default=300.0
-        Maximum time for an answer. After this time, the reply is 504.
+        Maximum time in seconds for an answer. After this time, the status of the reply is 504.
     budget : float, optional
-        Maximum cost per day (UTC), or number of tokens if the client has no prices. When
-        it is reached, the reply is 429. It counts from the start of the process.
+        Maximum cost per day (UTC), or maximum number of tokens if the client has no prices,
+        since the start of the process. After this budget is spent, the status of the reply is
+        429.
     cors : sequence of str, default=()
         Origins of web pages that may call the service, for example
         ``https://app.example``.
@@ -93,21 +94,21 @@ def create_app(
     Returns
     -------
     Service
-        An ASGI application that does not need lifespan events.
+        An ASGI application that does not require lifespan events.
 
     Raises
     ------
     ValueError
-        If the token is empty or contains characters that are invalid in a header, if
-        there is no filter, if ``client`` is set but a filter does not know how its claims
-        were extracted, or if ``model`` or ``budget`` is set without ``client``.
+        If the token is empty or contains characters that are invalid in a header, if there is
+        no filter, if ``client`` is set but a filter does not store the description of its
+        extractor, or if ``model`` or ``budget`` is set without ``client``.
 
     Notes
     -----
-    ``GET /openapi.json`` describes the requests and replies of all routes, and
-    ``GET /docs`` shows this description as a web page. The user guide has examples.
+    ``GET /openapi.json`` describes the requests and replies of all routes, and ``GET /docs``
+    shows this description as a web page. The user guide contains examples.
 
-    Processes that serve the same folder share its answers, labels, monitors and runs.
+    Processes that serve the same folder share answers, labels, monitors and runs.
     """
     if token is not None and not (token.isascii() and token.isprintable() and token):
         raise ValueError("the token must be a text of printable ASCII characters")
@@ -132,24 +133,24 @@ def create_app(
 
 
 class Service:
-    """The application that `create_app` makes.
+    """ASGI application that is created by `create_app`.
 
     Parameters
     ----------
     filters : dict
-        Fitted filters by name.
+        Fitted filters, keyed by name.
     token : str or None
-        As for `create_app`.
+        As in `create_app`.
     folder : path-like or None
-        As for `create_app`.
+        As in `create_app`.
     answers : Answers, optional
-        Calls the models, if a client was passed.
+        Object that calls the models, if a client was passed.
     cors : list of str, optional
-        As for `create_app`.
+        As in `create_app`.
     reader : AnswerReader, optional
-        Reads requests with a whole answer.
+        Object that reads requests with a whole answer.
     no_claim : NoClaimList, optional
-        The sentences that make no claim.
+        List of patterns of sentences that make no claim.
     """
 
     def __init__(
@@ -175,7 +176,7 @@ class Service:
         api = FastAPI(
             title="skdcf serve",
             version=__version__,
-            description="Filters answers of language models.",
+            description="Service that filters answers of language models.",
             redoc_url=None,
             swagger_ui_oauth2_redirect_url=None,
             exception_handlers={
@@ -203,14 +204,14 @@ class Service:
             )
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        """Answer one request, as any ASGI server asks for it.
+        """Answer one request according to the ASGI protocol.
 
         Parameters
         ----------
         scope : dict
-            As ASGI has it.
+            ASGI connection scope.
         receive, send : callable
-            Likewise.
+            ASGI channels.
         """
         await self._app(scope, receive, send)
 
@@ -223,20 +224,20 @@ class Service:
     def replace(
         self, filters: Mapping[str, Any], calibrated: Mapping[str, str] | None = None
     ) -> None:
-        """Replace the served filters; requests in progress continue with the old ones.
+        """Replace the served filters. Requests in progress continue with the old filters.
 
         Parameters
         ----------
         filters : dict
-            Fitted filters by name.
+            Fitted filters, keyed by name.
         calibrated : dict, optional
-            When each filter was calibrated, for ``GET /health``.
+            Time of calibration of each filter, for ``GET /health``.
 
         Raises
         ------
         ValueError
-            If there is no filter, or if a filter does not know how its claims were
-            extracted but models are called. The old filters stay in this case.
+            If there is no filter, or if models are called but a filter does not store the
+            description of its extractor. The old filters are then kept.
         """
         if not filters:
             raise ValueError("there is no filter to serve: pass at least one")
@@ -257,7 +258,7 @@ class Service:
         self.served = served
 
     def named(self, name: str | None) -> Served:
-        """Return a served filter by name.
+        """Return the served filter with a name.
 
         Parameters
         ----------
@@ -290,7 +291,7 @@ class Service:
         kept: NDArray[np.bool_],
         level: float,
     ) -> dict[str, Any]:
-        """Write an answer to the journal, and return the fields of the reply.
+        """Store an answer in the journal, and return the fields of the reply.
 
         Parameters
         ----------
@@ -314,7 +315,7 @@ class Service:
         return served.reply(name, graph, kept, **decided, claims=graph.claims)
 
     def watched(self) -> dict[str, Served]:
-        """Return all served filters after updating their monitors with new labels.
+        """Update the monitors of all filters with new labels, and return the filters.
 
         Returns
         -------
@@ -328,7 +329,7 @@ class Service:
         return served
 
     def _state(self) -> Iterable[Metric]:
-        """Yield the state of the service as metrics."""
+        """Yield Prometheus metrics of the state of the service."""
         gauges: dict[str, float] = {
             "waiting": self.guard.n_waiting,
             "streams": self.guard.n_streams,
@@ -387,14 +388,15 @@ _HELP = {
 
 
 class _Admission:
-    """Check of the host, origin and token of requests.
+    """Check of the host, the origin and the token of a request.
 
     Parameters
     ----------
     token : str or None
-        Secret that requests must send. None answers only requests from this machine.
+        Secret that requests must send. If None, only requests from this machine are answered.
     origins : list of str
-        Origins of web pages that are answered, in addition to those of the service.
+        Origins of web pages whose requests are answered, in addition to the service's own
+        pages.
     """
 
     def __init__(self, token: str | None, origins: list[str]) -> None:
@@ -402,7 +404,7 @@ class _Admission:
         self._origins = origins
 
     def check(self, request: Request, path: str) -> None:
-        """Raise RefusedError if the request may not be answered.
+        """Raise RefusedError if the request must not be answered.
 
         Parameters
         ----------

@@ -1,11 +1,11 @@
-"""The journal of the service: answers, their labels, and open runs.
+"""Journal of the service, with answers, their labels, and open runs.
 
 The journal is an SQLite database in a folder or in memory. In memory, the oldest answers are
-deleted. The texts of answers are not stored. The texts of open runs are stored, so a restart
-loses nothing, and they are overwritten when the run is closed.
+deleted. The texts of answers are not stored. The texts of open runs are stored, so open runs
+survive a restart. They are overwritten when the run is closed.
 
 Processes that serve the same folder share the database. Each change is one transaction. A
-process compares its copies in memory with the database before it uses them.
+process compares its copies in memory with the database before using them.
 """
 
 from __future__ import annotations
@@ -41,31 +41,31 @@ _NO_RUN = "no run with this id is open: it was closed, or it had no step for a w
 
 
 class Entry(NamedTuple):
-    """An answer with its decision and labels.
+    """Entry of an answer, with its decision and labels.
 
     Parameters
     ----------
     id : str
-        Id of the answer, with which labels are sent.
+        Id of the answer, which clients send with labels.
     mask : str
-        One character per claim: "1" if it was kept, "0" if it was dropped.
+        One character per claim: "1" if the claim was kept, "0" if it was dropped.
     filter : str
         Digest of the filter that decided.
     alpha : float
         Level of the decision.
     question : str or None
-        Keyed hash of the question; None if the answer has no question.
+        Keyed hash of the question, or None if the answer has no question.
     part : int or None
-        Position of the answer's group among the calibration groups; None if it is in no
-        group, and -1 if the answer did not pass.
+        Position of the answer's group among the calibration groups, None for an answer without
+        a group, or -1 for an answer that did not pass.
     calibrated : bool
         Whether the question is one of the calibration questions of the filter.
     labels : str or None
-        The labels as JSON; None if the answer was not judged.
+        The labels as JSON, or None if the answer was not judged.
     drawn : bool or None
-        Whether it was drawn at random to be judged.
+        Whether the answer was drawn at random to be judged.
     judged : int or None
-        Its position in the order in which answers were judged.
+        Position of the answer in the order of judgement.
     """
 
     id: str
@@ -88,7 +88,7 @@ class Run(NamedTuple):
     filter : str
         Digest of the filter that decides.
     size : int
-        Number of characters of its texts.
+        Number of characters in the texts of the run.
     n_steps : int
         Number of decided steps.
     """
@@ -104,7 +104,7 @@ class Journal:
     Parameters
     ----------
     folder : path-like or None
-        Folder of the database; None keeps the newest answers in memory.
+        Folder of the database. If None, the latest answers are stored in memory.
 
     Raises
     ------
@@ -131,7 +131,7 @@ class Journal:
             ) from error
 
     def add(self, entry: Entry) -> None:
-        """Add an answer. After this returns, the answer survives the end of the process.
+        """Add an answer, which survives the end of the process after this method returns.
 
         Parameters
         ----------
@@ -148,14 +148,14 @@ class Journal:
                 )
 
     def label(self, name: str, labels: list[int], drawn: bool) -> bool:
-        """Add the labels of an answer. They are on disk when this returns.
+        """Add the labels of an answer, which are on disk when this method returns.
 
         Parameters
         ----------
         name : str
             The id of the answer.
         labels : list of int
-            One per claim: 1, 0 or -1.
+            Labels of the claims: 1, 0 or -1.
         drawn : bool
             Whether the answer was drawn at random.
 
@@ -195,14 +195,14 @@ class Journal:
         return True
 
     def judged(self, digest: str, after: int = 0) -> list[Entry]:
-        """Read the judged answers, in the order of their labels.
+        """Return the judged answers in the order of judgement.
 
         Parameters
         ----------
         digest : str
             Digest of the filter that decided.
         after : int, default=0
-            Return only answers after this position.
+            Position after which answers are returned.
 
         Returns
         -------
@@ -213,7 +213,7 @@ class Journal:
         return [Entry._make(row) for row in rows]
 
     def count_claims(self, digest: str) -> tuple[int, int]:
-        """Count the kept and dropped claims of all answers of a filter.
+        """Return the numbers of kept and dropped claims in all answers of a filter.
 
         Parameters
         ----------
@@ -237,7 +237,7 @@ class Journal:
         digest : str
             Digest of the filter that decides.
         head : dict
-            Data that is known before the first step.
+            Data that are known before the first step.
         """
         text = json.dumps(head)
         with self._change():
@@ -247,7 +247,7 @@ class Journal:
     def add_step(
         self, name: str, number: int, record: dict[str, Any], keep: bool
     ) -> bool:
-        """Add a step with its decision. It is on disk when this returns.
+        """Add a step and its decision, which are on disk when this method returns.
 
         Parameters
         ----------
@@ -263,7 +263,7 @@ class Journal:
         Returns
         -------
         bool
-            False if another process has added a step with this number in the meantime.
+            False if another process has already added a step with this number.
 
         Raises
         ------
@@ -283,7 +283,7 @@ class Journal:
         return True
 
     def run(self, name: str) -> Run:
-        """Look up an open run.
+        """Return the summary of an open run.
 
         Parameters
         ----------
@@ -303,7 +303,7 @@ class Journal:
             return self._run(name)
 
     def head(self, name: str) -> dict[str, Any]:
-        """Read the data of an open run that was known before its first step.
+        """Return the data of an open run that were known before its first step.
 
         Parameters
         ----------
@@ -320,7 +320,7 @@ class Journal:
         return json.loads(rows[0][0])
 
     def steps(self, name: str, first: int) -> list[tuple[dict[str, Any], bool]]:
-        """Read the steps of an open run.
+        """Return the steps of an open run.
 
         Parameters
         ----------
@@ -344,12 +344,12 @@ class Journal:
         Parameters
         ----------
         entry : Entry
-            The answer, under the id of the run.
+            The answer, which has the id of the run.
 
         Returns
         -------
         bool
-            False if steps were added in the meantime. The run stays open in this case.
+            False if other steps were added. The run then remains open.
 
         Raises
         ------
@@ -375,12 +375,12 @@ class Journal:
         return sizes
 
     def end_runs(self, before: float) -> None:
-        """Remove abandoned runs with all their texts.
+        """Delete abandoned runs with all their texts.
 
         Parameters
         ----------
         before : float
-            Unix time; runs without a step since then are removed.
+            Unix time. Runs without a step since this time are deleted.
         """
         query = "SELECT id FROM runs WHERE touched < ?"
         if not self._read(query, before):
@@ -399,7 +399,7 @@ class Journal:
         return Run._make(row)
 
     def _insert(self, entry: Entry) -> int:
-        """Insert an answer, count its claims, and return its row number."""
+        """Insert an answer, update the numbers of claims, and return its row number."""
         places = ", ".join("?" * len(entry))
         row = self._db.execute(
             f"INSERT INTO answers ({_FIELDS}) VALUES ({places})", entry
@@ -413,7 +413,7 @@ class Journal:
         return row.lastrowid or 0
 
     def _remove_run(self, name: str) -> None:
-        """Remove a run with its steps."""
+        """Delete a run with its steps."""
         self._db.execute("DELETE FROM runs WHERE id = ?", (name,))
         self._db.execute("DELETE FROM steps WHERE run = ?", (name,))
 
@@ -428,9 +428,10 @@ class Journal:
 
     @contextmanager
     def _change(self, is_lasting: bool = True) -> Iterator[None]:
-        """Run changes in one transaction.
+        """Execute changes in one transaction.
 
-        The changes survive the end of the process and, with ``is_lasting``, a power cut.
+        The changes survive the end of the process and, if ``is_lasting`` is True, a power
+        failure.
         """
         with self._lock:
             if is_lasting:

@@ -24,7 +24,7 @@ _BIN_ENDS += [10.0, 30.0, 60.0, 120.0, 300.0, 600.0]
 
 
 class Metrics:
-    """Prometheus metrics: counts of requests, and the current state of the service.
+    """Prometheus metrics of the requests and of the current state of the service.
 
     Each process counts its requests. If the environment variable
     ``PROMETHEUS_MULTIPROC_DIR`` is set, prometheus_client sums the counts of all processes
@@ -54,7 +54,7 @@ class Metrics:
         )
 
     def count(self, route: str, status: int, seconds: float) -> None:
-        """Count a request.
+        """Add a request to the counts.
 
         Parameters
         ----------
@@ -88,7 +88,7 @@ class _State(Collector):
         self._read_state = read_state
 
     def describe(self) -> Iterable[Metric]:
-        """Return no names, so registration does not compute the metrics."""
+        """Return an empty list, so registration does not compute the metrics."""
         return []
 
     def collect(self) -> Iterable[Metric]:
@@ -105,7 +105,7 @@ class JsonFormatter(logging.Formatter):
         Parameters
         ----------
         record : LogRecord
-            If its only argument is a dictionary, the items are added to the object.
+            The record. If its only argument is a dictionary, the items are added to the object.
 
         Returns
         -------

@@ -11,23 +11,23 @@ Alpha = Annotated[
     float | None,
     Field(
         gt=0,
-        description="The accepted share of answers with a false claim among the kept ones, or "
-        "the level of the filter's guarantee if that is different. By default, the level of "
-        "the filter.",
+        description="Largest accepted share of answers with a kept false claim, or the level of "
+        "the filter's guarantee if it bounds another quantity. By default, the level of the "
+        "filter.",
     ),
 ]
 FilterName = Annotated[
     str | None,
     Field(
-        description="The filter to use, if several are served: its file name without the "
-        "extension."
+        description="File name without extension of the filter to use. Required if several filters "
+        "are served."
     ),
 ]
 Messages = Annotated[
     list[dict[str, Any]] | None,
     Field(
-        description="Chat messages. Each message is sent once: send the new messages, up to "
-        "and including that of the step."
+        description="New chat messages, up to and including the message of the step. Each "
+        "message must be sent once."
     ),
 ]
 Question = Annotated[str | None, Field(description="The question.")]
@@ -35,24 +35,23 @@ Context = Annotated[
     Texts | str | None,
     Field(
         description="The passages that must support the answer. An empty list means that "
-        "there are none."
+        "there are no passages."
     ),
 ]
 Alternatives = Annotated[
     Texts | None, Field(description="Texts of other answers to the question.")
 ]
 FeatureNames = Annotated[
-    Texts | None, Field(description="The names of the feature columns, all different.")
+    Texts | None,
+    Field(description="The names of the feature columns, which must be unique."),
 ]
 Group = Annotated[
     str | int | None,
-    Field(
-        description="An identifier of the question, if its text does not identify it."
-    ),
+    Field(description="An identifier of the question, if its text is not unique."),
 ]
 Metadata = Annotated[
     dict[str, Any] | None,
-    Field(description="Other data about the answer."),
+    Field(description="Additional data about the answer."),
 ]
 Position = Annotated[int, Field(ge=0)]
 RunId = Annotated[str, Field(description="The id of an open run.")]
@@ -62,12 +61,12 @@ class _Request(BaseModel):
     model_config = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False)
 
     def given(self, *left_out: str) -> dict[str, Any]:
-        """Return the fields that were sent, except some.
+        """Return the fields that were sent, except ``left_out``.
 
         Parameters
         ----------
         *left_out : str
-            Fields to leave out.
+            Names of the fields to exclude.
 
         Returns
         -------
@@ -77,7 +76,7 @@ class _Request(BaseModel):
 
 
 class FilterRequest(_Request):
-    """An answer, whole or as claims, in the format of a line of a JSON Lines file.
+    """An answer, as a text or as claims, in the format of a line of a JSON Lines file.
 
     Unknown keys are stored as metadata.
     """
@@ -95,9 +94,7 @@ class FilterRequest(_Request):
 
     id: Annotated[str | int | None, Field(description="A name for the answer.")] = None
     question: Question = None
-    problem: Annotated[str | None, Field(description="Another name for question.")] = (
-        None
-    )
+    problem: Annotated[str | None, Field(description="Alias of question.")] = None
     claims: Annotated[
         Texts | None,
         Field(
@@ -121,8 +118,8 @@ class FilterRequest(_Request):
     wordings: Annotated[
         list[Texts | None] | None,
         Field(
-            description="All wordings of each claim, the claim itself first and the vaguest "
-            "last. If the calibration answers had wordings, each wording is decided separately."
+            description="All wordings of each claim, from the claim itself to the vaguest "
+            "wording. If the calibration answers had wordings, each wording is decided separately."
         ),
     ] = None
     features: Annotated[
@@ -132,7 +129,7 @@ class FilterRequest(_Request):
     feature_names: FeatureNames = None
     parents: Annotated[
         list[list[Position]] | None,
-        Field(description="For each claim, the positions of the claims it depends on."),
+        Field(description="The positions of the claims that each claim depends on."),
     ] = None
     edges: Annotated[
         list[Annotated[list[Position], Field(min_length=2, max_length=2)]] | None,
@@ -168,8 +165,8 @@ class AnswerRequest(_Request):
     answer: Annotated[
         str | None,
         Field(
-            description="The answer. If it is missing, the model writes it in the same way as "
-            "the calibration answers."
+            description="The answer. If the answer is missing, the model writes it in the same "
+            "way as the calibration answers."
         ),
     ] = None
     answers: Annotated[
@@ -177,7 +174,7 @@ class AnswerRequest(_Request):
         Field(
             min_length=1,
             description="Several answers to the question, of which the filter chooses one. The "
-            "filter must be calibrated on answers that it chose from the same number.",
+            "filter must be calibrated on answers chosen from the same number of answers.",
         ),
     ] = None
     context: Context = None
@@ -195,21 +192,21 @@ class LabelRequest(_Request):
     labels: Annotated[
         list[bool | Annotated[int, Field(ge=-1, le=1)]],
         Field(
-            description="For each claim, 1 or true if it is true, 0 or false if it is false, "
-            "and -1 if it is unknown."
+            description="The label of each claim: 1 or true for a true claim, 0 or false for a "
+            "false claim, and -1 if the label is unknown."
         ),
     ]
     sampling: Annotated[
         Literal["random", "reached"] | None,
         Field(
             description='"random" if the answer was drawn at random, "reached" if it was drawn '
-            "at random but has no claims. Other labels do not count for the monitor."
+            "at random but has no claims. The monitor ignores all other labels."
         ),
     ] = None
 
 
 class RunRequest(_Request):
-    """Data that is known before the first step of a run of an agent."""
+    """Data that are known before the first step of an agent run."""
 
     messages: Messages = None
     question: Question = None
@@ -243,8 +240,8 @@ class StepRequest(_Request):
     parents: Annotated[
         list[Position] | None,
         Field(
-            description="The positions of the steps it depends on, including the previous "
-            "step. By default, only the previous step."
+            description="The positions of the steps that this step depends on, including the "
+            "previous step. The default is the previous step only."
         ),
     ] = None
 
@@ -258,33 +255,33 @@ class CloseRequest(_Request):
 class Decided(BaseModel):
     """A filtered answer."""
 
-    id: Annotated[str, Field(description="The id of this answer, to send labels.")]
+    id: Annotated[str, Field(description="The id of this answer, for sending labels.")]
     alpha: Annotated[float, Field(description="The level of the decision.")]
     mask: Annotated[list[bool], Field(description="Whether each claim is kept.")]
     text: Annotated[
         str | None,
         Field(
-            description="The kept claims, one per line, or in one line if a whole answer was "
-            "sent; null if they have no texts."
+            description="The kept claims, one per line, or on one line if a whole answer was "
+            "sent. null if there are no texts."
         ),
     ]
     passes: Annotated[
         bool,
         Field(
-            description="Whether the answer passes. If the filter lets a share of the answers "
-            "pass, the guarantee covers only these, and nothing is kept of the others."
+            description="Whether the answer passes. If only a share of the answers passes, the "
+            "guarantee covers the passing answers, and no claim of other answers is kept."
         ),
     ]
     text_guarantee: Annotated[
         Literal["claims", "none"],
         Field(
-            description='"claims" if the guarantee covers the text, "none" if it does not.'
+            description='"claims" if the guarantee covers the text, otherwise "none".'
         ),
     ]
     origin: Annotated[
         Literal["as calibrated", "unknown"],
         Field(
-            description="Whether the claims are known to be made in the same way as the "
+            description="Whether the claims are known to be extracted in the same way as the "
             "calibration claims."
         ),
     ]
@@ -336,24 +333,22 @@ class Answered(Decided):
     text: Annotated[
         str,
         Field(
-            description="The kept claims as sentences, or a sentence that nothing is kept."
+            description="The kept claims as sentences, or a sentence that no claim is kept."
         ),
     ]
     claims: Annotated[
         Texts, Field(description="All claims of the answer, including all wordings.")
     ]
-    abstained: Annotated[bool, Field(description="Whether nothing is kept.")]
+    abstained: Annotated[bool, Field(description="Whether no claim is kept.")]
     complete: Annotated[
         bool,
-        Field(
-            description="Whether the last claim is kept, which is usually the conclusion."
-        ),
+        Field(description="Whether the last claim, usually the conclusion, is kept."),
     ]
     error_probability: Annotated[
         float | None,
         Field(
             description="Estimated probability of a false claim in the text, which is not a "
-            "guarantee. null if nothing is kept or the scorer does not estimate it."
+            "guarantee. null if no claim is kept or the scorer does not estimate it."
         ),
     ]
     chosen: Annotated[
@@ -361,12 +356,14 @@ class Answered(Decided):
         Field(description="The position of the chosen answer, if several were sent."),
     ] = None
     dropped: list[Dropped]
-    flags: Annotated[Texts, Field(description="Problems found while it was made.")]
+    flags: Annotated[
+        Texts, Field(description="Problems found during extraction and filtering.")
+    ]
     usage: Spent
 
 
 class Labelled(BaseModel):
-    """The result of sending labels, which are on disk."""
+    """The result of a request with labels, which are on disk."""
 
     said: str
     alarm: Annotated[
@@ -382,13 +379,13 @@ class Opened(BaseModel):
 
 
 class StepDecided(BaseModel):
-    """The decision about a step, which is on disk."""
+    """The decision on a step, which is on disk."""
 
     claim: int
     keep: Annotated[
         bool,
         Field(
-            description="Whether the step may be carried out; false for all steps after the "
+            description="Whether the step may be executed. false for all steps after the "
             "first refused step."
         ),
     ]
@@ -401,32 +398,35 @@ class FilterState(BaseModel):
     alarm: bool
     not_watched: Annotated[
         str | None,
-        Field(description="Why labels cannot raise an alarm, if they cannot."),
+        Field(description="Reason why labels cannot raise an alarm, or null."),
     ]
     guarantee: str
     filter: Annotated[str, Field(description="A digest that identifies the filter.")]
     n_calibration: int
-    calibrated: Annotated[str | None, Field(description="When its file was written.")]
+    calibrated: Annotated[
+        str | None,
+        Field(description="Time at which the file of the filter was written."),
+    ]
     origin: Annotated[
         dict[str, Any] | None,
-        Field(description="How the calibration answers were made."),
+        Field(description="Provenance of the calibration answers."),
     ]
 
 
 class Health(BaseModel):
-    """The status of the service, with its filters if it has no token."""
+    """The status of the service, including its filters if it has no token."""
 
     status: Literal["ok"]
     filters: dict[str, FilterState] | None = None
 
 
 class Ready(BaseModel):
-    """The service can accept a request."""
+    """Confirmation that the service can accept a request."""
 
     status: Literal["ok"]
 
 
 class Refusal(BaseModel):
-    """An error: what is wrong and what to do."""
+    """An error message that states the fault and a remedy."""
 
     error: str

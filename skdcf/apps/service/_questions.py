@@ -1,7 +1,8 @@
-"""Recognition of repeated questions by keyed hashes.
+"""Recognise repeated questions by keyed hashes.
 
-Short questions could be recovered from plain hashes by guessing, so the hashes use a secret
-key. The key is the token of the service or, without a token, a file in the journal's folder.
+An attacker could recover short questions from plain hashes by guessing, so the hashes use a
+secret key. The key is the token of the service, or a random key in the journal's folder if
+there is no token.
 """
 
 from __future__ import annotations
@@ -20,12 +21,12 @@ _KEY = "journal.key"
 
 
 class Questions:
-    """The questions that a monitor has counted.
+    """The questions whose answers a monitor has used.
 
     Parameters
     ----------
     filter : fitted filter
-        Its calibration questions are not counted.
+        The filter, whose calibration questions are ignored.
     key : bytes
         Secret key of the hashes.
     """
@@ -50,9 +51,9 @@ class Questions:
         Returns
         -------
         digest : str or None
-            The keyed hash of the question; None if the answer has no question.
+            The keyed hash of the question, or None if the answer has no question.
         is_calibrated : bool
-            Whether it is one of the calibration questions of the filter.
+            Whether the question is a calibration question of the filter.
         """
         [question] = question_groups([graph]).tolist()
         if question < 0:
@@ -63,7 +64,7 @@ class Questions:
     def counts(self, entry: Entry) -> bool:
         """Return whether an answer is the first labelled answer to a new question.
 
-        The question is then recorded as counted.
+        If so, the question is recorded.
 
         Parameters
         ----------
@@ -73,7 +74,8 @@ class Questions:
         Returns
         -------
         bool
-            True if the answer has no question. False for a calibration question.
+            True for an answer without a question, and False for an answer to a calibration
+            question.
         """
         if entry.question is None:
             return True
@@ -84,12 +86,12 @@ class Questions:
 
 
 def read_key(token: str | None, folder: str | os.PathLike[str] | None) -> bytes:
-    """Return the key for hashes of questions, which persists if the journal does.
+    """Return the key for hashes of questions, which persists as long as the journal.
 
     Parameters
     ----------
     token : str or None
-        The token of the service, which is used as the key if it is set.
+        The token of the service, which is the source of the key if it is not None.
     folder : path-like or None
         Folder of the journal, where a random key is stored if there is no token.
 

@@ -1,4 +1,4 @@
-"""The routes of the service."""
+"""Routes of the service."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class _StrictRequest(Request):
 
 
 class _StrictRoute(APIRoute):
-    """A route that parses the body strictly as a JSON object."""
+    """Route that parses the body strictly as a JSON object."""
 
     def get_route_handler(self) -> Callable[[Request], Any]:
         """Return the function that answers a request.
@@ -94,7 +94,7 @@ def content_types(api: FastAPI) -> dict[str, str | None]:
     Returns
     -------
     dict
-        Content types, keyed by path; None for a path without a request body.
+        Content types, keyed by path. The value is None for a path without a request body.
     """
     kinds: dict[str, str | None] = {}
     for path, methods in api.openapi()["paths"].items():
@@ -154,14 +154,14 @@ _IN_LINES = {
 async def stream_answer(request: Request) -> Response:
     """Filter an answer claim by claim while it is written.
 
-    The filter must be fitted with online=True.
+    The filter must have been fitted with online=True.
     """
     lines = _decide_lines(request)
     return _Lines(await anext(lines), lines)
 
 
 async def _decide_lines(request: Request) -> AsyncIterator[str]:
-    """Yield the decision about each claim, then the filtered answer."""
+    """Yield the decision on each claim, then the filtered answer."""
     service = request.app.state.service
     lines = _read_lines(request)
     head = await anext(lines, None)
@@ -183,7 +183,7 @@ async def _decide_lines(request: Request) -> AsyncIterator[str]:
 
 
 async def _read_lines(request: Request) -> AsyncIterator[dict[str, Any]]:
-    """Yield the object in each line, as soon as the line is complete."""
+    """Yield the object of each line as soon as the line is complete."""
     rest = b""
     async for chunk in request.stream():
         # The last chunk is empty: it ends the last line.
@@ -194,12 +194,12 @@ async def _read_lines(request: Request) -> AsyncIterator[dict[str, Any]]:
 
 
 class _Lines(Response):
-    """A streamed reply, whose lines are sent as soon as they are available.
+    """Streamed reply, whose lines are sent as soon as they are available.
 
     Parameters
     ----------
     first : str
-        The first line. Errors before it have their own HTTP status.
+        The first line. Errors before this line have their own HTTP status.
     lines : async iterator of str
         The other lines.
     """
@@ -242,9 +242,9 @@ class _Lines(Response):
 
 @router.post("/v1/answer")
 async def answer_question(asked: AnswerRequest, request: Request) -> Answered:
-    """Answer a question, or take an answer to it, and filter its claims.
+    """Answer a question, or use a given answer, and filter its claims.
 
-    This calls a model.
+    This route calls a model.
     """
     service = request.app.state.service
     if service.answers is None:
@@ -275,7 +275,7 @@ async def answer_question(asked: AnswerRequest, request: Request) -> Answered:
 
 @router.post("/v1/labels")
 async def label_answer(said: LabelRequest, request: Request) -> Labelled:
-    """Label the claims of an answer, which updates the monitor."""
+    """Store labels of an answer's claims, and update the monitor."""
     service = request.app.state.service
     labels = [int(label) for label in said.labels]
     # An answer without claims cannot be judged. It counts if the random draw reached it.
@@ -293,7 +293,7 @@ async def label_answer(said: LabelRequest, request: Request) -> Labelled:
 
 @router.post("/v1/runs")
 async def open_run(asked: RunRequest, request: Request) -> Opened:
-    """Open a run of an agent, to decide about it step by step."""
+    """Open an agent run, which is decided step by step."""
     service = request.app.state.service
     served = service.named(asked.filter)
     head = asked.given("filter")
@@ -302,7 +302,7 @@ async def open_run(asked: RunRequest, request: Request) -> Opened:
 
 @router.post("/v1/runs/steps")
 async def add_step(step: StepRequest, request: Request) -> StepDecided:
-    """Decide about a step before it is carried out."""
+    """Decide whether a step may be executed."""
     service = request.app.state.service
     keep = await asyncio.to_thread(
         service.runs.add,
@@ -316,7 +316,7 @@ async def add_step(step: StepRequest, request: Request) -> StepDecided:
 
 @router.post("/v1/runs/close")
 async def close_run(asked: CloseRequest, request: Request) -> Decided:
-    """Close a run. Its texts are overwritten, and its id can then be used for labels."""
+    """Close a run, whose texts are overwritten and whose id can then be used for labels."""
     service = request.app.state.service
     writing = await asyncio.to_thread(
         service.runs.close, asked.run, service.served.values()
@@ -326,7 +326,7 @@ async def close_run(asked: CloseRequest, request: Request) -> Decided:
 
 @router.get("/health", response_model_exclude_unset=True)
 async def health(request: Request) -> Health:
-    """Return the status of the service, with the guarantees if it has no token."""
+    """Return the status of the service, including the guarantees if it has no token."""
     service = request.app.state.service
     if not service.is_public:
         return Health(status="ok")

@@ -1,4 +1,4 @@
-"""Open runs of agents: decisions for each step that survive a restart of the process."""
+"""Open agent runs, whose decisions on each step survive a restart of the process."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ _MOST_IN_MEMORY = 256
 
 @dataclass
 class _Run:
-    """A copy in memory of a run in the journal.
+    """Copy in memory of a run in the journal.
 
     Parameters
     ----------
     head : dict
-        Data that is known before the first step, as it was sent.
+        Data that are known before the first step, as sent by the client.
     writing : Writing
-        State of the decisions, which decides about the next step.
+        State of the decisions, which decides on the next step.
     steps : list of dict
-        The decided steps, as they were sent.
+        The decided steps, as sent by the client.
     """
 
     head: dict[str, Any]
@@ -46,11 +46,11 @@ class _Run:
 
 
 class Runs:
-    """All open runs.
+    """Store of all open runs.
 
-    The methods are thread-safe. Runs are stored in the journal, so other processes can
-    continue them. Recently used runs are also kept in memory. Before use, such a run is
-    updated with any steps that other processes have added to the journal.
+    The methods are thread-safe. Runs are stored in the journal, so other processes can continue
+    them. Recently used runs are also stored in memory. Before such a run is used, the steps
+    that other processes have added to the journal are added to it.
 
     Parameters
     ----------
@@ -67,18 +67,18 @@ class Runs:
 
     @property
     def n_open(self) -> int:
-        """Number of open runs."""
+        """Return the number of open runs."""
         return self._journal.size_of_runs()[0]
 
     def open(self, served: Served, head: dict[str, Any]) -> str:
-        """Open a run.
+        """Open a run, and return its id.
 
         Parameters
         ----------
         served : Served
             The filter that decides.
         head : dict
-            Data that is known before the first step.
+            Data that are known before the first step.
 
         Returns
         -------
@@ -109,33 +109,33 @@ class Runs:
     def add(
         self, name: str, number: int, step: dict[str, Any], filters: Iterable[Served]
     ) -> bool:
-        """Decide about the next step of a run.
+        """Decide on the next step of a run.
 
         Parameters
         ----------
         name : str
             The id of the run.
         number : int
-            Position of the step. A step that was already decided may be sent again.
+            Position of the step. A decided step may be sent again.
         step : dict
-            ``text`` and ``features``, if the run has them. Without ``parents``, the step
-            depends on the previous step. If the run was opened with ``messages``, the
-            step contains the messages since the previous step, ending with its own.
+            The step, with the keys ``text`` and ``features`` if the run has them. If there are
+            no ``parents``, the step depends on the previous step. If the run was opened with
+            ``messages``, the step contains the messages since the previous step and ends with
+            its own message.
         filters : iterable of Served
             All served filters.
 
         Returns
         -------
         bool
-            Whether the step may be carried out. False for all steps after the first
-            refused step.
+            Whether the step may be executed. False for all steps after the first refused step.
 
         Raises
         ------
         ValueError
-            If the step is invalid. The run does not change in this case.
+            If the step is invalid. The run is then unchanged.
         RefusedError
-            If no run with this id is open, if it has a different number of steps, or if
+            If no run with this id is open, if the run has a different number of steps, or if
             the run becomes too long.
         """
         with self._alone(name, filters) as run:
@@ -170,12 +170,12 @@ class Runs:
         Returns
         -------
         Writing
-            The decisions about the run.
+            The decisions on the run.
 
         Raises
         ------
         RefusedError
-            If no run with this id is open, or if another process adds a step to it.
+            If no run with this id is open, or if another process adds a step to the run.
         """
         with self._alone(name, filters) as run:
             if not self._journal.close_run(run.writing.entry(name)):
@@ -187,7 +187,7 @@ class Runs:
             return run.writing
 
     def _end_old(self) -> None:
-        """Remove the runs that have had no step for too long."""
+        """Delete the runs that have had no step for too long."""
         self._journal.end_runs(before=time.time() - _LONGEST_PAUSE)
 
     def _refuse_too_much(self, n_new: int, n_before: int) -> None:
@@ -203,7 +203,7 @@ class Runs:
     def _alone(self, name: str, filters: Iterable[Served]) -> Iterator[_Run]:
         """Context manager for exclusive use of a run within this process.
 
-        After an error, the run is read from the journal again.
+        After an error, the next use reads the run from the journal.
         """
         self._end_old()
         with self._lock:
@@ -231,7 +231,7 @@ class Runs:
                 del self._runs[next(iter(self._runs))]
 
     def _catch_up(self, name: str, run: _Run | None, filters: Iterable[Served]) -> _Run:
-        """Return the run after repeating the decisions about new steps in the journal."""
+        """Return the run after repeating the decisions on new steps in the journal."""
         state = self._journal.run(name)
         if run is None:
             served = [served for served in filters if served.digest == state.filter]
@@ -260,7 +260,7 @@ class Runs:
 
 
 def _decision(run: _Run, number: int, step: dict[str, Any]) -> bool:
-    """Return the decision about a repeated step, whose reply may have been lost."""
+    """Return the decision on a repeated step, whose reply may have been lost."""
     if step != run.steps[number]:
         raise RefusedError(
             409, f"step {number} was already decided, but with different content"
@@ -279,7 +279,7 @@ def _begin(served: Served, head: dict[str, Any]) -> Writing:
 def _claims_of(
     head: dict[str, Any], steps: list[dict[str, Any]]
 ) -> list[dict[str, Any]]:
-    """Convert steps to claims, each of which depends on the previous one by default."""
+    """Convert steps to claims. By default, each claim depends on the previous claim."""
     has_messages = "messages" in head
     if any(("messages" in step) != has_messages for step in steps):
         raise ValueError(

@@ -1,4 +1,4 @@
-"""A served filter: decisions about answers, and the monitor of the guarantee."""
+"""Served filters, with their decisions on answers and the monitor of the guarantee."""
 
 from __future__ import annotations
 
@@ -44,22 +44,22 @@ _OF_ANSWERS = (
 
 @dataclass
 class Asked:
-    """An answer in a request, with the decision about it.
+    """An answer in a request, with its decision.
 
     Parameters
     ----------
     alpha : float or None
-        The level in the request.
+        The level in the request, or None.
     level : float
-        The level of the decision, which is that of the filter if ``alpha`` is None.
+        The level of the decision. If ``alpha`` is None, the level of the filter.
     graph : ReasoningGraph
         The answer.
     kept : ndarray of bool, optional
-        Whether each claim is kept, after the decision.
+        Mask of the kept claims, or None before the decision.
     log_line : dict, optional
-        The request, if it has a whole answer instead of claims.
+        The request, if it contains a whole answer instead of claims.
     answer_key : str, optional
-        The key or path of the answer in ``log_line``.
+        Key or path of the answer in ``log_line``.
     reasons : mapping, optional
         The reason for each dropped claim, keyed by position.
     error : Exception, optional
@@ -102,7 +102,7 @@ class Asked:
 
 
 class Served:
-    """A filter in use.
+    """A filter that is served, with its monitor.
 
     Parameters
     ----------
@@ -111,11 +111,11 @@ class Served:
     key : bytes
         Secret key for hashes of questions.
     calibrated : str, optional
-        When the filter was calibrated, for operators of the service.
+        Time of calibration of the filter, for operators of the service.
     reader : AnswerReader, optional
-        Reads whole answers, and renames keys. If None, keys are not renamed.
+        Object that reads whole answers and renames keys. If None, keys are not renamed.
     no_claim : NoClaimList, optional
-        The sentences of whole answers that make no claim. If None, use the list of the package.
+        List of patterns of sentences that make no claim. The default is the list of the package.
     """
 
     def __init__(
@@ -154,7 +154,7 @@ class Served:
         self._waiting: list[Asked] = []
 
     def read(self, record: dict[str, Any]) -> Asked:
-        """Read the answer in a request.
+        """Return the answer in a request.
 
         Parameters
         ----------
@@ -192,12 +192,12 @@ class Served:
         )
 
     async def decide(self, record: dict[str, Any], n_bytes: int) -> Asked:
-        """Decide about an answer, in one batch with other waiting answers.
+        """Decide on an answer, in one batch with other waiting answers.
 
         Parameters
         ----------
         record : dict
-            As for `read`.
+            As in `read`.
         n_bytes : int
             Size of the request. A large request is processed in a separate thread.
 
@@ -292,12 +292,12 @@ class Served:
         )
 
     def passes(self, graph: ReasoningGraph) -> bool:
-        """Return whether an answer passes. Other answers have no kept claims.
+        """Return whether an answer passes. An answer that does not pass has no kept claims.
 
         Parameters
         ----------
         graph : ReasoningGraph
-            The answer. Its first claim is enough if it was filtered claim by claim.
+            The answer. For an answer filtered claim by claim, its first claim is sufficient.
 
         Returns
         -------
@@ -309,7 +309,7 @@ class Served:
         return bool(passing_answers(self.filter, [graph])[0])
 
     def _part_of(self, graph: ReasoningGraph) -> int | None:
-        """Return the position of the group of a passing answer; None without groups."""
+        """Return the position of the group of a passing answer, or None without groups."""
         if self.guarantee.by is None or len(self._groups) == 1:
             return None
         batch = GraphBatch.from_graphs([graph])
@@ -322,7 +322,7 @@ class Served:
         return self._groups.index(group) if group in self._groups else None
 
     def origin(self, graph: ReasoningGraph) -> dict[str, str]:
-        """Return what is known about the origin of an answer, and what the guarantee covers.
+        """Return the known origin of an answer, and whether the guarantee covers its text.
 
         Parameters
         ----------
@@ -333,9 +333,9 @@ class Served:
         -------
         dict
             ``origin`` is "as calibrated" if both the request and the filter state how the
-            claims were extracted; different extractions are refused. It is "unknown" if
-            only one of the two states who wrote the answer. ``text_guarantee`` is "none"
-            if only the filter states the extraction.
+            claims were extracted. Different extractions are refused. ``origin`` is "unknown" if
+            only the request or only the filter states who wrote the answer. ``text_guarantee``
+            is "none" if only the filter states the extraction.
         """
         metadata = graph.metadata or {}
         is_told = metadata.get("extraction") is not None
@@ -355,7 +355,7 @@ class Served:
         passes: bool,
         claims: Sequence[str | None] | None,
     ) -> dict[str, Any]:
-        """Return the fields of the reply about an answer.
+        """Return the fields of the reply to an answer.
 
         Parameters
         ----------
@@ -370,7 +370,7 @@ class Served:
         passes : bool
             Whether the answer passes.
         claims : sequence of str, or None
-            Texts of the claims, if they have texts.
+            Texts of the claims, or None if the claims have no texts.
 
         Returns
         -------
@@ -390,7 +390,7 @@ class Served:
         return reply | self.origin(graph)
 
     def catch_up(self, journal: Journal) -> None:
-        """Update the monitor with new labels, including those sent to other processes.
+        """Update the monitor with new labels, including labels sent to other processes.
 
         Parameters
         ----------
@@ -423,7 +423,7 @@ class Served:
             self.monitor.update_losses(lost, group, shown=[mask.any()])
 
     def describe(self) -> dict[str, Any]:
-        """Describe the filter and its guarantee, for operators of the service.
+        """Return a description of the filter and its guarantee, for operators of the service.
 
         Returns
         -------
@@ -463,15 +463,15 @@ class Served:
 
 
 class Writing:
-    """State of an answer or run of an agent that is filtered claim by claim.
+    """State of an answer or agent run that is filtered claim by claim.
 
     Parameters
     ----------
     served : Served
         The filter that decides.
     head : dict
-        Data that is known before the first claim, and whether to ``stop`` at the first
-        dropped claim.
+        Data that are known before the first claim, and whether to ``stop`` at the first dropped
+        claim.
 
     Raises
     ------
@@ -507,16 +507,16 @@ class Writing:
 
     @property
     def has_stopped(self) -> bool:
-        """Return whether a claim was dropped and the answer stops at the first dropped claim."""
+        """Return whether a dropped claim has stopped the answer."""
         return self.stop and not all(self.mask)
 
     def add(self, claim: dict[str, Any]) -> bool:
-        """Decide about the next claim.
+        """Decide on the next claim.
 
         Parameters
         ----------
         claim : dict
-            The keys ``text``, ``parents`` and ``features``, if the claim has them.
+            The claim, with the keys ``text``, ``parents`` and ``features`` if they exist.
 
         Returns
         -------
@@ -526,7 +526,7 @@ class Writing:
         Raises
         ------
         ValueError
-            If the claim is invalid. No more claims can be added after this error.
+            If the claim is invalid. No claims can be added after this error.
         RefusedError
             If there are too many claims.
         """
@@ -546,12 +546,12 @@ class Writing:
 
     @property
     def kept(self) -> NDArray[np.bool_]:
-        """Return whether each claim so far was kept."""
+        """Return whether each decided claim was kept."""
         return np.array(self.mask, dtype=bool)
 
     @property
     def passes(self) -> bool:
-        """Return whether the answer passes. It is a chain, so its first claim is the safest."""
+        """Return whether the answer passes. The first claim of a chain is its safest claim."""
         if any(self.mask):
             return True
         texts = [claim["text"] for claim in self._first if "text" in claim]
@@ -577,7 +577,7 @@ class Writing:
         )
 
     def reply(self, name: str) -> dict[str, Any]:
-        """Return the fields of the reply about this answer.
+        """Return the fields of the reply to this answer.
 
         Parameters
         ----------

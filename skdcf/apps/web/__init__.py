@@ -1,4 +1,4 @@
-"""Shared code of the service and the labelling page: guard, error responses and server."""
+"""Guard, error responses and server, shared by the service and the labelling page."""
 
 from ..._checks import import_extra
 

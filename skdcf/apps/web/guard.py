@@ -1,8 +1,8 @@
 """ASGI middleware that controls access and limits the duration and size of requests.
 
-The service and the labelling page both use it. A rejected request is not read any further.
-Request bodies are read completely before the route is called, so routes never wait for a
-client.
+The service and the labelling page both use this middleware. The body of a rejected request is
+not read. Other bodies are read completely before the route is called, so routes never wait for
+a client.
 """
 
 from __future__ import annotations
@@ -41,11 +41,13 @@ class Guard:
     app : ASGI application
         The application that handles the admitted requests.
     routes : dict
-        The content type of the requests for each path; None if they have no body.
+        Content type of the requests to each path, or None for requests without a body.
     admit : callable
-        Called with a request and its path. It raises RefusedError to reject the request.
+        Function that is called with a request and its path, and raises RefusedError to reject
+        the request.
     report : callable, optional
-        Called with the route, status, duration in seconds and id of each finished request.
+        Function that is called with the route, status, duration in seconds and id of each
+        finished request.
     headers : mapping, optional
         Headers to add to every response.
     """
@@ -71,7 +73,7 @@ class Guard:
         self.n_streams = 0
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        """Handle one request, following the ASGI protocol.
+        """Handle one request according to the ASGI protocol.
 
         Parameters
         ----------
@@ -147,13 +149,13 @@ class Guard:
                 await self._app(scope, _replay(body, request.receive), send)
 
     def check_room(self) -> None:
-        """Raise RefusedError if another request would be rejected now."""
+        """Raise RefusedError if an additional request would be rejected now."""
         if self.n_waiting >= _MOST_WAITING:
             raise RefusedError(503, "too many requests are waiting: try again later")
 
     @contextmanager
     def _one_more(self, name: str, most: int) -> Iterator[None]:
-        """Count a request while it is handled; reject it if there are too many."""
+        """Count a request while it is handled, or reject it if there are too many requests."""
         if getattr(self, name) >= most:
             raise RefusedError(503, "too many requests are waiting: try again later")
         setattr(self, name, getattr(self, name) + 1)
@@ -164,9 +166,9 @@ class Guard:
 
 
 class _Bodies:
-    """The request bodies that are being received; if there are too many, the oldest is dropped.
+    """The request bodies that are being received. If there are too many, the oldest is dropped.
 
-    Therefore slow clients cannot block other clients, however many there are.
+    Slow clients therefore cannot block other clients.
     """
 
     def __init__(self) -> None:
@@ -174,7 +176,7 @@ class _Bodies:
         self._total = 0
 
     async def read(self, receive: Any) -> bytes | None:
-        """Read a whole body; return None if the client disconnects before its end."""
+        """Return a whole body, or None if the client disconnects before its end."""
         body = bytearray()
         try:
             async with asyncio.timeout(_BODY) as deadline:
@@ -200,7 +202,7 @@ class _Bodies:
             ) from error
 
     def _count(self, deadline: asyncio.Timeout, n_bytes: int) -> None:
-        """Add the received bytes, and drop the oldest bodies until the others fit."""
+        """Count received bytes, and drop the oldest bodies until the other bodies fit."""
         if deadline in self._n_bytes:
             self._n_bytes[deadline] += n_bytes
             self._total += n_bytes
@@ -216,7 +218,7 @@ def _too_long() -> RefusedError:
 
 
 async def _chunks(receive: Any) -> AsyncIterator[bytes]:
-    """Yield the chunks of a body; raise ConnectionError if the client disconnects early."""
+    """Yield the chunks of a body, or raise ConnectionError if the client disconnects early."""
     n_bytes = 0
     is_over = False
     while not is_over:
@@ -232,7 +234,7 @@ async def _chunks(receive: Any) -> AsyncIterator[bytes]:
 
 
 def _replay(body: bytes, receive: Any) -> Callable[[], Any]:
-    """Return a receive channel that first yields a body that has been read already."""
+    """Return a receive channel that first yields an already received body."""
     waiting = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def receive_body() -> Any:

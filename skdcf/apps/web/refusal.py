@@ -85,12 +85,12 @@ def _fault_of_value(fault: dict[str, Any]) -> str:
 
 
 def read_object(content: bytes | bytearray) -> dict[str, Any]:
-    """Parse a JSON object; NaN, infinities and duplicate keys are rejected.
+    """Parse a JSON object, and reject NaN, infinities and duplicate keys.
 
     Parameters
     ----------
     content : bytes or bytearray
-        A request body, or a line of it.
+        A request body, or a line of a request body.
 
     Returns
     -------
@@ -112,7 +112,7 @@ def read_object(content: bytes | bytearray) -> dict[str, Any]:
 
 
 def _without_copies(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return the object with these keys and values; raise RefusedError for duplicate keys."""
+    """Return an object with these keys and values, or raise RefusedError for duplicate keys."""
     record = dict(pairs)
     if len(record) < len(pairs):
         names = [name for name, _ in pairs]

@@ -17,7 +17,7 @@ def server_of(app: Any, **settings: Any) -> uvicorn.Server:
     app : ASGI application
         The application to serve.
     **settings : object
-        Further arguments of `uvicorn.Config`.
+        Additional arguments of `uvicorn.Config`.
 
     Returns
     -------
@@ -42,8 +42,8 @@ def server_of(app: Any, **settings: Any) -> uvicorn.Server:
 def _impatient(protocol: Any) -> Any:
     """Return a subclass of a uvicorn protocol with a deadline for the request headers.
 
-    The deadline applies to the headers of each request of a connection as a whole. The guard
-    has separate deadlines for bodies, and uvicorn has one for the time between two requests.
+    The deadline applies to all headers of a request together. The guard has separate deadlines
+    for bodies, and uvicorn has a deadline for the time between two requests.
     """
 
     class Impatient(protocol):  # type: ignore[misc, valid-type]

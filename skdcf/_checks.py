@@ -164,7 +164,7 @@ def is_number(value):
 
 
 def other_row(rows):
-    """Return the first row of a list that numpy must not convert to numbers, or None if none.
+    """Return the first row of a list that numpy must not convert to numbers; None if there is none.
 
     For example, numpy would convert the nodes of a networkx graph.
     """
@@ -185,7 +185,7 @@ def refuse_iterator(name, value):
 
 
 def printable(text, also=""):
-    """Return a user's text on one line and without hidden characters, so messages can quote it.
+    """Return a user's text on one line and without hidden characters, to be quoted in messages.
 
     Line breaks would break tables, and terminals interpret control characters. Characters in
     ``also`` are kept.
@@ -210,7 +210,7 @@ def is_loopback(host):
 
 
 def warn(message, category):
-    """Issue a warning that points to the line outside this package that caused it."""
+    """Issue a warning that points to the calling line outside this package."""
     frame: FrameType | None = sys._getframe(1)
     depth = 2
     while frame and frame.f_globals.get("__name__", "").partition(".")[0] in _BETWEEN:

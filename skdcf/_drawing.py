@@ -6,9 +6,9 @@ runs behind a claim. All long edges of a parent share one trunk of such position
 row, claims are ordered by the mean position of their neighbours, which leaves few crossings. Edges
 are vertical next to claims and turn only between two rows.
 
-The appearance of claims and edges does not depend on the pen that draws them. The pen for SVG is in
-this module. Colour, shape and outline show each distinction, so it is visible in grey and to
-colour-blind readers. The palette is that of Okabe and Ito.
+The appearance of claims and edges does not depend on the pen that draws them. This module contains
+the pen for SVG. Each distinction is shown by colour, shape and outline, so colour-blind readers can
+see it. The colours are those of the Okabe-Ito palette.
 
 A pen has the methods ``disc(place, radius, fill, outline, width)``, ``square(place, fill,
 outline, width)``, ``curve(pieces, fill, outline, width)`` and ``write(place, text, size,
@@ -141,7 +141,7 @@ def _rows(n_claims, edges, widest):
 
 
 def _with_trunks(row, edges):
-    """Return the row of each claim and trunk, the links of adjacent rows, and the edge courses."""
+    """Return the rows of claims and trunks, the links of adjacent rows, and the edge courses."""
     passed = []
     trunk = {}
     for parent, child in edges:
@@ -155,13 +155,13 @@ def _with_trunks(row, edges):
 
 
 def _turns(rows, links, turn):
-    """Return the rows from top to bottom or back, and the links from each previous row."""
+    """Return the rows in the given direction, each with the links from the previous row."""
     down = turn % 2 == 0
     return [(r, links if down else links[:, ::-1]) for r in rows[:: 1 if down else -1]]
 
 
 def _wanted(at, links):
-    """Return the mean position of each item's neighbours; an item without any keeps its own."""
+    """Return the mean position of each item's neighbours, or its own position if it has none."""
     parent, child = links.T
     count = np.bincount(child, minlength=len(at))
     total = np.bincount(child, at[parent], len(at))
@@ -196,7 +196,7 @@ def _crossings(place, links, rows):
 
 
 def _places(rows, links, half):
-    """Compute the x of each item, near its neighbours, without changing the order of its row."""
+    """Compute the horizontal position of each item near its neighbours, keeping the row order."""
     # This import takes half a second and is only needed for drawings.
     from scipy.optimize import isotonic_regression
 
@@ -237,7 +237,7 @@ MARKS = {1: "", 0: "false", -1: "not judged"}  # drawn at the corner of a claim
 
 
 class Shown(NamedTuple):
-    """Appearance of one claim: its look, and the mark at its corner."""
+    """Look and mark of one claim in a drawing."""
 
     look: Look
     mark: str
@@ -428,7 +428,7 @@ def problem_html(graph, kept=None, labels=None, reasons=None):
     labels : sequence of int, optional
         1 true, 0 false, -1 not judged.
     reasons : dict of int to str, optional
-        Reasons keyed by claim. Each reason is written below the text of its claim.
+        Reasons keyed by claim. The reason for a dropped claim is written below its text.
 
     Returns
     -------

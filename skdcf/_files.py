@@ -1,4 +1,4 @@
-"""Atomic file writing, append-only journals, and the only reader of JSON Lines."""
+"""Functions for atomic file writing, append-only journals, and reading JSON Lines."""
 
 import codecs
 import contextlib
@@ -79,7 +79,7 @@ def write_text(path, lines):
     Parameters
     ----------
     path : path-like
-        If the name ends with ``.gz``, the file is compressed with gzip.
+        Path of the file, which is compressed with gzip if the name ends with ``.gz``.
     lines : iterable of str
         The lines, without line breaks.
 
@@ -143,7 +143,7 @@ def open_journal(path):
     Returns
     -------
     list of bytes
-        The lines. The last one may be incomplete if a process was killed.
+        The lines. The last line may be incomplete if a process was killed.
     """
     with open(os.open(path, os.O_CREAT | os.O_RDWR, 0o600), "r+b") as file:
         lines = file.read().split(b"\n")
@@ -162,7 +162,7 @@ def read_journal(path, take):
     path : path-like
         Path of the journal.
     take : callable
-        ``take(entry)`` is called for each line, in order. It must raise ValueError,
+        ``take(entry)`` is called for each line, in order. The callable must raise ValueError,
         LookupError, TypeError or AttributeError if the entry is invalid.
 
     Returns
@@ -212,10 +212,7 @@ def follow_journal(path, take, start):
         Position after the last entry that was read. If the file is shorter, it was replaced,
         and it is read from the beginning.
 
-    Returns
-    -------
-    int
-        Position after the last entry that was read now.
+    Returns ------- int Position after the last entry that was read.
     """
     with open(path, "rb") as file:
         if start > os.fstat(file.fileno()).st_size:
@@ -241,7 +238,7 @@ def append_journal(path, entry, *, sync=True):
     Parameters
     ----------
     path : path-like or None
-        Path of the journal. If None, nothing is written.
+        Path of the journal. If the path is None, nothing is written.
     entry : dict
         The entry.
     sync : bool
@@ -280,16 +277,16 @@ def iter_objects(
     Parameters
     ----------
     path : path-like or stream
-        The file, which may be compressed with gzip. Its encoding must be UTF-8, or UTF-16 with
-        a byte order mark.
+        The file, which may be compressed with gzip. The encoding must be UTF-8, or UTF-16 with a
+        byte order mark.
     start, stop : int
         Range of bytes to read: the position of the first byte, and one past the last byte.
         Ranges require an uncompressed UTF-8 file.
     first_line : int
         Number of the first line.
     nan : bool
-        Whether to accept NaN and infinity. Some programs write them, but they are not valid
-        JSON.
+        Whether to accept NaN and infinity. Some programs write NaN and infinity, although these are
+        not valid JSON.
     max_line_bytes : int
         Maximum size of a line in bytes, or in characters if the text is not UTF-8.
 
@@ -340,7 +337,7 @@ def iter_objects(
 
 
 def name_of(path):
-    """Return the name of a file or stream, to be used in messages."""
+    """Return the name of a file or stream as it is used in messages."""
     return getattr(path, "name", "a stream") if hasattr(path, "read") else path
 
 

@@ -1,9 +1,9 @@
 """Error messages whose wording depends on the entry point.
 
 The advice on an error differs between Python (``rename={"text": "claims"}``), the command line
-(``--map text=claims``) and clients of the service. Such an error contains a `Message`, whose
-parts are texts and `Advice`. The string value of a message is its wording for Python. Other entry
-points look up their wording of each advice by name in ``apps/messages.toml``.
+(``--map text=claims``) and clients of the service. An error with such advice contains a `Message`,
+whose parts are texts and `Advice`. The string value of a message is its wording for Python. Other
+entry points look up their wording of each advice by name in ``apps/messages.toml``.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ class Advice(str):
     fields: dict[str, Any]
 
     def __new__(cls, name: str, text: str, **fields: Any) -> Advice:
-        """Create the text, and store name and fields."""
+        """Create the text, and store the name and the fields."""
         self = super().__new__(cls, text)
         self.name, self.fields = name, fields
         return self
 
     def __getnewargs_ex__(self) -> Any:
-        """Support pickling, since errors are sent between processes."""
+        """Return the constructor arguments for pickling, which sends errors between processes."""
         return (self.name, str(self)), self.fields
 
 
@@ -56,7 +56,7 @@ class Message(str):
         return self
 
     def __getnewargs__(self) -> Any:
-        """Support pickling, since errors are sent between processes."""
+        """Return the constructor arguments for pickling, which sends errors between processes."""
         return self.parts
 
 

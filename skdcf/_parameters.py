@@ -119,7 +119,7 @@ class Settings(BaseEstimator):
         ------
         ValueError
             If a parameter does not exist, or if a nested parameter belongs to a value without
-            parameters, such as None. No parameter is set in this case.
+            parameters, such as None. If an error is raised, no parameter is set.
         """
         for key in params:
             name, _, nested = key.partition("__")

@@ -1,9 +1,9 @@
 """Functions that guess the dependency graph of claims from their texts.
 
-Each function accepts the claim texts of one problem, in order, and the question of the problem. It
-returns pairs (parent, child) for `ReasoningGraph`. The guarantee holds for any graph, even for a
-guessed one. The graph determines which sets of claims are coherent, and how many claims are dropped
-together with a false one.
+Each function accepts the claim texts of one problem, in order, and the question of the problem.
+Each function returns pairs (parent, child) for `ReasoningGraph`. The guarantee holds for any graph,
+even for a guessed one. The graph determines which sets of claims are coherent, and how many claims
+are dropped together with a false one.
 """
 
 import re
@@ -68,7 +68,7 @@ def no_edges(claims: Sequence[str], problem: str | None = None) -> Edges:
 def chain_edges(claims: Sequence[str], problem: str | None = None) -> Edges:
     """Return edges from each claim to the next one.
 
-    This is the cautious choice for step-by-step answers, because each claim then depends on all
+    A chain is the cautious choice for step-by-step answers, because each claim depends on all
     earlier claims.
 
     Parameters
@@ -150,8 +150,8 @@ def number_flow_edges(claims: Sequence[str], problem: str | None = None) -> Edge
     """Return edges to each claim from earlier claims whose numbers and symbols it uses.
 
     Numbers and one-letter symbols that occur in the question are ignored, and so are 0 and 1. Any
-    other number or symbol links a claim to the latest earlier claim that contains it. A claim
-    without such a link depends on the previous claim.
+    other number or symbol links a claim to the latest earlier claim that contains the same number
+    or symbol. A claim without any link depends on the previous claim.
 
     Parameters
     ----------
@@ -217,7 +217,7 @@ def _check_texts(claims):
 
 
 def _find_terms(text):
-    """Find the numbers and symbols in a text, in normalized form."""
+    """Return the numbers and symbols in a text, in normalized form."""
     text = text.lstrip()
     label = _STEP_LABEL.match(text)
     text = _DECORATION.sub("", text[label.end() :] if label else text)

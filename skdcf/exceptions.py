@@ -18,7 +18,7 @@ class LabelWarning(UserWarning):
 
 
 class ShareError(ValueError):
-    """Error that a guarantee about the passing answers is impossible with these settings or data.
+    """Error that a guarantee for passing answers is impossible with the given settings or data.
 
     Parameters
     ----------

@@ -123,7 +123,7 @@ def coverage_interval(
     Parameters
     ----------
     n_covered, n_problems : int
-        Number of test problems in which no false claim was kept, and number of test problems.
+        Number of test problems without a kept false claim, and number of all test problems.
     confidence_level : float, default=0.95
         Probability that the interval contains the true coverage.
 
@@ -208,9 +208,9 @@ def coverage_band(
 ) -> tuple[float, float]:
     """Compute the theoretical band of the coverage for one draw of calibration problems.
 
-    Without ties, the coverage given the calibration problems follows Beta(n + 1 - k, k),
-    where k is the conformal rank. Ties can only raise the coverage. Problems without a false
-    claim can also raise it if fewer than k problems have a false claim.
+    Without ties, the coverage given the calibration problems follows Beta(n + 1 - k, k), where k is
+    the conformal rank. Ties can only raise the coverage. Problems without a false claim can also
+    raise the coverage if fewer than k problems have a false claim.
 
     Parameters
     ----------
@@ -219,10 +219,10 @@ def coverage_band(
     alpha : float in (0, 1)
         The level of the filter.
     confidence_level : float, default=0.95
-        Probability that the coverage lies in the band.
+        Probability that the coverage is in the band.
     n_test : int, optional
-        Number of test problems. If set, compute the band of the coverage *observed* on them
-        (beta-binomial). If None, compute the band of the coverage itself.
+        Number of test problems. If set, the band applies to the coverage *observed* on this number
+        of problems (beta-binomial). If None, the band applies to the coverage itself.
     delta : float, optional
         The parameter ``delta`` of `skdcf.guarantees.NoFalseClaim`.
 
@@ -265,9 +265,10 @@ def band_of_law(shape, confidence_level, n_test=None):
 def mean_interval(losses, probability, n_problems, confidence_level=0.95):
     """Compute a confidence interval of 1 - mean loss from the mean loss of each question.
 
-    The result is the Clopper-Pearson interval if each loss is 0 or 1. If several answers to a
-    question were averaged, it is the Clopper-Pearson interval for the effective number of
-    independent problems (Korn and Graubard 1998). For other losses it is Student's interval.
+    If each loss is 0 or 1, the result is the Clopper-Pearson interval. If several answers to a
+    question were averaged, the Clopper-Pearson interval is computed for the effective number of
+    independent problems (Korn and Graubard 1998). For other losses the result is Student's
+    interval.
     """
     from scipy.stats import t
 
@@ -330,8 +331,8 @@ class FilterReport(Table):
         following numbers are means over questions. If the guarantee has ``show``, only the
         passing answers are included in the coverage.
     coverage_interval : ndarray of shape (n_alphas, 2)
-        95 % confidence interval of the coverage, computed over questions. It is the
-        Clopper-Pearson interval, or Student's interval if the guarantee bounds a mean.
+        95 % confidence interval of the coverage, computed over questions. The Clopper-Pearson
+        interval is used, or Student's interval if the guarantee bounds a mean.
     coverage_band : ndarray of shape (n_alphas, 2)
         Theoretical 95 % band of the coverage for this number of calibration problems and
         questions; NaN if the distribution is unknown.
@@ -439,7 +440,7 @@ class FilterReport(Table):
 
     @property
     def false_shown(self) -> NDArray[np.float64]:
-        """Share of the problems of which a false or unjudged claim is shown, (n_alphas,)."""
+        """Share of the problems for which a false or unjudged claim is shown, shape (n_alphas,)."""
         return np.where(self.shown > 0, self.false_among_shown, 0) * self.shown
 
     @property
@@ -584,14 +585,15 @@ def report_of(
     seen : ndarray of bool, shape (2, n_problems), optional
         Whether a problem was used for training, and for calibration.
     threshold : ndarray of shape (n_alphas,), optional
-        Thresholds of the filter. If omitted, the report contains NaN.
+        Thresholds of the filter. If omitted, the thresholds in the report are NaN.
     n_calibration : int, default=0
         Number of calibration problems.
     passing : ndarray of bool, shape (n_problems,) or (n_alphas, n_problems), optional
         Whether a problem passes, so the guarantee covers it. By default all problems pass. The
         loss of a problem that does not pass is 0.
     batch : GraphBatch, optional
-        The problems. Required if they have wordings, or claims marked as not stating a fact.
+        The problems. Required if the problems have wordings, or claims marked as not stating a
+        fact.
     """
     alphas, kept, labels, offsets, questions = counted
     of_claims = labels, offsets
@@ -681,7 +683,7 @@ def report_of(
 
 
 def _interval_of_passing(losses, passes, probability, n_problems):
-    """Compute the interval of 1 - mean loss over the passing answers, as in `mean_interval`.
+    """Compute the interval of 1 - mean loss over passing answers, as in `mean_interval`.
 
     ``passes`` is the share of the answers to each question that pass. If this share is strictly
     between 0 and 1 for any question, the mean is a ratio of two sums over the questions.
@@ -818,8 +820,8 @@ def leave_one_out(
     Parameters
     ----------
     filter : fitted filter
-        The filter whose scorer is evaluated. Its ``ties`` must not be "include". Its
-        ``guarantee`` must not have weights or overlapping groups.
+        The filter whose scorer is evaluated. The parameter ``ties`` of the filter must not be
+        "include", and ``guarantee`` must not have weights or overlapping groups.
     X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
         Answers to at least two questions.
     y : sequence of 1-D arrays, one per problem
@@ -829,9 +831,9 @@ def leave_one_out(
     groups : array-like of shape (n_problems,), or False, optional
         The question that each problem answers, as in `evaluate_filter`.
     n_draws : int, optional
-        If a question has several answers, one of them is used for calibration. If None, it is
-        the answer that `fit` would choose. If an integer, results are averaged over that many
-        random choices, so they do not depend on a single one.
+        If a question has several answers, one of them is used for calibration. If None, the
+        calibration answer is the one that `fit` would choose. If an integer, results are averaged
+        over this number of random choices, so they do not depend on a single choice.
     random_state : int, RandomState or None, default=None
         Seed of the random choices.
 

@@ -2,15 +2,16 @@
 
 The risk of a claim is minus its confidence. The path risk of a claim is the largest risk among the
 claim and its ancestors. A filter keeps the claims whose path risk is below the threshold. The
-nonconformity score of a problem is the smallest path risk of a false claim. It is the largest
-threshold at which no false claim is kept.
+nonconformity score of a problem is the smallest path risk of a false claim. This score is the
+largest threshold at which no false claim is kept.
 
 `score` computes the nonconformity scores and lowers them by their possible rounding error.
 `calibrate_with` chooses one answer to each question, independently of the scores, and stores the
 scores of the chosen answers. The threshold at a level is one of these scores.
 
-The smallest and largest path risks of each answer are also stored. The smallest determines whether
-an answer passes (``show=``), and the largest determines whether a whole answer may be released.
+The smallest and largest path risks of each answer are also stored. The smallest path risk
+determines whether an answer passes (``show=``), and the largest determines whether the whole answer
+may be released.
 """
 
 from __future__ import annotations
@@ -95,7 +96,7 @@ def score(estimator, view):
 
 
 def jumps_of(guarantee, path_risk, labels, batch):
-    """Return the jumps of the loss of each problem, with each statement counted once."""
+    """Return the jumps of the loss of each problem, in which all wordings of a claim count once."""
     labels = count_once(labels, batch)
     if batch.vaguest is None:
         return guarantee.jumps(path_risk, labels, batch.offsets)
@@ -167,7 +168,7 @@ def calibration_scores(estimator, X, y):
     -------
     ndarray of shape (n_problems,)
         Largest safe threshold of each problem; +inf if every threshold is safe. For the default
-        guarantee, it is the smallest path risk of a claim that is not known to be true. The
+        guarantee, the score is the smallest path risk of a claim that is not known to be true. The
         value is lowered by slightly more than the rounding error of the scorer.
     """
     fitted = filter_in(estimator)

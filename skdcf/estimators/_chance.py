@@ -49,7 +49,7 @@ def first_claims(filter: Any, X: Problems, share: float = 0.0) -> NDArray[Any]:
     """Return masks of the safest claims of each problem, independent of alpha.
 
     The selected claims have no guarantee. Use ``error_probability`` to estimate the probability
-    that they contain a false claim.
+    that the selected claims include a false one.
 
     Parameters
     ----------
@@ -57,12 +57,13 @@ def first_claims(filter: Any, X: Problems, share: float = 0.0) -> NDArray[Any]:
     X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
         The problems.
     share : float in [0, 1], default=0.0
-        Share of the claims to select. The number of claims is rounded up, and is at least one.
+        Share of the claims to select. The number of selected claims is rounded up, and is at least
+        one.
 
     Returns
     -------
     ndarray of shape (n_problems,)
-        Masks in the same form as in ``predict``. They select the claims with the smallest path
+        Masks in the same form as in ``predict``. The masks select the claims with the smallest path
         risks and all ancestors of these claims.
     """
     if not 0 <= share <= 1:

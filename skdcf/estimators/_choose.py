@@ -1,10 +1,10 @@
-"""Choose one of several answers to a question and filter it, or filter all of them jointly.
+"""Choose one of several answers to a question to be filtered, or join all of them.
 
-Both procedures have an exact guarantee in finite samples. Consider a policy that returns a text at
-each threshold t. The policy must depend on t only through the sets {R < t}. It must not use labels,
-and its randomness must be a function of the question. Then the nonconformity score of the policy is
-s = inf {t : the text at t contains a false claim}, and the usual rank of the calibration scores
-bounds its error rate.
+Choosing and joining answers have an exact guarantee in finite samples. Consider a policy that
+returns a text at each threshold t. The policy must depend on t only through the sets {R < t}. The
+policy must not use labels, and its randomness must be a function of the question. Then the
+nonconformity score of the policy is s = inf {t : the text at t contains a false claim}, and the
+usual rank of the calibration scores bounds its error rate.
 """
 
 from __future__ import annotations
@@ -40,15 +40,15 @@ def choose(
 ) -> NDArray[np.int64]:
     """Choose one answer to each question by its path risks, and return its position.
 
-    First fit a filter and choose answers with this function. Then label the chosen answers, and
-    calibrate the filter on them. The guarantee then holds for answers that are chosen in the
-    same way from the same number of answers per question. `chosen_answers` returns the chosen
-    answers, with the metadata that filters check.
+    First fit a filter and choose answers with this function. Next, label the chosen answers and
+    calibrate the filter on them. After this calibration, the guarantee holds for answers that are
+    chosen in the same way from the same number of answers per question. `chosen_answers` returns
+    the chosen answers, with the metadata that filters check.
 
     Parameters
     ----------
     filter : fitted filter
-        The filter whose scorer computes the path risks. Its threshold is not used.
+        The filter whose scorer computes the path risks. The threshold of the filter is not used.
     X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_answers, d)
         All sampled answers to each question.
     groups : array-like of shape (n_answers,), optional
@@ -62,8 +62,8 @@ def choose(
     -------
     ndarray of int, shape (n_questions,)
         Positions of the chosen answers in X. Questions are ordered by their first answers. Ties
-        are broken by a hash of the content. An answer without claims is chosen only if all
-        answers to its question have no claims.
+        between answers are broken by a hash of their content. An answer without claims is chosen
+        only if all answers to its question have no claims.
 
     Raises
     ------
@@ -113,8 +113,8 @@ def chosen_answers(
     Returns
     -------
     GraphBatch
-        One answer per question. The metadata key ``chosen_by`` holds the rule, the number k
-        of answers to the question, and a hash of the scorer and the columns.
+        One answer per question. The metadata key ``chosen_by`` contains the rule, the number k of
+        answers to the question, and a hash of the scorer and the columns.
 
     Raises
     ------
@@ -128,14 +128,14 @@ def chosen_answers(
 
 
 def as_chosen(filter: Any, X: Problems, groups: Groups = None) -> GraphBatch:
-    """Return one answer per question, marked as by `chosen_answers`, without scoring any.
+    """Return one answer per question, marked as in `chosen_answers`, without scoring the answers.
 
     Parameters
     ----------
     filter : fitted filter
         As in `choose`.
     X : sequence of ReasoningGraph or GraphBatch
-        As in `choose`, but the answers may still be without claims.
+        As in `choose`, but the answers need not have been split into claims.
     groups : array-like of shape (n_answers,), optional
         As in `choose`.
 
@@ -188,7 +188,7 @@ def _chosen(filter, X, groups, rule):
 
 
 def _risks(cf, batch, rule):
-    """Return the risk that the rule minimises for each answer; +inf for one without claims."""
+    """Return the risk of each answer that the rule minimises; +inf for an answer without claims."""
     view = View(batch, cf._with_columns(batch))
     view.confidence = cf._confidence(view)
     risk = path_risk(cf._risk(view.confidence, batch), view.with_columns)
@@ -212,7 +212,7 @@ def _questions(batch, groups):
 
 
 def _tie_hashes(batch):
-    """Return hashes of texts, columns and edges, which distinguish tied answers unless equal."""
+    """Return hashes of the content, which differ for all tied answers that are not copies."""
     with np.errstate(over="ignore"):
         return mix(content_hashes(batch) + hash_numbers(batch))
 
@@ -237,10 +237,10 @@ def join_answers(X: Problems, groups: Groups = None, y: Any = None) -> Any:
     Returns
     -------
     GraphBatch, or (GraphBatch, list of ndarray) if ``y`` is passed
-        One problem per question. Questions are ordered by their first answers, and the claims
-        of the answers to a question are in the order of X. An alternative text of all answers is
-        an alternative of the joined problem. The metadata key ``chosen_by`` holds the number k
-        of answers.
+        One problem per question. Questions are ordered by their first answers, and the claims of a
+        question are in the order of X. An alternative text that all answers have is an alternative
+        of the joined problem. The metadata key ``chosen_by`` contains the number k of joined
+        answers.
 
     Raises
     ------

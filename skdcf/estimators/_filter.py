@@ -1,4 +1,4 @@
-"""The class of all filters; presets are subclasses with other defaults.
+"""Class of all filters, whose presets are subclasses with other defaults.
 
 ``_fit`` implements fitting, ``_calibrate`` implements calibration, and `skdcf.guards` contains the
 checks that protect the guarantee. To follow a decision through this file, read
@@ -84,7 +84,7 @@ class ConformalFilter(Settings):
     """Score claims, calibrate a threshold, and keep claims whose path risk is below it.
 
     `CoherentConformalFilter`, `HardCF` and the presets are subclasses with other defaults. The
-    parameters are described on their pages.
+    pages of these classes describe the parameters.
     """
 
     scorer: Any = None
@@ -136,7 +136,7 @@ class ConformalFilter(Settings):
         return clone
 
     def _wanted_scorer(self, batch):
-        """Return the scorer to use. Presets create it from their own parameters."""
+        """Return the scorer to use. Presets create the scorer from their own parameters."""
         return self.scorer
 
     def _resolved_guarantee(self):
@@ -170,12 +170,11 @@ class ConformalFilter(Settings):
         X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
             The problems. Each row of an array is a problem with one claim.
         y : sequence of 1-D arrays, one per problem
-            1 for a true claim, 0 for a false one, -1 for an unlabelled one. Unlabelled claims
-            count as false in calibration and are left out of training. If X is a GraphBatch, y
-            may also be one flat array. If X is an array, y is a 1-D array of 0 and 1, of
-            booleans, of words such as "yes" and "no", or of two other numbers. In the last
-            case, the larger number means true. The pair -1 and 1 is rejected, because -1 may
-            mean false or unknown.
+            1 for a true claim, 0 for a false one, -1 for an unlabelled one. Unlabelled claims count
+            as false in calibration and are left out of training. If X is a GraphBatch, y may also
+            be one flat array. If X is an array, y is a 1-D array of 0 and 1, of booleans, of words
+            such as "yes" and "no", or of two other numbers. Of two other numbers, the larger one
+            means true. The pair -1 and 1 is rejected, because -1 may mean false or unknown.
         groups : array-like of shape (n_problems,), or False, optional
             The question that each answer belongs to, as in
             `~skdcf.graphs.question_groups`. All answers to a question are used either for
@@ -223,9 +222,10 @@ class ConformalFilter(Settings):
         """Calibrate again on other problems, with the same columns and scorer.
 
         At most one answer per question is used. Questions that do not increase the rank at
-        ``alpha`` are not used. The problems are chosen by a fixed hash of their content, and the
-        indices of the unused problems are stored in ``unused_indices_``. If people labelled some
-        answers and a language model labelled others, only answers labelled by people are used.
+        ``alpha`` are not used. The calibration problems are chosen by a fixed hash of their
+        content, and the indices of the unused problems are stored in ``unused_indices_``. If people
+        labelled some answers and a language model labelled others, only answers labelled by people
+        are used.
 
         Parameters
         ----------
@@ -276,7 +276,7 @@ class ConformalFilter(Settings):
         Returns
         -------
         CalibrationPart
-            The calibration data. A part occupies about 50 bytes per problem. It also contains a
+            The calibration data. A part occupies about 50 bytes per problem. A part also contains a
             few of the problems, which are used to compare scorers.
         """
         fitted = copy(self)  # a copy, because the provenance is stored on it
@@ -431,14 +431,14 @@ class ConformalFilter(Settings):
     def predict(
         self, X: Problems, alpha: Level | Sequence[Level] = None
     ) -> NDArray[Any]:
-        """Decide which claims are kept.
+        """Predict which claims are kept.
 
         Parameters
         ----------
         X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
             The problems.
         alpha : float in (0, 1), or sequence of float, optional
-            Level or levels of the decision. None uses the level of the filter. A larger alpha
+            Level or levels of the prediction. None uses the level of the filter. A larger alpha
             keeps all claims that a smaller one keeps.
 
         Returns
@@ -490,9 +490,9 @@ class ConformalFilter(Settings):
     ) -> NDArray[np.float64]:
         """Estimate the probability that each text contains a false claim.
 
-        The estimate applies to a single text, while the guarantee is an average over answers. The
-        estimate is computed from the hazards of the scorer. To check whether it is well
-        calibrated, use `skdcf.evaluation.evaluate_error_probability`.
+        The estimate applies to a single text, while the guarantee applies to the average over
+        answers. The estimate is computed from the hazards of the scorer. To check whether the
+        estimates are well calibrated, use `skdcf.evaluation.evaluate_error_probability`.
 
         Parameters
         ----------
@@ -588,7 +588,7 @@ class ConformalFilter(Settings):
         Returns
         -------
         list of ReasoningGraph, or list of str
-            One item per problem. It is empty if nothing is kept.
+            One item per problem. An item is empty if nothing is kept.
 
         Raises
         ------
@@ -611,11 +611,11 @@ class ConformalFilter(Settings):
     ) -> float:
         """Return the retention, which is the mean number of true claims kept per problem.
 
-        Use the retention only to compare filters with the same guarantee. A larger level, a
-        weaker guarantee, ``ties="include"`` and ``edges="none"`` increase the retention, because
-        they guarantee less. A search over these settings would therefore select the weakest
+        Use the retention only to compare filters with the same guarantee. A larger level, a weaker
+        guarantee, ``ties="include"`` and ``edges="none"`` increase the retention, because they
+        weaken the guarantee. A search over these settings would therefore select the weakest
         guarantee. `skdcf.evaluation.CalibratedSearch` rejects such a search, but the searches of
-        scikit-learn do not check for it.
+        scikit-learn do not.
 
         Parameters
         ----------
@@ -625,7 +625,7 @@ class ConformalFilter(Settings):
             Labels of the claims, as in `fit`. Unlabelled claims and claims marked as not stating
             a fact are not counted.
         sample_weight : array-like of shape (n_problems,), optional
-            Weights of the problems in the mean. They must be at least 0, and not all 0.
+            Weights of the problems in the mean. The weights must be at least 0, and not all 0.
         alpha : float in (0, 1), optional
             None is the level of the filter.
 
@@ -684,15 +684,15 @@ class ConformalFilter(Settings):
         Parameters
         ----------
         claims : iterable of dict
-            The claims. Each has a ``text``, ``parents`` (positions of earlier claims), and the
-            ``features`` that the filter uses.
+            The claims. Each claim has a ``text``, ``parents`` (positions of earlier claims), and
+            the ``features`` that the filter uses.
         alpha : float in (0, 1), optional
             None is the level of the filter.
         stop : bool
-            Whether to stop after the first claim that is not kept. This is useful for an agent
-            that executes its steps. Each claim must then depend on the previous one.
+            Whether to stop after the first claim that is not kept. Stopping is useful for an agent
+            that executes its steps. If True, each claim must depend on the previous one.
         **about
-            Data of the answer that are known beforehand. These are the arguments ``problem``,
+            Data of the answer that are known beforehand. The data are the arguments ``problem``,
             ``context``, ``alternatives``, ``feature_names``, ``id`` and ``metadata`` of
             `~skdcf.ReasoningGraph`.
 
@@ -723,9 +723,9 @@ class ConformalFilter(Settings):
         Returns
         -------
         str
-            The description. An answer without any kept claim counts as a success, so the share
-            of shown texts that contain a false claim may exceed alpha. The second sentence states
-            this share.
+            The description. An answer without any kept claim counts as a success, so the share of
+            shown texts that contain a false claim may exceed alpha. The second sentence of the
+            description states this share.
 
         Examples
         --------
@@ -762,9 +762,9 @@ class ConformalFilter(Settings):
         Returns
         -------
         float
-            The threshold. For the default ``guarantee``, it is the floor(alpha (n + 1))-th
-            smallest nonconformity score of the n calibration problems. If this rank is 0, the
-            threshold is -inf and nothing is kept. If fewer calibration problems than this rank
+            The threshold. For the default ``guarantee``, the threshold is the floor(alpha (n +
+            1))-th smallest nonconformity score of the n calibration problems. If this rank is 0,
+            the threshold is -inf and nothing is kept. If fewer calibration problems than this rank
             contain a false claim, the threshold is +inf and everything is kept.
 
         Raises

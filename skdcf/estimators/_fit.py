@@ -3,15 +3,15 @@
 1. `prepare` reads the input: it packs the problems and flattens the labels. A problem is one answer
    to a question, and a question may have several answers. A label is 1 (true), 0 (false) or -1 (not
    judged).
-2. `prepare` selects problems. It drops unjudged problems if the judged ones are a random sample.
-   It also finds the problems that may be used for calibration.
+2. `prepare` selects problems and drops unjudged ones if the judged ones are a random sample.
+   The problems that may be used for calibration are also determined in this step.
 3. `prepare` computes the columns, unless they learn from labels, and creates the unfitted scorer.
    The split depends on whether the scorer needs training, so the scorer must be known first.
 4. `count_held_out` and `divide` split the problems by question and draw the calibration questions.
    Every judged answer to another question may be used for training.
 5. `divide` runs the guards, which compare the provenance and reject input that would violate the
-   guarantee. Nothing has been trained at this point.
-6. `divide` fits the columns that learn, and `fit` fits the scorer. Both use training problems only.
+   guarantee. Nothing has been trained before the guards run.
+6. `divide` fits the columns that learn, and `fit` fits the scorer, only on training problems.
    If the guarantee has ``show="auto"``, the share of answers that may pass is chosen on training
    problems too.
 7. `fit` calibrates on the calibration problems.
@@ -77,19 +77,19 @@ class Split:
     calibration : View
         The calibration problems.
     questions : ndarray of int, shape (n_training,), or None
-        The question of each training problem; None if every question has one answer.
+        Question of each training problem; None if every question has only one answer.
     scorer : unfitted Scorer
     learns : bool
         Whether labels are used to fit the scorer or the columns, or to choose the share of
         answers that pass.
     n_calibration : int
-        Number of questions among the calibration problems; in the largest group, if the share
-        of answers that may pass is chosen for a guarantee with groups.
+        Number of questions among the calibration problems. If the share of answers that may pass is
+        chosen for a guarantee with groups, only the largest group is counted.
     fewest : bool
-        Whether to calibrate on the smallest number of questions with the same rank
-        floor(alpha (n + 1)). For example, 19 and 25 questions both have rank 2 at alpha = 0.1, but
-        the threshold is higher with 19. All questions that were held out from training are
-        used, unless the share of answers that may pass is chosen.
+        Whether to calibrate on the smallest number of questions with the same rank floor(alpha (n +
+        1)). For example, 19 and 25 questions both have rank 2 at alpha = 0.1, but the threshold is
+        higher with 19. All held-out questions are used, unless the share of answers that may pass
+        is chosen.
     rng : RandomState
         Source of all randomness after the split.
     """
@@ -124,7 +124,7 @@ def prepare(estimator, X, y, groups) -> tuple[Selection, Scorer | None]:
 
 
 def make_columns(estimator, view, training) -> Scorer:
-    """Fit the columns on training problems, compute them for all, and create the scorer."""
+    """Fit the columns on training problems, compute all columns, and create the scorer."""
     estimator.features_ = fit_columns(estimator.features, training.raw, training.labels)
     batch = view.with_columns = estimator._with_columns(view.raw)
     numbered = tuple(f"x{i}" for i in range(batch.n_features or 0))
@@ -225,7 +225,7 @@ def divide(estimator, selection, scorer, n_held) -> Split:
 
 
 def task_of(estimator, split) -> FitTask:
-    """Return the task of fitting a scorer on the training problems."""
+    """Return the settings for fitting a scorer on the training problems."""
     level = level_in_force(estimator)
     # A guarantee on the expected number of false claims can have a level of 1 or more, but
     # scorers are trained for a probability.

@@ -27,8 +27,8 @@ def jittered(risk, batch, seed, steady=False):
     problem. Risks are assumed to be of order one. The noise may change the order of risks that
     differ by less than about 1e-8.
 
-    If ``steady`` is True, as in calibration, a problem with a feature on a rounding border is left
-    without noise, because a copy of this problem could have another hash.
+    If ``steady`` is True, as in calibration, no noise is added to a problem with a feature on a
+    rounding border, because a copy of this problem could have another hash.
     """
     with np.errstate(over="ignore"):
         rows = _hash_rows(batch, np.uint64(seed))

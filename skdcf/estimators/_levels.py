@@ -1,4 +1,4 @@
-"""Fit and calibrate a filter for several levels at once, sharing the common work."""
+"""Fitting and calibration of a filter for several levels, which share intermediate results."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from ._validation import filter_in
 
 
 def at_level(estimator: Any, alpha: float, copier: Any = clone) -> Any:
-    """Return a copy of a filter with another alpha; ``copier`` makes the copy."""
+    """Return a copy of a filter with another alpha, made by ``copier``."""
     copied = copier(estimator)
     copied.alpha = alpha
     if copied.guarantee is not None:
@@ -130,7 +130,7 @@ def flat_masks(filter: Any, X: Problems, alphas: Iterable[float | None]) -> Any:
 
 
 def copy_at(fitted, alpha):
-    """Return a copy of a fitted filter for another level, which has to be calibrated."""
+    """Return an uncalibrated copy of a fitted filter for another level."""
     copied = at_level(fitted, alpha, copy)
     copied._alpha_of_fit = alpha if fitted.scorer_.uses_alpha else None
     return copied
@@ -159,7 +159,8 @@ def calibrated_masks(
     masks : ndarray of bool, shape (n_alphas, n_claims)
         Predictions after ``calibrate``, concatenated over the problems, with one row per level.
     passing : ndarray of bool, shape (n_alphas, n_problems)
-        Whether each problem passes at each level. All pass if the guarantee has no ``show``.
+        Whether each problem passes at each level. All problems pass if the guarantee has no
+        ``show``.
     n_calibration : list of int
         Number of calibration problems at each level.
     """

@@ -49,7 +49,7 @@ def refuse_late_parents(batch: GraphBatch) -> None:
 
 
 def blocks_of_prefixes(batch: GraphBatch) -> Iterator[tuple[slice, GraphBatch]]:
-    """Yield blocks with one problem per claim, consisting of the claims of its answer up to it.
+    """Yield blocks of prefixes of answers, with one prefix for each claim.
 
     Parameters
     ----------
@@ -59,9 +59,9 @@ def blocks_of_prefixes(batch: GraphBatch) -> Iterator[tuple[slice, GraphBatch]]:
     Yields
     ------
     claims : slice
-        Range of claims in the batch, for which the block contains one problem each.
+        Range of claims in the batch whose prefixes are in the block.
     prefixes : GraphBatch
-        Problems of the block, with about `BLOCK` claims in total.
+        The prefixes, which contain about `BLOCK` claims in total.
 
     Raises
     ------
@@ -114,9 +114,9 @@ def _without_positions(metadata):
 def scores_claims_alone(fitted: Any) -> bool:
     """Return whether the score of a claim is independent of all other claims.
 
-    If the result is True, prefixes need not be scored. The caller's columns are assumed to be
-    computed before the next claim is written. Columns that the filter computes, and scorers that
-    are not listed here, may depend on other claims.
+    If the score is independent of other claims, prefixes need not be scored. The caller's columns
+    are assumed to be computed before the next claim is written. Columns that the filter computes,
+    and scorers that are not listed here, may depend on other claims.
     """
     scorer = fitted.scorer_
     if fitted.features is not None:
@@ -238,7 +238,7 @@ class _Answer:
     filter : fitted filter
         A filter with ``online=True``.
     alpha : float or None
-        The level that the caller passed.
+        The level that was passed by the caller.
     about : dict
         Data of the answer that are known beforehand.
     """
@@ -308,7 +308,7 @@ def largest_risks(
     """Return the largest risk of each answer as in calibration, and the hashes of the answers.
 
     In prediction, risks are raised if columns were computed in float32. In calibration, risks are
-    not raised. To compare new answers with calibration answers, use this function for both.
+    not raised. Use this function for new and for calibration answers to compare their risks.
 
     Parameters
     ----------
@@ -333,24 +333,24 @@ def largest_risks(
 
 
 class Decision(NamedTuple):
-    """Values that determine which claims are kept; arrays have one entry per claim.
+    """Values that determine which claims are kept, as arrays with one entry per claim.
 
     Attributes
     ----------
     batch : GraphBatch
         The problems with the columns that the scorer uses.
     kept : ndarray of bool
-        Whether the claim is kept.
+        Whether each claim is kept.
     confidence : ndarray
-        The scorer's confidence in the claim alone.
+        Confidence of the scorer in each claim, without its ancestors.
     path_risk : ndarray
-        The largest risk among the claim and its ancestors.
+        Largest risk among each claim and its ancestors.
     threshold : ndarray
-        The threshold; a claim is kept if its path risk is below the threshold.
+        Threshold below which the path risk must be for a claim to be kept.
     smallest_alpha : ndarray
-        The smallest alpha at which the claim is kept; NaN if it is not defined.
+        Smallest alpha at which each claim is kept; NaN if undefined.
     form : LinearForm or None
-        The confidence as a weighted sum of columns; None if it is not a weighted sum.
+        The confidence as a weighted sum of columns; None if the scorer is not linear.
     """
 
     batch: GraphBatch

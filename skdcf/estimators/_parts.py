@@ -63,10 +63,10 @@ class CalibrationPart:
     has_texts : ndarray of bool, shape (n_problems,), optional
         Whether the problem has claims with texts.
     of_people : tuple of (Jumps, ndarray), optional
-        Jumps and answers from the labels of people only, if these differ.
+        Values of ``jumps`` and ``answers`` computed only from labels of people, if these differ.
     rows : ndarray of int, shape (n_problems,), optional
         Positions of the problems in the caller's data. In joined parts, each row contains the
-        number of the part and the position.
+        number of the part and the position in it.
 
     Attributes
     ----------
@@ -116,7 +116,7 @@ class CalibrationPart:
         return self.jumps.n
 
     def __getitem__(self, rows: slice | NDArray[Any]) -> CalibrationPart:
-        """Return the part for some of the problems."""
+        """Return the part that contains only some of the problems."""
         rows = np.arange(len(self))[rows]
         groups = self.groups and [self.groups[i] for i in rows]
         names = (
@@ -134,12 +134,12 @@ class CalibrationPart:
 
     @property
     def judged_by(self) -> set[str]:
-        """Kinds of judges of these problems and of all labels that were used before."""
+        """Kinds of judges of these problems and of all previously used labels."""
         kinds = set() if self.judges is None else set(kinds_of(self.judges))
         return kinds | set((self.origin or {}).get("judged_by", ()))
 
     def judged_after(self, kinds: Iterable[str]) -> CalibrationPart:
-        """Return the part with a record of the kinds of judges of labels that were used before.
+        """Return the part, with the kinds of judges of previously used labels recorded.
 
         Parameters
         ----------
@@ -159,8 +159,8 @@ class CalibrationPart:
     def of_people_alone(self) -> CalibrationPart:
         """Remove answers that a model judged if people made any of the labels so far.
 
-        With mixed labels, the miscoverage was 0.20 at alpha = 0.1. Once labels of a person have
-        been used, labels of a model are not used again.
+        With mixed labels, the miscoverage was 0.20 at alpha = 0.1. After labels of a person have
+        been used, labels of a model are never used.
 
         Returns
         -------
@@ -179,7 +179,7 @@ class CalibrationPart:
         return replace(part, of_people=None)[np.flatnonzero(person_judged(judges))]
 
     def refuse_copies(self) -> None:
-        """Raise ValueError if it is unclear whether problems with equal texts are copies."""
+        """Raise ValueError if problems with equal texts may be copies of one answer."""
         if self.has_texts is not None:
             refuse_copies(self.hashes, self.has_texts)
 
@@ -369,7 +369,7 @@ def choose_one_each(questions, order, group_of):
 
 
 def probes_of(batch, path_risks_alone):
-    """Return some problems of a part, with their path risks, weights and groups."""
+    """Return a few problems to be stored in a part, with their path risks, weights and groups."""
     n = len(batch)
     rows = np.unique(np.linspace(0, n - 1, min(n, N_PROBES)).astype(int))
     return ((batch[rows], path_risks_alone(batch[rows])),)

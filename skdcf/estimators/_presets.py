@@ -1,4 +1,4 @@
-"""Public filters, which are one class with different defaults."""
+"""Public filters, which differ only in the defaults of one class."""
 
 from __future__ import annotations
 
@@ -23,40 +23,38 @@ class CoherentConformalFilter(ConformalFilter):
     Parameters
     ----------
     scorer : "stack", "linear", "neyman-pearson", model or any scorer, default="stack"
-        The scorer. "linear" is the method of the paper, a linear model that is trained through
-        a soft version of the procedure to keep as many true claims as possible. Other
-        differentiable models, such as `~skdcf.scorers.MLPModel`, are trained in the same way.
-        "neyman-pearson" estimates the probability that an error begins at each claim, and
-        ranks claims by the risk that is added by keeping them
-        (`~skdcf.scorers.NeymanPearsonScorer`). "stack" combines the scores of
-        "neyman-pearson" and of a logistic regression, with weights that are trained in the
-        same way as for "linear" (`~skdcf.scorers.StackingScorer`). All scorers that `HardCF`
-        accepts can also be passed.
+        The scorer. "linear" is the method of the paper, a linear model that is trained through soft
+        calibration to keep as many true claims as possible. Other differentiable models, such as
+        `~skdcf.scorers.MLPModel`, are trained in the same way. "neyman-pearson" estimates the
+        probability that an error begins at each claim, and ranks claims by the additional risk of
+        keeping them (`~skdcf.scorers.NeymanPearsonScorer`). "stack" combines the scores of
+        "neyman-pearson" and of a logistic regression, with weights that are trained in the same way
+        as for "linear" (`~skdcf.scorers.StackingScorer`). All scorers that `HardCF` accepts are
+        also accepted.
     features : transformer or Pipeline, optional
-        Computes the columns for the scorer. It can be a transformer of `skdcf.features` or of
-        scikit-learn, or a Pipeline of them. It is fitted on training problems only, and
-        applied to all problems that are passed to the filter. None uses the columns of the
+        Computes the columns for the scorer. The value can be a transformer of `skdcf.features` or
+        of scikit-learn, or a Pipeline of them. The transformer is fitted on training problems only,
+        and applied to all problems that are passed to the filter. None uses the columns of the
         problems.
     alpha : float, default=0.1
         Share of problems, in (0, 1), in which a false claim may be kept. The scorer is trained
         for this level, unless ``guarantee`` defines its own bound.
     relaxation : PathRelaxation, GridRelaxation or None, default=None
-        The soft version of the procedure. None uses ``PathRelaxation()``. This parameter
-        applies only to scorers that are trained through the soft procedure.
+        The soft version of calibration and prediction. None uses ``PathRelaxation()``.
+        ``relaxation`` applies only to scorers that are trained through soft calibration.
     training : SoftTraining or None, default=None
-        Settings of the training. None uses ``SoftTraining()``. The scorer sets the defaults of
-        the settings that are None. This parameter applies only to scorers that use
-        ``relaxation``.
+        Settings of the training. None uses ``SoftTraining()``. The scorer determines the defaults
+        of settings that are None. ``training`` applies only to scorers that use ``relaxation``.
     edges : "given", "none" or a function of `skdcf.edges`, default="given"
-        The dependencies between claims. "given" uses the edges of the problems. "none" removes
-        the edges after the columns are computed, so claims are independent. A function, such as
+        Dependencies between claims. "given" uses the edges of the problems. "none" removes the
+        edges after the columns are computed, so claims are independent. A function, such as
         `~skdcf.edges.chain_edges`, computes the edges of all problems that are passed to the
         filter.
     calibration_size : float, int or None, default=None
-        Share or number of the problems held out of training for calibration. None holds out
-        about two fifths of the problems. The number is chosen such that ``alpha (n + 1)`` is an
-        integer, so no problem is wasted. If nothing is learnt, all problems are used for
-        calibration.
+        Share or number of the problems held out of training for calibration. None holds out about
+        two fifths of the problems. The number n of calibration problems is chosen such that ``alpha
+        (n + 1)`` is an integer, so no problem is wasted. If nothing is learnt, all problems are
+        used for calibration.
     ties : {"exclude", "include", "jitter"}, default="exclude"
         As in `HardCF`.
     guarantee : Guarantee, optional
@@ -76,9 +74,9 @@ class CoherentConformalFilter(ConformalFilter):
     ----------
     coef_ : ndarray of shape (n_features,)
         Weights of a linear model, per unit of the original features. Features are clipped at 3
-        standard deviations from their mean. The attribute is not available for "stack".
+        standard deviations from their mean. The weights are not available for "stack".
     loss_curve_ : list of float
-        Training objective per iteration. For "stack", it is the objective of the last step.
+        Training objective per iteration. For "stack", the objective is that of the last step.
     n_iter_ : int
         Number of iterations.
     nonconformity_scores_ : ndarray of shape (n_calibration,)
@@ -95,22 +93,24 @@ class CoherentConformalFilter(ConformalFilter):
     n_calibration_ : int
         Number of calibration problems.
     scorer_ : Scorer
-        The trained scorer. The weights of "stack" are stored in its attribute ``selection_``.
+        The trained scorer. The weights of "stack" are in the attribute ``selection_`` of the
+        scorer.
     n_features_in_ : int
         Number of features per claim.
     feature_names_in_ : ndarray of str
         Names of the features, if they are named.
     classes_ : ndarray of shape (2,)
-        After fitting on a table: the values of y that mean false and true, in this order.
+        Values of y that mean false and true, in this order. The attribute exists after fitting on a
+        table.
     features_ : transformer or None
         The fitted ``features``.
     share_ : float or None
         Share of the answers that may pass, if `fit` chose it (``show="auto"``).
     unused_indices_ : ndarray of int
-        Positions in X of the problems that were available for calibration but not needed.
-        After `calibrate_parts`, one row per problem: the part and the position in its call.
+        Positions in X of the problems that were available for calibration but not needed. After
+        `calibrate_parts`, each row contains the part of a problem and the position in this part.
     provenance_ : dict
-        How the calibration problems were made, and the meaning of their labels.
+        Origin of the calibration problems, and meaning of their labels.
 
     References
     ----------
@@ -139,7 +139,8 @@ class CoherentConformalFilter(ConformalFilter):
     ) -> CoherentConformalFilter:
         """Return a filter with the settings of the paper's table.
 
-        The published procedure uses the grid relaxation, Adam, a random start and no shrinkage.
+        The published procedure uses the grid relaxation, Adam, random initial parameters and no
+        shrinkage.
 
         Parameters
         ----------
@@ -178,41 +179,41 @@ class HardCF(ConformalFilter):
     Parameters
     ----------
     scorer : str, int, Scorer, classifier, model, callable or None, default=None
-        Source of the confidence in a claim. It can be the name or column number of a feature, a
-        scorer of `skdcf.scorers` or its name, or a function of a GraphBatch that scores each
-        problem separately. A scikit-learn classifier or pipeline is trained on claims, and a
+        Source of the confidence in a claim. The scorer can be the name or column number of a
+        feature, a scorer of `skdcf.scorers` or its name, or a function of a GraphBatch that scores
+        each problem separately. A scikit-learn classifier or pipeline is trained on claims, and a
         differentiable model is trained through calibration. None uses
-        `~skdcf.scorers.FrequencyScorer` if there is a feature "frequency-score", and
-        otherwise logistic regression on claims. A fitted scorer is fitted again.
+        `~skdcf.scorers.FrequencyScorer` if there is a feature "frequency-score", and otherwise
+        logistic regression on claims. A fitted scorer is fitted again.
     features : transformer or Pipeline, optional
-        Computes the columns for the scorer. It can be a transformer of `skdcf.features` or of
-        scikit-learn, or a Pipeline of them. It is fitted on training problems only, and
-        applied to all problems that are passed to the filter. None uses the columns of the
+        Computes the columns for the scorer. The value can be a transformer of `skdcf.features` or
+        of scikit-learn, or a Pipeline of them. The transformer is fitted on training problems only,
+        and applied to all problems that are passed to the filter. None uses the columns of the
         problems.
     alpha : float, default=0.1
         Share of problems, in (0, 1), in which a false claim may be kept.
     relaxation, training : optional
-        Settings of the training of a differentiable model, as in `CoherentConformalFilter`.
-        These parameters apply only to scorers that are trained through calibration.
+        Settings for training a differentiable model, as in `CoherentConformalFilter`. The settings
+        apply only to scorers that are trained through calibration.
     edges : "given", "none" or a function of `skdcf.edges`, default="given"
-        The dependencies between claims. "given" uses the edges of the problems. "none" removes
-        the edges after the columns are computed, so claims are independent. A function, such as
+        Dependencies between claims. "given" uses the edges of the problems. "none" removes the
+        edges after the columns are computed, so claims are independent. A function, such as
         `~skdcf.edges.chain_edges`, computes the edges of all problems that are passed to the
         filter.
     calibration_size : float or int, optional
-        Share or number of the problems held out of training for calibration. None holds out
-        about two fifths of the problems. The number is chosen such that ``alpha (n + 1)`` is an
-        integer, so no problem is wasted. If nothing is learnt, all problems are used for
-        calibration.
+        Share or number of the problems held out of training for calibration. None holds out about
+        two fifths of the problems. The number n of calibration problems is chosen such that ``alpha
+        (n + 1)`` is an integer, so no problem is wasted. If nothing is learnt, all problems are
+        used for calibration.
     ties : {"exclude", "include", "jitter"}, default="exclude"
         Treatment of a claim whose path risk equals the threshold. "exclude" drops the claim and
-        preserves the guarantee. "include" keeps the claim, like the code of the method's
-        authors, and violates the guarantee if scores are tied. "jitter" breaks ties by a seeded
-        hash of the problem. It preserves the guarantee and keeps more claims.
+        preserves the guarantee. "include" keeps the claim, like the original code of the method,
+        and violates the guarantee if scores are tied. "jitter" breaks ties by a seeded hash of the
+        problem, which preserves the guarantee and keeps more claims than "exclude".
     guarantee : Guarantee, optional
-        The guarantee, and the groups for which it holds. It must be an object of
-        `skdcf.guarantees`, such as ``NoFalseClaim(delta=0.05)`` or
-        ``NoFalseClaim(by="model")``. None uses ``NoFalseClaim()``.
+        The guarantee, and the groups for which it holds. The guarantee must be an object of
+        `skdcf.guarantees`, such as ``NoFalseClaim(delta=0.05)`` or ``NoFalseClaim(by="model")``.
+        None uses ``NoFalseClaim()``.
     online : bool, default=False
         Whether the risk of a claim is computed from the claims up to and including it, so
         `stream` can decide while an answer is written.
@@ -245,16 +246,17 @@ class HardCF(ConformalFilter):
     feature_names_in_ : ndarray of str
         Names of the features, if they are named.
     classes_ : ndarray of shape (2,)
-        After fitting on a table: the values of y that mean false and true, in this order.
+        Values of y that mean false and true, in this order. The attribute exists after fitting on a
+        table.
     features_ : transformer or None
         The fitted ``features``.
     share_ : float or None
         Share of the answers that may pass, if `fit` chose it (``show="auto"``).
     unused_indices_ : ndarray of int
-        Positions in X of the problems that were available for calibration but not needed.
-        After `calibrate_parts`, one row per problem: the part and the position in its call.
+        Positions in X of the problems that were available for calibration but not needed. After
+        `calibrate_parts`, each row contains the part of a problem and the position in this part.
     provenance_ : dict
-        How the calibration problems were made, and the meaning of their labels.
+        Origin of the calibration problems, and meaning of their labels.
 
     Notes
     -----
@@ -293,7 +295,7 @@ class _Preset(HardCF):
 
 @settings
 class IndependentFactuality(_Preset):
-    """Conformal factuality without a graph, which filters claims independently.
+    """Conformal factuality without a graph, so claims are filtered independently.
 
     Parameters
     ----------
@@ -302,7 +304,7 @@ class IndependentFactuality(_Preset):
     features : transformer or Pipeline, optional
         As in `HardCF`.
     alpha : float, default=0.1
-        Share of problems, in (0, 1), that may keep a false claim.
+        Share of problems, in (0, 1), in which a false claim may be kept.
     calibration_size : float or int, optional
         As in `HardCF`.
     ties : {"exclude", "include", "jitter"}, default="exclude"
@@ -354,7 +356,7 @@ class SingleFeatureCF(_Preset):
     features : transformer or Pipeline, optional
         As in `HardCF`.
     alpha : float, default=0.1
-        Share of problems, in (0, 1), that may keep a false claim.
+        Share of problems, in (0, 1), in which a false claim may be kept.
     edges : "given", "none" or a function of `skdcf.edges`, default="given"
         The dependencies between claims, as in `HardCF`.
     calibration_size : float or int, optional
@@ -421,7 +423,7 @@ class BoostedIndependentFactuality(CoherentConformalFilter):
     features : transformer or Pipeline, optional
         As in `HardCF`.
     alpha : float, default=0.1
-        Share of problems, in (0, 1), that may keep a false claim.
+        Share of problems, in (0, 1), in which a false claim may be kept.
     relaxation : PathRelaxation or GridRelaxation, optional
         As in `CoherentConformalFilter`.
     training : SoftTraining, optional
@@ -480,7 +482,7 @@ class XGBoostCF(_Preset):
     features : transformer or Pipeline, optional
         As in `HardCF`.
     alpha : float, default=0.1
-        Share of problems, in (0, 1), that may keep a false claim.
+        Share of problems, in (0, 1), in which a false claim may be kept.
     edges : "given", "none" or a function of `skdcf.edges`, default="given"
         The dependencies between claims, as in `HardCF`.
     calibration_size : float or int, optional

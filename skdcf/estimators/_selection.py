@@ -37,8 +37,8 @@ class Selection:
     candidates : ndarray of int
         Positions of the problems that may be used for calibration.
     judges_are_mixed : bool
-        True if people judged the candidates and a model judged the others. Then all candidates
-        are used for calibration, and the others for training.
+        True if people judged the candidates and a model judged the others. If True, all candidates
+        are used for calibration, and the other problems for training.
     """
 
     view: View
@@ -55,7 +55,7 @@ class Selection:
 
     @cached_property
     def question_of_candidates(self) -> NDArray[np.int64]:
-        """Question number of each candidate; the numbers have no gaps."""
+        """Question number of each candidate, numbered consecutively."""
         if len(self.candidates) == len(self.question):
             return self.question
         return number_groups(self.question[self.candidates])
@@ -72,10 +72,10 @@ class Selection:
 
     @property
     def not_candidates(self) -> NDArray[np.bool_] | None:
-        """Mask of the problems that are not candidates; None if all are.
+        """Mask of the problems that are not candidates; None if all problems are candidates.
 
-        Labels of these problems come from a model, a review or an audit, and possibly also from a
-        person.
+        The labels of problems that are not candidates come from a model, a review or an audit, and
+        possibly also from a person.
         """
         apart = np.ones(len(self.question), dtype=bool)
         apart[self.candidates] = False
@@ -116,7 +116,7 @@ class Selection:
 
 
 def select(view):
-    """Select the problems of a fit.
+    """Select the eligible problems of a fit, and the candidates for calibration.
 
     Parameters
     ----------
@@ -138,7 +138,7 @@ def select(view):
 
 
 def select_to_calibrate(view):
-    """Select the problems of a call of ``calibrate``, which does not train anything."""
+    """Select the problems of a call of ``calibrate``, in which no scorer is trained."""
     rows, _ = rows_that_count(view.raw, view.labels)
     selection = select(view.take(rows))
     warn_of_unused(selection)
@@ -159,7 +159,7 @@ def warn_of_unused(selection):
 
 
 def warn_of_models(n_people, n_left_out):
-    """Warn that labels from a model are ignored because nothing is trained on them."""
+    """Warn that labels of a model are ignored because they are not needed for training."""
     warn(
         f"People judged {n_people} of these answers, and only these are used for "
         "calibration. Nothing is trained on labels from a model here, so the other "
@@ -171,11 +171,11 @@ def warn_of_models(n_people, n_left_out):
 def rows_that_count(batch, labels, *, to_train=False):
     """Return the rows of the eligible problems, and which of these were reviewed.
 
-    All problems are eligible, unless the judged ones were drawn at random. In that case only the
-    judged problems are eligible, because unjudged claims would be treated as false. An empty answer
-    is eligible only if it precedes the last judged answer in the random order of judging. With all
-    empty answers and few judged ones, the error rate would be underestimated. If ``to_train`` is
-    True, reviewed answers are also eligible.
+    All problems are eligible, unless the judged ones were drawn at random. If they were drawn at
+    random, only the judged problems are eligible, because unjudged claims would be treated as
+    false. An empty answer is eligible only if it precedes the last judged answer in the random
+    order of judging. If all empty answers were eligible, the error rate would be underestimated. If
+    ``to_train`` is True, reviewed answers are also eligible.
     """
     sizes = batch.sizes
     rows = np.arange(len(sizes))

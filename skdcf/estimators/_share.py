@@ -37,17 +37,17 @@ def is_chosen(estimator) -> bool:
 
 
 def count_for_share(n_questions: int) -> int:
-    """Return the number of questions to hold out if nothing is learnt, which is four fifths."""
+    """Return four fifths of the questions, which are held out if nothing is learnt."""
     return n_questions - -(-n_questions // 5)
 
 
 def refuse_too_few(estimator, n_training, n_calibration) -> None:
     """Raise ShareError if there are too few answers to choose any share up to 0.9.
 
-    A share is chosen only if at least ``1 / alpha - 1`` training problems pass. The calibration
-    problems must also suffice for rank 1. If ``calibration_size=1``, nothing is checked, because
-    the caller calibrates afterwards, as in searches.
-    With groups, n_calibration is the size of the largest group.
+    A share is chosen only if at least ``1 / alpha - 1`` training problems pass. The number of
+    calibration problems must also suffice for rank 1. If ``calibration_size=1``, nothing is
+    checked, because the caller calibrates afterwards, as in searches. If the guarantee has groups,
+    ``n_calibration`` is the number of questions in the largest group.
     """
     level = level_in_force(estimator)
     if estimator.calibration_size == 1 or level >= 1:
@@ -70,9 +70,9 @@ def refuse_too_few(estimator, n_training, n_calibration) -> None:
 def largest_group(estimator, calibration) -> int:
     """Return the number of calibration questions in the largest group of the guarantee.
 
-    Each group is calibrated alone, so a share is worth trying only if it reaches rank 1 with one
-    of the groups. Counting the smallest group instead would not help that group. The largest good
-    share is chosen anyway, and a smaller share needs more problems for rank 1.
+    Each group is calibrated separately, so a share is considered only if the problems of at least
+    one group suffice for rank 1. The size of the smallest group would be no better criterion. The
+    largest acceptable share is chosen anyway, and a smaller share needs more problems for rank 1.
     """
     guarantee = estimator.guarantee
     groups, _ = read_groups(guarantee.by, with_names(calibration, guarantee))
@@ -86,8 +86,8 @@ def largest_group(estimator, calibration) -> int:
 def set_share(estimator, split, task) -> None:
     """Choose the share on the training problems, and store it in ``share_``.
 
-    The candidates are stored in ``share_table_``. Each row contains a share, the number of training
-    answers that pass, and the number of passing answers with an error.
+    The considered shares are stored in ``share_table_``. Each row contains a share, the number of
+    training answers that pass, and the number of passing answers with an error.
     """
     train = split.training
     confidence = estimator.scorer_.confidence(train.with_columns)

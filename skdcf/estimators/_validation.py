@@ -41,7 +41,8 @@ class View:
     Attributes
     ----------
     raw : GraphBatch
-        The problems as passed by the caller. If ``edges`` is a function, its edges are added.
+        The problems as passed by the caller. If ``edges`` is a function, the computed edges are
+        added.
     with_columns : GraphBatch
         The problems with the columns of ``features``, which the scorer uses.
     is_table : bool
@@ -97,8 +98,8 @@ class View:
 def read_labelled(estimator, X, y, groups, *, reset=False):
     """Read labelled problems and hash their questions, without computing columns.
 
-    If ``reset`` is True, set the attributes that describe the input. Otherwise compare the input
-    with these attributes.
+    If ``reset`` is True, set the attributes that describe the input. If ``reset`` is False, compare
+    the input with these attributes.
     """
     if y is None:
         raise ValueError(
@@ -128,7 +129,8 @@ def read_labelled(estimator, X, y, groups, *, reset=False):
 def admit(estimator, X, *, reset):
     """Return X as a GraphBatch with the edges that the filter uses, and whether X is a table.
 
-    If ``reset`` is True, set the number and names of the features. Otherwise compare X with them.
+    If ``reset`` is True, set the number and names of the features. If ``reset`` is False, compare X
+    with the number and names of the features in ``fit``.
     """
     batch = pack_graphs(X)
     is_table = batch is None
@@ -199,7 +201,7 @@ def _ruled(batch, rule):
 
 
 def _reads_all(estimator):
-    """Return whether any other component than the scorer reads columns by their position.
+    """Return whether a component other than the scorer reads columns by their position.
 
     The noise of ``ties="jitter"`` is a hash of all columns, so it changes if columns are added or
     removed. A function that computes groups or weights may read any column.
@@ -280,7 +282,7 @@ def _is_per_problem(y):
 
 
 def with_names(view, guarantee):
-    """Return the passed problems, with the computed columns that the guarantee uses by name."""
+    """Return the passed problems, with the computed columns that the guarantee names."""
     passed = view.raw
     if view.with_columns is passed:
         return passed
@@ -329,7 +331,7 @@ def confidence_of(scorer, batch):
 
 
 def filter_in(model: Any) -> Any:
-    """Return the filter in a search, or the model itself if it is not a search."""
+    """Return the filter of a search, or the model itself if the model is not a search."""
     best = getattr(model, "best_estimator_", None)
     if best is not None:
         return best
@@ -343,7 +345,7 @@ def check(estimator: Any, X: Problems, y: Any = None) -> Any:
     Parameters
     ----------
     estimator : filter
-        The filter. If it is fitted, X is compared with the problems of ``fit``.
+        The filter. If the filter is fitted, X is compared with the problems of ``fit``.
     X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
         The problems.
     y : sequence of 1-D arrays, one per problem, optional
@@ -352,8 +354,8 @@ def check(estimator: Any, X: Problems, y: Any = None) -> Any:
     Returns
     -------
     batch : GraphBatch
-        The packed problems. Every method accepts this batch instead of X. The batch and its
-        slices store the columns of ``features`` unless these learn from labels.
+        The packed problems. Every method accepts this batch instead of X. The batch and its slices
+        store the columns of ``features``, unless these columns learn from labels.
     labels : ndarray of int, shape (n_claims,)
         Labels of the claims (1 true, 0 false, -1 unknown), returned only if y is passed. Every
         method accepts these labels instead of y.

@@ -1,4 +1,4 @@
-"""Packed problems, which are the only representation used in computations.
+"""Packed problems, the only representation of problems that is used in computations.
 
 The fields are the attributes of `GraphBatch`. Batches are created by ``from_graphs`` and
 ``from_arrays``, and ``batch[i]`` converts a problem back to a graph.
@@ -30,8 +30,8 @@ class GraphBatch(Structure, Sequence[ReasoningGraph]):
     """Packed sequence of `ReasoningGraph`, stored in flat arrays.
 
     Create a batch with `from_graphs` or `from_arrays`. ``batch[i]`` is a `ReasoningGraph`.
-    ``batch[slice]``, ``batch[index array]`` and ``batch[boolean mask]`` are batches. They are
-    created without a loop over problems, so scikit-learn's splitters index a batch efficiently.
+    ``batch[slice]``, ``batch[index array]`` and ``batch[boolean mask]`` are batches. Batches are
+    indexed without a loop over problems, so scikit-learn's splitters are efficient.
 
     Attributes
     ----------
@@ -139,13 +139,15 @@ class GraphBatch(Structure, Sequence[ReasoningGraph]):
         features : array-like of shape (n_claims, n_features) or None
             Features of the claims. A float64 array is used without a copy.
         offsets : array-like of int, shape (n_graphs + 1,)
-            Offsets of the problems. They must start with 0, not decrease, and end with n_claims.
+            Offsets of the problems. The offsets must start with 0, not decrease, and end with
+            n_claims.
         edges : array-like of int, shape (n_edges, 2), optional
-            Edges (parent, child) as row numbers of ``features``. Both claims must belong to the
-            same problem. None means that the edges of all problems are unknown. An empty list
-            means that there are no edges.
+            Edges (parent, child) as row numbers of ``features``. Both claims of an edge must belong
+            to the same problem. None means that the edges of all problems are unknown. An empty
+            list means that there are no edges.
         edges_known : array-like of bool, shape (n_graphs,), optional
-            Whether the edges of each problem are known, if this differs between problems.
+            Whether the edges of each problem are known. Required only if this differs between
+            problems.
         claims : sequence of str or None, length n_claims, optional
             Texts of the claims. The texts of a problem must either all be known or all be None.
         problems : sequence of str or None, length n_graphs, optional
@@ -156,8 +158,7 @@ class GraphBatch(Structure, Sequence[ReasoningGraph]):
             Names of the columns. By default, the column names of a pandas, polars or pyarrow
             table are used.
         ids, metadata : sequence, length n_graphs, optional
-            A name of each problem, which is used in messages and files, and a dict of further
-            data.
+            Names of the problems, which are used in messages and files, and dicts of further data.
 
         Returns
         -------
@@ -445,7 +446,7 @@ def _pack(graphs):
 
 
 def _with_columns(graph, first):
-    """Return the graph; if it has no claims and no columns, add the columns of the first graph."""
+    """Return the graph, with the columns of the first graph if it has no claims and no columns."""
     is_empty = isinstance(graph, ReasoningGraph) and not graph.n_claims
     if not is_empty or graph.features is not None:
         return graph
@@ -456,7 +457,7 @@ def _with_columns(graph, first):
 
 
 def _find_difference(graph, first):
-    """Return the reason why a graph cannot be packed with the first one; None if it can."""
+    """Return the reason why a graph cannot be packed with the first graph, or None."""
     if not isinstance(graph, ReasoningGraph):
         return f"expected a ReasoningGraph, got {type(graph).__name__}{_advise(graph)}"
     table = graph.features
@@ -486,7 +487,7 @@ def _advise(found):
 def _take(batch, rows):
     """Return the fields of a `GraphBatch` with some problems of a batch, in the order of ``rows``.
 
-    Edges are row numbers, so the edges of each problem are shifted together with its claims.
+    Edges are row numbers, so they are shifted together with the claims of their problem.
     """
     offsets = offsets_of(batch.sizes[rows])
     claims = ranges(batch.offsets[:-1][rows], batch.sizes[rows])

@@ -46,17 +46,17 @@ class ReasoningGraph:
         The dependencies. The claim at position ``child`` depends on the claim at position
         ``parent``, and positions start at 0. Claims may be in any order. Duplicate edges are
         merged, and edges are sorted by (child, parent). An empty list means that all claims are
-        independent. None means that the dependencies are unknown. A filter treats the two cases
-        differently.
+        independent. None means that the dependencies are unknown. A filter treats independent
+        claims and unknown dependencies differently.
     claims : sequence of str, optional
         Texts of the claims.
     problem : str, optional
         The question that the answer belongs to.
     alternatives : sequence of str, optional
-        Texts of other answers to the same question. The sequence may be empty.
+        Texts of other answers to the same question. The sequence of alternatives may be empty.
     context : sequence of str, optional
-        Texts that must support the answer, such as a passage. None means that they are unknown,
-        and an empty list means that there are none.
+        Texts that must support the answer, such as a passage. None means that the texts are
+        unknown, and an empty list means that there are none.
     feature_names : sequence of str, optional
         Names of the feature columns. By default, the column names of a pandas, polars or
         pyarrow table are used.
@@ -71,27 +71,28 @@ class ReasoningGraph:
     wordings : sequence of sequences of str, optional
         All wordings of each claim, starting with the most specific one. The entry is None for a
         claim with only one wording. Each wording becomes a claim of this graph, which depends on
-        the next vaguer wording. Therefore ``claims``, ``n_claims``, labels and masks have one
-        entry per wording, in the given order. If ``claims`` is passed, it must contain the most
-        specific wordings. ``edges`` refer to claims, and ``features`` have one row per claim or
-        one row per wording. Filtered texts show the most specific wording that is kept.
+        the next vaguer wording. Therefore ``claims``, ``n_claims``, labels and masks have one entry
+        per wording, in the given order. If ``claims`` is passed together with ``wordings``, it must
+        contain the most specific wordings. ``edges`` refer to claims, and ``features`` have one row
+        per claim or one row per wording. Filtered texts show the most specific wording that is
+        kept.
 
     Attributes
     ----------
     edges : ndarray of int, shape (n_edges, 2)
-        The sorted edges. The array is empty if the edges are unknown.
+        The sorted edges. The array of edges is empty if the edges are unknown.
     edges_known : bool
         Whether the edges are known.
     n_claims : int
-        Number of claims. It is 0 for an answer without kept claims.
+        Number of claims. The number is 0 for an answer without kept claims.
 
     Raises
     ------
     ValueError
-        If the edges contain a cycle, a self-loop, or a position out of range. If a feature is
-        missing, masked, infinite or complex. If a claim, alternative or context is not a
-        string. If a set is passed, because a set has no order. If the numbers of claims, rows
-        of features and names differ.
+        If the edges contain a cycle, a self-loop or a position out of range, if a feature is
+        missing, masked, infinite or complex, or if a claim, alternative or context is not a string.
+        Sets are rejected because they have no order. The numbers of claims, rows of features and
+        names must agree.
 
     Examples
     --------
@@ -232,7 +233,7 @@ class ReasoningGraph:
         Returns
         -------
         ReasoningGraph
-            The copy. All other values are those of this graph.
+            The copy. All other values are copied from this graph.
         """
         values = {name: getattr(self, name) for name in _FIELDS}
         values["edges"] = self._edges_between() if self.edges_known else None
@@ -366,7 +367,7 @@ class ReasoningGraph:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> ReasoningGraph:
-        """Create a graph from a dict; the inverse of `to_dict`.
+        """Create a graph from a dict; this method is the inverse of `to_dict`.
 
         Parameters
         ----------
@@ -402,7 +403,7 @@ class ReasoningGraph:
         Returns
         -------
         networkx.DiGraph
-            The converted graph. Its nodes are the claim numbers, one per wording, and have the
+            The converted graph. The nodes are the claim numbers, one per wording, and have the
             attributes ``claim`` and ``features`` if these are set. All other fields that are set
             are attributes of the graph. If the edges are unknown, ``edges_known`` is False.
         """
@@ -518,8 +519,8 @@ class ReasoningGraph:
         features : array-like of shape (n_claims, n_features), optional
             Features of the claims.
         orientation : {"child_row", "parent_row"}
-            Meaning of ``matrix[v][u] == 1``. If "child_row", v depends on u. If "parent_row", u
-            depends on v.
+            Meaning of ``matrix[v][u] == 1``. For "child_row", it means that v depends on u. For
+            "parent_row", it means that u depends on v.
         **fields
             Further constructor arguments.
 
@@ -546,7 +547,7 @@ class ReasoningGraph:
 
 
 def _count_claims(features, fields):
-    """Return the number of claims in the features or, if None, in the texts; None if unknown."""
+    """Return the number of claims according to the features or the texts; None if unknown."""
     claims = fields.get("claims")
     if fields.get("wordings") is not None:
         return len(check_list("wordings", fields["wordings"]))

@@ -84,7 +84,7 @@ def _as_float(value):
 
 
 def column_names(features, where=""):
-    """Return the column names of a pandas, polars or pyarrow table, or None if it has none.
+    """Return the column names of a pandas, polars or pyarrow table; None if columns have no names.
 
     As in scikit-learn, columns are considered unnamed if no name is a str, for example if the names
     are column numbers.
@@ -182,7 +182,7 @@ def check_field(name, value, n_claims, where):
 
 
 def check_fields(name, values, names):
-    """Return a field of a batch as an object array, or None if unset, or raise ValueError."""
+    """Return a field of a batch as an object array or None, or raise ValueError."""
     values = check_column(values, len(names.offsets) - 1, name)
     sizes = np.diff(names.offsets).tolist()
     for i, value in enumerate(() if values is None else values):
@@ -218,7 +218,7 @@ def check_flat_claims(claims, names, needed):
 def check_column(values, length, name):
     """Return values as a new object array of the given length, or raise ValueError.
 
-    If ``values`` is None, None is returned.
+    None is returned if ``values`` is None.
     """
     if values is None:
         return None
@@ -233,9 +233,9 @@ def check_column(values, length, name):
 def check_edges(edges, offsets, names):
     """Return edges, sorted and distinct, and the depths of the claims if they were computed.
 
-    None means that there are no edges. Raises ValueError unless each edge joins two claims of one
-    problem and no claim depends on itself. If all parents precede their children, there cannot be
-    a cycle. In this case the depths are not computed, and None is returned for them.
+    If ``edges`` is None, there are no edges. A ValueError is raised unless each edge joins two
+    claims of one problem and no claim depends on itself. If all parents precede their children,
+    there cannot be a cycle, so the depths are not computed and None is returned for them.
     """
     pairs = _edge_array(() if edges is None else edges, names)
     n_claims = offsets[-1]

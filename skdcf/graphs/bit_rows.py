@@ -2,7 +2,7 @@
 
 A list of all pairs of a claim and an ancestor contains up to n^2 / 2 numbers. Merging the lists of
 the parents requires n^3 steps if claims have many parents. Rows of bits need one bit per pair. With
-blocks of 8,192 ancestors, they require n^2 / 8 steps and 1 KB per claim.
+blocks of 8,192 ancestors, rows of bits require n^2 / 8 steps and 1 KB per claim.
 
 Claims are numbered by *ranks*, such that parents precede their children.
 """
@@ -32,8 +32,8 @@ class Lineage:
     Attributes
     ----------
     ends : tuple of ndarray
-        Parents and children of the edges, as ranks, sorted by child. Both are stored in one
-        attribute, so concurrent threads never read a mixture of old and new values.
+        Parents and children of the edges, as ranks, sorted by child. The parents and children are
+        stored in one attribute, so concurrent threads never read a mixture of old and new values.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class Lineage:
         return Lineage(edges, self.n_claims - 1 - self.rank)
 
     def needed(self) -> NDArray[Any]:
-        """Return the edges, as positions, without those from an ancestor of another parent.
+        """Return the edges, as positions, without edges from an ancestor of another parent.
 
         All edges from claims without parents are returned.
         """
@@ -73,8 +73,8 @@ class Lineage:
 
         A parent that is also an ancestor of another parent is redundant. Parents are processed from
         the last to the first. A parent whose bit is already set is skipped in this block and in all
-        following ones, so each edge of a complete graph is processed only once. At the end, only
-        the necessary edges remain.
+        following ones, so each edge of a complete graph is processed only once. Only the necessary
+        edges remain at the end.
         """
         if self._pairs is not None:
             yield 0, self._listed_rows()
@@ -153,10 +153,10 @@ def _sort(parent, child, n_claims):
 
 
 def _unite(rows, start, parent, child, kept):
-    """Merge the rows of parents into those of their children, and add to the necessary parents.
+    """Merge the rows of parents into those of their children, and record necessary parents.
 
-    ``parent`` and ``child`` are the edges from this block, sorted by child. ``kept`` contains the
-    necessary parents from later blocks, and those of this block are added to it.
+    ``parent`` and ``child`` are the edges from this block, sorted by child. The necessary parents
+    of this block are added to ``kept``, which contains those of later blocks.
     """
     children, first = np.unique(child, return_index=True)
     bounds = pairwise(np.append(first, len(child)).tolist())
@@ -186,7 +186,7 @@ def _take_needed(row, rows, inside):
 
 
 def _add_below(total, parent, child, n_parents):
-    """Add the sum of its parent to each claim that has exactly one parent."""
+    """Add the sum of the parent to each claim that has exactly one parent."""
     single = n_parents[child] == 1
     sums = total.tolist()
     for u, v in zip(parent[single].tolist(), child[single].tolist(), strict=True):
@@ -200,7 +200,7 @@ def _set_bits(rows, row, bit):
 
 
 def _tabulate(values, n_bytes):
-    """Return the sums of all subsets of eight adjacent values, which are 256 for each byte."""
+    """Return the sums of all 256 subsets of each eight adjacent values."""
     padded = np.zeros(8 * n_bytes, dtype=values.dtype)
     padded[: len(values)] = values
     table = np.zeros((n_bytes, 256), dtype=values.dtype)

@@ -1,8 +1,8 @@
 """Hashes that identify a question, a problem or a text by its content.
 
-This module defines all hashes that the package compares. Most of them are stored in filters, in the
-public prior, in label files, or in metadata. Their values must therefore not change. They must not
-depend on the session either, unlike those of Python's ``hash``.
+This module defines all hashes that the package compares. Most hashes are stored in filters, in the
+public prior, in label files, or in metadata. The values of the hashes must therefore not change,
+and must not depend on the session, unlike those of Python's ``hash``.
 
 ==========================  ===================================================================
 `hash_question`             SHA-256, because the question hashes ship with the public prior, and
@@ -56,7 +56,7 @@ def hash_question(kind: str, value: Any) -> int:
 
 
 def text_code(text: str) -> int:
-    """Return a hash of a text, ignoring white space and case; it is equal in all data sets."""
+    """Return a hash of a text that ignores white space and case and is equal in all data sets."""
     cleaned = " ".join(text.split()).casefold().encode("utf-8", "surrogatepass")
     return _first_63_bits(cleaned)
 
@@ -214,10 +214,10 @@ class Hashes:
     name : ndarray of int64, shape (n_problems,)
         Hashes of the names of the questions; -1 if a question has no name.
     text : ndarray of int64, shape (n_problems,)
-        Hashes of the texts of the questions or, without a text, of the contexts. The value is -1
-        if both are missing.
+        Hashes of the texts of the questions or, without a text, of the contexts. The hash is -1 if
+        both texts are missing.
     passage : ndarray of uint64, shape (n_problems,)
-        Hashes of question and context together.
+        Hashes of the question and the context together.
     alone : ndarray of bool, shape (n_problems,)
         Whether the caller declared each answer to be a separate question.
     """
@@ -255,7 +255,7 @@ class Hashes:
 
     @classmethod
     def unknown(cls, n: int) -> Hashes:
-        """Return the hashes of n problems without any known data."""
+        """Return hashes for n problems about which nothing is known."""
         none = np.full(n, -1)
         return cls(
             question=-1 - np.arange(n),
@@ -298,13 +298,13 @@ class Hashes:
 
         Copies of an answer have different hashes. An answer that a model generates in nine of ten
         samples is therefore chosen for nine of ten questions. The hash of a question does not
-        depend on the hashes of its answers. If it were the smallest of these hashes, questions with
-        many answers would be preferred.
+        depend on the hashes of its answers. If the hash of a question were the smallest hash of its
+        answers, questions with many answers would be preferred.
 
-        Both hashes are salted with the six smallest hashes of questions. Without a salt, the
-        same answers would be chosen in every sample. If a pool of 60 questions were split many
-        times, some of them would almost always be used for calibration. Labels and the order of
-        rows do not affect the hashes, so nobody can search for a more favourable draw.
+        The hashes of answers and questions are salted with the six smallest hashes of questions.
+        Without a salt, the same answers would be chosen in every sample. If a pool of 60 questions
+        were split many times, some of them would almost always be used for calibration. Labels and
+        the order of rows do not affect the hashes, so nobody can search for a more favourable draw.
         """
         with np.errstate(over="ignore"):
             named = np.maximum(self.question, -1).view(np.uint64)
@@ -327,7 +327,7 @@ class Hashes:
     def to_store(self) -> dict[str, NDArray[Any]]:
         """Return the sorted and distinct hashes that are stored to recognise problems.
 
-        A flag is stored for each text, which is True if the text identifies one question. A text
+        For each text, a flag is stored that is True if the text identifies one question. A text
         identifies a question if its answers have at most one name, and are too few for the text to
         be an instruction.
         """
@@ -360,7 +360,7 @@ class Hashes:
         return text, few & (n_names <= 1), n_names > 0
 
     def among(self, kept: dict[str, NDArray[Any]]) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Return which problems are among the stored ones, and which of them are doubtful.
+        """Return which problems are among the stored ones, and for which problems this is doubtful.
 
         Parameters
         ----------
@@ -395,7 +395,7 @@ class Hashes:
 
 
 def _hash_passages(batch, text):
-    """Return a hash of the question (or of the context if there is none) and the context."""
+    """Return a hash of the question and the context, or of the context alone."""
     passage = mix(text.view(np.uint64))
     if batch.context is None:
         return passage
@@ -421,7 +421,7 @@ def _sum_of_smallest(hashes):
 
 
 def _sort_distinct(values):
-    """Return the sorted distinct values; this is several times as fast as `numpy.unique`."""
+    """Return the sorted distinct values, several times as fast as `numpy.unique`."""
     if not len(values):
         return values
     values = np.sort(values)

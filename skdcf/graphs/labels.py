@@ -75,7 +75,7 @@ def pack_labels(
     Parameters
     ----------
     y : sequence of 1-D arrays, one per problem, or one flat array
-        The labels. They are 1 (true), 0 (false) and -1 (unknown, because nobody judged the
+        The labels. Labels are 1 (true), 0 (false) and -1 (unknown, because nobody judged the
         claim), or words such as "true" and "false".
     batch : GraphBatch, or sequence of ReasoningGraph
         The labelled problems.
@@ -164,7 +164,8 @@ def labels_from_first_error(n_claims: int, first_error: int | None) -> NDArray[A
     n_claims : int
         Number of claims of the answer.
     first_error : int or None
-        Position of the first false claim, starting at 0. Use -1 or None if no claim is false.
+        Position of the first false claim, starting at 0. Use -1 or None for an answer without a
+        false claim.
 
     Returns
     -------
@@ -254,13 +255,13 @@ def read_words(
 def read_column(
     y: NDArray[Any], classes: NDArray[Any] | None = None
 ) -> tuple[NDArray[np.int8], NDArray[Any]]:
-    """Convert a column of two values to labels, and find the values for false and true.
+    """Convert a column of two values to labels, and determine the values for false and true.
 
     Parameters
     ----------
     y : ndarray of shape (n_problems,)
-        The column. It may contain 0 and 1 (and -1 for unknown), booleans, words as in
-        `read_words`, or two other numbers. In the last case, the larger number means true.
+        The column. The column may contain 0 and 1 (and -1 for unknown), booleans, words as in
+        `read_words`, or two other numbers. Of two other numbers, the larger one means true.
     classes : ndarray of shape (2,), optional
         The values for false and true if they are known, for example after ``fit``.
 
@@ -342,7 +343,7 @@ def _meaning_of(found):
 
 
 def _word_classes(y, labels):
-    """Return the words for false and true in a column of words, with its dtype."""
+    """Return the words for false and true in a column of words, with the dtype of the column."""
     words = [_usual_word(y[labels == label].tolist()) for label in LABELS]
     if None in words:
         word_given = words[0] or words[1] or "true"

@@ -90,7 +90,7 @@ def _advise(X):
 def pack_graphs(X: Any) -> Any:
     """Return X as a batch if it contains graphs; None if X may be a table.
 
-    networkx graphs are converted. Raises ValueError if X is an empty list, an iterator or a
+    networkx graphs are converted. A ValueError is raised if X is an empty list, an iterator or a
     single graph.
     """
     if isinstance(X, GraphBatch):
@@ -191,12 +191,13 @@ def question_groups(
 ) -> NDArray[np.int64]:
     """Return the question that each answer belongs to.
 
-    Answers to one question are not independent of each other. Therefore only one of them can be
-    used for calibration, and all of them must be on the same side of a split. A question is
-    identified by ``groups`` or, if this is None, by the metadata key ``group``. Without the key, it
-    is identified by its text, ignoring white space and case, and without a text by the context. An
-    answer without any of these is a separate question. If only some problems have the key, answers
-    belong together if they share the key or the text, directly or through other answers.
+    Answers to one question are not independent of each other. Therefore only one answer per
+    question can be used for calibration, and all answers to a question must be on the same side of
+    a split. A question is identified by ``groups`` or, if this is None, by the metadata key
+    ``group``. Without the key, a question is identified by its text, ignoring white space and case,
+    or by the context if there is no text. An answer without a key, a text and a context is a
+    separate question. If only some problems have the key, answers belong together if they share the
+    key or the text, directly or through other answers.
 
     Parameters
     ----------
@@ -216,9 +217,9 @@ def question_groups(
     Raises
     ------
     ValueError
-        If ``groups`` does not match the problems, or if a key is not a text or an integer. If
-        more than 20 problems, and more than 5 % of all problems, share a question or context and
-        have no key. The shared text may then be an instruction instead of a question.
+        If ``groups`` does not match the problems, or if a key is not a text or an integer. An error
+        is also raised if more than 20 problems, and more than 5 % of all problems, share a question
+        or context and have no key, because the shared text may be an instruction.
 
     Examples
     --------
@@ -270,7 +271,7 @@ def hashes_of(batch: GraphBatch, groups: Groups = None) -> Hashes:
 
 
 def _tell_questions(batch, names, texts):
-    """Return the question of each answer by name, by text, or by both if some have no name."""
+    """Return the question of each answer by name, by text, or by both if some names are missing."""
     if (names >= 0).all():
         return names
     own_numbers = -1 - np.arange(len(names))
@@ -354,10 +355,10 @@ def read_groups(by: Any, batch: GraphBatch) -> Any:
     Parameters
     ----------
     by : str, callable, or list of these
-        Definition of the groups. It can be a metadata key, the name of a feature that is equal
-        for all claims of a problem, or a function of the batch. The function must return one
-        value per problem, or a 2-D boolean array with one column per group. If ``by`` is a list,
-        a problem belongs to the groups of every entry, as pairs (name of the entry, group).
+        Definition of the groups. The value can be a metadata key, the name of a feature that is
+        equal for all claims of a problem, or a function of the batch. The function must return one
+        value per problem, or a 2-D boolean array with one column per group. If ``by`` is a list, a
+        problem belongs to the groups of every entry, as pairs (name of the entry, group).
     batch : GraphBatch
         The problems.
 
@@ -431,7 +432,7 @@ def _constant(batch, name):
 
 
 def _booleans(table, by):
-    """Return a boolean table; numbers must be 0 or 1."""
+    """Return a table as booleans; numbers must be 0 or 1."""
     table = np.asarray(table)
     if not np.isin(table, (0, 1)).all():
         raise ValueError(

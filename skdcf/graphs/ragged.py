@@ -153,7 +153,7 @@ class Walk(NamedTuple):
 
 
 class Chain(NamedTuple):
-    """Path of edges through ``claims``, each of which starts at the end of the previous one."""
+    """Path through ``claims``, in which each edge starts at the end of the previous one."""
 
     claims: np.ndarray
 
@@ -175,7 +175,7 @@ def pass_all(sweep: Sweep, ufunc: np.ufunc, values: NDArray[Any]) -> NDArray[Any
 
 
 def sort_small(numbers: Any) -> Any:
-    """Return the stable sort order of small integers, and the start of each integer in it."""
+    """Return the stable sort order of small integers, and the first position of each integer."""
     if (most := numbers.max(initial=0)) < 2**15:  # numpy sorts these in linear time
         numbers = numbers.astype(np.uint8 if most < 2**8 else np.int16)
     return np.argsort(numbers, kind="stable"), offsets_of(np.bincount(numbers))

@@ -41,7 +41,7 @@ def cut_metadata(metadata: Any, mask: NDArray[Any]) -> Any:
     Returns
     -------
     dict or None
-        The restricted metadata. It is a copy if any value changed.
+        The restricted metadata. A copy is returned if any value changed.
     """
     if not metadata:
         return metadata
@@ -155,7 +155,7 @@ def sentences_without_claim(
 
 
 def makes_claim(batch: Any) -> NDArray[np.bool_]:
-    """Return which claims of a batch are not marked as not stating a fact.
+    """Return which claims of a batch state a fact, unless marked otherwise.
 
     Parameters
     ----------
@@ -189,7 +189,7 @@ def read_sources(metadata: Mapping[str, Any] | None, n_claims: int) -> list[Any]
     Returns
     -------
     list of (dict or None)
-        The sources. All are None if the stored list does not match the claims, for example
+        The sources. All sources are None if the stored list does not match the claims, for example
         after the graph was filtered by other software.
     """
     rows = (metadata or {}).get(SOURCES)

@@ -199,7 +199,7 @@ def rows_of_claims(graph: ReasoningGraph) -> list[range]:
 
 
 def shown_rows(graph: ReasoningGraph, kept: Sequence[bool] | NDArray[Any]) -> list[int]:
-    """Return the position of the most specific kept wording of each claim, which is shown.
+    """Return the position of the shown wording of each claim, the most specific kept one.
 
     Parameters
     ----------
@@ -245,9 +245,9 @@ def close_labels(labels: NDArray[np.int8], batch: GraphBatch) -> NDArray[np.int8
     """Complete the labels of wordings, from the vaguest one to the most specific one.
 
     A wording is false if any vaguer wording of the same claim is false. A true wording becomes
-    unknown if a vaguer wording is unknown. With these rules, the guarantee is exact for all
-    wordings. If a true wording implied that vaguer ones are true, false vaguer wordings would lead
-    to error rates of 0.14 to 0.17 instead of 0.1.
+    unknown if a vaguer wording is unknown. These rules make the guarantee exact for all wordings.
+    If a true wording implied that vaguer ones are true, false vaguer wordings would lead to error
+    rates of 0.14 to 0.17 instead of 0.1.
 
     Parameters
     ----------
@@ -357,7 +357,7 @@ def true_shares(labels: NDArray[Any], batch: GraphBatch) -> NDArray[np.float64]:
 
 
 class Statements(NamedTuple):
-    """Statements of texts about their claims, one per claim.
+    """Statements that filtered texts make, one for each claim.
 
     Attributes
     ----------
@@ -397,7 +397,7 @@ def shown_statements(
     Returns
     -------
     Statements
-        The statements. If there are no wordings, they are the claims themselves.
+        The statements. If there are no wordings, the statements are the claims themselves.
 
     Examples
     --------
@@ -465,8 +465,8 @@ def claims_as_worded(batch: GraphBatch, steps: int) -> tuple[GraphBatch, Any]:
     batch : GraphBatch
         Problems with wordings.
     steps : int
-        Position of the selected wording of each claim, where 0 is the most specific wording. If
-        a claim has fewer wordings, its vaguest one is selected.
+        Position of the selected wording of each claim, where 0 is the most specific wording. If a
+        claim has fewer wordings, its vaguest wording is selected.
 
     Returns
     -------

@@ -127,9 +127,9 @@ class Calibration(metaclass=ABCMeta):
     guarantee : Guarantee
         The guarantee that was calibrated.
     scores : ndarray of shape (n,) or None
-        The sorted nonconformity scores; None unless the calibration depends only on them.
+        The sorted nonconformity scores; None if the calibration also depends on other values.
     lowest : ndarray of shape (n,)
-        Smallest path risks of the calibration problems. Something is shown of a problem if the
+        Smallest path risks of the calibration problems. A claim of a problem is shown if the
         threshold exceeds its smallest path risk.
     """
 
@@ -147,7 +147,7 @@ class Calibration(metaclass=ABCMeta):
         risks : PathRisks
             Path risks of the problems, with their weights and groups.
         keep_equal : bool
-            Whether a claim is kept when its path risk equals the threshold.
+            Whether a claim is kept if its path risk equals the threshold.
 
         Returns
         -------
@@ -189,7 +189,7 @@ class Calibration(metaclass=ABCMeta):
 
     @abstractmethod
     def shortage(self, level: float) -> str | None:
-        """Return the reason if no claim can be kept at a level, and the requirements.
+        """Return the reason why no claim can be kept at a level, and what is required.
 
         Parameters
         ----------
@@ -288,9 +288,9 @@ class Calibration(metaclass=ABCMeta):
     def false_among_shown(self, level: float) -> tuple[float, float, float] | None:
         """Return the share of shown texts that will contain a false claim, with an interval.
 
-        The share refers to new answers and is averaged over calibration sets. It equals
-        k / ((n + 1) s), where k is the smaller of the rank and 1 + #{scores below the threshold},
-        and s is the share of answers that are shown.
+        The share refers to new answers and is averaged over calibration sets. The share equals k /
+        ((n + 1) s), where k is the smaller of the rank and 1 + #{scores below the threshold}, and s
+        is the share of answers that are shown.
 
         Parameters
         ----------
@@ -300,9 +300,9 @@ class Calibration(metaclass=ABCMeta):
         Returns
         -------
         tuple of float, or None
-            The share, and the bounds of an interval that contains it for 90 % of calibration
-            sets. The bounds are NaN if they are unknown. The result is None if nothing is shown,
-            or if the share is unknown.
+            The share, and the bounds of an interval that contains the share for 90 % of calibration
+            sets. Unknown bounds are NaN. The result is None if nothing is shown, or if the share is
+            unknown.
         """
         return None
 
@@ -317,7 +317,7 @@ class Calibration(metaclass=ABCMeta):
         Returns
         -------
         str
-            The sentence. It is empty if the shares are unknown.
+            The sentence. The sentence is empty if the shares are unknown.
         """
         share = self.shown(level)
         if np.isnan(share):
@@ -420,8 +420,8 @@ def _interval_among_shown(rank, n, n_shown):
     """Return a 90 % interval of the share of shown texts that contain a false claim.
 
     The share of answers with a kept false claim follows Beta(rank, n + 1 - rank). The share of
-    shown answers approximately follows Beta(shown + 1/2, not shown + 1/2). The distribution of
-    their quotient is computed on a grid.
+    shown answers approximately follows Beta(shown + 1/2, not shown + 1/2). The distribution of the
+    quotient of these shares is computed on a grid.
     """
     chance = (np.arange(400) + 0.5) / 400
     wrong = betaincinv(rank, n + 1 - rank, chance)
@@ -431,7 +431,7 @@ def _interval_among_shown(rank, n, n_shown):
 
 
 class Controlled(Calibration):
-    """Calibration for losses with jumps of any height and, optionally, for weighted problems.
+    """Calibration for losses with jumps of any height, and optionally for weighted problems.
 
     Parameters
     ----------
@@ -461,19 +461,19 @@ class Controlled(Calibration):
         return self._level(largest, self.sums[below], weight)
 
     def _largest_loss(self, risks):
-        """Return the largest loss of a new problem; each claim counts once despite wordings."""
+        """Return the largest loss of a new problem, where all wordings of a claim count once."""
         path_risk = risks.path_risk
         if risks.vaguest is None:
             return self.guarantee.largest_loss(path_risk, risks.offsets)
         return self.guarantee.largest_loss(path_risk, risks.offsets, risks.vaguest)
 
     def _level(self, own, sums, weight):
-        """Return the level; +inf if all weights are 0, because nothing is known in this case.
+        """Return the level of each claim; +inf if all weights are 0.
 
         Sums of fractions such as 1/3 and of weights may differ in the last bits from the decimal
         number with which they are compared. The level is lowered by slightly more than this
-        difference. It is lowered only here, so the same value is compared everywhere. The error
-        rate exceeds alpha by at most 1e-12 alpha.
+        difference. The level is lowered only here, so the same value is compared everywhere. The
+        error rate exceeds alpha by at most 1e-12 alpha.
         """
         total = np.asarray(weight + self.weight)
         weighted = total > 0
@@ -513,7 +513,7 @@ class Controlled(Calibration):
         return min(level / share, 1.0), np.nan, np.nan
 
     def _order_statistic(self, own, weights, level):
-        """Return the first jump that must not be included at a level, shape (n_problems,)."""
+        """Return the first jump that must be excluded at a level, shape (n_problems,)."""
         n_jumps = len(self.position)
         low = np.full(len(weights), -1)
         high = np.full(len(weights), n_jumps + 1)

@@ -47,8 +47,8 @@ class Guarantee(Settings, metaclass=ABCMeta):
 
     A user-defined guarantee must implement `scores`, which returns the largest safe threshold of
     each problem, and `loss`, which is 1 if the guarantee is violated. The mean loss of new problems
-    is then at most alpha. Guarantees are scikit-learn estimators, so ``__init__`` must only store
-    parameters.
+    is at most alpha if both methods are consistent. Guarantees are scikit-learn estimators, so
+    ``__init__`` must only store parameters.
 
     Parameters
     ----------
@@ -65,13 +65,13 @@ class Guarantee(Settings, metaclass=ABCMeta):
     Attributes
     ----------
     is_probability : bool
-        Whether all losses are 0 or 1. If so, the level is a probability.
+        Whether all losses are 0 or 1, so the level is a probability.
     allows_show : bool
         Whether ``show`` may be below 1. Set this attribute to True in a subclass if the loss
         never decreases when the threshold increases, and is at most `largest_loss`.
     allows_wordings : bool
-        Whether claims may have several wordings. If so, the guarantee must count each claim
-        once. A claim is kept if its vaguest wording is kept.
+        Whether claims may have several wordings. A guarantee that allows wordings must count each
+        claim once. A claim is kept if its vaguest wording is kept.
 
     Examples
     --------
@@ -118,7 +118,7 @@ class Guarantee(Settings, metaclass=ABCMeta):
             )
 
     def _check_show(self):
-        """Raise ValueError if ``show`` is below 1 and no guarantee has been proven for it."""
+        """Raise ValueError if ``show`` is below 1 but no guarantee has been proven for it."""
         if not self.allows_show:
             raise ValueError(
                 f"show is {self.show!r}, but {type(self).__name__} does not declare that "
@@ -137,7 +137,7 @@ class Guarantee(Settings, metaclass=ABCMeta):
         Parameters
         ----------
         share : float in [0, 1]
-            The chosen share. If no share was acceptable, it is 0 and nothing is shown.
+            The chosen share. If no share was acceptable, the value is 0 and nothing is shown.
 
         Returns
         -------
@@ -189,7 +189,7 @@ class Guarantee(Settings, metaclass=ABCMeta):
         kept : ndarray of bool, shape (n_claims,)
             Whether each claim is kept.
         offsets : ndarray of shape (n_problems + 1,)
-            Bounds of the problems among the claims.
+            The claims of problem i are ``offsets[i]:offsets[i + 1]``.
 
         Returns
         -------
@@ -213,7 +213,7 @@ class Guarantee(Settings, metaclass=ABCMeta):
         labels : ndarray of shape (n_claims,)
             1 true, 0 false, -1 unknown, which counts as false.
         offsets : ndarray of shape (n_problems + 1,)
-            Bounds of the problems among the claims.
+            The claims of problem i are ``offsets[i]:offsets[i + 1]``.
         vaguest : ndarray of bool, shape (n_claims,), optional
             Whether each row is the vaguest wording of its claim, if problems have wordings.
 
@@ -395,7 +395,7 @@ class Guarantee(Settings, metaclass=ABCMeta):
         path_risk : ndarray of shape (n_claims,)
             Path risk of each claim.
         offsets : ndarray of shape (n_problems + 1,)
-            Bounds of the problems among the claims.
+            The claims of problem i are ``offsets[i]:offsets[i + 1]``.
         vaguest : ndarray of bool, shape (n_claims,), optional
             Whether each row is the vaguest wording of its claim, if problems have wordings.
 
@@ -457,7 +457,8 @@ class Guarantee(Settings, metaclass=ABCMeta):
         Returns
         -------
         str
-            The sentence. It is that of `describe` if removing claims never increases the loss.
+            The sentence. The sentence is that of `describe` if removing claims never increases the
+            loss.
         """
         return self.describe(level)
 
@@ -471,7 +472,7 @@ class Guarantee(Settings, metaclass=ABCMeta):
         return ", for new answers that are sampled like the calibration answers"
 
     def describe_passing(self, level: float) -> str:
-        """Return the end of a sentence that describes the guarantee for passing answers.
+        """Return the end of a sentence about the guarantee for passing answers.
 
         Parameters
         ----------
@@ -519,7 +520,7 @@ class Guarantee(Settings, metaclass=ABCMeta):
         return f"alpha = {level:g}", f"alpha >= {1 / (passing + 1):.4g}"
 
     def problems_needed(self, level: float) -> int:
-        """Return the number of calibration problems that each group needs to keep anything.
+        """Return the number of calibration problems that each group needs to keep any claim.
 
         Parameters
         ----------
@@ -549,7 +550,7 @@ class Guarantee(Settings, metaclass=ABCMeta):
         Returns
         -------
         int
-            The smallest number of problems. It equals n if every problem is useful.
+            The smallest number of problems. The number equals n if every problem is useful.
         """
         return n
 
@@ -627,17 +628,17 @@ def _compare(name, alone, together, batch, rows):
 class NoFalseClaim(Guarantee):
     """Guarantee of at most ``max_false`` false claims, with probability at least ``1 - alpha``.
 
-    The probability refers to a new problem, and only its kept claims are counted. A filter with
-    ``guarantee=None`` uses this guarantee with its defaults.
+    The probability refers to the kept claims of a new problem. A filter with ``guarantee=None``
+    uses this guarantee with its defaults.
 
     Parameters
     ----------
     max_false : int, default=0
         Tolerated number of false claims per problem.
     delta : float in (0, 1), optional
-        Maximum probability, over random calibration sets, that the coverage on future problems
-        is below ``1 - alpha``. All problems must be drawn independently. If None, the coverage
-        is at least ``1 - alpha`` on average over calibration sets.
+        Maximum probability, over random calibration sets, that the coverage on future problems is
+        below ``1 - alpha``. The parameter requires that all problems are drawn independently. If
+        None, the coverage is at least ``1 - alpha`` on average over calibration sets.
     by : str, callable or list of them, optional
         Definition of groups of problems. The guarantee holds in every group. Groups can be
         defined by a key of the metadata, by the name of a feature that is equal for all claims
@@ -647,22 +648,23 @@ class NoFalseClaim(Guarantee):
         groups are computed by a quantile regression for each alpha, so the sets of kept claims
         need not be nested in alpha.
     weight : callable, optional
-        Function that accepts a GraphBatch and returns one number per problem, the likelihood
-        ratio of the new problems to the calibration problems. The guarantee then holds for the
-        new problems.
+        Function that accepts a GraphBatch and returns one number per problem, the likelihood ratio
+        of the new problems to the calibration problems. With these weights, the guarantee holds for
+        the new problems.
     unseen : {"error", "pool", "empty"}, default="error"
         Treatment of problems in groups without calibration problems. "error" raises an error.
         "pool" uses the threshold of all problems together, without a guarantee for the group.
         "empty" keeps nothing.
     show : float in (0, 1], or "auto", default=1
-        Share of the answers that may pass. An answer passes if its smallest path risk is below
-        a cut, which is a quantile of the calibration answers at this share. No claim of any
-        other answer is kept, and the guarantee holds for each answer *given that it passes*. If
-        1, every answer passes, and the guarantee averages over all answers, including empty
-        ones. If "auto", `fit` chooses the largest share on training problems for which at most
-        about ``alpha`` of the passing answers contain a false claim among *all* their claims
-        below the cut. Nearly every passing answer then shows a claim. `fit` raises ValueError if
-        there are too few problems for any share. If no share is acceptable, nothing is shown.
+        Share of the answers that may pass. An answer passes if its smallest path risk is below a
+        cut, which is a quantile of the calibration answers at this share. No claim of any other
+        answer is kept, and the guarantee holds for each answer *given that it passes*. If ``show``
+        is 1, every answer passes, and the guarantee averages over all answers, including empty
+        ones. If ``show`` is "auto", `fit` chooses the share on training problems. It is the largest
+        share for which at most about ``alpha`` of the passing answers contain a false claim among
+        *all* their claims below the cut. Nearly every passing answer shows a claim with this
+        choice. `fit` raises ValueError if there are too few problems for any share. If no share is
+        acceptable, nothing is shown.
 
     References
     ----------
@@ -735,7 +737,8 @@ class NoFalseClaim(Guarantee):
         """Compute levels of the claims of passing answers, calibrated on all other answers.
 
         An answer passes if fewer than k0 = ceil(show n) of the other answers have a smallest path
-        risk that is not larger. Its claims are calibrated on the other answers that pass.
+        risk that is not larger. The claims of an answer are calibrated on the other answers that
+        pass.
         """
         out = np.full(len(risks.path_risk), np.inf)
         if self.show == 0:
@@ -831,8 +834,8 @@ def problems_needed(
     delta : float in (0, 1), optional
         As in `NoFalseClaim`.
     by : mapping from group to share, or iterable with a group per problem, optional
-        Distribution of the questions over the groups of the guarantee. The result is then the
-        total number for which the smallest group has enough questions on average.
+        Distribution of the questions over the groups of the guarantee. If ``by`` is passed, the
+        result is the total number for which the smallest group has enough questions on average.
     show : float in (0, 1], default=1
         Share of the answers that may pass, as in `NoFalseClaim`. If the smallest path risks of
         several answers are tied, more questions are needed.
@@ -889,13 +892,14 @@ class ExpectedFalse(Guarantee):
     Parameters
     ----------
     of : {"share", "count"}, default="share"
-        The bounded quantity. "count" is the number of false claims kept per problem. "share" is
-        this number divided by the number of kept claims, or 0 if nothing is kept. The share is
-        not monotone in the threshold, so its running maximum, which is larger, is controlled.
+        The bounded quantity. "count" is the number of false claims kept per problem. "share" is the
+        number of false claims divided by the number of kept claims, or 0 if nothing is kept. The
+        share is not monotone in the threshold, so its running maximum, which is larger, is
+        controlled.
     bound : float, optional
-        Upper bound of the expectation. None uses the filter's ``alpha``. The bound determines
-        how many problems `fit` holds out. If it is below 1, it is also the level of training.
-        Levels in ``predict(X, alpha=...)`` are also bounds.
+        Upper bound of the expectation. None uses the filter's ``alpha``. The bound determines how
+        many problems `fit` holds out. A bound below 1 is also the level of training. Levels in
+        ``predict(X, alpha=...)`` are also bounds.
     by : str, callable or list of these, optional
         Definition of groups of problems, as in `NoFalseClaim`. The guarantee holds in every
         group. Groups must not overlap.
@@ -904,7 +908,7 @@ class ExpectedFalse(Guarantee):
     unseen : {"error", "pool", "empty"}, default="error"
         Treatment of groups without calibration problems, as in `NoFalseClaim`.
     show : float in (0, 1], default=1
-        Share of the answers that may pass, as in `NoFalseClaim`. If it is below 1, the
+        Share of the answers that may pass, as in `NoFalseClaim`. If ``show`` is below 1, the
         expectation is taken over the passing answers.
 
     Notes

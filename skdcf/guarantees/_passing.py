@@ -7,12 +7,11 @@ B           {i : low_i < v}, the calibration answers that pass
 c           the share of the answers that may pass, ``show``
 ==========  =========================================================================
 
-A new answer passes if low < v. Given that it passes, it is exchangeable with the answers in B. To
-see this, let A = {j : #{l != j : low_l <= low_j} < k0}. The set A is a symmetric function of the
-n + 1 answers. It contains the new answer if and only if this answer passes. In this case A consists
+A new answer passes if low < v. Given that a new answer passes, it is exchangeable with the answers
+in B. To see this, let A = {j : #{l != j : low_l <= low_j} < k0}. The set A is a symmetric function
+of the n + 1 answers. A contains the new answer if and only if this answer passes, and then consists
 of B and the new answer. Calibration on B alone is therefore valid for each passing answer. The cut
-depends only on the calibration answers, so each answer can be filtered without knowing the next
-ones.
+depends only on the calibration answers, so answers can be filtered one at a time.
 
 The guarantee is selection-conditional coverage (Y. Jin and Z. Ren, arXiv:2403.03868) with the
 taxonomy of V. Vovk (ACML 2012). `skdcf.monitoring.release_claims` bounds the error rate among the
@@ -72,7 +71,8 @@ def choose_share(
 
     If the threshold is at least the cut, every passing answer shows a claim. A share is therefore
     acceptable if few training answers contain a false claim below the cut. One is added to the
-    counts of wrong and of passing answers, so a share is not accepted by chance with few answers.
+    numbers of wrong and of passing answers, so no share is accepted by chance if there are few
+    answers.
 
     Parameters
     ----------
@@ -87,8 +87,8 @@ def choose_share(
     level : float
         The level of the guarantee.
     n_calibration : int or None
-        Number of problems held out for calibration. Only shares for which these suffice for
-        rank 1 are considered. None considers all shares.
+        Number of problems held out for calibration. Only shares for which the held-out problems
+        suffice for rank 1 are considered. None considers all shares.
 
     Returns
     -------

@@ -12,8 +12,9 @@ A guard raises an error or warns. `at_fit` and `at_calibrate` also store provena
 the filter, so later problems can be compared with them. Three guards change data. `presence` drops
 edges if the edges of the calibration problems were unknown. `rounding` lowers scores by the largest
 difference that is possible on another machine. `verdicts` drops a claim if its verdict is missing
-or if the claim may misstate the answer. Two guards need other data and are called elsewhere.
-`presence` is called when problems are read, and `verdicts` is called when path risks are computed.
+or if the claim may misstate the answer. Two guards require other data and are called in other
+places. `presence` is called when problems are read, and `verdicts` is called when path risks are
+computed.
 """
 
 from __future__ import annotations
@@ -39,7 +40,8 @@ def at_fit(estimator, selection, training_rows, calibration_rows):
     Parameters
     ----------
     estimator : filter
-        The filter to be fitted. Its ``provenance_`` is set to that of the problems.
+        The filter to be fitted. The attribute ``provenance_`` of the filter is set to that of the
+        problems.
     selection : Selection
         The eligible problems, with labels and hashes.
     training_rows, calibration_rows : ndarray of int
@@ -75,8 +77,8 @@ def at_calibrate(estimator, selection):
     Parameters
     ----------
     estimator : fitted filter
-        The filter to calibrate. Its training problems are rejected. Its ``provenance_`` is set
-        to that of the problems.
+        The filter to calibrate. The training problems of the filter are rejected. The attribute
+        ``provenance_`` of the filter is set to that of the problems.
     selection : Selection
         The eligible problems, with labels and hashes.
     """
@@ -104,10 +106,7 @@ def at_scores(estimator, view, named, risks):
     risks : PathRisks
         The path risks of the guarantee.
 
-    Returns
-    -------
-    Precision
-        The reproducibility of the scores, by which they are lowered.
+    Returns ------- Precision The reproducibility of the scores, by which they are lowered.
     """
     warn_of_direction(view.confidence, view.labels, view.raw.problem_of)
     refuse_dependence(estimator._resolved_guarantee(), named, risks)

@@ -3,10 +3,10 @@
 Questions with their k answers are exchangeable, so the rule that chooses one of the answers is part
 of the filter. At alpha = 0.1, a filter that was calibrated on the best of 3 answers and used on the
 best of 7 kept a false claim in 14.3 % of the answers. If an older scorer had chosen the answers,
-the rate was 15.2 %. After calibration on unselected answers, it was up to 27 %. The number of
+the rate was 15.2 %. After calibration on unselected answers, the rate was up to 27 %. The number of
 joined answers must also be the same, because columns of a claim may depend on all joined answers. A
 score that increases with the number of claims was calibrated on 3 joined answers and used on single
-answers. The filter kept a false claim in 30.1 % of them.
+answers. The filter kept a false claim in 30.1 % of these single answers.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def mark_of(metadata: Any) -> Any:
 
 
 def rule_of(mark: Any) -> Any:
-    """Return the rule and the scorer of a mark, without k, as a string that can be compared."""
+    """Return the rule and the scorer of a mark, without k, as a comparable string."""
     if not isinstance(mark, dict):
         return mark
     compared = {key: value for key, value in mark.items() if key != "k"}
@@ -67,7 +67,7 @@ def join_counts(parts: Any) -> list[list[int]]:
 
 
 def compare_numbers(origin: dict[str, Any], calibrated: dict[str, Any]) -> None:
-    """Compare the numbers of answers per question with those in calibration.
+    """Compare the numbers of answers per question of new and calibration problems.
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ def compare_numbers(origin: dict[str, Any], calibrated: dict[str, Any]) -> None:
     Warns
     -----
     GuaranteeWarning
-        If the distribution of these numbers clearly differs from that in calibration.
+        If the distribution of the numbers of answers clearly differs from that in calibration.
     """
     before = dict(calibrated.get("chosen_from") or ())
     now = dict(origin.get("chosen_from") or ())
@@ -175,8 +175,8 @@ def fingerprint(estimator: Any) -> str:
     Returns
     -------
     str
-        The hash. It is stored with the filter, because other versions of libraries may compute
-        another hash.
+        The hash. The hash is stored with the filter, because other versions of libraries may
+        compute another hash.
     """
     parts = [
         _state(estimator.scorer_),

@@ -33,8 +33,9 @@ def warn_of_direction(confidence, labels, problem_of):
     """Warn if false claims score higher than true ones, for example if a risk was passed.
 
     The test statistic is the share of pairs of a true and a false claim that are ordered correctly.
-    Its standard error is computed for an uninformative score, and from the contributions of whole
-    answers, because claims of one answer may be correlated. The larger of the two is used.
+    The standard error is computed for an uninformative score, and from the contributions of whole
+    answers, because claims of one answer may be correlated. The larger of the two standard errors
+    is used.
 
     Parameters
     ----------
@@ -43,7 +44,7 @@ def warn_of_direction(confidence, labels, problem_of):
     labels : ndarray of shape (n_claims,)
         1 true, 0 false, -1 unknown.
     problem_of : ndarray of shape (n_claims,)
-        The problem of each claim.
+        Index of the problem of each claim.
     """
     judged = np.flatnonzero(labels[:_LOOKED_AT] >= 0)
     true = labels[judged] == 1

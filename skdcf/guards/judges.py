@@ -3,7 +3,8 @@
 If a model made the labels, the guarantee refers to the verdicts of the model. After calibration at
 alpha = 0.1 on verdicts of a strong model, 13 to 25 % of the filtered answers contained a claim that
 people judged to be false. If people judged some of the calibration answers, answers that only a
-model judged are left out. When parts of both kinds were joined, the miscoverage was 0.20.
+model judged are left out. When parts with both kinds of labels were joined, the miscoverage was
+0.20.
 """
 
 from __future__ import annotations
@@ -106,7 +107,7 @@ def labels_of_people(labels: NDArray[np.int8], batch: GraphBatch) -> NDArray[np.
     Returns
     -------
     ndarray of shape (n_claims,)
-        The labels. The removed ones are -1, which counts as false in calibration.
+        The labels. Removed labels are -1, which counts as false in calibration.
     """
     people = person_judged(judges_of(batch))
     if not people.any():
@@ -142,7 +143,7 @@ def note_judges(estimator, batch, labels):
 
 
 def name_errors(sentence, origin):
-    """Return the sentence of a guarantee, with the meaning of "false" and the judges added."""
+    """Return a sentence about the guarantee, extended by the meaning of "false" and the judges."""
     shares = origin.get("judged") or [0.0]
     judges = ", ".join(origin.get("judges", ()))
     meanings = {meaning for meaning in origin.get("label_meaning", ()) if meaning}

@@ -1,4 +1,4 @@
-"""Guard against missing labels, and against labels that are all equal.
+"""Guard against missing labels and labels that are all equal.
 
 The guarantee holds with such labels, but the filter may keep much less than necessary. A claim that
 nobody judged counts as false in calibration. A scorer learns nothing if no claim is labelled false.

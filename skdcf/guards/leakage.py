@@ -1,8 +1,8 @@
 """Guard against feature columns that equal the labels, possibly in another coding.
 
-The columns of a table may contain the verdicts of people or of a language model by mistake. The
-calibration then seems perfect, but it does not apply to new problems, because their column is
-missing or computed differently.
+The columns of a table may contain the verdicts of people or of a language model by mistake. Such a
+calibration seems perfect, but does not apply to new problems, in which the column is missing or
+computed differently.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def warn_of_labels_among_columns(batch: Any, labels: Any) -> None:
     Warns
     -----
     LabelWarning
-        If there are such columns, and if at least 20 claims of both classes are judged.
+        If a column equals the labels, and if at least 20 claims of both classes are judged.
     """
     judged = labels >= 0
     if batch.features is None or judged.sum() < _FEWEST:

@@ -1,4 +1,4 @@
-"""Guard against levels that are too small, mistaken for 1 - alpha, or different from training.
+"""Guard against levels that are too small, confused with 1 - alpha, or different from training.
 
 At levels below ``1 / (n + 1)``, the rank is 0 and nothing may be kept. If the smallest score were
 used as the threshold, or if answers were left unfiltered, there would be no guarantee.
@@ -19,7 +19,7 @@ def level_in_force(estimator):
 
 
 def level_of(estimator, alpha):
-    """Return the level for an alpha, or raise ValueError if the scorer was trained for another."""
+    """Return the level for alpha, or raise ValueError if it is not the level of the training."""
     level = estimator._resolved_guarantee().level(alpha, estimator.alpha)
     trained_at = estimator._alpha_of_fit
     if alpha is None and trained_at not in (None, level):

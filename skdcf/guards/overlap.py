@@ -13,7 +13,7 @@ from ..exceptions import GuaranteeWarning
 
 
 def refuse_trained(batch, hashes, trained):
-    """Raise ValueError if questions were used for training, and warn if it is uncertain."""
+    """Raise ValueError if questions were used for training, and warn if they may have been."""
     same_question, doubtful = hashes.among(trained)
     same_content = np.isin(hashes.content, trained["content"])
     proven = same_question | (same_content & hashes.asked)
@@ -41,13 +41,14 @@ def refuse_trained(batch, hashes, trained):
 
 
 def refuse_copies_across_split(view, training_rows, calibration_rows, not_candidates):
-    """Raise ValueError or warn about copies in training and calibration that have no question.
+    """Raise ValueError or warn if training and calibration contain copies without a question.
 
-    Raises ValueError if the copies are probably the same answers, which were judged by a model and
-    by a person, or reviewed. Otherwise warns if the problems have texts. Leaving the copies out of
-    training would not help. If they were different answers, the calibration answers would be rarer
-    than future answers, and a scorer that trusts common answers would keep too much.
-    ``not_candidates`` marks problems that may be copies that were judged a second time.
+    A ValueError is raised if the copies are probably the same answers, which were judged by a model
+    and by a person, or reviewed. A warning is issued for all other copies if the problems have
+    texts. Leaving the copies out of training would not help. If the copies were different answers,
+    the calibration answers would be rarer than future answers, and a scorer that trusts common
+    answers would keep too much. ``not_candidates`` marks problems that may be copies that were
+    judged a second time.
     """
     batch = view.raw
     content = view.hashes.content

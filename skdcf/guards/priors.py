@@ -1,7 +1,7 @@
 """Guard against problems with questions that a public prior was trained on.
 
-The prior was fitted to the labels of these problems, so it scores them better than new problems. A
-threshold that is calibrated on them keeps too much.
+The prior was fitted to the labels of these problems, so their scores are too accurate. A threshold
+that is calibrated on such problems keeps too many claims.
 """
 
 from __future__ import annotations

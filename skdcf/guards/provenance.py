@@ -1,9 +1,9 @@
 """Guard against problems whose provenance differs from that of the calibration problems.
 
 When edges were corrected only in the calibration problems, the coverage was 0.78 instead of 0.90.
-When the judge was different, it was 0.80. This guard compares metadata that features do not
-contain. They describe the extraction of the claims, the author of the answers, corrections of edges
-by people, the rule that chose the answer, and the meaning of labels.
+When the judge of new problems was different, the coverage was 0.80. The guard compares metadata
+that features do not contain. The metadata describe the extraction of the claims, the author of the
+answers, corrections of edges by people, the rule that chose the answer, and the meaning of labels.
 """
 
 from __future__ import annotations
@@ -58,9 +58,9 @@ def accept_provenance(reason: str | None) -> Iterator[None]:
     """Accept problems that were generated differently from the calibration problems.
 
     The context manager applies to every fit, calibration and prediction inside the block, and to
-    processes that filters start there. The presence of edges, alternatives and contexts is still
-    compared. Differences that were accepted for calibration are stored in ``provenance_`` together
-    with the reason, and printed with the guarantee.
+    processes that filters start there. The presence of edges, alternatives and contexts is compared
+    even inside the block. Differences that were accepted for calibration are stored in
+    ``provenance_`` together with the reason, and printed with the guarantee.
 
     Parameters
     ----------
@@ -187,7 +187,7 @@ def compare_provenance(estimator, origin, *, new=False):
     Parameters
     ----------
     estimator : filter
-        The filter. If it has a ``provenance_``, this is compared.
+        The filter. The attribute ``provenance_`` of the filter is compared if it exists.
     origin : dict
         Result of `provenance_of`, or the ``provenance_`` of a part.
     new : bool
@@ -264,7 +264,7 @@ def _shown(value):
 
 
 def _differing_values(now, then):
-    """Return two values as texts; for JSON objects, return the first values that differ."""
+    """Return two values as texts, or the first differing values of two JSON objects."""
     try:
         now_in = json.loads(now)
         then_in = json.loads(then)

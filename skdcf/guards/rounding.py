@@ -3,9 +3,9 @@
 The guarantee requires a score that is a function of the problem. The score of the same problem may
 differ in its last bits in float32, or in another batch if a matrix product groups its sums by the
 size of the batch. An exact copy of a false claim may then have a score below the calibrated one.
-The coverage was 0.74 instead of 0.90 in such a case. This guard measures the reproducibility of the
-scores, including the columns that the filter computes. Filters lower their threshold by more than
-the measured difference, and reject differences above a bound.
+With such copies, the coverage was 0.74 instead of 0.90. The guard measures the reproducibility of
+the scores, including the columns that the filter computes. Filters lower their threshold by more
+than the measured difference, and reject differences above a bound.
 """
 
 from __future__ import annotations
@@ -78,12 +78,12 @@ def _list_batches(n):
 
 
 def resolution_of(scorer, batches, confidence):
-    """Return the smallest difference between scores to be expected, relative to 1 + abs(score).
+    """Return the expected reproducibility of scores, relative to 1 + abs(score).
 
-    This function does not know how the features of the problems were computed. If a column
-    contains only float32 numbers, and not all of them are round like 3 or 0.25, the column was
-    computed in float32 and is not reproducible beyond the precision of float32. The same applies to
-    confidences.
+    The function does not know how the features of the problems were computed. A column was computed
+    in float32 if it contains only float32 numbers that are not all round like 3 or 0.25. Such a
+    column is not reproducible beyond the precision of float32. Confidences are treated in the same
+    way.
 
     Parameters
     ----------
@@ -117,7 +117,7 @@ class Precision:
     rounding: float
 
     def lower(self, scores):
-        """Return the scores, each lowered by its largest possible difference elsewhere."""
+        """Return the scores, each lowered by its possible difference on another machine."""
         scores = scores.copy()
         finite = np.isfinite(scores)
         size = 1 + np.abs(scores[finite])
@@ -129,20 +129,20 @@ def raised(risk, table):
     """Return the risks for prediction, raised in rows with a float32 number that is not round.
 
     The same problem may have been calibrated in float64, where the value of 0.6 is 6e-8 less.
-    Copies of a false claim would then have risks below their calibrated score.
+    Without raising, copies of a false claim could have risks below their calibrated score.
     """
     broken = _compare_single(table)[1].any(axis=1)
     return risk + SINGLE * (1 + np.abs(risk)) * broken if broken.any() else risk
 
 
 def single_columns(table):
-    """Return which columns contain only float32 numbers, not all of them round like 0.25."""
+    """Return which columns contain only float32 numbers that are not all round like 0.25."""
     single, broken = _compare_single(table[:100_000])
     return single.all(axis=0) & broken.any(axis=0)
 
 
 def _compare_single(table):
-    """Return which numbers float32 can represent, and which of these are not round."""
+    """Return which numbers are float32 numbers, and which of these are not round."""
     with np.errstate(over="ignore"):
         single = table == table.astype(np.float32)
         scaled = table * 1024
@@ -150,7 +150,7 @@ def _compare_single(table):
 
 
 def below_copies(scores):
-    """Lower scores that are shared by several problems by a millionth.
+    """Lower the scores that several problems share by one millionth.
 
     Equal scores that are not round numbers belong to copies, and another copy may be computed
     elsewhere. The reproducibility of columns that were computed before the filter is unknown. For

@@ -39,7 +39,7 @@ def refuse_whole_answers(guarantee, edges):
 
 
 def refuse_without_theory(estimator):
-    """Raise ValueError if the settings of a filter do not allow a guarantee."""
+    """Raise ValueError if there is no guarantee for the settings of a filter."""
     guarantee = estimator.guarantee
     if guarantee is None:
         return

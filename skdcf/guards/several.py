@@ -2,7 +2,7 @@
 
 The guarantee applies to one answer to a new question. At alpha = 0.1 with ten answers to each
 question, a filter kept a false claim in at least one of the ten answers for 42 % of the questions.
-In the answer with the most kept claims, it kept a false claim for 16 % of the questions.
+The answer with the most kept claims contained a kept false claim for 16 % of the questions.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from .choices import refuse_whole
 
 
 def warn_of_several_answers(batch: GraphBatch) -> None:
-    """Warn once if a batch contains several answers to a question.
+    """Issue one warning if a batch contains several answers to a question.
 
     A text that many problems share may be an instruction, so it is not treated as a question.
     Answers that were chosen to be released whole are rejected.

@@ -1,4 +1,4 @@
-"""Compute sums, maxima and counts over ancestors without listing the ancestors.
+"""Sums, maxima and counts over ancestors, computed without listing the ancestors.
 
 ==============================  ===========================================================
 maximum, minimum, "or"          one pass along the edges, which may reach an ancestor twice
@@ -26,8 +26,8 @@ def pass_on(ufunc: np.ufunc, values: np.ndarray, batch: GraphBatch) -> np.ndarra
     Parameters
     ----------
     ufunc : {numpy.maximum, numpy.minimum, numpy.bitwise_or, numpy.add}
-        The operation. If it is ``numpy.add``, an ancestor is counted once for each path from it
-        to the claim.
+        The operation. If the operation is ``numpy.add``, an ancestor is counted once for each path
+        from it to the claim.
     values : ndarray of shape (n_claims,)
         Finite values of the claims.
     batch : GraphBatch
@@ -66,7 +66,7 @@ def find_highest(values: np.ndarray, batch: GraphBatch) -> np.ndarray:
     Returns
     -------
     ndarray of int, shape (n_claims,)
-        Row numbers. If several values are equal, the last row is returned.
+        Row numbers. If several rows have the largest value, the last one is returned.
     """
     sweep = batch.short_sweep
     # Only a claim that no ancestor exceeds can be the result, so few claims need sorting.

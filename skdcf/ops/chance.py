@@ -8,10 +8,10 @@ theta   frailty: variance between answers that the features do not explain
 S(L)    (1 + theta L)^(-1 / theta), exp(-L) at theta = 0: probability of no kept error
 ======  ========================================================================
 
-In this model the hazards of each answer are multiplied by an unobserved factor with mean 1
-and variance theta. If the factor has a gamma distribution, S is the mean of exp(-factor L).
-The parameters (theta, a, b) are fitted by maximum likelihood to the first errors of the
-training answers, using out-of-fold hazards.
+In the frailty model, the hazards of each answer are multiplied by an unobserved factor with mean 1
+and variance theta. If the factor has a gamma distribution, S is the mean of exp(-factor L). The
+parameters (theta, a, b) are fitted by maximum likelihood to the first errors of the training
+answers, using out-of-fold hazards.
 
 References
 ----------

@@ -4,17 +4,17 @@ A nonconformity score is the largest safe threshold of a problem. A larger thres
 more claims. The threshold t_alpha is the k-th *smallest* of n scores with
 k = floor(alpha (n + 1)), which is the ceil((1 - alpha)(n + 1))-th largest score.
 
-The loss of a problem is a step function of the threshold. It starts at 0 and jumps up
-when the threshold exceeds the path risk of certain claims. Given the jumps of n
-calibration problems, the level at which a claim with path risk R is kept is
+The loss of a problem is a step function of the threshold. The loss starts at 0 and jumps up when
+the threshold exceeds the path risk of certain claims. Given the jumps of n calibration problems,
+the level at which a claim with path risk R is kept is
 
     (w own + sum of the heights of all jumps at or below R) / (w + sum of weights),
 
-where ``own`` is a bound on the loss of the new problem if the claim is kept, and w is the
-weight of the new problem. If each problem has one jump of height 1 and weight 1, and own = 1, this
-is split conformal prediction. Other jumps lead to conformal risk control (Angelopoulos, Bates,
-Fisch, Lei, Schuster, ICLR 2024). Weights lead to weighted conformal prediction (Tibshirani,
-Barber, Candès, Ramdas, NeurIPS 2019).
+where ``own`` is a bound on the loss of the new problem if the claim is kept, and w is the weight of
+the new problem. Split conformal prediction is the case in which each problem has one jump of height
+1 and weight 1, and own = 1. Other jumps lead to conformal risk control (Angelopoulos, Bates, Fisch,
+Lei, Schuster, ICLR 2024). Weights lead to weighted conformal prediction (Tibshirani, Barber,
+Candès, Ramdas, NeurIPS 2019).
 """
 
 from bisect import bisect_left, bisect_right
@@ -38,9 +38,10 @@ DIGITS = 12  # significant digits of a level that is not a ratio of integers
 def claim_level(below: Any, n: int, delta: float | None = None) -> Any:
     """Compute the smallest alpha at which a claim is kept.
 
-    If ``delta`` is None, the result is (1 + below) / (n + 1). Otherwise it is the smallest alpha
-    for which P(Binomial(n, alpha) <= below) <= delta, rounded up in the twelfth digit. The coverage
-    is then at least 1 - alpha for a share 1 - delta of all calibration sets.
+    If ``delta`` is None, the result is (1 + below) / (n + 1). With ``delta``, the result is the
+    smallest alpha for which P(Binomial(n, alpha) <= below) <= delta, rounded up in the twelfth
+    digit. With this alpha, the coverage is at least 1 - alpha for a share 1 - delta of all
+    calibration sets.
 
     Parameters
     ----------
@@ -78,10 +79,10 @@ def _round_up(x):
 def conformal_rank(n: int, alpha: float, delta: float | None = None) -> int:
     """Compute the rank of the threshold among n sorted scores; 0 if there are too few.
 
-    If ``delta`` is None, the rank is the largest k with k / (n + 1) <= alpha, which is
-    floor(alpha (n + 1)) in exact arithmetic. The floating-point product would be rounded twice
-    (0.29 * 100 is 28.999...). The quotient is rounded once, so it compares correctly with the
-    decimal number that the user wrote.
+    If ``delta`` is None, the rank is the largest k with k / (n + 1) <= alpha, which is floor(alpha
+    (n + 1)) in exact arithmetic. A floating-point product would be rounded twice (0.29 * 100 is
+    28.999...). A quotient is rounded only once, so it compares correctly with the decimal number
+    that the user wrote.
 
     Parameters
     ----------
@@ -96,7 +97,7 @@ def conformal_rank(n: int, alpha: float, delta: float | None = None) -> int:
     Returns
     -------
     int
-        The rank, between 0 and n. It is 0 if there are too few problems for this alpha.
+        The rank, between 0 and n. The rank is 0 if there are too few problems for this alpha.
 
     Examples
     --------
@@ -143,7 +144,7 @@ def passing_count(n: int, share: float) -> int:
 
 
 def least_share(n_passing: int, n: int) -> float:
-    """Find the smallest share, in hundredths, at which n_passing of n problems pass.
+    """Return the smallest share, in hundredths, at which n_passing of n problems pass.
 
     Parameters
     ----------
@@ -179,7 +180,7 @@ def passing_cut(lowest: NDArray[Any], share: float) -> float:
     Returns
     -------
     float
-        The k0-th smallest value of ``lowest``, where k0 = ceil(share (n + 1)). It is +inf if
+        The k0-th smallest value of ``lowest``, where k0 = ceil(share (n + 1)). The cut is +inf if
         k0 > n, and -inf if the share is 0.
     """
     if share == 0:
@@ -198,12 +199,12 @@ def problems_needed(alpha, delta=None, share=1):
 def whole_count(
     n: int, alpha: float, share: float = 1, at_most: float | None = None
 ) -> int:
-    """Compute the number of problems, out of n, to hold out for calibration without waste.
+    """Return the number of problems, out of n, to hold out for calibration without waste.
 
     The rank with n_cal calibration problems is floor(alpha (n_cal + 1)), so rounding down wastes
     problems. For example, 19 and 30 problems have the same rank at alpha = 0.05. The rank is
-    therefore computed first, from about two fifths of the problems. Then the smallest n_cal with
-    this rank is returned. The number depends only on n and alpha, so the guarantee holds.
+    therefore computed first, from about two fifths of the problems. The result is the smallest
+    n_cal with this rank. The number depends only on n and alpha, so the guarantee holds.
 
     Parameters
     ----------
@@ -219,7 +220,8 @@ def whole_count(
     Returns
     -------
     int
-        The number of problems. If rank 1 would need more than 0.6 n problems, it is about 0.3 n.
+        The number of problems. If rank 1 would need more than 0.6 n problems, about 0.3 n problems
+        are held out.
     """
     otherwise = max(1, round(0.3 * n) if at_most is None else floor(at_most * n + 1e-9))
     if alpha * share * n < 1:  # a rank of 2 would need more problems than there are
@@ -256,10 +258,9 @@ def shown_rank(scores: NDArray[Any], lowest: NDArray[Any], alpha: float) -> int:
     """Compute the rank for which the expected share of shown texts with an error is at most alpha.
 
     The procedure of Benjamini and Hochberg is applied to the smallest path risks. The number of
-    shown answers is the largest k for which the k-th smallest value of
-    ``(1 + #{i : s_i <= low_j}) m / ((n + 1) k)`` is at most alpha. The rank is the largest r with
-    ``r m / ((n + 1) k) <= alpha``. Exactly these k answers have a claim below the r-th smallest
-    score.
+    shown answers is the largest k for which the k-th smallest value of ``(1 + #{i : s_i <= low_j})
+    m / ((n + 1) k)`` is at most alpha. The rank is the largest r with ``r m / ((n + 1) k) <=
+    alpha``. Exactly k answers have a claim below the r-th smallest score.
 
     Parameters
     ----------
@@ -273,7 +274,7 @@ def shown_rank(scores: NDArray[Any], lowest: NDArray[Any], alpha: float) -> int:
     Returns
     -------
     int
-        The rank, between 0 and n. If it is 0, nothing is shown.
+        The rank, between 0 and n. If the rank is 0, nothing is shown.
     """
     n = len(scores)
     m = len(lowest)
@@ -419,7 +420,7 @@ def count_jumps(
 ) -> Any:
     """Compute the jumps of the number of kept false claims.
 
-    At most one wording of each claim may be labelled false.
+    At most one wording of each claim may be labelled false in ``labels``.
     """
     rows = np.flatnonzero(labels != 1)
     problem = segment_ids(offsets)[rows]
@@ -434,8 +435,8 @@ def share_jumps(
 ) -> Any:
     """Compute the jumps of the running maximum of the share of false claims among kept claims.
 
-    The share itself may decrease when a higher threshold keeps more true claims. Its running
-    maximum never decreases, and is at least the share. A claim with several wordings is kept if
+    The share may decrease when a higher threshold keeps more true claims. The running maximum of
+    the share never decreases, and is at least the share. A claim with several wordings is kept if
     its vaguest wording is kept.
     """
     order, risk, of, last = _sort_within(path_risk, offsets)

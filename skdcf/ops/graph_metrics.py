@@ -33,7 +33,7 @@ def compute_metrics(batch: GraphBatch, names: Sequence[str]) -> np.ndarray:
     batch : GraphBatch
         The problems.
     names : sequence of str
-        Names from `METRICS`. Only these metrics are computed.
+        Names from `METRICS`. Other metrics are not computed.
 
     Returns
     -------
@@ -169,7 +169,7 @@ def _cut_blocks(weights) -> Iterator[tuple[int, int]]:
 
 
 def _measure_paths(batch, names):
-    """Compute closeness and betweenness; the latter is valid only if it is in ``names``."""
+    """Compute closeness and betweenness; betweenness is valid only if it is in ``names``."""
     # Problems with more than one path between two claims.
     has_many_paths = ~batch.is_forest
     n_above = count_ancestors(batch)
@@ -210,8 +210,8 @@ def _walk_paths(batch, with_between):
 def _find_pairs(batch, a, b):
     """Return the pairs and links of the claims s from a to b as four arrays.
 
-    The first two arrays contain s and v of each pair. The other two contain the pair (s, u) at the
-    start and the pair (s, v) at the end of each link, as positions in the list of pairs.
+    The first two arrays contain s and v of each pair. The other two arrays contain the pair (s, u)
+    at the start and the pair (s, v) at the end of each link, as positions in the list of pairs.
     """
     i = batch.problem_of[a]
     j = batch.problem_of[b - 1] + 1

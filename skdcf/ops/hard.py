@@ -6,8 +6,9 @@ R_v    path risk, the maximum of r over v and all its ancestors
 s_i    nonconformity score, the minimum of R over the false claims of problem i
 =====  ========================================================================
 
-The set of claims with R_v < t contains all ancestors of its claims. It contains no false claim if
-and only if t <= s. A grid of thresholds or a list of subgraphs is therefore not needed.
+The set of claims with R_v < t contains all ancestors of its claims. The set contains no false claim
+if and only if t <= s. The closed form therefore needs no grid of thresholds and no list of
+subgraphs.
 """
 
 from typing import Any
@@ -32,8 +33,9 @@ def path_risk_of_errors(
 ) -> NDArray[Any]:
     """Compute `path_risk`, at least for the problems with a claim not known to be true.
 
-    Nonconformity scores depend only on these problems, because the score of a problem is +inf if
-    all its claims are true. If few problems have an error, only their path risks are computed.
+    If few problems have an error, only the path risks of these problems are computed. Nonconformity
+    scores do not depend on the others, because the score of a problem is +inf if all its claims are
+    true.
 
     Parameters
     ----------
@@ -132,9 +134,9 @@ def last_safe_thresholds(
 ) -> NDArray[Any]:
     """Compute the largest threshold in the grid of each problem at which no false claim is kept.
 
-    The grid of a problem is {min r - margin, all r, max r + margin}, and a claim is kept
-    at t if R <= t. This threshold is the limit of the grid relaxation. In contrast, the
-    nonconformity score is the first *unsafe* threshold in the grid.
+    The grid of a problem is {min r - margin, all r, max r + margin}, and a claim is kept at t if R
+    <= t. The largest safe threshold is the limit of the soft score in the grid relaxation. The
+    nonconformity score is instead the first *unsafe* threshold in the grid.
 
     Parameters
     ----------
@@ -178,7 +180,7 @@ def coherent_labels(labels: NDArray[Any], batch: GraphBatch) -> Any:
 
 
 def below_true_claims(labels: NDArray[Any], batch: GraphBatch) -> Any:
-    """Return which claims have only proper ancestors that are known to be true.
+    """Return for which claims all proper ancestors are known to be true.
 
     The parameters are those of `coherent_labels`.
     """

@@ -9,8 +9,8 @@ g_v     exp(-m_v) + q (1 - exp(-(m_v - l_v))): probability that v is true
 L_k     sum of l over the first k claims of a problem, in increasing order of m
 ======  ========================================================================
 
-If the first k claims are kept, they include a false one with probability 1 - exp(-L_k), and the
-expected number of true claims is the sum of their g. The price of a claim is the slope of the
+If the first k claims are kept, the probability that they include a false one is 1 - exp(-L_k), and
+the expected number of true claims is the sum of their g. The price of a claim is the slope of the
 convex minorant of this curve. For a given risk over all problems, the number of kept true claims is
 largest if all claims below a common price are kept (Neyman-Pearson lemma). The value m increases
 along the edges, and the price increases with m. A claim is therefore kept only if all its ancestors
@@ -47,7 +47,7 @@ def log_price(hazard: Any, batch: GraphBatch, q: Any = 0.0, worth: Any = None) -
         Probability that a claim is true if an ancestor is false.
     worth : callable, optional
         Function that returns the value of a number of kept claims, as ``gain`` of
-        `skdcf.scorers.NeymanPearsonScorer`. None uses the number itself.
+        `skdcf.scorers.NeymanPearsonScorer`. None uses the number of kept claims.
 
     Returns
     -------
@@ -106,9 +106,9 @@ def _sum_before(values, offsets):
 def minorant_slopes(log_rise: Any, log_run: Any, segment: Any) -> NDArray[Any]:
     """Compute the log slopes of the convex minorants of piecewise linear curves.
 
-    The pool adjacent violators algorithm is applied to all segments together. It merges adjacent
-    pieces with decreasing slopes until there are none. All values are logarithms, because curves
-    of many claims exceed the range of a float.
+    The pool adjacent violators algorithm is applied to all segments together. The algorithm merges
+    adjacent pieces with decreasing slopes until there are none. All values are logarithms, because
+    curves of many claims exceed the range of a float.
 
     Parameters
     ----------

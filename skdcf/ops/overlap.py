@@ -1,16 +1,15 @@
 """Thresholds that hold within each of several groups, which may overlap.
 
-Gibbs, Cherian and Candès ("Conformal prediction with conditional guarantees", JRSS-B 2025)
-fit a quantile regression on group indicators to the n calibration scores and the score S
-of the new problem. They reject S if it is below the fitted quantile. The set of
-rejected S is an interval that is unbounded to the left. Its upper end is the threshold.
+Gibbs, Cherian and Candès ("Conformal prediction with conditional guarantees", JRSS-B 2025) fit a
+quantile regression on group indicators to the n calibration scores and the score S of the new
+problem. The score S is rejected if it is below the fitted quantile. The set of rejected S is an
+interval that is unbounded to the left. The upper end of this interval is the threshold.
 
-Let alpha be the level, Phi_i the indicators of problem i preceded by a 1, and x those
-of the new problem. The dual of the regression on n + 1 scores has a variable in
-[alpha - 1, alpha] for each score, and the variables of each group sum to zero. S is rejected
-if its variable is alpha - 1 in every solution. A fixed symmetric solution then shows
-that the rejected share of each group is at most alpha. As S increases, its variable first
-exceeds alpha - 1 at
+Let alpha be the level, Phi_i the indicators of problem i preceded by a 1, and x those of the new
+problem. The dual of the regression on n + 1 scores has a variable in [alpha - 1, alpha] for each
+score, and the variables of each group sum to zero. S is rejected if its variable is alpha - 1 in
+every solution. A fixed symmetric solution shows that the rejected share of each group is at most
+alpha. As S increases, its variable first exceeds alpha - 1 at
 
     t(x) = max x b  over the solutions b of  min sum of pinball(s_i - Phi_i b) + (1 - alpha) x b,
 
@@ -66,8 +65,8 @@ def overlap_threshold(
     Returns
     -------
     float
-        A value slightly below t(x), where the difference exceeds the solver's rounding error.
-        It is -inf if one of the groups is too small for alpha.
+        A value slightly below t(x), where the difference exceeds the solver's rounding error. The
+        threshold is -inf if one of the groups is too small for alpha.
 
     Raises
     ------

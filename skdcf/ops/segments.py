@@ -1,4 +1,4 @@
-"""Segment operations, each of which is preceded by its gradient.
+"""Segment operations, each of which is defined after its gradient.
 
 ``offsets``, shape (n + 1,), are the bounds of contiguous segments of ``values``, which may
 be empty. ``index`` contains the source or the target of each value. Only first derivatives are
@@ -97,7 +97,7 @@ def pull_softmax(g: NDArray[Any], softmax: NDArray[Any], offsets: Any) -> Any:
 
 @with_vjp(lambda ans, v, o: lambda g: pull_rescale(g, ans, v, o))
 def segment_rescale(values: NDArray[Any], offsets: NDArray[np.int64]) -> Any:
-    """Scale each segment such that it starts at 0 and ends at 1; a constant one becomes 0."""
+    """Scale each segment such that it starts at 0 and ends at 1; constant segments become 0."""
     low, scale = _low_and_scale(values, offsets)
     return (values - spread(low, offsets)) * spread(scale, offsets)
 
@@ -115,7 +115,7 @@ def pull_rescale(g: Any, rescaled: Any, values: Any, offsets: Any) -> NDArray[An
 
 
 def _low_and_scale(values, offsets):
-    """Compute the first value and 1 / (last - first) of each segment; 0 for a constant one."""
+    """Compute the first value and 1 / (last - first) of each segment; 0 for constant segments."""
     if not len(values):
         return np.zeros((2, len(offsets) - 1))
     low = values.take(offsets[:-1], mode="clip")

@@ -128,8 +128,8 @@ def path_retention(
 def _pull_neural_sort(ans, scores, k, strength):
     """Compute ``p + sum_j p_j (s_j - ans) dl_j / ds``, where l_j are the logits of the row p.
 
-    The derivative of each |s_j - s_l| in l_j depends only on the order of the scores. It is
-    therefore computed from sums over the scores below and above.
+    The derivative of each |s_j - s_l| in l_j depends only on the order of the scores. The
+    derivative is therefore computed from sums over the scores below and above.
     """
 
     def pull(g):
@@ -191,7 +191,7 @@ def _sort_row(ordered, k, strength):
 
 
 def _places(ordered):
-    """Return, for each of the sorted scores, the number of smaller and of not larger scores."""
+    """Return the numbers of smaller and of not larger scores for each of the sorted scores."""
     if (ordered[1:] > ordered[:-1]).all():
         place = np.arange(len(ordered) + 1)
         return place[:-1], place[1:]
@@ -211,7 +211,7 @@ def _pull_quantile(ans, scores, count, temperature):
 
 @with_vjp(_pull_quantile)
 def smooth_quantile(scores: NDArray[Any], count: Any, temperature: float) -> float:
-    """Compute the value t such that the soft number of scores below t is ``count``.
+    """Compute the value t for which the soft number of scores below t is ``count``.
 
     The value t solves ``sum_i sigmoid((t - s_i) / T) = count``. As T decreases to 0, t converges to
     the ceil(count)-th smallest score.
@@ -230,14 +230,12 @@ def smooth_quantile(scores: NDArray[Any], count: Any, temperature: float) -> flo
     float
         The value t.
 
-    Notes
-    -----
-    The equation is solved by Newton's method between two bounds. A bisection step is used if
-    Newton's step leaves the bounds or is not shorter than half the previous one. This happens if
-    all scores are many temperatures away. The error after a Newton step is below its squared length
-    divided by the temperature, which determines the tolerance. For scores below t, 1 minus the
-    sigmoid is summed. This preserves precision if the count is an integer and t is between two
-    distant scores, where only the tails of the sigmoids contribute.
+    Notes ----- The equation is solved by Newton's method between two bounds. A bisection step is
+    used if Newton's step leaves the bounds or is not shorter than half the previous one. Bisection
+    is needed if all scores are many temperatures away. The error after a Newton step is below its
+    squared length divided by the temperature, which determines the tolerance. For scores below t, 1
+    minus the sigmoid is summed. This form preserves precision if the count is an integer and t is
+    between two distant scores, where only the tails of the sigmoids contribute.
     """
     scores = scores[np.isfinite(scores)]
     shift = temperature * math.log(count / (len(scores) - count))

@@ -53,7 +53,7 @@ class GridLayout:
     offsets : ndarray of shape (n_problems + 1,)
         Offsets of the claims of each problem.
     grid_offsets : ndarray of shape (n_problems + 1,)
-        Offsets of the thresholds of each problem. There are two more thresholds than claims.
+        Offsets of the thresholds of each problem. A problem has two more thresholds than claims.
     cell_offsets : ndarray of shape (n_claims + 1,)
         Offsets of the cells of each claim.
     cell_threshold : ndarray of shape (n_cells,)
@@ -163,7 +163,7 @@ def log_coherence(log_p: Any, blocks: Any) -> Any:
 
 
 def _block_product(cells, blocks):
-    """Multiply the block of each problem by its cells, and return shape (n_cells,)."""
+    """Multiply the block of each problem by the cells of the problem, shape (n_cells,)."""
     out = np.empty_like(cells)
     start = 0
     for block in blocks:
@@ -243,13 +243,13 @@ def soft_supremum(
 ) -> Any:
     """Compute the soft nonconformity score of each problem, shape (n_problems,).
 
-    The score is the mean of the thresholds with the weights
-    ``softmax(sharpness (minmax(t) - weight minmax(V_t)))``. The weight multiplies V, as in
-    algorithm 1 and the tables of the paper. In the text of the paper, it multiplies t instead. If
-    the weight is 1 and only the lowest threshold is safe, the lowest and the highest threshold are
-    tied (0 - 0 and 1 - 1). The limit therefore requires a weight above 1. Both minima are at the
-    first threshold and both maxima are at the last one, because V never decreases in t. The hard
-    version of the score is the last safe threshold.
+    The score is the mean of the thresholds with the weights ``softmax(sharpness (minmax(t) - weight
+    minmax(V_t)))``. The weight multiplies V, as in algorithm 1 and the tables of the paper. In the
+    text of the paper, the weight multiplies t instead. If the weight is 1 and only the lowest
+    threshold is safe, the lowest and the highest threshold are tied (0 - 0 and 1 - 1). The limit
+    therefore requires a weight above 1. The minima of t and V are at the first threshold and the
+    maxima are at the last one, because V never decreases in t. The hard version of the score is the
+    last safe threshold.
     """
     _, _, w = _supremum(
         thresholds, violations, layout, sharpness=sharpness, weight=weight
@@ -286,9 +286,9 @@ def gated_weights(
 ) -> Any:
     """Compute the weights w of the thresholds, shape (n_thresholds,).
 
-    They are ``exp(sharpness t) sigmoid((bound - t - shift) / temperature)``, scaled to the sum 1 in
-    each problem. The hard version selects the largest threshold below ``bound``. Theorem 2 uses
-    shift = sqrt(temperature).
+    The weights are ``exp(sharpness t) sigmoid((bound - t - shift) / temperature)``, scaled to the
+    sum 1 in each problem. The hard version selects the largest threshold below ``bound``. Theorem 2
+    uses shift = sqrt(temperature).
     """
     gate = log_sigmoid((bound - thresholds - shift) / temperature)
     return segment_softmax(sharpness * thresholds + gate, layout.grid_offsets)

@@ -36,8 +36,8 @@ _TABLED = (
 class GridRelaxation(Relaxation["GridPlan", GridState]):
     """Relaxation of the paper, which uses a grid of thresholds for each problem.
 
-    The grid of a problem is {min risk - margin, all risks, max risk + margin}. The defaults are
-    suited to training from a warm start. `from_paper` returns the published settings, which are
+    The grid of a problem is {min risk - margin, all risks, max risk + margin}. The default settings
+    are suited to training from a warm start. `from_paper` returns the published settings, which are
     much softer.
 
     Parameters
@@ -48,15 +48,15 @@ class GridRelaxation(Relaxation["GridPlan", GridState]):
     ancestor_weight : float, default=1.0
         Weight gamma of an ancestor relative to that of the claim itself.
     violation_weight : float, default=1.5
-        Weight lambda of violations in the soft supremum. The theorem requires a value above
-        1, because the lowest and the highest threshold can be tied at 1.
+        Weight lambda of violations in the soft supremum. The theorem requires a weight above 1,
+        because the lowest and the highest threshold can be tied at weight 1.
     violation_temperature : float, default=0.3
         Temperature tau_s of the sigmoid of "a false claim is kept".
     sharpness : float, default=20.0
         Sharpness beta of both softmaxes over thresholds.
     gate_temperature : float, default=0.02
-        Temperature tau_z of the sigmoid of "the threshold is below the conformal one". Its
-        product with ``sharpness`` must be below 1.
+        Temperature tau_z of the sigmoid of "the threshold is below the conformal threshold". The
+        product of this temperature and ``sharpness`` must be below 1.
     quantile_strength : float, default=10.0
         Strength rho of the soft order statistic (NeuralSort).
     margin : float, default=1.0

@@ -8,9 +8,9 @@ t      root of ``sum_i sigmoid((t - s_i) / T_s) = count``
 q_v    ``sigmoid((t - R_v) / T_q)``
 =====  ==========================================================================
 
-The gradient of a maximum or minimum is assigned to the claim that attains it, and ties share it
-equally. In a large problem, R is computed in one pass along the edges, and the gradient is assigned
-to the last tied row.
+The gradient of a maximum or minimum is assigned to the claim that attains it, and tied claims share
+the gradient equally. In a large problem, R is computed in one pass along the edges, and the
+gradient is assigned to the last tied row.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Relaxation(Settings, Generic[PlanT, StateT], metaclass=ABCMeta):
     """Base class of soft calibration and prediction, which autograd can differentiate.
 
     A plan, which `plan` computes once, contains all values that depend only on structure and
-    labels. It has at least the attributes ``n_problems``, ``problem_of`` and ``labels``.
+    labels. A plan has at least the attributes ``n_problems``, ``problem_of`` and ``labels``.
     """
 
     @abstractmethod
@@ -218,7 +218,7 @@ class Relaxation(Settings, Generic[PlanT, StateT], metaclass=ABCMeta):
     def retention(self, risk: NDArray[np.float64], plan: PlanT, alpha: float) -> float:
         """Compute the mean soft number of kept true claims per problem.
 
-        The negative of this number is the training objective of the paper (section 3.5).
+        The negative of the mean is the training objective of the paper (section 3.5).
 
         Parameters
         ----------
@@ -274,7 +274,7 @@ class PathPlan:
         return self.batch[self.batch.large]
 
     def find_highest(self, risk: NDArray[np.float64]) -> NDArray[np.int64]:
-        """Find the claim whose risk equals the path risk of each ``large`` claim."""
+        """Return the claim whose risk equals the path risk, for each ``large`` claim."""
         if not len(self.large):
             return self.large
         return self.large[find_highest(risk[self.large], self._large_problems)]
@@ -312,10 +312,10 @@ class PathRelaxation(Relaxation[PathPlan, NDArray[np.float64]]):
     quantile_temperature : float, default=0.3
         Temperature of the smooth distribution function whose quantile is the threshold.
     max_temperature : float, default=0.0
-        Temperature of the maximum and the minimum. If 0, the hard maximum and minimum are used,
-        and ties share their subgradient equally. In large problems, a list of all ancestors is
-        needed unless the temperature is 0. The gradient is then assigned to the last of several
-        tied ancestors.
+        Temperature of the maximum and the minimum. If the temperature is 0, the hard maximum and
+        minimum are used, and tied values share the subgradient equally. Large problems require a
+        list of all ancestors unless the temperature is 0. At 0, the gradient in large problems is
+        assigned to the last of several tied ancestors.
 
     Notes
     -----
@@ -385,7 +385,7 @@ class PathRelaxation(Relaxation[PathPlan, NDArray[np.float64]]):
         alpha : float
             Training level, in (0, 1).
         n_problems, n_errors : int
-            Number of calibration problems, and number of them with errors.
+            Number of calibration problems, and number of calibration problems with errors.
 
         Returns
         -------

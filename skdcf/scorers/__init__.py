@@ -1,7 +1,7 @@
 """Scorers, which compute a confidence for each claim.
 
 Every filter accepts every scorer that implements the base class `Scorer`. To use a differentiable
-model, such as `LinearModel`, wrap it in `ConfTrScorer`, which trains it.
+model, such as `LinearModel`, pass the model to `ConfTrScorer`.
 """
 
 from ._classifier import ClassifierScorer

@@ -35,23 +35,24 @@ class ClassifierScorer(Scorer):
     Parameters
     ----------
     estimator : classifier or pipeline, optional
-        The classifier. It must have ``decision_function`` or ``predict_proba``. None uses
-        logistic regression on standardised features. Its regularization ``C=0.03`` is strong,
-        because few answers contain an error.
+        The classifier, which must have ``decision_function`` or ``predict_proba``. None uses
+        logistic regression on standardised features. The default regularization ``C=0.03`` is
+        strong, because few answers contain an error.
     target : {"own", "coherent", "hazard"}, default="hazard"
         Target of the training. "hazard" is the label of a claim, learnt only from claims whose
-        ancestors are all true. "own" is the label of a claim, learnt from all claims.
-        "coherent" is whether the claim and all its ancestors are true. Claims with unknown
-        labels are always left out.
+        ancestors are all true. "own" is the label of a claim, learnt from all claims. "coherent" is
+        True if the claim and all its ancestors are true. Claims with unknown labels are always left
+        out.
 
     Attributes
     ----------
     estimator_ : classifier or None
-        The fitted classifier. It is None if all training claims had the same label, so every
-        claim has the same confidence. It is not saved to files if ``table_`` replaces it.
+        The fitted classifier. The attribute is None if all training claims had the same label, so
+        every claim has the same confidence. The classifier is not saved to files if ``table_``
+        replaces it.
     table_ : HazardTable or None
-        A forest, boosted trees or a logistic regression as plain arrays. These arrays compute the
-        confidence. The table is None for other classifiers.
+        A forest, boosted trees or a logistic regression as plain arrays. The arrays are used to
+        compute the confidence. The table is None for other classifiers.
 
     Examples
     --------
@@ -79,8 +80,8 @@ class ClassifierScorer(Scorer):
     def requires_fit(self) -> bool:  # type: ignore[override]
         """Whether `fit` trains the classifier; False for a ``FrozenEstimator``.
 
-        If False, all problems are used for calibration. They must not have been used to train the
-        frozen estimator.
+        All problems are used for calibration if the estimator is frozen. The problems must not have
+        been used to train the frozen estimator.
         """
         return not isinstance(self.estimator, FrozenEstimator)
 
@@ -167,9 +168,9 @@ class ClassifierScorer(Scorer):
     def tree_contributions(self, batch: GraphBatch) -> NDArray[np.float64] | None:
         """Compute the contribution of each feature to the log odds of xgboost's trees.
 
-        The contributions are relative to the training problems of xgboost. They are not available
-        for a filter that was loaded from a file, because the file does not contain the xgboost
-        model.
+        The contributions are relative to the training problems of xgboost. Contributions are not
+        available for a filter that was loaded from a file, because the file does not contain the
+        xgboost model.
 
         Parameters
         ----------
@@ -207,7 +208,7 @@ def _is_linear(estimator):
 
 
 def _targets(target, labels, batch):
-    """Return the target of each claim, and whether it is known."""
+    """Return the training target of each claim, and whether the target is known."""
     positive = labels == 1
     is_known = labels >= 0
     if target == "coherent":  # one false ancestor makes the target known

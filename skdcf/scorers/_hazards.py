@@ -41,8 +41,8 @@ MOST_CLAIMS = 15_000  # largest number of claims per tree; more is only slower
 def classifiers(n_claims, n_features, random_state, trees=40, share=0.5):
     """Return four unfitted classifiers, each with the columns that it uses.
 
-    Two of the classifiers use the features of the claim. The other two also use the means of the
-    features over the problem and the number of claims.
+    Two classifiers use the features of the claim. The other two classifiers also use the means of
+    the features over the problem and the number of claims.
     """
     from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestRegressor
     from sklearn.linear_model import LogisticRegression
@@ -74,7 +74,7 @@ def classifiers(n_claims, n_features, random_state, trees=40, share=0.5):
 
 
 def learn(model, columns, rows, evidence):
-    """Return a classifier, fitted to some claims, as a table, or None if it is constant."""
+    """Fit a classifier to some claims, and return it as a table; None if it is constant."""
     X = evidence.X[rows][:, columns]
     # These settings are fixed, so skip scikit-learn's validation in each fold.
     with config_context(skip_parameter_validation=True):
@@ -85,29 +85,29 @@ def learn(model, columns, rows, evidence):
 class NeymanPearsonScorer(Scorer):
     """Scorer whose confidence in a claim is minus the log price of keeping it.
 
-    The price of a claim is the risk that is added by keeping it. It is computed from the mean log
-    odds of several estimated hazards and from the graph. A hazard is the probability that a claim
-    is false, given that all its ancestors are true. The price does not depend on alpha.
+    The price of a claim is the risk that is added by keeping it. The price is computed from the
+    mean log odds of several estimated hazards and from the graph. A hazard is the probability that
+    a claim is false, given that all its ancestors are true. The price does not depend on alpha.
 
     Parameters
     ----------
     weight_after_error : float, default=0.5
-        Weight, in [0, 1], of true claims that depend on a false one when kept true claims are
-        counted. The estimated number of these claims depends on the sum of all hazards of their
-        ancestors. The estimate is least accurate if this sum is large. If the weight is 1, fewer
-        claims are kept at low alpha.
+        Weight, in [0, 1], of a true claim that depends on a false claim, relative to other true
+        claims. The estimated number of such claims depends on the sum of all hazards of their
+        ancestors, and is least accurate if this sum is large. If the weight is 1, fewer claims are
+        kept at low alpha.
     gain : float in [0, 1], {"claims", "answers"} or callable, default=0.5
-        Value of the kept claims of an answer. It is the number of kept claims to the power
-        ``gain``. 1, or "claims", maximises the number of kept claims, but many answers are then
-        empty because the risk is spent on the safest answers. Smaller powers show more answers.
-        0, or "answers", uses log(1 + number). A callable must accept an array of numbers of kept
-        claims, and must be increasing and concave.
+        Value of the kept claims of an answer. The value is the number of kept claims to the power
+        ``gain``. 1, or "claims", maximises the number of kept claims, but leaves many answers
+        empty, because the risk is spent on the safest answers. Smaller powers leave fewer answers
+        empty. 0, or "answers", uses log(1 + number). A callable must accept an array of numbers of
+        kept claims, and must be increasing and concave.
     public_prior : PublicPrior or None, default=None
-        Hazards learnt on public labels. They are blended with the hazards of the training
+        Hazards learnt on public labels. These hazards are blended with the hazards of the training
         problems as ``b + w1 own + w2 first + w3 second + ...`` in log odds, with one weight for
         each source. The weights are fitted to the training claims with out-of-fold hazards. The
-        weights are shrunk towards 0.6 for the own hazards and a sum of 1 for the sources, and
-        are then scaled to the sum 1.6.
+        weight of the own hazards is shrunk towards 0.6 and the weights of the sources towards a sum
+        of 1. All weights are then scaled to the sum 1.6.
     random_state : int, RandomState or None, default=0
         Seed of the trees. None uses the random state of the filter.
 
@@ -125,10 +125,10 @@ class NeymanPearsonScorer(Scorer):
     true_after_error_ : float
         Share of true claims among the training claims that depend on a false one.
     frailty_ : ndarray of shape (3,) or None
-        Parameters (theta, a, b) of `error_probability`. The variance between answers that the
-        features do not explain is theta, and the log odds have intercept a and slope b. The
-        attribute is None if there are no out-of-fold hazards, which require a stack or
-        ``public_prior``. The hazards are then used unchanged.
+        Parameters (theta, a, b) of `error_probability`. The parameter theta is the variance between
+        answers that the features do not explain, and a and b are the intercept and the slope of the
+        log odds. The attribute is None if there are no out-of-fold hazards, which require a stack
+        or ``public_prior``. If the attribute is None, the hazards are used unchanged.
 
     Notes
     -----
@@ -286,7 +286,7 @@ class NeymanPearsonScorer(Scorer):
         self.true_after_error_ = np.sum(below == 1) / (len(below) + DOUBTED)
 
     def _jobs(self, evidence, n_features, seed, rows=True, **forest):
-        """Count the claims, and return one job per classifier; none if all labels are equal."""
+        """Count the claims, and return one job per classifier; no jobs if all labels are equal."""
         self._count(evidence, rows)
         at_risk = evidence.at_risk & rows
         false = evidence.labels[at_risk] == 0

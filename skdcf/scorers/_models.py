@@ -2,7 +2,7 @@
 
 A differentiable model has two methods. ``init(n_features, rng)`` returns the initial parameters,
 which are arrays, or nested lists, tuples and dicts of arrays. ``model(params, X)`` computes
-confidences from rows of standardised features. It must be stateless and use only operators and
+confidences from rows of standardised features. A model must be stateless and use only operators and
 functions of ``autograd.numpy``, so autograd can differentiate it. A model needs no intercept,
 because a constant that is added to all confidences has no effect. `ConfTrScorer` turns a model into
 a scorer.
@@ -40,8 +40,9 @@ class LinearModel(Settings):
     Parameters
     ----------
     spread : float, default=1.0
-        Range of the initial weights. They are uniformly distributed between plus and minus
-        ``spread`` divided by the square root of their number. If 0, all weights start at 0.
+        Range of the initial weights. The weights are uniformly distributed between plus and minus
+        ``spread`` divided by the square root of their number. If ``spread`` is 0, all weights start
+        at 0.
 
     Examples
     --------
@@ -177,7 +178,7 @@ class ConfTrScorer(Scorer):
     model : differentiable model or None, default=None
         The model, such as `MLPModel`. None uses `LinearModel`.
     clip : float, default=3.0
-        Standardised features are clipped to plus and minus this value.
+        Bound to which standardised features are clipped, in both directions.
 
     Attributes
     ----------
@@ -189,8 +190,8 @@ class ConfTrScorer(Scorer):
         Mean and scale of the features of the training problems.
     scale_ : float
         Standard deviation of the model's output on the training claims, excluding validation
-        problems. Confidences are divided by this value. It is 1 if the training does not
-        standardise the output.
+        problems. Confidences are divided by this standard deviation. The scale is 1 if the training
+        does not standardise the output.
     loss_curve_ : list of float
         Training objective per iteration.
 

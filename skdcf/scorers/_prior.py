@@ -41,20 +41,21 @@ class PublicPrior(Scorer):
     """Scorer with hazards that were learnt on public labels and are not trained further.
 
     The default prior consists of a logistic regression and boosted trees for each of five sources
-    of mathematical problems. These classifiers were trained on about 34,000 claims with first-error
+    of mathematical problems. The classifiers were trained on about 34,000 claims with first-error
     and step labels, and use the columns of `skdcf.features.reasoning_features`. The hazard is a
     weighted mean over the sources. A source has a larger weight if it predicts errors in the other
-    sources better. Nothing is trained on your problems, so all of them can be used for calibration.
-    A filter uses a prior only on request. Pass the prior as the scorer of the filter, or pass it as
-    ``public_prior`` to `NeymanPearsonScorer` or `StackingScorer` to blend it with learnt hazards.
+    sources better. Nothing is trained on your problems, so all your problems can be used for
+    calibration. A filter uses a prior only on request. Pass the prior as the scorer of the filter,
+    or pass it as ``public_prior`` to `NeymanPearsonScorer` or `StackingScorer` to blend it with
+    learnt hazards.
 
     Parameters
     ----------
     file : "mathematics", "agreement" or path-like, default="mathematics"
         Name or path of the prior. The package contains the two priors "mathematics" and
-        "agreement". "agreement" uses eleven columns of `skdcf.features.AgreementFeatures`. These
-        columns measure the agreement of an answer with other answers to the question, so this
-        prior is not limited to mathematics. A path must name a file written by
+        "agreement". "agreement" uses eleven columns of `skdcf.features.AgreementFeatures`. The
+        columns measure the agreement of an answer with other answers to the question, so the prior
+        "agreement" is not limited to mathematics. A path must name a file written by
         ``benchmarks/retention/make_prior.py``.
 
     Attributes
@@ -192,7 +193,7 @@ class PublicPrior(Scorer):
         return self.knows(question_hashes(pack_graphs(X)))
 
     def knows(self, questions: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Return which hashes are those of questions that the prior was trained on.
+        """Return which hashes belong to questions that the prior was trained on.
 
         Parameters
         ----------
@@ -245,7 +246,8 @@ class PublicPrior(Scorer):
         Parameters
         ----------
         X : ndarray of shape (n_claims, 2 * n_columns + 1)
-            The columns, their means over the problem, and the log of its number of claims.
+            Columns of the claims, means of the columns over the problem, and log of its number of
+            claims.
 
         Returns
         -------
@@ -354,9 +356,9 @@ def blend(own, public, false, shares):
     The weights minimise the log loss, where ``own`` contains out-of-fold predictions. All weights
     except b are non-negative and shrunk towards ``PULL``, which is divided among the sources by
     their shares. A source that predicts errors in these problems badly therefore has a smaller
-    weight. All weights except b are then scaled to the sum of ``PULL``, for two reasons.
-    Out-of-fold predictions use only two thirds of the problems, so they are less accurate than
-    those of the final fit. In experiments, prices from shrunken log odds kept fewer claims.
+    weight. After the fit, all weights except b are scaled to the sum of ``PULL``, for two reasons.
+    Out-of-fold predictions use only two thirds of the problems, so they are less accurate than the
+    predictions of the final fit. In experiments, shrunken log odds led to fewer kept claims.
     """
     columns = np.vstack([np.ones(len(own)), own, public])
     pull = np.r_[PULL[0], PULL[1] * shares]

@@ -24,7 +24,7 @@ from ..graphs.ragged import offsets_of, optional_rows
 
 @dataclass(frozen=True)
 class LinearForm:
-    """Confidence that is linear in the features, after clipping them to bounds.
+    """Confidence that is a linear function of clipped features.
 
     ``confidence = offset + clip(features, low, high) @ weights``
 
@@ -90,14 +90,15 @@ class FitTask:
     Parameters
     ----------
     alpha : float, default=0.1
-        Level at which the filter will be used.
+        Level for which the filter is fitted.
     groups : ndarray of shape (n_problems,), optional
         Group of each problem, for example its question. Problems of one group stay together in
         every split.
     rng : RandomState, optional
         Source of all randomness, unless the scorer has its own seed.
     relaxation : PathRelaxation or GridRelaxation, optional
-        The soft procedure that is used in training. None uses the default of the scorer.
+        The relaxation of calibration and prediction that is used in training. None uses the default
+        of the scorer.
     training : SoftTraining, optional
         Settings of the training. None uses the defaults of the scorer.
     n_jobs : int, optional
@@ -144,23 +145,22 @@ class Scorer(Settings, metaclass=ABCMeta):
     Attributes
     ----------
     requires_fit : bool or None
-        Whether `fit` learns from the problems. If True, the filter does not pass calibration
-        problems to `fit`. If False, the filter passes all problems to `fit`, with unknown
-        labels. None means True if the class defines `fit` or `fit_levels`, because a `fit` that
-        ignores labels can still depend on the problems. A subclass that defines `fit` must set
-        this attribute again.
+        Whether `fit` learns from the problems. If True, calibration problems are not passed to
+        `fit`. If False, all problems are passed to `fit`, with unknown labels. None means True if
+        the class defines `fit` or `fit_levels`, because a `fit` that ignores labels can still
+        depend on the problems. A subclass that defines `fit` must set this attribute again.
     batch_invariant : bool
-        Whether the confidence of a claim is bitwise equal in every batch, as for a feature
-        column. If True, the filter does not measure rounding errors.
+        Whether the confidence of a claim is bitwise equal in every batch, as for a feature column.
+        If True, rounding errors are not measured.
     uses_alpha : bool
         Whether the fitted scorer depends on alpha.
     uses_relaxation : bool
         Whether `fit` uses ``task.relaxation`` and ``task.training``. Filters reject these
         settings if the scorer does not use them.
     resolution : float
-        Largest difference between the confidences of a claim in two batches, relative to
-        ``1 + abs(confidence)``. Filters also measure this difference, and lower their threshold
-        by slightly more than the larger of the two values.
+        Largest difference between the confidences of a claim in two batches, relative to ``1 +
+        abs(confidence)``. Filters also measure the difference, and lower their threshold by
+        slightly more than the larger of the two values.
     priors : tuple of PublicPrior
         Public priors that the scorer uses; empty for most scorers. A filter rejects problems
         with questions that a prior was trained on, even before `fit`.
@@ -285,7 +285,7 @@ class Scorer(Settings, metaclass=ABCMeta):
 
 
 def probed_form(decide, n_features):
-    """Compute the linear form of an affine function from its values at 0 and at unit vectors.
+    """Return the linear form of an affine function, computed at 0 and at the unit vectors.
 
     Parameters
     ----------
@@ -297,7 +297,7 @@ def probed_form(decide, n_features):
     Returns
     -------
     LinearForm
-        The linear form. It is correct only if the function is affine.
+        The linear form. The form is correct only if the function is affine.
     """
     confidences = decide(np.vstack([np.zeros(n_features), np.eye(n_features)]))
     return LinearForm.unbounded(confidences[1:] - confidences[0], confidences[0])
@@ -328,10 +328,10 @@ class Folded:
 
     @cached_property
     def parts(self) -> list[tuple[GraphBatch, GraphBatch]]:
-        """Pairs of the problems of the other folds and the problems of the fold, for each fold.
+        """Problems of all other folds, and problems of the fold, as one pair for each fold.
 
-        All base scorers of a stack share these batches. If the ancestors of the same claims were
-        computed again for each scorer, it would take 2 % of the time of a fit.
+        All base scorers of a stack share these batches. Computing the ancestors of the same claims
+        again for each scorer would take 2 % of the time of a fit.
         """
         n_folds = int(self.fold_of.max()) + 1
         of_fold = [self.fold_of == fold for fold in range(n_folds)]
@@ -369,7 +369,7 @@ def out_of_fold_confidence(scorer, folded, labels, tasks):
     Returns
     -------
     ndarray of shape (n_tasks, n_claims)
-        The confidences, which do not depend on labels of the same fold.
+        Out-of-fold confidences, which do not depend on labels of the same fold.
     """
     batch = folded.batch
     unseen = np.empty((len(tasks), batch.n_claims))
@@ -486,10 +486,10 @@ class FrequencyScorer(FeatureScorer):
     beta_mix : float, default=0.0
         Weight, in [0, 1], of the descendants.
     over : {"descendants", "children"}, default="descendants"
-        Claims over which the median is computed. "descendants" is the published formula.
-        "children" reproduces the code of the authors, which uses the upper median of the *risks*
-        of the direct children. This equals the lower median of their frequencies. The parameter
-        has no effect if ``beta_mix=0``.
+        Claims over which the median is computed. "descendants" is the published formula. "children"
+        reproduces the code of the authors, which uses the upper median of the *risks* of the direct
+        children. The upper median of the risks equals the lower median of the frequencies. The
+        parameter ``over`` has no effect if ``beta_mix=0``.
     feature : str or int, default="frequency-score"
         Name or column number of the frequency.
 
@@ -568,7 +568,7 @@ def column_of(feature, batch):
 
 
 def _medians(values, owner, n):
-    """Compute the lower and upper median of the values of each owner; NaN without values."""
+    """Compute the lower and upper median of the values of each owner; NaN if it has none."""
     ordered = values[np.lexsort((values, owner))]
     count = np.bincount(owner, minlength=n)
     start = offsets_of(count)[:-1]

@@ -74,22 +74,22 @@ class StackingScorer(Scorer):
     Parameters
     ----------
     scorers : dict of str to Scorer, or None, default=None
-        The base scorers, keyed by name. None uses `NeymanPearsonScorer` ("neyman-pearson") and
-        a logistic regression of the hazards ("regression"), with the initial weights e and 1.
-        Any other scorers have the initial weight 1.
+        The base scorers, keyed by name. None uses `NeymanPearsonScorer` ("neyman-pearson") and a
+        logistic regression of the hazards ("regression"), with the initial weights e and 1. The
+        initial weight of other scorers is 1.
     final : Scorer or None, default=None
-        The last step, which uses one column for each base scorer. None uses
+        Scorer of the last step, which uses one column for each base scorer. None uses
         ``ConfTrScorer(LinearModel())``, with shrinkage 100 towards the initial weights unless
         ``training`` sets the shrinkage.
     n_folds : int, default=3
         Number of folds, which is limited to the number of groups.
     gain : float in [0, 1], {"claims", "answers"} or callable, default=0.5
-        Value of the kept claims of an answer, used by "neyman-pearson" and in the training of
-        the last step. It is the number of kept claims to the power ``gain``. A callable must
-        use ``autograd.numpy``.
+        Value of the kept claims of an answer, used by "neyman-pearson" and in the training of the
+        last step. The value is the number of kept claims to the power ``gain``. A callable must use
+        ``autograd.numpy``.
     public_prior : PublicPrior or None, default=None
-        Hazards learnt on public labels, which are blended into "neyman-pearson". The initial
-        weights of "neyman-pearson" and "regression" are then 1 and 0.
+        Hazards learnt on public labels, which are blended into "neyman-pearson". With a prior, the
+        initial weights of "neyman-pearson" and "regression" are 1 and 0.
 
     Attributes
     ----------
@@ -220,7 +220,7 @@ class StackingScorer(Scorer):
     def _training(self, training):
         """Return the training settings of the last step.
 
-        Raises ValueError for settings that the stack itself determines.
+        A ValueError is raised for settings that the stack determines.
         """
         if training is None:
             training = SoftTraining()

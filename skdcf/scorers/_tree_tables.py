@@ -2,7 +2,7 @@
 
 All trees are stored in one table of nodes, layer by layer, and each right child follows the left
 one. A leaf points to itself, so ``node = down[node] + (x > threshold[node])`` descends all trees by
-one layer at once. These arrays are used for calibration and prediction, and are saved to files.
+one layer at once. The arrays are used for calibration and prediction, and are saved to files.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ class HazardTable:
         the node, and contribution of a leaf to the log odds or to the probability of its forest.
     root, depth, forest : ndarray of shape (n_trees,)
         First node of each tree, number of layers below it, and index of the forest that the tree
-        belongs to. The index is -1 for a tree that adds to the log odds. The deepest tree is the
-        first one.
+        belongs to. The index is -1 for a tree that adds to the log odds. Trees are sorted by depth,
+        starting with the deepest one.
     doubt : ndarray of shape (n_forests,)
         Weight of the overall error probability in the probability of each forest.
     n_hazards : int, default=1
@@ -195,7 +195,7 @@ def as_table(estimator: Any, doubt: float = 0.0) -> HazardTable | None:
     Parameters
     ----------
     estimator : fitted estimator
-        The classifier. It can be logistic regression, a random forest, boosted trees of
+        The classifier. The classifier can be logistic regression, a random forest, boosted trees of
         scikit-learn or xgboost, or a pipeline of a StandardScaler and one of these. The random
         forest may be a regressor that was fitted to 0 and 1.
     doubt : float, default=0.0

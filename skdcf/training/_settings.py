@@ -1,8 +1,8 @@
 """Settings for the training of differentiable models, and the optimizers.
 
-The optimizers L-BFGS and Adam minimise ``fun(x) -> (value, gradient)`` over flat parameters. They
-call ``callback(iteration, x, value)`` after each iteration, and stop if it returns True. Both
-return the last parameters with finite values, and whether all values were finite.
+The optimizers L-BFGS and Adam minimise ``fun(x) -> (value, gradient)`` over flat parameters. The
+optimizers call ``callback(iteration, x, value)`` after each iteration, and stop if it returns True.
+The results are the last parameters with finite values, and whether all values were finite.
 """
 
 from collections.abc import Callable
@@ -68,8 +68,8 @@ class LBFGS(Settings):
         x : ndarray of shape (n_params,)
             The initial parameters.
         callback : callable
-            ``callback(iteration, x, value)`` is called after each iteration. If it returns
-            True, the optimization is stopped.
+            ``callback(iteration, x, value)`` is called after each iteration. If the callback
+            returns True, the optimization is stopped.
 
         Returns
         -------
@@ -85,7 +85,8 @@ class LBFGS(Settings):
 class Adam(Settings):
     """Adam optimizer, which calibrates on one random half of the problems in each epoch.
 
-    The claims of the other half are then filtered, as in the published procedure.
+    The claims of the other half are filtered with the calibrated threshold, as in the published
+    procedure.
 
     Parameters
     ----------
@@ -158,8 +159,8 @@ class Adam(Settings):
         x : ndarray of shape (n_params,)
             The initial parameters.
         callback : callable
-            ``callback(iteration, x, value)`` is called after each epoch. If it returns True,
-            the optimization is stopped.
+            ``callback(iteration, x, value)`` is called after each epoch. If the callback returns
+            True, the optimization is stopped.
 
         Returns
         -------
@@ -204,8 +205,8 @@ class SoftTraining(Settings):
         the initial parameters of the model. An array contains the weights of a linear model for
         standardised features. None uses "hazard".
     shrinkage : float or None, default=None
-        Shrinkage towards the initial scores. It adds ``shrinkage / (alpha n)^2 (1 - corr)`` to
-        the objective, where corr is the correlation of the scores with the initial scores, and n
+        Shrinkage towards the initial scores. Shrinkage adds ``shrinkage / (alpha n)^2 (1 - corr)``
+        to the objective, where corr is the correlation of the scores with the initial scores, and n
         is the number of training problems. None uses 1,000. If ``init="random"``, the shrinkage
         must be 0, and None uses 0.
     gain : float in [0, 1], {"claims", "answers"}, callable or None, default=None
@@ -297,7 +298,7 @@ class SoftTraining(Settings):
         Returns
         -------
         SoftTraining
-            The copy. Its optimizer is never None.
+            The copy. The optimizer of the copy is never None.
         """
         shrinkage = 0.0 if self.starts_at_random else shrinkage
         return replace(
@@ -317,8 +318,8 @@ def lbfgs(fun, x, max_iter, callback, tolerance=1e-6):
     """Minimise a function by L-BFGS.
 
     The line search uses the Wolfe conditions, which a piecewise smooth loss does not always
-    satisfy. A line search that uses only the Armijo condition saved at most 10 % of the
-    evaluations, and GridRelaxation kept fewer claims on small problems.
+    satisfy. In an experiment, a line search that uses only the Armijo condition saved at most 10 %
+    of the evaluations, and GridRelaxation kept fewer claims on small problems.
 
     Parameters
     ----------
@@ -329,8 +330,8 @@ def lbfgs(fun, x, max_iter, callback, tolerance=1e-6):
     max_iter : int
         Maximum number of iterations.
     callback : callable
-        ``callback(iteration, x, value)`` is called after each iteration. If it returns True, the
-        optimization is stopped.
+        ``callback(iteration, x, value)`` is called after each iteration. If the callback returns
+        True, the optimization is stopped.
     tolerance : float
         The optimization stops if the largest entry of the gradient is below this value.
 

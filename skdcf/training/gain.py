@@ -51,8 +51,8 @@ def _power_of(gain: Any) -> Any:
 def check_gain(gain: Gain) -> None:
     """Raise ValueError unless a gain is increasing and concave.
 
-    For other gains, there is no common price per claim, and the sets of kept claims would not be
-    nested in alpha.
+    Other gains have no common price per claim, so the sets of kept claims would not be nested in
+    alpha.
     """
     worth = worth_of(gain)
     gains = np.diff(np.asarray(worth(np.arange(MOST_KEPT + 1.0)), dtype=np.float64))

@@ -11,7 +11,7 @@ F      the objective ``-log(mean w(k_i)) + mu (1 - corr(u, c))``, which is minim
 =====  ==========================================================================
 
 Autograd differentiates F through the model, `standardised_risk`, the steps of the relaxation and
-the loss. Each of these steps is one primitive, defined together with its gradient.
+the loss. Each step is one primitive, which is defined together with its gradient.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class TrainingResult:
     validation_curve : list of float
         Soft retention of the validation problems per iteration; empty if there are none.
     converged : bool
-        Whether all losses and gradients were finite. If not, ``params`` are the last finite
+        Whether all losses and gradients were finite. If False, ``params`` are the last finite
         parameters.
     message : str
         Reason why training stopped early or did not start; empty otherwise.
@@ -109,7 +109,8 @@ def train(
 ) -> list[TrainingResult]:
     """Train a model through soft calibration and prediction, for each level.
 
-    All levels share the validation problems, the standardisation and the initial parameters.
+    The validation problems, the standardisation and the initial parameters are the same for all
+    levels.
 
     Parameters
     ----------
@@ -132,7 +133,7 @@ def train(
     n_jobs : int, optional
         Number of levels that are trained in parallel, as in scikit-learn.
     verbose : int
-        Whether to show a progress bar. It shows iterations with loss and retention, or levels
+        Whether to show a progress bar. The bar shows iterations with loss and retention, or levels
         if there are several.
     clip : float
         Bound to which standardised features are clipped.
@@ -298,7 +299,7 @@ class _Run:
         return measure
 
     def _halved(self, objective):
-        """Return the objective for new random halves at each call, of which one calibrates."""
+        """Return an objective that calibrates on one random half of the problems at each call."""
         n = self.plan.n_problems
         rng = deepcopy(self.rng)
 
@@ -360,7 +361,7 @@ def _why_nothing_to_learn(labels, scores):
 
 
 def _coherent_target(batch, labels):
-    """Return which claims and all their ancestors are true, and for which claims this is known."""
+    """Return which claims are true with all their ancestors, and for which claims this is known."""
     target = coherent_labels(labels, batch)
     return target, target | ~coherent_labels(labels != 0, batch), 0.3
 
@@ -388,7 +389,7 @@ def fit_logistic(
 ) -> NDArray[np.float64]:
     """Return parameters that minimise ``|params|^2 / 2 + C sum of log losses``.
 
-    If the model is a `LinearModel`, this is logistic regression with an intercept that is not
+    If the model is a `LinearModel`, the result is a logistic regression whose intercept is not
     penalised.
 
     Parameters

@@ -11,7 +11,7 @@ from ..graphs import GraphBatch
 
 
 def holdout_count(name: str, size: Any, n: int) -> int:
-    """Return the number of problems to hold out of n, where ``size`` is a share or a number.
+    """Return the number of problems, out of n, to hold out; ``size`` is a share or a number.
 
     Raises
     ------
@@ -48,7 +48,7 @@ def hold_out(
     n : int
         Number of problems.
     count : int
-        Number of problems to hold out, or number of groups if ``groups`` is passed.
+        Number of problems to hold out. If ``groups`` is passed, it is the number of groups.
     groups : ndarray of shape (n,) or None
         Group of each problem.
     rng : RandomState or Generator

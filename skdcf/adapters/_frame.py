@@ -177,23 +177,24 @@ def from_frame(
         Column with the position of the claim in its problem, 0 to n - 1. If there is no such
         column, the order of the rows is used.
     wording, text, question, alternatives, context, group, metadata, parents, label : str or None
-        Columns that are used if they exist. Values of the whole problem are read from its first
-        row. ``alternatives`` contains the texts of other answers, and ``context`` contains the
-        passages that must support the answer, each as a list or in JSON. A context may also be
-        a single text. ``group`` is equal for answers to the same question. ``metadata`` is a
-        dict or a JSON object. ``parents`` contains positions of claims, as in "0 2" or [0, 2].
-        An empty cell means that the claim has no parents, and "?" means that its parents are
-        unknown. ``label`` is 1 (true), 0 (false), -1 or empty (not judged), or a word such as
-        "true" or "refuted". ``wording`` is the position of a wording among the wordings of its
-        claim, which have one row each. Wording 0 is the most specific. In all other columns, an
-        empty cell (None, NaN, NA, null) means that the value is unknown.
+        Names of columns, which are used if the columns exist. Values of the whole problem are
+        read from its first row. ``alternatives`` contains the texts of other answers, and
+        ``context`` contains the passages that must support the answer, each as a list or in
+        JSON. A context may also be a single text. ``group`` is equal for answers to the same
+        question. ``metadata`` is a dict or a JSON object. ``parents`` contains positions of
+        claims, as in "0 2" or [0, 2]. An empty cell means that the claim has no parents, and
+        "?" means that its parents are unknown. ``label`` is 1 (true), 0 (false), -1 or empty
+        (not judged), or a word such as "true" or "refuted". ``wording`` is the position of a
+        wording among the wordings of its claim, which have one row each. Wording 0 is the most
+        specific. In all other columns, an empty cell (None, NaN, NA, null) means that the value
+        is unknown.
 
     Returns
     -------
     Bunch
-        ``graphs`` (GraphBatch; ids are the values of ``problem``), ``labels`` (list of
-        int arrays or None), ``groups`` (array or None), ``metadata`` (list of dict, or
-        None), ``dropped`` (empty).
+        Data set with the attributes ``graphs`` (GraphBatch, whose ids are the values of
+        ``problem``), ``labels`` (list of int arrays or None), ``groups`` (array or None),
+        ``metadata`` (list of dict, or None), and ``dropped`` (an empty list).
 
     Raises
     ------
@@ -266,7 +267,7 @@ def _labels_in_words(cells):
 
 
 def _record(cells, rows):
-    """Convert the cells of one problem to the format of a line of JSON Lines."""
+    """Convert the cells of one problem to a record in the JSON Lines format."""
     record = {key: cells[key][0] for key in _OF_PROBLEMS if key in cells}
     starts = list(range(len(rows)))  # the first row of each claim
     if "wording" in cells:

@@ -143,14 +143,14 @@ def from_lm_polygraph(
         Identifier of the question of each generation. Pass it if a question was answered
         repeatedly.
     metadata : list of dict, optional
-        Any other information about each generation.
+        Additional information about each generation.
 
     Returns
     -------
     Bunch
-        ``graphs`` (GraphBatch), ``labels`` (list of int arrays or None: 1 true, 0
-        false, -1 unknown), ``groups`` (array or None), ``metadata`` (list of dict, or
-        None), ``dropped`` (empty).
+        Data set with the attributes ``graphs`` (GraphBatch), ``labels`` (list of int arrays or
+        None: 1 true, 0 false, -1 unknown), ``groups`` (array or None), ``metadata`` (list of
+        dict, or None), and ``dropped`` (an empty list).
 
     Raises
     ------
@@ -300,13 +300,14 @@ def from_uqlm(
         Identifier of the question of each response. Pass it if a question was answered
         repeatedly.
     metadata : list of dict, optional
-        Any other information about each response.
+        Additional information about each response.
 
     Returns
     -------
     Bunch
-        ``graphs`` (GraphBatch), ``labels`` (list of int arrays or None), ``groups`` (array
-        or None), ``metadata`` (list of dict, or None), ``dropped`` (empty).
+        Data set with the attributes ``graphs`` (GraphBatch), ``labels`` (list of int arrays or
+        None), ``groups`` (array or None), ``metadata`` (list of dict, or None), and ``dropped``
+        (an empty list).
 
     Raises
     ------

@@ -96,16 +96,16 @@ def from_verdicts(
         Identifier of the question of each answer. Pass it if a question was answered
         repeatedly.
     metadata : list of dict, optional
-        Any other information about each answer, such as ``{"label_meaning": "supported"}`` if
+        Additional information about each answer, such as ``{"label_meaning": "supported"}`` if
         the verdicts mean that passages support a claim.
 
     Returns
     -------
     Bunch
-        ``graphs`` (GraphBatch with texts and without features), ``labels`` (list of int
-        arrays: 1 true, 0 false, -1 unknown), ``groups`` (array or None), ``metadata``
-        (list of dict with ``reasons``, one or None per claim), ``dropped`` (list of
-        (position, reason)).
+        Data set with the attributes ``graphs`` (GraphBatch with texts and without features),
+        ``labels`` (list of int arrays: 1 true, 0 false, -1 unknown), ``groups`` (array or
+        None), ``metadata`` (list of dict with ``reasons``, one or None per claim), and
+        ``dropped`` (list of (position, reason)).
 
     Raises
     ------

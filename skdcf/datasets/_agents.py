@@ -75,10 +75,10 @@ def fetch_agent_process_bench(
     Returns
     -------
     Bunch
-        ``graphs`` (GraphBatch), ``labels`` (list of int arrays: 0 wrong, 1 not wrong, -1 if
-        the judge gave no verdict), ``groups`` (the number of each task), ``metadata`` (list
-        of dict, with the sources of the labels), ``feature_names``, ``dropped`` (list of
-        (id, reason)), ``DESCR``.
+        Data set with the attributes ``graphs`` (GraphBatch), ``labels`` (list of int arrays: 0
+        wrong, 1 not wrong, -1 without a verdict), ``groups`` (task number of each problem),
+        ``metadata`` (list of dict, with the sources of the labels), ``feature_names``,
+        ``dropped`` (list of (id, reason)), and ``DESCR``.
 
     Raises
     ------

@@ -75,9 +75,9 @@ def fetch_coherent_math(
     Returns
     -------
     Bunch
-        ``graphs`` (GraphBatch with texts), ``labels`` (list of 0/1 int arrays),
-        ``groups`` (the number of each question), ``feature_names``, ``dropped`` (list of
-        (id, reason)), ``DESCR``.
+        Data set with the attributes ``graphs`` (GraphBatch with texts), ``labels`` (list of 0/1
+        int arrays), ``groups`` (question number of each problem), ``feature_names``,
+        ``dropped`` (list of (id, reason)), and ``DESCR``.
 
     Raises
     ------
@@ -135,9 +135,9 @@ def fetch_conformal_factuality(
     Returns
     -------
     Bunch
-        ``graphs`` (GraphBatch with texts), ``labels`` (list of 0/1 int arrays),
-        ``groups`` (the number of each question), ``feature_names``, ``dropped`` (list of
-        (id, reason)), ``DESCR``.
+        Data set with the attributes ``graphs`` (GraphBatch with texts), ``labels`` (list of 0/1
+        int arrays), ``groups`` (question number of each problem), ``feature_names``,
+        ``dropped`` (list of (id, reason)), and ``DESCR``.
 
     Raises
     ------
@@ -211,9 +211,10 @@ def fetch_felm(
     Returns
     -------
     Bunch
-        ``graphs`` (GraphBatch with texts and without features), ``labels`` (list of
-        0/1 int arrays), ``groups`` (the number of each prompt), ``metadata`` (list of
-        dict), ``feature_names`` (None), ``dropped`` (list of (id, reason)), ``DESCR``.
+        Data set with the attributes ``graphs`` (GraphBatch with texts and without features),
+        ``labels`` (list of 0/1 int arrays), ``groups`` (prompt number of each problem),
+        ``metadata`` (list of dict), ``feature_names`` (None), ``dropped`` (list of (id,
+        reason)), and ``DESCR``.
 
     Raises
     ------
@@ -255,7 +256,8 @@ def fetch_refchecker(
     Parameters
     ----------
     setting : {"accurate_context", "noisy_context", "zero_context", "all"} or list
-        The context that the models received with the question.
+        Parts of the data set, which differ in the context that the models received with the
+        question.
     alternatives : bool
         Whether to include the answers of the other six models.
     neutral : {"false", "unknown"}
@@ -354,10 +356,11 @@ def fetch_qags(
     Returns
     -------
     Bunch
-        ``graphs`` (GraphBatch with sentences as claims and the article as context, without
-        features), ``labels`` (list of 0/1 int arrays: 1 if the article supports the sentence),
-        ``groups`` (the number of each article), ``metadata`` (list of dict), ``feature_names``
-        (None), ``dropped`` (list of (id, reason)), ``DESCR``.
+        Data set with the attributes ``graphs`` (GraphBatch with sentences as claims and the
+        article as context, without features), ``labels`` (list of 0/1 int arrays: 1 if the
+        article supports the sentence), ``groups`` (article number of each problem),
+        ``metadata`` (list of dict), ``feature_names`` (None), ``dropped`` (list of (id,
+        reason)), and ``DESCR``.
 
     Raises
     ------
@@ -436,9 +439,10 @@ def fetch_perl(
     Returns
     -------
     Bunch
-        ``graphs`` (GraphBatch with texts and without features), ``labels`` (list of
-        0/1 int arrays), ``groups`` (the number of each question), ``metadata`` (list of
-        dict), ``feature_names`` (None), ``dropped`` (list of (id, reason)), ``DESCR``.
+        Data set with the attributes ``graphs`` (GraphBatch with texts and without features),
+        ``labels`` (list of 0/1 int arrays), ``groups`` (question number of each problem),
+        ``metadata`` (list of dict), ``feature_names`` (None), ``dropped`` (list of (id,
+        reason)), and ``DESCR``.
 
     Raises
     ------

@@ -87,9 +87,9 @@ def make_reasoning_graphs(
     Returns
     -------
     Bunch
-        ``graphs`` (GraphBatch without texts), ``labels`` (list of one 0/1 int array per
-        problem), ``groups`` (problem numbers, since all questions differ), ``feature_names``,
-        ``DESCR``.
+        Data set with the attributes ``graphs`` (GraphBatch without texts), ``labels`` (list of
+        one 0/1 int array per problem), ``groups`` (problem numbers, because all questions
+        differ), ``feature_names``, and ``DESCR``.
 
     Raises
     ------
@@ -291,9 +291,10 @@ def make_word_problems(
     Returns
     -------
     Bunch
-        ``graphs`` (GraphBatch with claims, questions, alternatives and the exact edges,
-        without features), ``labels`` (list of one 0/1 int array per problem), ``groups``
-        (problem numbers, since all questions differ), ``feature_names`` (None), ``DESCR``.
+        Data set with the attributes ``graphs`` (GraphBatch with claims, questions, alternatives
+        and the exact edges, without features), ``labels`` (list of one 0/1 int array per
+        problem), ``groups`` (problem numbers, because all questions differ), ``feature_names``
+        (None), and ``DESCR``.
 
     Raises
     ------
@@ -363,7 +364,7 @@ def _draw_problem(i, n_alternatives, rng):
 
 
 def _draw_answer(steps, numbers, words, trap, rng):
-    """Draw the sentences of one answer, and which of them are true.
+    """Draw the sentences of one answer, and whether each sentence is true.
 
     A trap describes a mistake that is likely for a question by its step, its kind, and its
     probability.

@@ -56,10 +56,11 @@ def fetch_conformal_rag(
     Returns
     -------
     Bunch
-        ``graphs`` (GraphBatch, with the passages as context and the authors' score as the only
-        feature), ``labels`` (list of 0/1 int arrays: 1 if a model judged the claim to be
-        supported), ``groups`` (the number of each question), ``metadata`` (list of dict, with
-        the verdicts), ``feature_names``, ``dropped`` (list of (id, reason)), ``DESCR``.
+        Data set with the attributes ``graphs`` (GraphBatch, with the passages as context and
+        the authors' score as the only feature), ``labels`` (list of 0/1 int arrays: 1 if a
+        model judged the claim to be supported), ``groups`` (question number of each problem),
+        ``metadata`` (list of dict, with the verdicts), ``feature_names``, ``dropped`` (list of
+        (id, reason)), and ``DESCR``.
 
     Raises
     ------

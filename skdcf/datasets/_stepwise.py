@@ -76,10 +76,10 @@ def fetch_prmbench(
     Returns
     -------
     Bunch
-        ``graphs`` (GraphBatch with texts and without features), ``labels`` (list of int
-        arrays: 1 true, 0 false, -1 unknown), ``groups`` (the number of each question),
-        ``metadata`` (list of dict), ``feature_names`` (None), ``dropped`` (list of
-        (id, reason)), ``DESCR``.
+        Data set with the attributes ``graphs`` (GraphBatch with texts and without features),
+        ``labels`` (list of int arrays: 1 true, 0 false, -1 unknown), ``groups`` (question
+        number of each problem), ``metadata`` (list of dict), ``feature_names`` (None),
+        ``dropped`` (list of (id, reason)), and ``DESCR``.
 
     Raises
     ------
@@ -302,10 +302,10 @@ def fetch_mr_ben(
     Returns
     -------
     Bunch
-        ``graphs`` (GraphBatch with texts and the other models' answers as alternatives, without
-        features), ``labels`` (list of int arrays: 1 true, 0 false, -1 unknown), ``groups`` (the
-        number of each question), ``metadata`` (list of dict), ``feature_names`` (None),
-        ``dropped`` (list of (id, reason)), ``DESCR``.
+        Data set with the attributes ``graphs`` (GraphBatch with texts and the other models'
+        answers as alternatives, without features), ``labels`` (list of int arrays: 1 true, 0
+        false, -1 unknown), ``groups`` (question number of each problem), ``metadata`` (list of
+        dict), ``feature_names`` (None), ``dropped`` (list of (id, reason)), and ``DESCR``.
 
     Raises
     ------
@@ -386,10 +386,10 @@ def fetch_gsm8k_solutions(**options: Unpack[Options]) -> Any:
     Returns
     -------
     Bunch
-        ``graphs`` (GraphBatch with texts and the other models' solutions as alternatives,
-        without features), ``labels`` (list of 0/1 int arrays), ``groups`` (the number of each
-        question), ``metadata`` (list of dict), ``feature_names`` (None), ``dropped`` (list of
-        (id, reason)), ``DESCR``.
+        Data set with the attributes ``graphs`` (GraphBatch with texts and the other models'
+        solutions as alternatives, without features), ``labels`` (list of 0/1 int arrays),
+        ``groups`` (question number of each problem), ``metadata`` (list of dict),
+        ``feature_names`` (None), ``dropped`` (list of (id, reason)), and ``DESCR``.
 
     Raises
     ------

@@ -37,7 +37,7 @@ CALLS = (
 
 
 class UnreadError(Exception):
-    """A message, or a part of a message, that cannot be read completely."""
+    """Raised if a message, or a part of it, cannot be read completely."""
 
 
 def refuse_unread(holder: Mapping[str, Any], what: str, read: Collection[str]) -> None:
@@ -98,7 +98,7 @@ def snake(name: Any) -> str:
 
 
 def keys_of(value: Mapping[str, Any]) -> str:
-    """Describe the type and the keys of an object that was not read.
+    """Return a description of the type and the keys of an unrecognised object.
 
     Parameters
     ----------

@@ -60,12 +60,13 @@ def write_jsonl(
         Labels of the claims: 1 true, 0 false, -1 not judged. An entry may be None. For a
         GraphBatch, a flat array is also accepted.
     masks : iterable of boolean arrays, one per problem, optional
-        The claims that a filter kept, as returned by ``predict``. An entry may be None.
+        Masks of the claims that a filter kept, as returned by ``predict``. An entry may be
+        None.
     groups : iterable of str or int, one per problem, optional
         Groups of problems that must not be split between training and calibration. An entry may
         be None.
     metadata : iterable of dict, one per problem, optional
-        Any other information about a problem, in values that JSON supports. An entry may be
+        Additional information about each problem, in values that JSON supports. An entry may be
         None.
 
     Returns
@@ -196,13 +197,13 @@ def read_jsonl(
     Returns
     -------
     Bunch
-        ``graphs`` (GraphBatch), ``labels`` (list of int arrays: 1 true, 0 false, -1 unknown),
-        ``groups`` (array), ``masks`` and ``metadata`` (lists with one array or dictionary per
-        problem), ``dropped`` (list of (line number, reason)). An attribute is None if no line
-        has its key. If only some lines have labels, the labels of the other lines are -1 (not
-        judged). All other missing values are None. The group of a line is also stored in its
-        metadata, under the key ``group``. Unknown keys are stored in the metadata, and
-        `write_jsonl` writes them back to their original places.
+        Data set with the attributes ``graphs`` (GraphBatch), ``labels`` (list of int arrays: 1
+        true, 0 false, -1 unknown), ``groups`` (array), ``masks`` and ``metadata`` (lists with
+        one array or dictionary per problem), and ``dropped`` (list of (line number, reason)).
+        An attribute is None if no line has its key. If only some lines have labels, the labels
+        of the other lines are -1 (not judged). All other missing values are None. The group of
+        a line is also stored in its metadata, under the key ``group``. Unknown keys are stored
+        in the metadata, and `write_jsonl` writes them back to their original places.
 
     Raises
     ------
@@ -390,7 +391,7 @@ class JsonlPartition:
     ----------
     path : str
     start, stop : int
-        Position of the first byte, and one past the last byte.
+        Positions of the first byte of the range and of the first byte after the range.
     first_line : int, default=1
         Number of the first line, for error messages.
 

@@ -19,7 +19,7 @@ def value_at(record: Any, path: str) -> Any:
     Parameters
     ----------
     record : dict
-        The object of a line.
+        The parsed object of a line.
     path : str
         A key or a path.
 
@@ -57,7 +57,7 @@ def put_at(record: dict[str, Any], path: str, value: Any) -> None:
     Parameters
     ----------
     record : dict
-        The object of a line, which is changed in place.
+        The parsed object of a line, which is changed in place.
     path : str
         A key or a path without ``[]``.
     value : object
@@ -76,7 +76,7 @@ def paths_of(record: Any, depth: int = 0) -> Iterator[str]:
     Parameters
     ----------
     record : dict
-        The object of a line.
+        The parsed object of a line.
     depth : int
         Nesting depth of the object within the line.
 

@@ -150,10 +150,10 @@ def build_dataset(
     Returns
     -------
     Bunch
-        ``graphs`` (GraphBatch), ``labels`` (list of int arrays: 1 true, 0 false, -1 unknown),
-        ``groups`` (array with the group of each problem), ``masks`` and ``metadata`` (lists),
-        ``feature_names``, ``dropped`` (list of (id, reason)), ``DESCR``. An attribute is None
-        if no record has a value for it.
+        Data set with the attributes ``graphs`` (GraphBatch), ``labels`` (list of int arrays: 1
+        true, 0 false, -1 unknown), ``groups`` (array with the group of each problem), ``masks``
+        and ``metadata`` (lists), ``feature_names``, ``dropped`` (list of (id, reason)), and
+        ``DESCR``. An attribute is None if no record has a value for it.
 
     Raises
     ------
@@ -261,7 +261,7 @@ def read_problem(
     Parameters
     ----------
     record : dict
-        The object of a line.
+        The parsed object of a line.
     rename : dict, optional
         Mapping from other keys to keys of the format.
     warned : set of str, optional
@@ -416,7 +416,7 @@ def _read_usual_names(record, own):
 
 
 def _check_keys(record, own_keys, own, warned):
-    """Raise a ValueError that describes all invalid keys of a line."""
+    """Raise ValueError, describing all invalid keys of a line, if there are any."""
     checks = [partial(_check_near, key, record, warned) for key in own_keys]
     checks += [
         partial(refuse, key, record)

@@ -127,7 +127,7 @@ class ComparisonReport(LevelTable):
     retention : ndarray of shape (n_filters, n_splits, n_alphas)
         Number of true claims kept per test problem.
     abstention : ndarray of shape (n_filters, n_splits, n_alphas)
-        Share of the test problems in which nothing is kept.
+        Share of the test problems without kept claims.
     true_claims : ndarray of shape (n_splits,)
         Number of true claims per test problem, whether or not they are kept.
     sizes, n_questions : ndarray of int, shape (n_splits, 3) or (n_splits, 2)

@@ -50,7 +50,7 @@ def find_answer(text: str) -> str | None:
     Parameters
     ----------
     text : str
-        An answer, or one of its claims.
+        Text of an answer or of a claim.
 
     Returns
     -------
@@ -93,12 +93,12 @@ def _find_end(text):
 
 
 def normalise_answer(answer: str) -> float | str:
-    """Normalise a final answer, so that equal answers compare as equal.
+    """Normalise a final answer, so equal answers compare as equal.
 
     Parameters
     ----------
     answer : str
-        A final answer, as returned by `find_answer` or by a function of the user.
+        A final answer, as returned by `find_answer` or by a user-defined function.
 
     Returns
     -------
@@ -191,7 +191,7 @@ class AgreementFeatures(OptionalColumns):
     Attributes
     ----------
     used_ : bool
-        Whether columns are added.
+        Whether the transformer adds columns.
 
     Raises
     ------

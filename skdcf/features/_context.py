@@ -62,7 +62,7 @@ class ContextFeatures(OptionalColumns):
     Attributes
     ----------
     used_ : bool
-        Whether columns are added.
+        Whether the transformer adds columns.
 
     Raises
     ------

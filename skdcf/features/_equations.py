@@ -90,7 +90,7 @@ def find_results(clauses: list[str]) -> frozenset[float]:
     Parameters
     ----------
     clauses : list of str
-        As returned by `split_clauses`.
+        The clauses, as returned by `split_clauses`.
 
     Returns
     -------
@@ -116,7 +116,7 @@ def check_equalities(
     Parameters
     ----------
     clauses : list of str
-        As returned by `split_clauses`.
+        The clauses, as returned by `split_clauses`.
 
     Returns
     -------

@@ -231,7 +231,7 @@ class FrequencyFeature(_GivenColumns):
 
 @settings
 class SemanticFeatures(_GivenColumns):
-    """Ratings of each claim by a judge, human or model, taken from the data.
+    """Semantic ratings of each claim by a human or model judge, selected from the data.
 
     Parameters
     ----------
@@ -274,7 +274,7 @@ class SemanticFeatures(_GivenColumns):
 
 @settings
 class GraphFeatures(GraphTransformer):
-    """Position of each claim in the dependency graph, as networkx defines it.
+    """Graph metrics of each claim in the dependency graph, as defined by networkx.
 
     ==========================  ======================================================
     column                      value
@@ -406,7 +406,7 @@ class DomainIndicators(_GivenColumns):
     Raises
     ------
     ValueError
-        If a domain is unknown, or a problem has no question.
+        If a domain is unknown, or if a problem has no question.
 
     Notes
     -----
@@ -488,7 +488,8 @@ class MetadataIndicators(GraphTransformer):
     Warns
     -----
     GuaranteeWarning
-        If a problem has a value without a column. All columns of this key are then 0.
+        If a problem has a value without a column. All columns of this key are then 0 for the
+        problem.
 
     Notes
     -----

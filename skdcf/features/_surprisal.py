@@ -35,9 +35,9 @@ class Surprisal(AnswerColumns):
     source : str or callable
         The address of a server that returns the log-probabilities of a prompt, such as
         "http://localhost:8000/v1/completions" of vLLM. The servers of llama.cpp and Ollama do
-        not return them. Alternatively, a function ``source(text)`` that returns the tokens of
-        the text and the log-probability of each token given the previous tokens, with None for
-        the first token.
+        not return these log-probabilities. Alternatively, a function ``source(text)`` that
+        returns the tokens of the text and the log-probability of each token given the previous
+        tokens, with None for the first token.
     model : str, optional
         Name of the model, which is sent to the server. Replies by another model raise an error.
     timeout : float, default=60.0
@@ -54,9 +54,9 @@ class Surprisal(AnswerColumns):
 
     Notes
     -----
-    The features of a claim do not depend on later claims, so they work with ``online=True``.
-    The features are 0 for a claim without tokens, and the fourth is 0 for a claim without
-    digits.
+    The features of a claim do not depend on later claims, so they can be used with
+    ``online=True``. The features are 0 for a claim without tokens, and the fourth is 0 for a
+    claim without digits.
 
     The features help with calculations, but not with passages, news and science
     (:doc:`/guide/features`).
@@ -173,7 +173,7 @@ def find_tokens(tokens: Sequence[str], text: str, name: str) -> list[int]:
     text : str
         The text that was tokenized.
     name : str
-        Name of the problem, for messages.
+        Name of the problem, for error messages.
 
     Returns
     -------

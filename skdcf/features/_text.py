@@ -228,8 +228,8 @@ class TextFeatures(GraphTransformer):
     """Features that describe the length, position, numbers and arithmetic of each claim.
 
     Texts are cleaned first: converted to lower case, with white space collapsed, and without
-    ``**``, ``$``, ``\\(``, ``\\)``, ``\\[``, ``\\]``, backticks and ``<<...>>``. At the start
-    of a claim, "Step k:", "#" and list marks before a word are removed too. The removed
+    ``**``, ``$``, ``\\(``, ``\\)``, ``\\[``, ``\\]``, backticks and ``<<...>>``. "Step k:", "#"
+    and list marks before a word are also removed at the start of a claim. The removed
     characters do not affect any column. *Numbers* are numerals, with thousands separators and
     decimals, and spelled-out numbers ("three", "dozen"). The numbers 0, 1, 2 and 100 are
     ignored. The numbers of the question include each number divided by 100, so "40%" matches

@@ -423,7 +423,7 @@ class GraphUnion(GraphTransformer, Composition):
         Parameters
         ----------
         **params
-            Names as returned by `get_params`.
+            New values, keyed by a name that `get_params` returns.
 
         Returns
         -------

@@ -1,6 +1,6 @@
-"""Features from the log-probabilities that the writer of an answer returned with it.
+"""Features from the log-probabilities that a model returned with its answer.
 
-They are the columns of `Surprisal`, without a second model.
+The columns are those of `Surprisal`, but no second model is required.
 """
 
 from __future__ import annotations
@@ -23,28 +23,28 @@ _SHOWN = 20  # characters of a text in a message
 def add_surprisal(
     graph: ReasoningGraph, logprobs: Sequence[Sequence[Mapping[str, Any]]]
 ) -> ReasoningGraph:
-    """Return the problem with the columns of `Surprisal`, from log-probabilities of its writer.
+    """Add the columns of `Surprisal`, computed from the log-probabilities of the answer's writer.
 
     Parameters
     ----------
     graph : ReasoningGraph
-        One problem. Its own columns stay in front.
+        One problem. Its existing columns precede the new columns.
     logprobs : sequence of sequences of dict
-        For each claim its tokens, each with ``token`` and ``logprob``, as in the response of
-        a chat completion. `logprobs_of_claims` assigns the tokens of an answer to its claims.
+        Tokens of each claim, as dicts with ``token`` and ``logprob`` as in the response of a
+        chat completion. `logprobs_of_claims` assigns the tokens of an answer to its claims.
 
     Returns
     -------
     ReasoningGraph
-        The four columns are the mean, the sum and the maximum of -log p over the tokens of a
-        claim, and the maximum over its tokens that contain a digit; 0 if there are none. All
-        wordings of a claim get the same values.
+        The problem with four new columns: the mean, the sum and the maximum of -log p over the
+        tokens of a claim, and the maximum over its tokens that contain a digit. A column
+        without tokens is 0. All wordings of a claim have equal values.
 
     Raises
     ------
     ValueError
-        If there is not one list per claim, a token has no text or no log-probability, or a
-        log-probability is not a finite number of at most 0.
+        If the number of lists differs from the number of claims, if a token has no text or no
+        log-probability, or if a log-probability is positive or not finite.
 
     Examples
     --------
@@ -81,27 +81,29 @@ def add_surprisal(
 def logprobs_of_claims(
     logprobs: Any, answer: str, claims: Iterable[str]
 ) -> list[list[Mapping[str, Any]]]:
-    """Return for each claim the tokens that its words in the answer consist of.
+    """Return the tokens of each claim's words in the answer.
 
     Parameters
     ----------
     logprobs : dict or list
-        The ``logprobs`` of a chat completion, or its list ``content``: an object for each
-        token, with ``token``, ``logprob`` and, if a token is a part of a character, ``bytes``.
+        The ``logprobs`` of a chat completion, or its list ``content``, which contains an object
+        per token with ``token``, ``logprob`` and, if a token is a part of a character,
+        ``bytes``.
     answer : str
-        The answer.
+        Text of the answer.
     claims : iterable of str
-        The words of each claim. Differences in white space are ignored.
+        Words of the answer that state each claim. Differences in white space are ignored.
 
     Returns
     -------
     list of lists of dict
-        One list per claim. Claims that are not found in the answer get all of its tokens.
+        One list of tokens per claim. A claim that is not found in the answer is assigned all
+        tokens.
 
     Raises
     ------
     ValueError
-        If the log-probabilities are those of another text, or are not in this form.
+        If the tokens do not match the answer, or if the log-probabilities have another format.
 
     Examples
     --------
@@ -169,7 +171,7 @@ def _encode(text):
 def _places(answer, claims):
     """Return the first and the last position of each claim, in bytes of the answer.
 
-    A claim is searched behind the previous one first, since sentences may be repeated.
+    A claim is first searched for after the previous claim, because sentences may be repeated.
     """
     places = []
     position = 0
@@ -184,7 +186,7 @@ def _places(answer, claims):
 
 
 def _say_other_text(written, answer):
-    """Say where the text of the tokens and the answer differ."""
+    """Describe the position at which the tokens and the answer differ."""
     text = written.decode("utf-8", "replace").strip()
     pairs = zip(text, answer, strict=False)
     same = len(list(takewhile(lambda pair: pair[0] == pair[1], pairs)))

@@ -34,7 +34,7 @@ def list_steps(transformer: Any) -> list[Any]:
     Parameters
     ----------
     transformer : transformer, Pipeline or None
-        The ``features=`` of a filter.
+        The parameter ``features`` of a filter.
 
     Returns
     -------
@@ -53,7 +53,7 @@ def columns_require_fit(transformer: Any) -> bool:
     Parameters
     ----------
     transformer : transformer, Pipeline or None
-        The ``features=`` of a filter.
+        The parameter ``features`` of a filter.
 
     Returns
     -------
@@ -84,7 +84,7 @@ def reads_edges(transformer: Any) -> bool:
     Parameters
     ----------
     transformer : transformer, Pipeline or None
-        The ``features=`` of a filter.
+        The parameter ``features`` of a filter.
 
     Returns
     -------
@@ -110,7 +110,7 @@ def fit_columns(
     Parameters
     ----------
     transformer : transformer, Pipeline or None
-        The ``features=`` of a filter.
+        The parameter ``features`` of a filter.
     batch : GraphBatch
         Training problems.
     labels : ndarray of int, shape (n_claims,), or None
@@ -163,7 +163,7 @@ def apply_columns(fitted: Any, batch: GraphBatch) -> GraphBatch:
     Parameters
     ----------
     fitted : fitted transformer, Pipeline or None
-        As returned by `fit_columns`.
+        The fitted transformer, as returned by `fit_columns`.
     batch : GraphBatch
         The problems. Columns that `carry_columns` attached are not computed again.
 
@@ -191,7 +191,7 @@ def carry_columns(transformer: Any, batch: GraphBatch) -> GraphBatch:
     Parameters
     ----------
     transformer : transformer, Pipeline or None
-        The ``features=`` of a filter.
+        The parameter ``features`` of a filter.
     batch : GraphBatch
         The problems.
 
@@ -290,7 +290,7 @@ def table_of(step: Any, batch: GraphBatch) -> Any:
     -------
     ndarray of shape (n_claims, n_features)
         The table. For a ColumnTransformer, a data frame, so it can select columns by name. If
-        the problems have no columns, the problems themselves.
+        the problems have no columns, the problems themselves are returned.
 
     Raises
     ------
@@ -446,7 +446,7 @@ class ClaimTransformer(GraphTransformer):
         Raises
         ------
         ValueError
-            If the transformer cannot be fitted, or does not return one row per claim.
+            If the transformer cannot be fitted, or if it does not return one row per claim.
         """
         self.validate()
         batch = as_batch(X)

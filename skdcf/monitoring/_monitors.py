@@ -388,7 +388,7 @@ class CoverageMonitor(BettingMonitor):
     ``delta``.
 
     As in calibration, verdicts of a model are ignored after the first verdict of a person in
-    the filter or in the monitored answers. The wealth then restarts.
+    the filter or in the monitored answers. The wealth restarts after this verdict.
 
     As in calibration, one answer to each question is used. Answers of one update are shuffled
     by a hash, so the order of errors within an update has no influence.

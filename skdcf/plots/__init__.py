@@ -1,4 +1,4 @@
-"""Display classes for filters and problems, as in scikit-learn.
+"""Display classes for filters and problems, in the style of scikit-learn.
 
 Lines differ in colour, marker and dash pattern, so they can be distinguished in greyscale.
 """

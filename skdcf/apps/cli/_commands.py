@@ -452,7 +452,7 @@ def _chosen_rows(filter, rows):
 
 
 def _filtered(filter, rows, alpha, options, counts):
-    """Filter each `Line` of ``rows``, and yield it."""
+    """Yield each `Line` of ``rows`` after filtering."""
     # disable=None shows progress only in a terminal.
     with tqdm(unit=" problems", disable=None) as bar:
         n_before = 0
@@ -613,7 +613,7 @@ def explain(options):
 
 
 def _find(graphs, wanted):
-    """Return the problem with an id, or with a number counted from 1."""
+    """Return the problem with an id, or with a number starting at 1."""
     ids = () if graphs.ids is None else list(map(str, graphs.ids))
     if wanted in ids:
         return graphs[ids.index(wanted)]
@@ -686,7 +686,7 @@ def _summary(data):
 
 
 def _labels_below_false(graphs, labels):
-    """Count the judged claims that depend on a false claim, directly or indirectly."""
+    """Return the number of judged claims that depend on a false claim, directly or indirectly."""
     false_so_far = path_risk(labels == 0, graphs) > 0
     below = np.zeros(len(labels), dtype=bool)
     below[graphs.edges[false_so_far[graphs.edges[:, 0]], 1]] = True

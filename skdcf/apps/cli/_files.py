@@ -1,4 +1,4 @@
-"""Input and output of the commands: reading problems, writing lines, printing progress."""
+"""Read problems, write lines and print progress for the commands."""
 
 import hashlib
 import json

@@ -112,7 +112,7 @@ class ModelAgreement:
     kappa : Kappa
         Agreement corrected for chance.
     found : float
-        Proportion of the false claims that the model labels as false.
+        Proportion of the false claims that the model also labels as false.
     found_interval : (float, float)
         95 % Clopper-Pearson interval of ``found``.
     alarms : float
@@ -120,7 +120,7 @@ class ModelAgreement:
     alarms_interval : (float, float)
         95 % Clopper-Pearson interval of ``alarms``.
     n_false, n_true : int
-        Number of claims that people labelled as false and as true.
+        Numbers of claims that people labelled false and true.
     overlooked : float
         Proportion of problems in which the model labels a false claim as true.
     overlooked_interval : (float, float)

@@ -60,7 +60,7 @@ class ReviewOrder:
     X : sequence of ReasoningGraph, or GraphBatch
         The answers to review.
     alpha : float in (0, 1), optional
-        The level; by default that of the filter.
+        The level. If None, the level of the filter is used.
 
     Attributes
     ----------
@@ -193,7 +193,7 @@ class ReviewOrder:
         Parameters
         ----------
         error_rate : float in [0, 1)
-            Upper bound on the probability that a check calls a false claim true.
+            Upper bound on the probability that a person judges a false claim to be true.
 
         Returns
         -------
@@ -323,7 +323,7 @@ def strictest(words: Iterable[str | None]) -> str | None:
 
 
 class BudgetOrder(Order):
-    """Select the claims of a review one by one until a number of checks is used up.
+    """Select the claims of a review one by one, up to a total number of checks.
 
     Several people can review in parallel. Each person runs a separate program, and all programs
     use the same journal. Each person starts with different answers. If two people disagree
@@ -332,7 +332,7 @@ class BudgetOrder(Order):
     Parameters
     ----------
     review : ReviewOrder
-        The review to which the verdicts of the journal are passed.
+        The review that receives the verdicts of the journal.
     budget : int
         Total number of checks by all people.
     """
@@ -354,7 +354,7 @@ class BudgetOrder(Order):
         Parameters
         ----------
         store : LabelStore
-            The store of the reviewed answers. It must be the same store in every call.
+            The store of the reviewed answers. All calls must pass the same store.
         """
         with self._lock:
             new = store.events[self._n_taken :]
@@ -585,7 +585,7 @@ def review_curve(
     y : sequence of 1-D arrays, one per problem
         Labels of the claims, which are used as the verdicts of a person.
     alpha : float in (0, 1), optional
-        The level; by default that of the filter.
+        The level. If None, the level of the filter is used.
     checks : sequence of float
         Average numbers of checks per answer, in increasing order.
 

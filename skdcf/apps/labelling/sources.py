@@ -177,7 +177,7 @@ def describe_labels(X: Any, y: Labels | ArrayLike) -> str:
     X : sequence of ReasoningGraph, or GraphBatch
         The problems. Their metadata contain the sources of the labels, if known.
     y : sequence of arrays, one per problem
-        1 true, 0 false, -1 unknown.
+        Labels of the claims: 1 true, 0 false, -1 unknown.
 
     Returns
     -------
@@ -231,7 +231,7 @@ def describe_unfinished(X: Any, y: Labels | ArrayLike) -> str:
     X : sequence of ReasoningGraph, or GraphBatch
         The problems.
     y : sequence of arrays, one per problem
-        1 true, 0 false, -1 unknown.
+        Labels of the claims: 1 true, 0 false, -1 unknown.
 
     Returns
     -------
@@ -292,7 +292,7 @@ class LabelStore:
     Attributes
     ----------
     events : list of dict
-        All events in order.
+        All events of the journal, in order.
     plan : dict or None
         Plan of an audit, including the sample sizes of its interim analyses (``looks``).
 

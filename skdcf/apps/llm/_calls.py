@@ -37,7 +37,7 @@ class Prompt(NamedTuple):
     Parameters
     ----------
     name : str
-        Name and version, or name and digest for a prompt of the caller.
+        Name and version of a built-in prompt, or name and digest of a prompt of the caller.
     text : str
     """
 
@@ -48,9 +48,9 @@ class Prompt(NamedTuple):
 def load_prompt(name: str, own: str | Path | None = None) -> Prompt:
     """Return the newest version of a built-in prompt, or a prompt defined by the caller.
 
-    The prompt is part of the call and of its cache key, so replies to different prompts are cached
-    separately. The input (questions, answers, claims) is never inserted into a prompt. It follows
-    the prompt as a JSON object.
+    The prompt is part of the call and of its cache key, so replies to different prompts are
+    cached separately. The input (questions, answers, claims) is never inserted into a prompt.
+    The input follows the prompt as a JSON object.
 
     Parameters
     ----------
@@ -90,7 +90,7 @@ class Call:
     model : str
     messages : tuple of (role, text)
     schema : str or None
-        JSON schema of the reply, as JSON.
+        JSON schema of the reply, serialised as JSON.
     temperature : float
     seed : int or None
         Seed that is passed to the endpoint.

@@ -526,7 +526,7 @@ class Step(Settings):
 def check_step(name: str, step: Any, model: str | None) -> None:
     """Raise ValueError if a step is invalid or has no model.
 
-    Other values, such as functions, are accepted.
+    Values that are not steps, such as functions, are accepted.
     """
     if isinstance(step, Step):
         step.validate()

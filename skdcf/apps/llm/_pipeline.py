@@ -92,7 +92,7 @@ def judge_labels(
     model : str
         Name of the judge, which should differ from the model that wrote the answers.
     client : ChatClient or callable, optional
-        If None, use ``ChatClient()``.
+        Client for the model. The default is ``ChatClient()``.
     prompt : str or Path, optional
         Instructions for the model, as a text or the path of a file. The default is the built-in
         prompt "labels".

@@ -111,7 +111,7 @@ class Usage:
         Returns
         -------
         ndarray of int, shape (3,)
-            The three numbers, in this order.
+            Numbers of calls, prompt tokens and completion tokens.
         """
         calls, cached, _, sent, n_received, *kept = vars(self).values()
         return np.add((calls, sent, n_received), (cached, *kept))

@@ -186,7 +186,7 @@ def fault_of(
     ----------
     status : int
     message : str
-        Message of the server.
+        Error message of the server.
     wait : float, optional
         Seconds to wait, as requested by the server.
     has_succeeded : bool, default=False

@@ -1,4 +1,4 @@
-"""Make problems from whole answers of a log, without a model."""
+"""Convert whole answers of a log to problems without a model."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _EDGES = {"none": no_edges, "chain": chain_edges}
 
 
 class AnsweredLine(NamedTuple):
-    """A line of a log: an answer, the log-probabilities of its tokens, and the rest."""
+    """A line of a log, with an answer, the log-probabilities of its tokens, and other data."""
 
     answer: str | None
     logprobs: Any
@@ -32,23 +32,24 @@ class AnsweredLine(NamedTuple):
 
 
 class AnswerReader:
-    """Read the answers in lines of a log.
+    """Reader of the answers in the lines of a log.
 
     Parameters
     ----------
     rename : mapping of str to str
-        Maps keys or paths of the lines to those of the format, ``answer`` and ``logprobs``.
+        Mapping from keys or paths of the lines to ``answer``, ``logprobs`` and keys of the
+        format.
     own : collection of str
-        Keys that are user data.
+        Keys of additional user data.
     needs_answer : bool
-        Whether a line without an answer is an error.
+        Whether to raise an error for a line without an answer.
 
     Attributes
     ----------
     rename : dict
-        The keys of the format only.
+        The part of the mapping that refers to keys of the format.
     read_problem : callable
-        Converts a line with claims to a `Problem`.
+        Function that converts a line with claims to a `Problem`.
     """
 
     def __init__(
@@ -77,7 +78,7 @@ class AnswerReader:
         Parameters
         ----------
         record : dict
-            The object of a line.
+            The parsed object of a line.
 
         Returns
         -------
@@ -88,12 +89,12 @@ class AnswerReader:
         return any(value is not MISSING and value is not None for value in found)
 
     def key_of_answer(self, record: dict[str, Any]) -> str | None:
-        """Return the key or path of the answer in a line, None if it has no answer.
+        """Return the key or path of the answer in a line, or None if there is no answer.
 
         Parameters
         ----------
         record : dict
-            The object of a line.
+            The parsed object of a line.
 
         Returns
         -------
@@ -103,12 +104,12 @@ class AnswerReader:
         return next((k for k in keys if isinstance(value_at(record, k), str)), None)
 
     def __call__(self, record: dict[str, Any]) -> AnsweredLine:
-        """Read a line. Its problem has zero claims unless the line has claims.
+        """Read a line. If the line has no claims, its problem has zero claims.
 
         Parameters
         ----------
         record : dict
-            The object of a line.
+            The parsed object of a line.
 
         Returns
         -------
@@ -132,16 +133,17 @@ class AnswerReader:
 
 @dataclass(frozen=True)
 class AnswerSplitter:
-    """Split answers into sentences, which are the claims.
+    """Splitter of answers into sentences, which become the claims.
 
     Parameters
     ----------
     language : str
-        Language code, see `split_sentences`.
+        Language code, as in `split_sentences`.
     edges : {"none", "chain"}
-        What a claim depends on: nothing, or the claim before it.
+        Dependencies of a claim. With "chain", each claim depends on the previous claim.
     no_claim : NoClaimList, optional
-        The sentences that make no claim. If None, use the list of the package.
+        List of patterns of sentences that make no claim. The default is the list of the
+        package.
     """
 
     language: str = "en"
@@ -150,14 +152,14 @@ class AnswerSplitter:
 
     @classmethod
     def from_filter(cls, filter: Any, no_claim: NoClaimList | None = None) -> Any:
-        """Return the splitter of the calibration answers of a filter.
+        """Return the splitter that created the calibration problems of a filter.
 
         Parameters
         ----------
         filter : fitted filter
-            A filter calibrated on answers that ``skdcf split`` has split.
+            A filter calibrated on the output of ``skdcf split``.
         no_claim : NoClaimList, optional
-            See the class.
+            List of patterns of sentences that make no claim, as in the class.
 
         Returns
         -------
@@ -166,7 +168,7 @@ class AnswerSplitter:
         Raises
         ------
         ValueError
-            If the calibration answers were made in another way, or with another list.
+            If the calibration problems were created in another way or with another list.
         """
         known = (getattr(filter, "provenance_", None) or {}).get("extraction") or [None]
         described = [json.loads(text) if text else {} for text in known]
@@ -187,7 +189,7 @@ class AnswerSplitter:
 
     @cached_property
     def provenance(self) -> dict[str, str]:
-        """Description for the provenance of the claims."""
+        """Return a description for the provenance of the claims."""
         made = splitter_of(self.language)
         return made | {"edges": self.edges, "no_claim": self._no_claim.name}
 
@@ -198,24 +200,25 @@ class AnswerSplitter:
     def split(
         self, record: dict[str, Any], read: Callable[[dict[str, Any]], AnsweredLine]
     ) -> records.Problem:
-        """Make a problem from a line with an answer.
+        """Convert a line with an answer to a problem.
 
         Parameters
         ----------
         record : dict
-            The object of a line, without claims.
+            The parsed object of a line without claims.
         read : callable
-            Such as an `AnswerReader`.
+            Function that reads a line, such as an `AnswerReader`.
 
         Returns
         -------
         Problem
-            Its metadata have the provenance, and the sentences that make no claim.
+            The problem, whose metadata contain the provenance and the sentences that make no
+            claim.
 
         Raises
         ------
         ValueError
-            If the line already has claims, or the log-probabilities are those of another text.
+            If the line already has claims, or if the log-probabilities do not match the answer.
         """
         if "claims" in record:
             raise ValueError(

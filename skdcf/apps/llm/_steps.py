@@ -370,8 +370,9 @@ class SampleAnswers(Step):
     -----
     Answer number i has the seed i. If the endpoint supports seeds, a second run therefore
     returns the same answers. Cached answers are not requested again. An answer that is empty,
-    refused or cut off provides no evidence about a claim. It is sampled again with the seeds i
-    + n and i + 2n. If these attempts also fail, the answer is omitted and a flag is added.
+    refused or cut off provides no evidence about a claim. Such an answer is sampled again with
+    the seeds i + n and i + 2n. If these attempts also fail, the answer is omitted and a flag is
+    added.
 
     Examples
     --------
@@ -532,8 +533,8 @@ class SemanticJudge(Step):
 
     Notes
     -----
-    The features are described in the appendix "Feature Descriptions" of arXiv:2604.20098. Their
-    scales and the prompt were chosen for this package.
+    The features are described in the appendix "Feature Descriptions" of arXiv:2604.20098. The
+    scales of the features and the prompt were chosen for this package.
     """
 
     names = ("claim_index", *_RATINGS)

@@ -100,7 +100,7 @@ class Answers:
         Parameters
         ----------
         pipeline : ConformalFactualityPipeline
-            Return value of `pipeline`.
+            The pipeline, as returned by the method `pipeline`.
         asked : AnswerRequest
             The question, with an answer if the client sent one.
         request : starlette.requests.Request
@@ -115,7 +115,7 @@ class Answers:
         Raises
         ------
         ValueError
-            If the request is invalid. No model was called in this case.
+            If the request is invalid. In this case, no model was called.
         RefusedError
             If the question cannot be answered.
         """

@@ -296,7 +296,7 @@ class Service:
         Parameters
         ----------
         served : Served
-            The filter that decided.
+            The filter that made the decision.
         graph : ReasoningGraph
             The answer.
         kept : ndarray of bool

@@ -70,24 +70,6 @@ border-bottom:1px solid var(--line);background:none;color:inherit;white-space:no
 # Disable typesetting of formulas, which would also apply to texts from users and models.
 IGNORE = "tex2jax_ignore mathjax_ignore"
 
-PAGE = """<!DOCTYPE html>
-<html lang="en" class="skdcf-page">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{title}</title>
-<style>
-body{{margin:0 auto;max-width:86em;padding:12px;background:#fafafa;color:#1d1d1d;
-font:15px/1.5 system-ui,-apple-system,"Segoe UI",sans-serif}}
-@media(prefers-color-scheme:dark){{body{{background:#12171e;color:#e4e8ee}}}}
-</style>
-</head>
-<body>
-{body}
-</body>
-</html>
-"""
-
 
 def escape(text):
     """Return text as harmless HTML, without markup, attributes or hidden characters."""
@@ -115,19 +97,6 @@ def table(header, rows, caption=None):
     )
     inside = f"{caption_html}<thead><tr>{names}</tr></thead><tbody>{lines}</tbody>"
     return f'<div class="wide"><table class="numbers">{inside}</table></div>'
-
-
-def page(body, title):
-    """Return a complete HTML document without external resources.
-
-    Parameters
-    ----------
-    body : str
-        Body of the document as HTML, for example cards.
-    title : str
-        Title of the document.
-    """
-    return PAGE.format(title=escape(title), body=body)
 
 
 class Table:

@@ -125,6 +125,7 @@ PRIVATE_NAMES = {
 TAKEN = {
     "apps.cli": "main",
     "datasets.jsonl": "bunch_of describe_faults format_jsonl read_lines",
+    "datasets.lines": "iter_objects",
     "datasets.paths": "MISSING paths_of put_at value_at",
     "datasets.records": (
         "BROKEN OWN Problem USUAL build_dataset format_problem "

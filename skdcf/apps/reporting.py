@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 
 from .._drawing import CLAIMS_LISTED
 from .._files import write_text
-from .._html import card, escape, folded, page, table
+from .._html import card, escape, folded, table
 from .._version import __version__
 from ..estimators import ConformalFilter, check
 from ..evaluation import evaluate_error_probability
@@ -26,6 +26,38 @@ from ..metrics import coverage_band, evaluate_filter
 from .labelling import describe_labels
 
 __all__ = ["write_report"]
+
+PAGE = """<!DOCTYPE html>
+<html lang="en" class="skdcf-page">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{title}</title>
+<style>
+body{{margin:0 auto;max-width:86em;padding:12px;background:#fafafa;color:#1d1d1d;
+font:15px/1.5 system-ui,-apple-system,"Segoe UI",sans-serif}}
+@media(prefers-color-scheme:dark){{body{{background:#12171e;color:#e4e8ee}}}}
+</style>
+</head>
+<body>
+{body}
+</body>
+</html>
+"""
+
+
+def page(body, title):
+    """Return a complete HTML document without external resources.
+
+    Parameters
+    ----------
+    body : str
+        Body of the document as HTML, for example cards.
+    title : str
+        Title of the document.
+    """
+    return PAGE.format(title=escape(title), body=body)
+
 
 _MISSED = 20  # largest number of listed answers that keep a false claim
 _CLAIMS = 4000  # largest number of claims in each of the two lists of answers

@@ -22,9 +22,9 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypedDict
 
 from .._checks import check_choice
-from .._files import iter_objects
 from ..edges import chain_edges, no_edges
 from ..graphs.hashes import text_code
+from .lines import iter_objects
 from .records import build_dataset, spread
 
 

@@ -20,10 +20,11 @@ from numpy.typing import ArrayLike
 from sklearn.utils import Bunch
 
 from .._checks import check_choice, check_count
-from .._files import MAX_LINE_BYTES, is_plain, iter_objects, name_of, write_text
+from .._files import write_text
 from .._messages import Message, message_of
 from ..graphs import GraphBatch, ReasoningGraph
 from . import records
+from .lines import MAX_LINE_BYTES, is_plain, iter_objects, name_of
 from .records import Problem
 
 _END = object()

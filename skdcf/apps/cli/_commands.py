@@ -19,8 +19,8 @@ from tqdm import tqdm
 
 from ... import evaluation, inspection, load, metrics, save
 from ..._checks import printable
-from ..._files import iter_objects
 from ...datasets import jsonl, records, write_jsonl
+from ...datasets.lines import iter_objects
 from ...datasets.paths import MISSING, paths_of, put_at, value_at
 from ...estimators import (
     CoherentConformalFilter,

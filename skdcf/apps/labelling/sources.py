@@ -23,7 +23,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import Bunch
 
 from ..._checks import check_choice
-from ..._files import append_journal, follow_journal, read_journal
+from ..._files import append_journal
 from ...graphs import GraphBatch, Labels, ReasoningGraph, as_batch, pack_labels
 from ...graphs.hashes import problem_digest
 from ...graphs.per_problem import LabelList
@@ -38,6 +38,7 @@ from ...graphs.sources import (
     read_sources,
 )
 from ...ops.hard import path_risk, segment_sum
+from .journal import follow_journal, read_journal
 
 #: Possible verdicts on a claim and their labels; None withdraws a verdict. "unsure" means that
 #: the claim was examined and could not be called true, "unknown" that it was not examined. "no

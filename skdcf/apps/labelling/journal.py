@@ -1,0 +1,84 @@
+"""Read the journal of labels, and what other programs append to it."""
+
+import json
+import os
+
+from ..._checks import warn
+from ..._files import open_journal
+from ...exceptions import LabelWarning
+
+
+def read_journal(path, take):
+    """Read the entries of a journal, and create the journal if it does not exist.
+
+    An incomplete last line, left by a killed process, is removed from the file.
+
+    Parameters
+    ----------
+    path : path-like
+        Path of the journal.
+    take : callable
+        ``take(entry)`` is called for each line, in order. The callable must raise ValueError,
+        LookupError, TypeError or AttributeError if the entry is invalid.
+
+    Returns
+    -------
+    int
+        Position after the last entry, from which `follow_journal` continues.
+
+    Raises
+    ------
+    ValueError
+        If any other line is not a valid entry. The message contains its line number.
+    """
+    lines = open_journal(path)
+    size = 0
+    for number, line in enumerate(lines, start=1):
+        place = f"{path}, line {number}"
+        try:
+            if line:
+                take(json.loads(line))
+        except (ValueError, LookupError, TypeError, AttributeError) as error:
+            is_whole = number < len(lines) or not line.startswith(b"{")
+            if is_whole or not isinstance(error, json.JSONDecodeError):
+                raise ValueError(
+                    f"{place} is not a valid entry ({error.args[-1]}). Remove this line, or "
+                    "choose another journal"
+                ) from error
+            os.truncate(path, size)
+            warn(
+                f"the last line ({place}) was incomplete and was removed",
+                LabelWarning,
+            )
+        else:
+            size += len(line) + 1
+    return size if lines[-1] else size - 1  # there is no line after the last line break
+
+
+def follow_journal(path, take, start):
+    """Read the complete lines that other programs have appended to a journal.
+
+    Parameters
+    ----------
+    path : path-like
+        Path of the journal.
+    take : callable
+        As in `read_journal`.
+    start : int
+        Position after the last entry that was read. If the file is shorter, it was replaced,
+        and it is read from the beginning.
+
+    Returns
+    -------
+    int
+        Position after the last entry that was read.
+    """
+    with open(path, "rb") as file:
+        if start > os.fstat(file.fileno()).st_size:
+            start = 0
+        file.seek(start)
+        text = file.read()
+    whole_lines = text[: text.rfind(b"\n") + 1]
+    for line in filter(None, whole_lines.split(b"\n")):
+        take(json.loads(line))
+    return start + len(whole_lines)

@@ -1,0 +1,190 @@
+"""The only reader of JSON Lines: objects of a file or stream, with the numbers of their lines."""
+
+import codecs
+import contextlib
+import gzip
+import io
+import json
+import math
+import re
+import zlib
+
+from .._checks import warn
+
+#: Patterns of possible and actual unpaired surrogates, which are halves of characters.
+_HALF = re.compile(r"\\u[dD][89a-fA-F]|[\ud800-\udfff]")
+_HALF_IN_BYTES = re.compile(rb"\\u[dD][89a-fA-F]")
+_SURROGATE = re.compile(r"[\ud800-\udfff]")
+
+#: Maximum size of a line in bytes, since even a small compressed file may have a huge line.
+MAX_LINE_BYTES = 2**26
+_FORMS = {"[": ("an array", "'.[]'"), "{": ("objects over several lines", ".")}
+_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+
+
+def iter_objects(
+    path,
+    start=0,
+    stop=math.inf,
+    first_line=1,
+    *,
+    nan=False,
+    max_line_bytes=MAX_LINE_BYTES,
+):
+    """Read the objects of a file one at a time, in constant memory.
+
+    Parameters
+    ----------
+    path : path-like or stream
+        The file, which may be compressed with gzip. The encoding must be UTF-8, or UTF-16 with a
+        byte order mark.
+    start, stop : int
+        Range of bytes to read: the position of the first byte, and one past the last byte.
+        Ranges require an uncompressed UTF-8 file.
+    first_line : int
+        Number of the first line.
+    nan : bool
+        Whether to accept NaN and infinity. Some programs write NaN and infinity, although these are
+        not valid JSON.
+    max_line_bytes : int
+        Maximum size of a line in bytes, or in characters if the text is not UTF-8.
+
+    Yields
+    ------
+    number : int
+        The number of the line. Empty lines are skipped.
+    record : dict or ValueError
+        The object, or an error that describes what is wrong with the line.
+
+    Raises
+    ------
+    ValueError
+        If the file cannot be read as lines, or a line is too long.
+    """
+    name = name_of(path)
+    empty = True
+    repaired: list[int] = []
+    with _opened(path, start) as file, _explained(name):
+        lines = iter(lambda: file.readline(max_line_bytes + 1), file.read(0))
+        for number, line in enumerate(lines, first_line):
+            if len(line) > max_line_bytes:
+                raise ValueError(
+                    f"{name}, line {number} has more than {max_line_bytes:,} bytes. If such "
+                    "a long line is intended, set max_line_bytes (--max-line-bytes)"
+                )
+            start += len(line)
+            if line.strip():
+                if empty and first_line == 1:
+                    if isinstance(line, bytes):
+                        line = line.lstrip(codecs.BOM_UTF8)
+                    _check_form(line.strip(), name)
+                empty = False
+                record = _decoded(line, None if nan else _no_constant)
+                half = _HALF if isinstance(line, str) else _HALF_IN_BYTES
+                if half.search(line):
+                    record = _whole(record, f"{name}, line {number}", number, repaired)
+                yield number, record
+            if start >= stop:
+                break
+    if len(repaired) > 1:
+        shown = ", ".join(map(str, repaired[:20])) + ", ..." * (len(repaired) > 20)
+        warn(
+            f"{name}: {len(repaired)} lines contain halves of characters, which were replaced by "
+            f"\ufffd: lines {shown}",
+            UnicodeWarning,
+        )
+
+
+def name_of(path):
+    """Return the name of a file or stream as it is used in messages."""
+    return getattr(path, "name", "a stream") if hasattr(path, "read") else path
+
+
+def is_plain(path):
+    """Return whether parts of a file can be read independently."""
+    with open(path, "rb") as file:
+        return file.read(2) not in (*_MARKS, b"\x1f\x8b")
+
+
+@contextlib.contextmanager
+def _opened(path, start):
+    """Return the open lines of a file or stream; the caller closes them."""
+    path = getattr(path, "buffer", path)  # standard input was opened as text
+    with contextlib.ExitStack() as stack:
+        file = path if hasattr(path, "read") else stack.enter_context(open(path, "rb"))
+        if isinstance(file, io.TextIOBase):
+            yield file
+            return
+        if not hasattr(file, "peek"):
+            file = io.BufferedReader(file)
+            stack.callback(file.detach)
+        if start:
+            file.seek(start)
+        if file.peek(2)[:2] == b"\x1f\x8b":
+            file = stack.enter_context(gzip.open(file))
+        if file.peek(2)[:2] in _MARKS:
+            file = io.TextIOWrapper(file, "utf-16", newline="\n")
+            stack.callback(file.detach)
+        yield file
+
+
+@contextlib.contextmanager
+def _explained(name):
+    try:
+        yield
+    except UnicodeError as error:
+        raise ValueError(
+            f"{name} has the byte order mark of UTF-16, but is not UTF-16"
+        ) from error
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise ValueError(f"{name} is not a complete gzip file: {error}") from error
+
+
+def _check_form(line, name):
+    """Raise ValueError if the first line shows that the file has another form of JSON."""
+    text = line if isinstance(line, str) else line.decode("latin-1")
+    if text[:1] == "[" or text == "{":
+        form, path = _FORMS[text[0]]
+        raise ValueError(
+            f"{name} must have one object per line, got {form}. Convert it with: "
+            f"jq -c {path} {name}"
+        )
+
+
+def _decoded(line, parse_constant):
+    """Return the object in a line, or a ValueError that describes why the line is invalid."""
+    try:
+        record = json.loads(line.rstrip(), parse_constant=parse_constant)
+    except json.JSONDecodeError as error:
+        reason = f"{error.msg} at character {error.pos + 1}"
+        return ValueError(f"not a JSON object on one line: {reason}")
+    except RecursionError:
+        return ValueError("its brackets are nested too deeply")
+    except ValueError as error:
+        return error
+    if not isinstance(record, dict):
+        return ValueError(f"the line must be an object, got a {type(record).__name__}")
+    return record
+
+
+def _whole(record, place, number, repaired):
+    """Replace lone surrogates in a record, and warn about the first line that has any."""
+    text = json.dumps(record, ensure_ascii=False) if isinstance(record, dict) else ""
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        repaired.append(number)
+        if len(repaired) == 1:
+            warn(
+                f"{place}: \\u{ord(text[error.start]):x} is half of a character, probably because "
+                "a text was cut. It was replaced by \ufffd",
+                UnicodeWarning,
+            )
+        return json.loads(_SURROGATE.sub("\ufffd", text))
+    return record
+
+
+def _no_constant(name):
+    raise ValueError(
+        f"{name} is not valid JSON. Numbers must be finite; use null for unknown"
+    )

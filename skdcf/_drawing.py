@@ -259,7 +259,7 @@ def shown_of(n_claims, kept, labels):
     kept : sequence of bool, or None
         Whether each claim was kept. None means an unfiltered problem.
     labels : sequence of int, or None
-        1 true, 0 false, -1 not judged.
+        Labels of the claims (1 true, 0 false, -1 not judged).
 
     Returns
     -------
@@ -389,7 +389,7 @@ def graph_svg(n_claims, edges, kept=None, labels=None):
     kept : sequence of bool, optional
         Whether each claim was kept. None means an unfiltered problem.
     labels : sequence of int, optional
-        1 true, 0 false, -1 not judged.
+        Labels of the claims (1 true, 0 false, -1 not judged).
 
     Returns
     -------
@@ -426,7 +426,7 @@ def problem_html(graph, kept=None, labels=None, reasons=None):
     kept : sequence of bool, optional
         Whether each claim was kept. None means an unfiltered problem.
     labels : sequence of int, optional
-        1 true, 0 false, -1 not judged.
+        Labels of the claims (1 true, 0 false, -1 not judged).
     reasons : dict of int to str, optional
         Reasons keyed by claim. The reason for a dropped claim is written below its text.
 

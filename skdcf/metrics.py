@@ -53,8 +53,8 @@ def coverage_score(
     Parameters
     ----------
     y : sequence of 1-D arrays, one per problem
-        1 for a true claim, 0 for a false one, -1 for an unjudged one, which counts as false.
-        A flat array has one claim per problem.
+        Labels of the claims (1 true, 0 false, -1 unjudged). Unjudged claims count as false. A flat
+        array has one claim per problem.
     kept : sequence of boolean masks
         The masks, as `predict` returns them.
     sample_weight : array-like of shape (n_problems,), optional
@@ -89,8 +89,7 @@ def retention_score(
     Parameters
     ----------
     y : sequence of 1-D arrays, one per problem
-        1 for a true claim, 0 for a false one, -1 for an unjudged one, which does not count as
-        true.
+        Labels of the claims (1 true, 0 false, -1 unjudged). Unjudged claims do not count as true.
     kept : sequence of boolean masks
         The masks, as `predict` returns them.
     sample_weight : array-like of shape (n_problems,), optional
@@ -356,8 +355,8 @@ class FilterReport(Table):
     n_calibration : int
         Number of calibration problems of the filter.
     seen : tuple of two int
-        Numbers of test problems that were also used for training and for calibration. The
-        results on these problems are biased upwards.
+        Numbers of test problems that were also used for training and for calibration. The results
+        on previously used problems are biased upwards.
     groups : dict of FilterReport
         Report of each group, keyed by its name; empty if there are no groups.
     passing : ndarray of shape (n_alphas,)
@@ -398,8 +397,7 @@ class FilterReport(Table):
         Parameters
         ----------
         y : sequence of 1-D arrays, one per problem
-            1 for a true claim, 0 for a false one, -1 for an unjudged one, which counts as
-            false.
+            Labels of the claims (1 true, 0 false, -1 unjudged). Unjudged claims count as false.
         kept : dict of float to sequence of boolean masks
             The masks as returned by `predict`, keyed by alpha.
         groups : array-like of shape (n_problems,), optional

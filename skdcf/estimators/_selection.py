@@ -171,11 +171,11 @@ def warn_of_models(n_people, n_left_out):
 def rows_that_count(batch, labels, *, to_train=False):
     """Return the rows of the eligible problems, and which of these were reviewed.
 
-    All problems are eligible, unless the judged ones were drawn at random. If they were drawn at
-    random, only the judged problems are eligible, because unjudged claims would be treated as
-    false. An empty answer is eligible only if it precedes the last judged answer in the random
-    order of judging. If all empty answers were eligible, the error rate would be underestimated. If
-    ``to_train`` is True, reviewed answers are also eligible.
+    All problems are eligible, unless the judged ones were drawn at random. In the latter case, only
+    the judged problems are eligible, because unjudged claims would be treated as false. An empty
+    answer is eligible only if it precedes the last judged answer in the random order of judging. If
+    all empty answers were eligible, the error rate would be underestimated. If ``to_train`` is
+    True, reviewed answers are also eligible.
     """
     sizes = batch.sizes
     rows = np.arange(len(sizes))

@@ -76,8 +76,8 @@ def question_hashes(batch: GraphBatch) -> NDArray[np.int64]:
     Returns
     -------
     ndarray of int64, shape (n_problems,)
-        Hashes, which are equal for equal texts in every process. The hash of a problem without a
-        question is that of its context, or -1 if it has no context.
+        Hashes of the questions, which are equal for equal texts in every process. The hash of a
+        problem without a question is that of its context, or -1 if it has no context.
     """
     hashes = np.full(len(batch), -1)
     for column, kind in ((batch.context, "context"), (batch.problems, "question")):

@@ -83,8 +83,8 @@ def pack_labels(
     Returns
     -------
     ndarray of int8, shape (n_claims,)
-        1 true, 0 false, -1 unknown. A wording counts as false if a vaguer wording of the same
-        claim is false.
+        Labels of the claims (1 true, 0 false, -1 unknown). A wording counts as false if a vaguer
+        wording of the same claim is false.
 
     Raises
     ------
@@ -128,7 +128,7 @@ def read_labels(values: Any, place: Callable[[int], str]) -> NDArray[np.int8]:
     Returns
     -------
     ndarray of int8
-        1 true, 0 false, -1 unknown.
+        Labels of the claims (1 true, 0 false, -1 unknown).
 
     Raises
     ------
@@ -227,7 +227,7 @@ def read_words(
     Returns
     -------
     ndarray of int8
-        1 true, 0 false, -1 unknown.
+        Labels of the claims (1 true, 0 false, -1 unknown).
 
     Raises
     ------
@@ -268,7 +268,7 @@ def read_column(
     Returns
     -------
     labels : ndarray of int8, shape (n_problems,)
-        1 true, 0 false, -1 unknown.
+        Labels of the claims (1 true, 0 false, -1 unknown).
     classes : ndarray of shape (2,)
         The values for false and true, with the dtype of y. If y contains only one value of a
         known pair, the other one is added. If several words have the same meaning, the most

@@ -298,7 +298,7 @@ def question_names(batch: GraphBatch, groups: Groups = None) -> NDArray[np.int64
     Returns
     -------
     ndarray of int64, shape (n_problems,)
-        Hashes, which are equal for equal names in every process.
+        Hashes of the names, which are equal for equal names in every process.
     """
     if groups is not None and groups is not False:
         first = check_groups(groups, len(batch))

@@ -252,7 +252,7 @@ def close_labels(labels: NDArray[np.int8], batch: GraphBatch) -> NDArray[np.int8
     Parameters
     ----------
     labels : ndarray of int8, shape (n_claims,)
-        1 true, 0 false, -1 unknown.
+        Labels of the claims (1 true, 0 false, -1 unknown).
     batch : GraphBatch
         The problems.
 
@@ -343,7 +343,7 @@ def true_shares(labels: NDArray[Any], batch: GraphBatch) -> NDArray[np.float64]:
     Parameters
     ----------
     labels : ndarray of shape (n_claims,)
-        1 true, 0 false, -1 unknown.
+        Labels of the claims (1 true, 0 false, -1 unknown).
     batch : GraphBatch
         The problems.
 

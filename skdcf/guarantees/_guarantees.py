@@ -166,7 +166,8 @@ class Guarantee(Settings, metaclass=ABCMeta):
         path_risk : ndarray of shape (n_claims,)
             Path risk of each claim.
         labels : ndarray of shape (n_claims,)
-            1 true, 0 false, -1 unknown. Unknown labels must be treated as the worst case.
+            Labels of the claims (1 true, 0 false, -1 unknown). Unknown labels must be treated as
+            the worst case.
         offsets : ndarray of shape (n_problems + 1,)
             The claims of problem i are ``offsets[i]:offsets[i + 1]``.
 
@@ -185,7 +186,7 @@ class Guarantee(Settings, metaclass=ABCMeta):
         Parameters
         ----------
         labels : ndarray of shape (n_claims,)
-            1 true, 0 false, -1 unknown, which counts as false.
+            Labels of the claims (1 true, 0 false, -1 unknown). Unknown labels count as false.
         kept : ndarray of bool, shape (n_claims,)
             Whether each claim is kept.
         offsets : ndarray of shape (n_problems + 1,)
@@ -211,7 +212,7 @@ class Guarantee(Settings, metaclass=ABCMeta):
         path_risk : ndarray of shape (n_claims,)
             Path risk of each claim.
         labels : ndarray of shape (n_claims,)
-            1 true, 0 false, -1 unknown, which counts as false.
+            Labels of the claims (1 true, 0 false, -1 unknown). Unknown labels count as false.
         offsets : ndarray of shape (n_problems + 1,)
             The claims of problem i are ``offsets[i]:offsets[i + 1]``.
         vaguest : ndarray of bool, shape (n_claims,), optional
@@ -660,11 +661,11 @@ class NoFalseClaim(Guarantee):
         cut, which is a quantile of the calibration answers at this share. No claim of any other
         answer is kept, and the guarantee holds for each answer *given that it passes*. If ``show``
         is 1, every answer passes, and the guarantee averages over all answers, including empty
-        ones. If ``show`` is "auto", `fit` chooses the share on training problems. It is the largest
-        share for which at most about ``alpha`` of the passing answers contain a false claim among
-        *all* their claims below the cut. Nearly every passing answer shows a claim with this
-        choice. `fit` raises ValueError if there are too few problems for any share. If no share is
-        acceptable, nothing is shown.
+        ones. If ``show`` is "auto", `fit` chooses the share on training problems. The chosen share
+        is the largest one for which at most about ``alpha`` of the passing answers contain a false
+        claim among *all* their claims below the cut. Nearly every passing answer shows a claim with
+        this choice. `fit` raises ValueError if there are too few problems for any share. If no
+        share is acceptable, nothing is shown.
 
     References
     ----------

@@ -106,7 +106,10 @@ def at_scores(estimator, view, named, risks):
     risks : PathRisks
         The path risks of the guarantee.
 
-    Returns ------- Precision The reproducibility of the scores, by which they are lowered.
+    Returns
+    -------
+    Precision
+        The reproducibility of the scores, by which they are lowered.
     """
     warn_of_direction(view.confidence, view.labels, view.raw.problem_of)
     refuse_dependence(estimator._resolved_guarantee(), named, risks)

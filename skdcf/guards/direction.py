@@ -42,7 +42,7 @@ def warn_of_direction(confidence, labels, problem_of):
     confidence : ndarray of shape (n_claims,)
         Confidences of the calibration claims.
     labels : ndarray of shape (n_claims,)
-        1 true, 0 false, -1 unknown.
+        Labels of the claims (1 true, 0 false, -1 unknown).
     problem_of : ndarray of shape (n_claims,)
         Index of the problem of each claim.
     """

@@ -100,7 +100,7 @@ def labels_of_people(labels: NDArray[np.int8], batch: GraphBatch) -> NDArray[np.
     Parameters
     ----------
     labels : ndarray of shape (n_claims,)
-        1 true, 0 false, -1 unknown.
+        Labels of the claims (1 true, 0 false, -1 unknown).
     batch : GraphBatch
         The problems.
 

@@ -10,11 +10,11 @@ L_k     sum of l over the first k claims of a problem, in increasing order of m
 ======  ========================================================================
 
 If the first k claims are kept, the probability that they include a false one is 1 - exp(-L_k), and
-the expected number of true claims is the sum of their g. The price of a claim is the slope of the
-convex minorant of this curve. For a given risk over all problems, the number of kept true claims is
-largest if all claims below a common price are kept (Neyman-Pearson lemma). The value m increases
-along the edges, and the price increases with m. A claim is therefore kept only if all its ancestors
-are kept.
+the expected number of true claims is the sum of g_v over these claims. The price of a claim is the
+slope of the convex minorant of this curve. For a given risk over all problems, the number of kept
+true claims is largest if all claims below a common price are kept (Neyman-Pearson lemma). The value
+m increases along the edges, and the price increases with m. A claim is therefore kept only if all
+its ancestors are kept.
 """
 
 import math

@@ -287,8 +287,8 @@ def gated_weights(
     """Compute the weights w of the thresholds, shape (n_thresholds,).
 
     The weights are ``exp(sharpness t) sigmoid((bound - t - shift) / temperature)``, scaled to the
-    sum 1 in each problem. The hard version selects the largest threshold below ``bound``. Theorem 2
-    uses shift = sqrt(temperature).
+    sum 1 in each problem. The hard version of the weights selects the largest threshold below
+    ``bound``. Theorem 2 uses shift = sqrt(temperature).
     """
     gate = log_sigmoid((bound - thresholds - shift) / temperature)
     return segment_softmax(sharpness * thresholds + gate, layout.grid_offsets)

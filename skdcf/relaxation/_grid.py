@@ -263,7 +263,7 @@ class GridPlan:
     problem_of : ndarray of shape (n_claims,)
         Index of the problem of each claim.
     labels : ndarray of float, shape (n_claims,)
-        1 true, 0 false, -1 unknown.
+        Labels of the claims (1 true, 0 false, -1 unknown).
     claims, claims_back : ndarray of shape (n_claims,)
         The claims in the order of the layout, and the inverse permutation.
     problems_back : ndarray of shape (n_problems,)

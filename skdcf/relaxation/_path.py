@@ -67,7 +67,7 @@ class Relaxation(Settings, Generic[PlanT, StateT], metaclass=ABCMeta):
         batch : GraphBatch
             The training problems.
         labels : ndarray of shape (n_claims,)
-            1 true, 0 false, -1 unknown. Unknown claims are ignored.
+            Labels of the claims (1 true, 0 false, -1 unknown). Unknown claims are ignored.
         """
 
     @abstractmethod
@@ -248,7 +248,7 @@ class PathPlan:
     problem_of : ndarray of shape (n_claims,)
         Index of the problem of each claim.
     labels : ndarray of float, shape (n_claims,)
-        1 true, 0 false, -1 unknown.
+        Labels of the claims (1 true, 0 false, -1 unknown).
     false_claims : ndarray of int
         False claims without a false ancestor, in the order of the problems.
     false_offsets : ndarray of shape (n_problems + 1,)

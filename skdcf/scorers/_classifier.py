@@ -95,7 +95,8 @@ class ClassifierScorer(Scorer):
         batch : GraphBatch
             The problems.
         labels : ndarray of shape (n_claims,)
-            1 true, 0 false, -1 unknown. Claims with an unknown label are left out.
+            Labels of the claims (1 true, 0 false, -1 unknown). Claims with an unknown label are
+            left out.
         task : FitTask, optional
             Settings of the fit, from the filter.
 

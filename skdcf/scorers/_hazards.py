@@ -98,10 +98,10 @@ class NeymanPearsonScorer(Scorer):
         kept at low alpha.
     gain : float in [0, 1], {"claims", "answers"} or callable, default=0.5
         Value of the kept claims of an answer. The value is the number of kept claims to the power
-        ``gain``. 1, or "claims", maximises the number of kept claims, but leaves many answers
-        empty, because the risk is spent on the safest answers. Smaller powers leave fewer answers
-        empty. 0, or "answers", uses log(1 + number). A callable must accept an array of numbers of
-        kept claims, and must be increasing and concave.
+        ``gain``. The values 1 and "claims" maximise the number of kept claims, but leave many
+        answers empty, because the risk is spent on the safest answers. Smaller powers leave fewer
+        answers empty. The values 0 and "answers" use log(1 + number). A callable must accept an
+        array of numbers of kept claims, and must be increasing and concave.
     public_prior : PublicPrior or None, default=None
         Hazards learnt on public labels. These hazards are blended with the hazards of the training
         problems as ``b + w1 own + w2 first + w3 second + ...`` in log odds, with one weight for
@@ -179,8 +179,8 @@ class NeymanPearsonScorer(Scorer):
         batch : GraphBatch
             The problems.
         labels : ndarray of shape (n_claims,)
-            1 true, 0 false, -1 unknown. Claims with an unknown label and their descendants are
-            left out.
+            Labels of the claims (1 true, 0 false, -1 unknown). Claims with an unknown label and
+            their descendants are left out.
         task : FitTask, optional
             Settings of the fit, from the filter.
 
@@ -215,7 +215,7 @@ class NeymanPearsonScorer(Scorer):
         folded : Folded
             The problems, and the fold of each problem.
         labels : ndarray of shape (n_claims,)
-            1 true, 0 false, -1 unknown.
+            Labels of the claims (1 true, 0 false, -1 unknown).
         tasks : list of FitTask
             One task for each level.
 

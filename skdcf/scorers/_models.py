@@ -231,7 +231,7 @@ class ConfTrScorer(Scorer):
         batch : GraphBatch
             The problems.
         labels : ndarray of shape (n_claims,)
-            1 true, 0 false, -1 unknown.
+            Labels of the claims (1 true, 0 false, -1 unknown).
         task : FitTask, optional
             Settings of the fit, from the filter.
 

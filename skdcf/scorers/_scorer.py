@@ -205,7 +205,7 @@ class Scorer(Settings, metaclass=ABCMeta):
         batch : GraphBatch
             Training problems.
         labels : ndarray of int, shape (n_claims,)
-            1 true, 0 false, -1 unknown.
+            Labels of the claims (1 true, 0 false, -1 unknown).
         task : FitTask, optional
             Settings of the fit, from the filter.
 
@@ -226,7 +226,7 @@ class Scorer(Settings, metaclass=ABCMeta):
         batch : GraphBatch
             The problems.
         labels : ndarray of shape (n_claims,)
-            1 true, 0 false, -1 unknown.
+            Labels of the claims (1 true, 0 false, -1 unknown).
         tasks : list of FitTask
             One task for each level.
 
@@ -362,7 +362,7 @@ def out_of_fold_confidence(scorer, folded, labels, tasks):
     folded : Folded
         The problems, in at least two folds.
     labels : ndarray of shape (n_claims,)
-        1 true, 0 false, -1 unknown.
+        Labels of the claims (1 true, 0 false, -1 unknown).
     tasks : list of FitTask
         One task for each level.
 

@@ -123,7 +123,7 @@ def train(
     batch : GraphBatch
         Training problems. The features are standardised on these problems.
     labels : ndarray of shape (n_claims,)
-        1 true, 0 false, -1 unknown. Unknown claims are not used in the loss.
+        Labels of the claims (1 true, 0 false, -1 unknown). Unknown claims are not used in the loss.
     alphas : sequence of float
         The training levels.
     groups : ndarray of shape (n_problems,), optional

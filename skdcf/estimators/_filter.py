@@ -438,8 +438,8 @@ class ConformalFilter(Settings):
         X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
             The problems.
         alpha : float in (0, 1), or sequence of float, optional
-            Level or levels of the prediction. None uses the level of the filter. A larger alpha
-            keeps all claims that a smaller one keeps.
+            Level or levels of the prediction. If None, the level of the filter is used. A larger
+            alpha keeps all claims that a smaller one keeps.
 
         Returns
         -------
@@ -499,10 +499,10 @@ class ConformalFilter(Settings):
         X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
             The problems.
         masks : sequence of boolean masks, optional
-            Kept claims of each problem, including all of their ancestors. None uses the claims
-            that `predict` keeps.
+            Kept claims of each problem, including all of their ancestors. If None, the claims that
+            `predict` keeps are used.
         alpha : float in (0, 1), optional
-            Level of `predict`, used if ``masks`` is None. None uses the level of the filter.
+            Level of `predict`, used if ``masks`` is None. If None, the level of the filter is used.
 
         Returns
         -------
@@ -553,7 +553,7 @@ class ConformalFilter(Settings):
         X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
             The problems.
         alpha : float in (0, 1), optional
-            None is the level of the filter.
+            If None, the level of the filter is used.
 
         Returns
         -------
@@ -580,7 +580,7 @@ class ConformalFilter(Settings):
         X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
             The problems.
         alpha : float in (0, 1), optional
-            None is the level of the filter.
+            If None, the level of the filter is used.
         output : {"graphs", "text"}, default="graphs"
             Form of the result. "text" returns the kept claims of each problem as a string, with
             one claim per line.
@@ -627,7 +627,7 @@ class ConformalFilter(Settings):
         sample_weight : array-like of shape (n_problems,), optional
             Weights of the problems in the mean. The weights must be at least 0, and not all 0.
         alpha : float in (0, 1), optional
-            None is the level of the filter.
+            If None, the level of the filter is used.
 
         Returns
         -------
@@ -687,7 +687,7 @@ class ConformalFilter(Settings):
             The claims. Each claim has a ``text``, ``parents`` (positions of earlier claims), and
             the ``features`` that the filter uses.
         alpha : float in (0, 1), optional
-            None is the level of the filter.
+            If None, the level of the filter is used.
         stop : bool
             Whether to stop after the first claim that is not kept. Stopping is useful for an agent
             that executes its steps. If True, each claim must depend on the previous one.
@@ -718,7 +718,7 @@ class ConformalFilter(Settings):
         Parameters
         ----------
         alpha : float in (0, 1), optional
-            None is the level of the filter.
+            If None, the level of the filter is used.
 
         Returns
         -------
@@ -757,7 +757,7 @@ class ConformalFilter(Settings):
         Parameters
         ----------
         alpha : float in (0, 1), optional
-            None is the level of the filter.
+            If None, the level of the filter is used.
 
         Returns
         -------

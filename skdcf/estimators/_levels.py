@@ -116,7 +116,7 @@ def flat_masks(filter: Any, X: Problems, alphas: Iterable[float | None]) -> Any:
     X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
         The problems.
     alphas : sequence of float or None
-        The levels; None is the level of the filter.
+        The levels; If None, the level of the filter is used.
 
     Returns
     -------

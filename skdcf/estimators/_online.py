@@ -376,7 +376,7 @@ def decide(
     X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
         Problems to filter.
     alpha : float in (0, 1), optional
-        None is the level of the filter.
+        If None, the level of the filter is used.
 
     Returns
     -------

@@ -34,27 +34,28 @@ class CoherentConformalFilter(ConformalFilter):
     features : transformer or Pipeline, optional
         Computes the columns for the scorer. The value can be a transformer of `skdcf.features` or
         of scikit-learn, or a Pipeline of them. The transformer is fitted on training problems only,
-        and applied to all problems that are passed to the filter. None uses the columns of the
-        problems.
+        and applied to all problems that are passed to the filter. If None, the columns of the
+        problems are used.
     alpha : float, default=0.1
         Share of problems, in (0, 1), in which a false claim may be kept. The scorer is trained
         for this level, unless ``guarantee`` defines its own bound.
     relaxation : PathRelaxation, GridRelaxation or None, default=None
-        The soft version of calibration and prediction. None uses ``PathRelaxation()``.
+        The soft version of calibration and prediction. If None, ``PathRelaxation()`` is used.
         ``relaxation`` applies only to scorers that are trained through soft calibration.
     training : SoftTraining or None, default=None
-        Settings of the training. None uses ``SoftTraining()``. The scorer determines the defaults
-        of settings that are None. ``training`` applies only to scorers that use ``relaxation``.
+        Settings of the training. If None, ``SoftTraining()`` is used. The scorer determines the
+        defaults of settings that are None. ``training`` applies only to scorers that use
+        ``relaxation``.
     edges : "given", "none" or a function of `skdcf.edges`, default="given"
         Dependencies between claims. "given" uses the edges of the problems. "none" removes the
         edges after the columns are computed, so claims are independent. A function, such as
         `~skdcf.edges.chain_edges`, computes the edges of all problems that are passed to the
         filter.
     calibration_size : float, int or None, default=None
-        Share or number of the problems held out of training for calibration. None holds out about
-        two fifths of the problems. The number n of calibration problems is chosen such that ``alpha
-        (n + 1)`` is an integer, so no problem is wasted. If nothing is learnt, all problems are
-        used for calibration.
+        Share or number of the problems held out of training for calibration. If None, about two
+        fifths of the problems are held out. The number n of calibration problems is chosen such
+        that ``alpha (n + 1)`` is an integer, so no problem is wasted. If nothing is learnt, all
+        problems are used for calibration.
     ties : {"exclude", "include", "jitter"}, default="exclude"
         As in `HardCF`.
     guarantee : Guarantee, optional
@@ -182,14 +183,14 @@ class HardCF(ConformalFilter):
         Source of the confidence in a claim. The scorer can be the name or column number of a
         feature, a scorer of `skdcf.scorers` or its name, or a function of a GraphBatch that scores
         each problem separately. A scikit-learn classifier or pipeline is trained on claims, and a
-        differentiable model is trained through calibration. None uses
-        `~skdcf.scorers.FrequencyScorer` if there is a feature "frequency-score", and otherwise
-        logistic regression on claims. A fitted scorer is fitted again.
+        differentiable model is trained through calibration. If None,
+        `~skdcf.scorers.FrequencyScorer` is used if there is a feature "frequency-score", and
+        otherwise logistic regression on claims. A fitted scorer is fitted again.
     features : transformer or Pipeline, optional
         Computes the columns for the scorer. The value can be a transformer of `skdcf.features` or
         of scikit-learn, or a Pipeline of them. The transformer is fitted on training problems only,
-        and applied to all problems that are passed to the filter. None uses the columns of the
-        problems.
+        and applied to all problems that are passed to the filter. If None, the columns of the
+        problems are used.
     alpha : float, default=0.1
         Share of problems, in (0, 1), in which a false claim may be kept.
     relaxation, training : optional
@@ -201,10 +202,10 @@ class HardCF(ConformalFilter):
         `~skdcf.edges.chain_edges`, computes the edges of all problems that are passed to the
         filter.
     calibration_size : float or int, optional
-        Share or number of the problems held out of training for calibration. None holds out about
-        two fifths of the problems. The number n of calibration problems is chosen such that ``alpha
-        (n + 1)`` is an integer, so no problem is wasted. If nothing is learnt, all problems are
-        used for calibration.
+        Share or number of the problems held out of training for calibration. If None, about two
+        fifths of the problems are held out. The number n of calibration problems is chosen such
+        that ``alpha (n + 1)`` is an integer, so no problem is wasted. If nothing is learnt, all
+        problems are used for calibration.
     ties : {"exclude", "include", "jitter"}, default="exclude"
         Treatment of a claim whose path risk equals the threshold. "exclude" drops the claim and
         preserves the guarantee. "include" keeps the claim, like the original code of the method,
@@ -212,8 +213,8 @@ class HardCF(ConformalFilter):
         problem, which preserves the guarantee and keeps more claims than "exclude".
     guarantee : Guarantee, optional
         The guarantee, and the groups for which it holds. The guarantee must be an object of
-        `skdcf.guarantees`, such as ``NoFalseClaim(delta=0.05)`` or ``NoFalseClaim(by="model")``.
-        None uses ``NoFalseClaim()``.
+        `skdcf.guarantees`, such as ``NoFalseClaim(delta=0.05)`` or ``NoFalseClaim(by="model")``. If
+        None, ``NoFalseClaim()`` is used.
     online : bool, default=False
         Whether the risk of a claim is computed from the claims up to and including it, so
         `stream` can decide while an answer is written.
@@ -351,7 +352,7 @@ class SingleFeatureCF(_Preset):
     Parameters
     ----------
     feature : str or int, default=None
-        Name or column number of the feature. None uses "frequency-score" if this feature
+        Name or column number of the feature. If None, "frequency-score" is used if this feature
         exists, and otherwise the first column.
     features : transformer or Pipeline, optional
         As in `HardCF`.

@@ -87,7 +87,7 @@ class Selection:
         Parameters
         ----------
         n_held : int or None
-            Number of questions for calibration. None uses all candidates.
+            Number of questions for calibration. If None, all candidates are used.
         rng : RandomState
             Source of the randomness.
 

@@ -898,9 +898,9 @@ class ExpectedFalse(Guarantee):
         share is not monotone in the threshold, so its running maximum, which is larger, is
         controlled.
     bound : float, optional
-        Upper bound of the expectation. None uses the filter's ``alpha``. The bound determines how
-        many problems `fit` holds out. A bound below 1 is also the level of training. Levels in
-        ``predict(X, alpha=...)`` are also bounds.
+        Upper bound of the expectation. If None, the filter's ``alpha`` is used. The bound
+        determines how many problems `fit` holds out. A bound below 1 is also the level of training.
+        Levels in ``predict(X, alpha=...)`` are also bounds.
     by : str, callable or list of these, optional
         Definition of groups of problems, as in `NoFalseClaim`. The guarantee holds in every
         group. Groups must not overlap.

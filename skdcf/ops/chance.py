@@ -52,7 +52,7 @@ def chance_of_error(
     batch : GraphBatch
         The problems.
     frailty : ndarray of shape (3,), optional
-        Result of `fit_frailty`. None uses the hazards unchanged.
+        Result of `fit_frailty`. If None, the hazards are used unchanged.
 
     Returns
     -------

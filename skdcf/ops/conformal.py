@@ -215,7 +215,8 @@ def whole_count(
     share : float in (0, 1]
         Share of the problems that may pass. The rank is counted among the passing problems.
     at_most : float, optional
-        Share of the problems to hold out if rank 1 would need too many problems. None uses 0.3.
+        Share of the problems to hold out if rank 1 would need too many problems. If None, the share
+        is 0.3.
 
     Returns
     -------

@@ -47,7 +47,7 @@ def log_price(hazard: Any, batch: GraphBatch, q: Any = 0.0, worth: Any = None) -
         Probability that a claim is true if an ancestor is false.
     worth : callable, optional
         Function that returns the value of a number of kept claims, as ``gain`` of
-        `skdcf.scorers.NeymanPearsonScorer`. None uses the number of kept claims.
+        `skdcf.scorers.NeymanPearsonScorer`. If None, the value is the number of kept claims.
 
     Returns
     -------

@@ -199,8 +199,8 @@ class Relaxation(Settings, Generic[PlanT, StateT], metaclass=ABCMeta):
         alpha : float
             Training level, in (0, 1).
         calibration, prediction : ndarray of int, optional
-            Rows of the problems that are used for calibration and for prediction. None uses all
-            problems.
+            Rows of the problems that are used for calibration and for prediction. If None, all
+            problems are used.
 
         Returns
         -------

@@ -35,9 +35,9 @@ class ClassifierScorer(Scorer):
     Parameters
     ----------
     estimator : classifier or pipeline, optional
-        The classifier, which must have ``decision_function`` or ``predict_proba``. None uses
-        logistic regression on standardised features. The default regularization ``C=0.03`` is
-        strong, because few answers contain an error.
+        The classifier, which must have ``decision_function`` or ``predict_proba``. If None,
+        logistic regression on standardised features is used. The default regularization ``C=0.03``
+        is strong, because few answers contain an error.
     target : {"own", "coherent", "hazard"}, default="hazard"
         Target of the training. "hazard" is the label of a claim, learnt only from claims whose
         ancestors are all true. "own" is the label of a claim, learnt from all claims. "coherent" is

@@ -109,7 +109,7 @@ class NeymanPearsonScorer(Scorer):
         weight of the own hazards is shrunk towards 0.6 and the weights of the sources towards a sum
         of 1. All weights are then scaled to the sum 1.6.
     random_state : int, RandomState or None, default=0
-        Seed of the trees. None uses the random state of the filter.
+        Seed of the trees. If None, the random state of the filter is used.
 
     Attributes
     ----------

@@ -176,7 +176,7 @@ class ConfTrScorer(Scorer):
     Parameters
     ----------
     model : differentiable model or None, default=None
-        The model, such as `MLPModel`. None uses `LinearModel`.
+        The model, such as `MLPModel`. If None, `LinearModel` is used.
     clip : float, default=3.0
         Bound to which standardised features are clipped, in both directions.
 

@@ -97,10 +97,10 @@ class FitTask:
     rng : RandomState, optional
         Source of all randomness, unless the scorer has its own seed.
     relaxation : PathRelaxation or GridRelaxation, optional
-        The relaxation of calibration and prediction that is used in training. None uses the default
-        of the scorer.
+        The relaxation of calibration and prediction that is used in training. If None, the default
+        of the scorer is used.
     training : SoftTraining, optional
-        Settings of the training. None uses the defaults of the scorer.
+        Settings of the training. If None, the defaults of the scorer are used.
     n_jobs : int, optional
         Number of folds and levels that are fitted in parallel, as in scikit-learn.
     verbose : int, default=0

@@ -74,13 +74,13 @@ class StackingScorer(Scorer):
     Parameters
     ----------
     scorers : dict of str to Scorer, or None, default=None
-        The base scorers, keyed by name. None uses `NeymanPearsonScorer` ("neyman-pearson") and a
-        logistic regression of the hazards ("regression"), with the initial weights e and 1. The
-        initial weight of other scorers is 1.
+        The base scorers, keyed by name. If None, `NeymanPearsonScorer` ("neyman-pearson") and a
+        logistic regression of the hazards ("regression") are used, with the initial weights e and
+        1. The initial weight of other scorers is 1.
     final : Scorer or None, default=None
-        Scorer of the last step, which uses one column for each base scorer. None uses
-        ``ConfTrScorer(LinearModel())``, with shrinkage 100 towards the initial weights unless
-        ``training`` sets the shrinkage.
+        Scorer of the last step, which uses one column for each base scorer. If None,
+        ``ConfTrScorer(LinearModel())`` is used, with shrinkage 100 towards the initial weights
+        unless ``training`` sets the shrinkage.
     n_folds : int, default=3
         Number of folds, which is limited to the number of groups.
     gain : float in [0, 1], {"claims", "answers"} or callable, default=0.5

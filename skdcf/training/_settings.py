@@ -98,8 +98,8 @@ class Adam(Settings):
         Number of epochs without a higher retention on the validation problems after which the
         training stops.
     validation_size : float, int or None, default=0.2
-        Share or number of the training questions that are used to choose the best epoch. None
-        uses the last epoch, and requires the default value of ``patience``.
+        Share or number of the training questions that are used to choose the best epoch. If None,
+        the last epoch is used, and ``patience`` must have its default value.
 
     Examples
     --------
@@ -194,25 +194,25 @@ class SoftTraining(Settings):
     Parameters
     ----------
     optimizer : LBFGS, Adam or None, default=None
-        The optimizer. None uses ``LBFGS()``.
+        The optimizer. If None, ``LBFGS()`` is used.
     loss : {"log-retention", "retention"}, default="log-retention"
         The loss, which is minus the logarithm of the soft retention, or minus the soft
         retention.
     init : {"hazard", "coherent", "random"}, array or None, default=None
-        The initial parameters. "hazard" fits a logistic regression that predicts whether a claim
-        is true, using only claims whose ancestors are all true. "coherent" fits a logistic
-        regression that predicts whether a claim and all its ancestors are true. "random" uses
-        the initial parameters of the model. An array contains the weights of a linear model for
-        standardised features. None uses "hazard".
+        The initial parameters. "hazard" fits a logistic regression that predicts whether a claim is
+        true, using only claims whose ancestors are all true. "coherent" fits a logistic regression
+        that predicts whether a claim and all its ancestors are true. "random" uses the initial
+        parameters of the model. An array contains the weights of a linear model for standardised
+        features. If None, "hazard" is used.
     shrinkage : float or None, default=None
         Shrinkage towards the initial scores. Shrinkage adds ``shrinkage / (alpha n)^2 (1 - corr)``
         to the objective, where corr is the correlation of the scores with the initial scores, and n
-        is the number of training problems. None uses 1,000. If ``init="random"``, the shrinkage
-        must be 0, and None uses 0.
+        is the number of training problems. If None, the shrinkage is 1,000. If ``init="random"``,
+        the shrinkage must be 0, and None means 0.
     gain : float in [0, 1], {"claims", "answers"}, callable or None, default=None
-        Value of the kept true claims of an answer, whose mean is used in the loss. A power x
-        uses (soft number + 0.001)^x, and 0 or "answers" uses log(1 + soft number). A callable
-        must use ``autograd.numpy``. None uses 1, so the value is the soft number of claims.
+        Value of the kept true claims of an answer, whose mean is used in the loss. A power x uses
+        (soft number + 0.001)^x, and 0 or "answers" uses log(1 + soft number). A callable must use
+        ``autograd.numpy``. If None, the gain is 1, so the value is the soft number of claims.
     unit_variance : bool, default=True
         Whether scores are scaled to unit standard deviation before the relaxation.
 

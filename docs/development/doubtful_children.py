@@ -1,4 +1,4 @@
-"""A scorer that doubts a claim where what was built on it looks wrong."""
+"""A scorer with less confidence in a claim if its children look wrong."""
 
 import numpy as np
 
@@ -6,7 +6,7 @@ from skdcf.scorers import ClassifierScorer, Scorer
 
 
 class DoubtfulChildren(Scorer):
-    """Log odds of a classifier, mixed with the mean of those of the claim's children."""
+    """Log odds of a classifier, averaged with those of the children of a claim."""
 
     requires_fit = True
 

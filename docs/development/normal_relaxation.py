@@ -1,4 +1,4 @@
-"""A relaxation that takes nonconformity scores for normal."""
+"""A relaxation that assumes normally distributed nonconformity scores."""
 
 import autograd.numpy as anp
 import numpy as np
@@ -10,7 +10,7 @@ from skdcf.relaxation import PathRelaxation, Relaxation
 
 
 class NormalRelaxation(Relaxation):
-    """The threshold is the mean of the scores and so many of their deviations."""
+    """The threshold is the mean of the scores plus a multiple of their deviation."""
 
     def __init__(self, temperature=0.3):
         self.temperature = temperature

@@ -1,4 +1,4 @@
-"""A guarantee about the last claim alone, and about those that it builds on."""
+"""A guarantee about the last claim of an answer and its ancestors."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Write the tutorial as a notebook: the text and the code of tutorial.rst, and its data.
+"""Convert tutorial.rst and its data to a notebook.
 
 python docs/guide/tutorial/make_notebook.py
 """
@@ -12,18 +12,18 @@ PAGE = HERE.parent / "tutorial.rst"
 
 
 def main():
-    """Write tutorial.ipynb beside the page."""
+    """Write tutorial.ipynb next to the page."""
     text = json.dumps(notebook(), indent=1, ensure_ascii=False) + "\n"
     PAGE.with_suffix(".ipynb").write_text(text, encoding="utf-8")
 
 
 def notebook():
-    """The notebook as a dictionary, in nbformat 4.5."""
+    """Return the notebook as a dictionary in nbformat 4.5."""
     cells = list(cells_of(PAGE.read_text(encoding="utf-8")))
     made = (HERE / "make_log.py").read_text(encoding="utf-8")
     made = made.partition('if __name__ == "__main__"')[0].partition('"""\n\n')[2]
     made = made.replace("HERE = Path(__file__).parent", 'HERE = Path("tutorial")')
-    setup = "# The made-up log and the verdicts, written into the folder tutorial/.\n"
+    setup = "# Write the generated log and the verdicts into the folder tutorial/.\n"
     setup += made.strip() + "\n\n\nHERE.mkdir(exist_ok=True)\nmain()"
     cells.insert(1, ("code", setup))
     return {
@@ -35,14 +35,14 @@ def notebook():
 
 
 def cell(number, kind, source):
-    """One cell."""
+    """Return a cell as a dictionary."""
     common = {"cell_type": kind, "id": f"cell-{number}", "metadata": {}}
     common["source"] = source.splitlines(keepends=True)
     return common | ({"execution_count": None, "outputs": []} if kind == "code" else {})
 
 
 def cells_of(page):
-    """Text and code of the page in turn."""
+    """Yield the text and the code of the page in order."""
     text, code = [], []
     for line in [*page.splitlines(), ""]:
         if line.startswith((">>> ", "... ")) or line == "...":
@@ -51,7 +51,7 @@ def cells_of(page):
                 text = []
             code.append(line[4:])
         elif code and line:
-            continue  # what was printed
+            continue  # skip printed output
         else:
             if code:
                 yield "code", "\n".join(code).replace("docs/guide/", "")
@@ -62,10 +62,10 @@ def cells_of(page):
 
 
 def markdown(text):
-    """Text of the page in Markdown; links to other pages become their names."""
+    """Convert text to Markdown, with links to other pages replaced by their names."""
     text = re.sub(r"^(.+)\n=+$", r"# \1", text, flags=re.MULTILINE)
     text = re.sub(r"^(.+)\n-{3,}$", r"## \1", text, flags=re.MULTILINE)
-    text = re.sub(r"\n\nThe log here is made up.*?\n\n", "\n\n", text, flags=re.DOTALL)
+    text = re.sub(r"\n\nThe log of this tutorial.*?\n\n", "\n\n", text, flags=re.DOTALL)
     text = re.sub(r":doc:`(\w+)`", r'the page "\1" of the guide', text)
     text = re.sub(r"\.\. code-block:: console\n\n", "", text)
     text = re.sub(r"^   (?=\$)", "    ", text, flags=re.MULTILINE)

@@ -418,7 +418,7 @@ def training_table(results):
                     [f"{kind.upper()}-like", alpha, named(name), number(row), said]
                 )
     header = ["data", "alpha", "training", "true claims kept", "steps, median"]
-    return table("The printed settings, trained in other ways", header, rows)
+    return table("The printed settings with changes to the training", header, rows)
 
 
 # RQ3

@@ -64,8 +64,8 @@ def from_runs(
         ``position``, ``log_length`` (log of 1 + number of characters) and ``n_calls`` depend
         only on a step and the steps before it. If ``alternatives=True``, there is an additional
         column ``answer_agreement``, the share of the words of the shorter of two answers that
-        are also in the longer answer, averaged over the other runs. It is 1 for a step with
-        calls. The metadata contain the positions of the steps among the messages.
+        are also in the longer answer, averaged over the other runs. The value is 1 for a step
+        with calls. The metadata contain the positions of the steps among the messages.
 
     Raises
     ------

@@ -109,15 +109,15 @@ def from_lm_polygraph(
     """Convert the claim-level estimates of LM-Polygraph.
 
     In LM-Polygraph, **higher estimates mean more uncertainty**, and label **1 means false**.
-    Both are reversed: the features are the negated estimates, named ``neg_<estimator>``, and
-    label 1 of the result means true, as everywhere in this package.
+    The adapter reverses estimates and labels. The features are the negated estimates, named
+    ``neg_<estimator>``, and label 1 of the result means true, as everywhere in this package.
 
     Parameters
     ----------
     claims : list of lists
-        The Claim objects of each generation, ``manager.stats["claims"]``. Only their attribute
-        ``claim_text`` is used. The manager stores the claims only if it was created by
-        ``UEManager(..., save_stats=["claims"])``.
+        The Claim objects of each generation, ``manager.stats["claims"]``. The adapter only uses
+        the attribute ``claim_text`` of a claim. The manager stores the claims only if it was
+        created by ``UEManager(..., save_stats=["claims"])``.
     estimates : dict
         The estimates, ``manager.estimations``. The keys are names of estimators or pairs
         (level, name). The values are flat over all claims, or one list per generation. Entries
@@ -273,9 +273,9 @@ def from_uqlm(
         as a dict or as records), its ``data``, or ``data["claims_data"]``, which lists the
         claims of each response. Each claim has a text, under the key ``claim`` or ``sentence``,
         and scores. Graph scorers also list claims of the resampled responses, with
-        ``original_response`` false. Such claims are ignored, because they are not part of the
-        answer. If ``original_response`` is None, NaN or absent, the claim is part of the
-        answer.
+        ``original_response`` false. Claims of resampled responses are ignored, because they are
+        not part of the answer. If ``original_response`` is None, NaN or absent, the claim is
+        part of the answer.
     scorers : list of str, optional
         Keys of the scores to use. The default is every key with a number in at least one claim,
         except the names that `from_frame` reserves, such as ``label``, ``annotation``, ``gold``

@@ -25,8 +25,8 @@ def reworded(message: object, entry_point: Literal["program", "client"]) -> str:
     message : str or Exception
         The message.
     entry_point : {"program", "client"}
-        Readers of the message: "program" for users of the command line, "client" for clients of
-        the service.
+        Reader of the message, either a user of the command line ("program") or a client of the
+        service ("client").
 
     Returns
     -------

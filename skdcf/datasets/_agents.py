@@ -48,7 +48,7 @@ def fetch_agent_process_bench(
         Models whose published verdicts are added as features: 1 good, 0 neutral or missing, -1
         wrong. The models judged completed runs, see ``DESCR``.
     labels : str
-        Source of the labels: "people", or the name of a judge.
+        Source of the labels, either "people" or the name of a judge.
     graph : {"chain", "data", "none"}
         Rule for the edges, as in `skdcf.adapters.from_runs`. With "none", the steps are
         independent. "data" requires a subset with texts.

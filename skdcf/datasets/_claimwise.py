@@ -414,8 +414,8 @@ def fetch_perl(
     subset : {"gsm8k", "math", "metamathqa", "orcamath", "all"} or list of them
         Sources of the questions.
     kind : {"negatives", "positives", "positives_perturbed", "all"} or list of them
-        Kinds of solutions: "negatives" have a wrong final answer, "positives" have a right
-        final answer, and "positives_perturbed" have an inserted error.
+        Kinds of solutions. Solutions of the kind "negatives" have a wrong final answer,
+        "positives" have a right final answer, and "positives_perturbed" have an inserted error.
     label : {"native", "any"}
         Whether to label a step that is valid but depends on an error as true ("native") or
         false ("any"). Use "native" together with the graph for a filter.

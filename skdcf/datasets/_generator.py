@@ -103,8 +103,8 @@ def make_reasoning_graphs(
     computed from the generated graph. The semantic columns depend weakly on the label, except
     ``is_well_formed``, which is independent of it, like the domain columns. The statistics
     follow Hittesdorf, Salzetta, Cheng, *Differentiable Conformal Training for LLM Reasoning
-    Factuality* (arXiv:2604.20098), section 5. Use these data to try out a method. They cannot
-    predict its gain on real problems.
+    Factuality* (arXiv:2604.20098), section 5. Use these data to try out a method, not to
+    estimate its gain on real problems.
 
     Examples
     --------
@@ -275,7 +275,7 @@ def make_word_problems(
     random_state: int | np.random.RandomState | None = None,
     return_X_y: bool = False,
 ) -> Bunch | tuple[GraphBatch, list[np.ndarray]]:
-    """Generate word problems with answers in sentences, some of which are false.
+    """Generate word problems with answers in sentences, including false sentences.
 
     Parameters
     ----------

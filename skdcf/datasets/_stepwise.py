@@ -278,8 +278,8 @@ def fetch_mr_ben(
     Parameters
     ----------
     subjects : "all", str or list of str
-        Subjects of the questions: "math", "biology", "chemistry", "medicine", "physics" and
-        "logic".
+        Subjects of the questions, from "math", "biology", "chemistry", "medicine", "physics"
+        and "logic".
     graph : {"chain", "none"} or callable
         Rule for the edges, as in `fetch_felm`, because no graphs are published. If the steps
         are not a chain, the unknown labels after the first error are treated as false.

@@ -258,7 +258,7 @@ def load(
     records : dict from id to record, or pairs of them
         The records, keyed by id.
     parse : callable
-        A function ``parse(record)`` as in `build_dataset`. Its value ``group`` may be any text.
+        A function ``parse(record)`` as in `build_dataset`. The value ``group`` may be any text.
         The default group is the question.
     options : dict
         Values of `Options`.

@@ -180,13 +180,13 @@ def read_jsonl(
     Parameters
     ----------
     path : path-like or binary file
-        The file, which may be compressed with gzip. Its encoding must be UTF-8, or UTF-16 with
+        The file, which may be compressed with gzip. The encoding must be UTF-8, or UTF-16 with
         a byte order mark.
     rename : dict, optional
         Mapping from keys of the file to keys of the format, such as ``{"steps": "claims",
-        "verdicts": "labels"}``. Common names of other tools are renamed automatically:
+        "verdicts": "labels"}``. Common names of other tools are renamed automatically. The keys
         ``contexts``, ``passages``, ``documents`` and ``retrieved_contexts`` are renamed to
-        ``context``, and ``user_input`` to ``problem``.
+        ``context``, and ``user_input`` is renamed to ``problem``.
     own : collection of str
         Additional keys in your file with lists of texts that are not the context. In a line
         without context, any other unknown key with a list of texts raises an error.

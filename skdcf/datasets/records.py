@@ -134,9 +134,10 @@ def build_dataset(
         The records. The id of a record becomes the id of its problem and appears in messages.
     parse : callable
         A function ``parse(record)`` that returns a dictionary with the keys of
-        ``schema/problem-1.json``: ``claims``, ``problem``, ``edges`` or ``parents``,
-        ``features``, ``labels``, ``group``, ``metadata`` and so on. If the record is invalid,
-        the function raises ValueError, LookupError, TypeError, AttributeError or OverflowError.
+        ``schema/problem-1.json``, which include ``claims``, ``problem``, ``edges`` or
+        ``parents``, ``features``, ``labels``, ``group`` and ``metadata``. If the record is
+        invalid, the function raises ValueError, LookupError, TypeError, AttributeError or
+        OverflowError.
     descr : str
         User-facing description of the data.
     on_invalid : {"raise", "drop"}

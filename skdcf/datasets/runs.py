@@ -135,8 +135,7 @@ def read_beginning(run: Mapping[str, Any]) -> dict[str, Any]:
     Parameters
     ----------
     run : dict
-        A run with ``messages``, none of which is from the agent, and optionally
-        ``alternatives``.
+        A run with ``messages`` that precede the first step, and optionally ``alternatives``.
 
     Returns
     -------

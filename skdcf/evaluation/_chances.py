@@ -105,7 +105,7 @@ class ChanceReport(Table):
             The question that each problem answers. If None, each problem answers a different
             question.
         n_bins : int, default=10
-            Maximum number of bins. The number is reduced so that each bin contains at least 20
+            Maximum number of bins. The number is reduced if bins would contain fewer than 20
             texts.
 
         Returns

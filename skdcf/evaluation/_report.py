@@ -60,8 +60,8 @@ class DifferenceReport(LevelTable):
     false_difference : ndarray of shape (n_filters, n_alphas)
         Difference in false claims kept per problem, averaged over the splits.
     naive_error : ndarray of shape (n_filters, n_alphas)
-        Standard error of the difference under the assumption of independent splits. This error
-        is too small, because all splits divide the same problems.
+        Standard error of the difference under the assumption of independent splits. The naive
+        error is too small, because all splits divide the same problems.
     corrected_error : ndarray of shape (n_filters, n_alphas)
         Standard error of the difference, corrected for overlapping splits (Nadeau and Bengio
         2003).
@@ -122,8 +122,8 @@ class ComparisonReport(LevelTable):
     alpha : ndarray of shape (n_alphas,)
         The levels.
     coverage : ndarray of shape (n_filters, n_splits, n_alphas)
-        Share of the passing test problems in which no false claim is kept. It is NaN if no
-        problem passes, and for "leave-one-out" if the guarantee has ``show``.
+        Share of the passing test problems in which no false claim is kept. The coverage is NaN
+        if no problem passes, and for "leave-one-out" if the guarantee has ``show``.
     retention : ndarray of shape (n_filters, n_splits, n_alphas)
         Number of true claims kept per test problem.
     abstention : ndarray of shape (n_filters, n_splits, n_alphas)
@@ -138,7 +138,7 @@ class ComparisonReport(LevelTable):
     seconds : ndarray of shape (n_filters, n_splits)
         Total fit time for all alphas.
     protocol : {"folds", "leave-one-out"}
-        Protocol by which the problems were split.
+        Protocol of the splits.
     false_kept : ndarray of shape (n_filters, n_splits, n_alphas)
         Number of false claims kept per test problem.
     false_shown : ndarray of shape (n_filters, n_splits, n_alphas)

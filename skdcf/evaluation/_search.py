@@ -253,8 +253,8 @@ def choose(search, X, y, questions, rows=None, n_problems=None):
         Problems and labels.
     questions : ndarray of int, shape (n_problems,)
     rows, n_problems
-        Positions of these problems among the problems that ``search.cv`` refers to, and the
-        number of the latter.
+        Positions of these problems among all problems of ``search.cv``, and the number of all
+        problems.
     """
     check_search(search)
     estimator = search.estimator

@@ -88,8 +88,8 @@ def compare_filters(
         all other problems of that half. If a question has several answers, one random answer is
         used for calibration, and the results are averaged over ten choices.
     cv : int, splitter or iterable, optional
-        Number of random splits, a scikit-learn splitter, or tuples of problem numbers: (train,
-        calibration, test) or (train, test). The default is 20 random splits for "folds" and 40
+        Number of random splits, a scikit-learn splitter, or tuples (train, calibration, test)
+        or (train, test) of problem numbers. The default is 20 random splits for "folds" and 40
         for "leave-one-out". With "folds" and (train, test), the calibration problems are drawn
         from train.
     groups : array-like of shape (n_problems,), or False, optional
@@ -100,7 +100,8 @@ def compare_filters(
         Number of splits to run in parallel, as in scikit-learn. The result does not depend on
         this number.
     random_state : int, RandomState or None, default=None
-        Seed of the splits. It also replaces every ``random_state`` of a filter that is None.
+        Seed of the splits. The seed also replaces every ``random_state`` of a filter that is
+        None.
     verbose : int, default=0
         Verbosity. If positive, progress is printed.
     resume : path-like, optional

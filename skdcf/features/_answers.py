@@ -55,7 +55,7 @@ def find_answer(text: str) -> str | None:
     Returns
     -------
     str or None
-        The text after the last ``\boxed{``, "####", "the answer is" or "Choice_". If the text
+        The text after the last ``\boxed{``, "####", "the answer is" or ``Choice_``. If the text
         contains no such mark, its last number, or None if it contains no number.
     """
     text = clean(text)

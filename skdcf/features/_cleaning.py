@@ -150,9 +150,9 @@ def _read_run(run):
 
 
 def find_spelled_numbers(text: str) -> list[float]:
-    """Return the numbers that a clean text spells out: "twenty-five", "three hundred", "dozen".
+    """Return the numbers that a clean text spells out, such as "twenty-five" and "dozen".
 
-    A spelled-out fraction is represented by its denominator: "two-thirds" yields 3.
+    A spelled-out fraction is represented by its denominator, so "two-thirds" yields 3.
 
     Parameters
     ----------

@@ -72,11 +72,11 @@ class ContextFeatures(OptionalColumns):
 
     Notes
     -----
-    The passages are part of the problem. Retrieve them in the same way for calibration and for
-    prediction. Passages are indexed in linear time, once for all answers that share them. The
-    computing time of a claim is proportional to its number of words times the number of
-    sentences. Only the first 1,000 words of a claim and the first 10,000 sentences of a passage
-    are compared.
+    The passages are part of the problem. Retrieve the passages in the same way for calibration
+    and for prediction. Passages are indexed in linear time, once for all answers that share
+    them. The computing time of a claim is proportional to its number of words times the number
+    of sentences. Only the first 1,000 words of a claim and the first 10,000 sentences of a
+    passage are compared.
 
     The features work in any language, but some are less informative in some languages. German
     capitalises all nouns, so ``context_names`` is a share of nouns. Chinese and Japanese are
@@ -264,7 +264,7 @@ def find_support(claims: Sequence[str], context: Sequence[str]) -> list[Support 
     -------
     list of Support or None
         For each claim, the index of the passage, the position of the sentence in the passage,
-        and the share of the claim's different words that occur in the sentence. This share
+        and the share of the claim's different words that occur in the sentence. The share
         equals the column ``context_sentence`` of `ContextFeatures`. The entry is None if no
         sentence contains a word of the claim. Ties are resolved in favour of the shortest
         sentence.

@@ -1,10 +1,10 @@
-"""Find the arithmetic equalities in a text that can be checked, and check them.
+"""Find and check arithmetic equalities in a text.
 
 A text is split into clauses at punctuation, and a clause into sides at the equality signs. Only
-the expression next to the sign is evaluated: ``3 * 5`` and ``15`` in "so 3 * 5 = 15 eggs in
-all". Units between numbers are skipped. An equality is not checked if it is ambiguous (because
-of a variable, a function, or a word instead of a number), because a false alarm costs more than
-a missed error. Add a rule only if it improves results on published data.
+the expressions next to the sign are evaluated, such as ``3 * 5`` and ``15`` in "so 3 * 5 = 15
+eggs in all". Units between numbers are skipped. An equality is not checked if it is ambiguous
+(because of a variable, a function, or a word instead of a number), because a false alarm costs
+more than a missed error. Add a rule only if it improves results on published data.
 """
 
 import re
@@ -111,7 +111,7 @@ def find_value(side: str) -> float | None:
 def check_equalities(
     clauses: list[str],
 ) -> tuple[list[tuple[Any, ...]], list[tuple[Any, ...]]]:
-    """Separate the equalities that hold from those that fail.
+    """Separate valid equalities from wrong equalities.
 
     Parameters
     ----------
@@ -121,7 +121,7 @@ def check_equalities(
     Returns
     -------
     right, wrong : list of (list, list)
-        Pairs of expressions: the two sides of each equality that holds, and of each that fails.
+        Both sides, as expressions, of each valid equality and of each wrong equality.
     """
     right = []
     wrong = []

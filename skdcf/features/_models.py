@@ -174,9 +174,9 @@ class PairFeature(ModelColumns):
     Each pair is scored once. The transformer caches the scores by content and shares them with
     its clones, even if a later call fails. The cache is not saved with the transformer.
 
-    The cosine similarity of a small sentence-embedding model is unlikely to help. It did not
-    improve on `ContextFeatures` alone on two data sets of summaries. A model trained to verify
-    claims against documents may help.
+    The cosine similarity of a small sentence-embedding model is unlikely to help. On two data
+    sets of summaries, this similarity did not improve on `ContextFeatures` alone. A model
+    trained to verify claims against documents may help.
 
     Examples
     --------

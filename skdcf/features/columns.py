@@ -387,8 +387,8 @@ def names_of(step: Any, given: Sequence[str], n_columns: int) -> list[str]:
 class ClaimTransformer(GraphTransformer):
     """Apply a scikit-learn transformer to the claims of all problems.
 
-    This class is only needed for a transformer that does not learn, in a Pipeline around a
-    filter. In all other cases, pass the transformer itself to the filter as ``features=``.
+    Use `ClaimTransformer` for a transformer that does not learn, in a Pipeline around a filter.
+    In all other cases, pass the transformer itself to the filter as ``features=``.
 
     Parameters
     ----------

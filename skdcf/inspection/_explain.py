@@ -60,8 +60,8 @@ class Explanation(Table):
         Threshold of each claim. A claim is kept if its path risk is below its threshold. All
         claims have the same threshold unless the guarantee defines several thresholds.
     smallest_alpha : ndarray of shape (n_claims,)
-        The smallest alpha at which each claim is kept. It is +inf if the claim is not kept at
-        any alpha, and NaN if it is unknown, for example with overlapping groups.
+        The smallest alpha at which each claim is kept. The value is +inf if the claim is not
+        kept at any alpha, and NaN if it is unknown, for example with overlapping groups.
     n_calibration : int
         Number of calibration problems of the filter.
     labels : ndarray of int, shape (n_claims,), or None
@@ -69,7 +69,7 @@ class Explanation(Table):
     form : LinearForm or None
         The linear form of the scorer, or None if the scorer is not linear.
     passes : bool
-        Whether the answer passes. It is always True if the guarantee has no ``show``.
+        Whether the answer passes. Every answer passes if the guarantee has no ``show``.
     """
 
     graph: ReasoningGraph

@@ -272,7 +272,7 @@ def single_feature_ablation(
     X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
         Problems, as in `skdcf.evaluation.compare_filters`.
     y : sequence of 1-D arrays, one per problem
-        Their labels.
+        Labels of the problems.
     alphas : sequence of float in (0, 1)
         The levels.
     features : sequence of names or column numbers, or dict of str to name or number
@@ -429,7 +429,7 @@ def surrogate_agreement(
         Problems, in the format of the filter's `fit`. At least one problem must contain an
         error.
     y : sequence of 1-D arrays, one per problem
-        Their labels.
+        Labels of the problems.
     alphas : sequence of float in (0, 1)
         The levels. There must be enough problems to calibrate at each level.
     relaxation : PathRelaxation or GridRelaxation, optional

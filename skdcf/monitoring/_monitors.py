@@ -149,7 +149,8 @@ class ExchangeabilityTest(BettingMonitor):
 
     Answers to the same question are dependent, which is not evidence of a change. Therefore,
     only the first answer to each question is used, and answers to calibration questions are
-    ignored. This requires the filter and the problems instead of path risks.
+    ignored. To identify questions, the test requires the filter and the problems instead of
+    path risks.
 
     Parameters
     ----------
@@ -334,7 +335,7 @@ class CoverageMonitor(BettingMonitor):
 
     The monitor bets that errors are more frequent, or that the mean loss is larger, than the
     guarantee allows. While the guarantee holds, the probability of ever raising an alarm is at
-    most ``delta``. This bound holds for any duration of the monitoring, any number of
+    most ``delta``. The bound holds for any duration of the monitoring, any number of
     inspections and any number of recalibrations.
 
     Parameters
@@ -446,7 +447,7 @@ class CoverageMonitor(BettingMonitor):
         X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
             The judged answers, in the format of the filter.
         y : labels, as in ``calibrate`` of the filter
-            Labels of the claims. As in calibration, an unjudged claim (-1) is treated as false.
+            Labels of the claims. An unjudged claim (-1) is treated as false, as in calibration.
         groups : array-like of shape (n_problems,), or False, optional
             The question that each problem answers, as in the filter's ``calibrate``.
 
@@ -644,7 +645,7 @@ class CoverageMonitor(BettingMonitor):
         Returns
         -------
         list of str
-            One sentence for each change.
+            Sentences, one for each change.
         """
         out = [
             "errors in answers that nobody judged, or that were judged because something "

@@ -28,7 +28,7 @@ def release(filter: ConformalFilter, X: Problems, alpha: float) -> NDArray[np.bo
         A filter whose guarantee has no ``weight``. The alpha of the filter and the claims that
         it would keep have no influence.
     X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
-        All candidate answers. They must be passed in one call.
+        All candidate answers, which must be passed in one call.
     alpha : float in (0, 1)
         Upper bound of the expected share of selected answers with a false claim.
 
@@ -47,7 +47,7 @@ def release(filter: ConformalFilter, X: Problems, alpha: float) -> NDArray[np.bo
     The p-value of an answer for "it contains a false claim" is ``p = (1 + #{i : answer i
     contains a false claim, S_i <= S}) / (n + 1)``, where S is the largest path risk of the
     answer and i runs over the n calibration problems. For every t, the probability that an
-    answer contains a false claim *and* has a p-value of at most t is at most t. This bound is
+    answer contains a false claim *and* has a p-value of at most t is at most t. The bound is
     not conditional on the answer being wrong.
 
     Calibration problems and new problems must be exchangeable. Calibration treats unjudged
@@ -107,8 +107,8 @@ def release_claims(
     An answer is shown to readers if at least one of its claims is kept. Within a batch, the
     expected share of shown answers with a false claim is at most ``alpha``, where the share is
     0 for a batch without shown answers. Over many batches, the share of all shown answers with
-    a false claim is about ``alpha`` divided by the share of batches with a shown answer. With
-    small batches, this ratio can be far above ``alpha``. A filter whose guarantee has ``show=``
+    a false claim is about ``alpha`` divided by the share of batches with a shown answer. This
+    ratio can be far above ``alpha`` for small batches. A filter whose guarantee has ``show=``
     bounds the error rate among passing answers for batches of any size. For `predict` with
     ``show=1``, an answer without kept claims is a success.
 

@@ -176,8 +176,7 @@ def _fitted(filter, problems, share):
 def _with_people(judged, options):
     """Return answers judged by a model combined with a second file of answers judged by people.
 
-    If a file does not state the sources of its labels, the roles of the two files determine
-    them.
+    If a file does not state the sources of its labels, its role determines the sources.
     """
     people = files.read_problems(options, labelled=True, path=options.people)
     # Empty answers count as judged only if people started to label all other answers.
@@ -400,7 +399,7 @@ class Line:
     group : str, int or None
         The value of the key ``group``, even if another key identifies the question.
     names : dict
-        Keys of the line that differ from the keys of the format, keyed by the latter.
+        Mapping from keys of the format to keys of the line, where the two differ.
     mask : ndarray of bool, shape (n_claims,)
         Whether each claim is kept.
     levels : ndarray of float, shape (n_claims,)

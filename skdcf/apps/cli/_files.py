@@ -166,7 +166,7 @@ def answer_reader(options):
 
 
 def names_in_file(record, problem, rename):
-    """Return the keys of the file that differ from the keys of the format, keyed by the latter.
+    """Return a mapping from keys of the format to keys of the file, where the two differ.
 
     After ``split`` or ``extract``, the keys of the original log are returned.
     """

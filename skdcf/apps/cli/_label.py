@@ -501,7 +501,7 @@ def _write(options, store, by, *, meaning, problems):
 
 
 def _compare(store, first, second):
-    """Print the agreement of two annotators, and the claims about which they disagree."""
+    """Print the agreement of two annotators and the claims with different labels."""
     store.check_judged(first, second)
     # Only verdicts count: labels from the file are not agreement between annotators.
     agreed = labelling.agreement(store.verdicts(first), store.verdicts(second))

@@ -33,10 +33,10 @@ class Kappa:
     ----------
     kappa : float
         Cohen's kappa, which is 1 if all labels agree and 0 if they agree as often as by chance.
-        It is NaN if both annotators assigned the same label to all claims.
+        Kappa is NaN if both annotators assigned the same label to all claims.
     low, high : float
         Ends of the 95 % confidence interval, which accounts for dependence between claims of
-        the same problem. Both are NaN if there are fewer than two problems.
+        the same problem. Both ends are NaN if there are fewer than two problems.
     agreement : float
         Proportion of claims with equal labels.
     n_claims, n_problems : int
@@ -163,8 +163,8 @@ def agreement(model: Labels, human: Labels) -> ModelAgreement:
     Parameters
     ----------
     model : sequence of arrays, one per problem
-        Labels of the model: Labels of the claims: 1 true, 0 false, -1 unknown. As in
-        calibration, unknown is treated as not true.
+        Labels of the model: Labels of the claims: 1 true, 0 false, -1 unknown. Unknown labels
+        are treated as not true, as in calibration.
     human : sequence of arrays, one per problem
         Labels of the same claims by people. Claims that no person judged are excluded.
 
@@ -278,8 +278,8 @@ def next_to_label(
     Parameters
     ----------
     filter : fitted filter
-        A filter, or a fitted pipeline that ends in a filter. Its scorer is used, but its
-        calibration is ignored.
+        A filter, or a fitted pipeline that ends in a filter. The scorer of the filter is used,
+        but its calibration is ignored.
     X : sequence of ReasoningGraph, or GraphBatch
         Calibration problems.
     y : sequence of arrays, one per problem
@@ -510,7 +510,7 @@ class FilterOrder(Order):
     Parameters
     ----------
     filter : fitted filter
-        The filter whose scorer sorts the claims. Its calibration is ignored.
+        The filter whose scorer sorts the claims. The calibration of the filter is ignored.
     graphs : sequence of ReasoningGraph
         The problems to label, which will be used for calibration.
     alpha : float, optional

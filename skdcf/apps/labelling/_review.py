@@ -65,8 +65,8 @@ class ReviewOrder:
     Attributes
     ----------
     verdicts_ : dict of (int, int) to str
-        The latest verdicts, keyed by problem and claim: "true", "false", "unsure" or "no
-        claim".
+        The latest verdict ("true", "false", "unsure" or "no claim"), keyed by problem and
+        claim.
 
     Notes
     -----
@@ -404,7 +404,7 @@ class BudgetOrder(Order):
         Returns
         -------
         list of list of bool
-            One mask per answer.
+            Masks of the kept claims, one per answer.
         """
         self.take_in(store)
         return [mask.tolist() for mask in self.review.masks()]
@@ -483,8 +483,8 @@ class AuditOrder(Order):
         Returns
         -------
         list of {"right", "wrong", "open"}
-            One entry per text. A text is wrong if one of its kept claims is false or unsure.
-            Any other text is open until all its kept claims are judged.
+            The state of each text. A text is wrong if one of its kept claims is false or
+            unsure. Any other text is open until all its kept claims are judged.
         """
         verdicts = []
         for words in self._words(store):
@@ -530,7 +530,7 @@ class AuditOrder(Order):
         Returns
         -------
         list of list of bool
-            One mask per text.
+            Masks of the kept claims, one per text.
         """
         return self._masks
 

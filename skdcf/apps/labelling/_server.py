@@ -39,9 +39,9 @@ class LabelServer:
         Whether the page shows existing labels of the problems, such as labels by a model. If
         existing labels are shown, people label faster but less independently.
     order : Order, optional
-        Order that selects and sorts the claims to label: `RandomOrder`, `FilterOrder`,
-        `Disagreements`, `BudgetOrder` or `AuditOrder`. If None, the problems are shown in the
-        order of the store.
+        Order that selects and sorts the claims to label, such as a `RandomOrder`,
+        `FilterOrder`, `Disagreements`, `BudgetOrder` or `AuditOrder`. If None, the problems are
+        shown in the order of the store.
     meaning : {"true", "supported"}, default="true"
         Meaning of label 1: the claim is true, or the context supports the claim.
     guideline : str, default=""

@@ -53,8 +53,8 @@ def to_label_studio(
     graphs : sequence of ReasoningGraph, or GraphBatch
         Problems with claim texts.
     words : sequence of sequences, one per problem, optional
-        The verdict on each claim: "true", "false", "unsure", "no claim", "unknown" or None,
-        as returned by `LabelStore.export`.
+        The verdict on each claim, which is "true", "false", "unsure", "no claim", "unknown" or
+        None, as returned by `LabelStore.export`.
 
     Returns
     -------
@@ -98,10 +98,10 @@ def from_label_studio(tasks: Iterable[Mapping[str, Any]], graphs: Any) -> dict:
     Returns
     -------
     dict of str to list of lists
-        Verdicts of each annotator, per problem and claim: "true", "false", "unsure", "no
-        claim", "unknown" or None. Annotators are identified by their email address or by their
-        number in Label Studio. If an annotator annotated a claim repeatedly, the latest
-        annotation is used.
+        Verdicts of each annotator, per problem and claim. A verdict is "true", "false",
+        "unsure", "no claim", "unknown" or None. Annotators are identified by their email
+        address or by their number in Label Studio. If an annotator annotated a claim
+        repeatedly, the latest annotation is used.
 
     Raises
     ------
@@ -206,7 +206,8 @@ def write_csv(
     graphs : sequence of ReasoningGraph, or GraphBatch
         Problems with claim texts.
     words : sequence of sequences, one per problem, optional
-        The verdict on each claim: "true", "false", "unsure", "no claim", "unknown" or None.
+        The verdict on each claim, which is "true", "false", "unsure", "no claim", "unknown" or
+        None.
     """
     rows = [
         {

@@ -164,7 +164,7 @@ def get_label_sources(graph: ReasoningGraph) -> list[LabelSource | None]:
     Returns
     -------
     list of (LabelSource or None)
-        One entry per claim. The entry is None if the source is unknown.
+        The source of each label, or None if the source is unknown.
     """
     rows = read_sources(graph.metadata, graph.n_claims)
     return [row and LabelSource(*map(row.get, LabelSource._fields)) for row in rows]
@@ -176,7 +176,7 @@ def describe_labels(X: Any, y: Labels | ArrayLike) -> str:
     Parameters
     ----------
     X : sequence of ReasoningGraph, or GraphBatch
-        The problems. Their metadata contain the sources of the labels, if known.
+        The problems, whose metadata contain the sources of the labels, if known.
     y : sequence of arrays, one per problem
         Labels of the claims: 1 true, 0 false, -1 unknown.
 
@@ -353,7 +353,7 @@ class LabelStore:
 
     @property
     def version(self) -> int:
-        """Return the number of events, by which the page detects changes."""
+        """Return the number of events, which the page uses to detect changes."""
         return len(self.events)
 
     def follow(self) -> None:
@@ -579,7 +579,7 @@ class LabelStore:
         Returns
         -------
         list of {"true", "false", "unsure", "no claim", "unknown"} or None
-            One entry per claim. The entry is None if the annotator has not judged the claim.
+            The entry of each claim, or None if the annotator has not judged the claim.
         """
         return [event.get("label") for event in self._events("label", problem, by)]
 
@@ -755,7 +755,7 @@ class LabelStore:
             Object with the following attributes:
 
             graphs : GraphBatch
-                The problems. Their metadata contain the sources of the labels with notes and
+                The problems, whose metadata contain the sources of the labels with notes and
                 seconds, ``edges_corrected`` if edges were changed, ``unsure_claims`` if the
                 annotator was unsure, and ``makes_no_claim`` for sentences without a claim.
             labels : list of ndarray of int
@@ -814,7 +814,7 @@ class LabelStore:
         Returns
         -------
         list of (LabelSource or None)
-            One entry per claim. The entry is None if the annotator has not judged the claim.
+            The entry of each claim, or None if the annotator has not judged the claim.
         """
         notes = self.notes(problem, by)
         sources: list[LabelSource | None] = []

@@ -55,8 +55,8 @@ def load_prompt(name: str, own: str | Path | None = None) -> Prompt:
     Parameters
     ----------
     name : str
-        Name of the prompt: "answer", "decompose", "entailment", "frequency", "graph", "labels",
-        "merge", "reword", "semantic", "verdict", "verify" or "verify_all".
+        Name of the prompt, which is "answer", "decompose", "entailment", "frequency", "graph",
+        "labels", "merge", "reword", "semantic", "verdict", "verify" or "verify_all".
     own : str or Path, optional
         Text of a prompt to use instead of the built-in prompt, or the path of a file with the
         text.

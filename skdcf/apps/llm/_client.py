@@ -66,16 +66,16 @@ class ChatClient(Settings):
         calls are made, and is never stored. If None, no key is sent.
     headers : dict, optional
         Additional headers, as a mapping from the name of each header to the environment
-        variable with its value: ``{"api-key": "AZURE_KEY"}``. No other environment variables
-        are sent, so an organisation must also be listed: ``{"OpenAI-Organization":
-        "OPENAI_ORG_ID"}``.
+        variable with its value, such as ``{"api-key": "AZURE_KEY"}``. No other environment
+        variables are sent, so an organisation must also be listed, as in
+        ``{"OpenAI-Organization": "OPENAI_ORG_ID"}``.
     extra : dict, optional
         Additional fields of each request body, such as ``{"top_k": 1}``. These fields are part
         of the cache key of a reply.
     cache : path-like, optional
         File that stores all usable replies, so no reply is requested twice and an interrupted
-        run can be resumed. Only the owner of the file can read it. If None, replies are only
-        kept for the duration of a run.
+        run can be resumed. Other users cannot read the file. If None, replies are only kept for
+        the duration of a run.
     in_flight : int, default=8
         Maximum number of concurrent calls, over all threads that use this client.
     timeout : float, default=600.0
@@ -83,9 +83,9 @@ class ChatClient(Settings):
         queue. After a timeout, the number of concurrent calls is halved, with one warning.
     max_retries : int, default=5
         Number of retries of a call after status 408, 409, 425 or 5xx, a lost connection, a
-        timeout or a malformed response. A rate limit (429) is not counted as an attempt. It
-        pauses all calls for the time that the server requests, up to two minutes, or for 2, 4,
-        8 up to 60 seconds if the server requests no time. The run fails after ten minutes
+        timeout or a malformed response. A rate limit (429) is not counted as an attempt. A rate
+        limit pauses all calls for the time that the server requests, up to two minutes, or for
+        2, 4, 8 up to 60 seconds if the server requests no time. The run fails after ten minutes
         without any success.
     max_tokens : int, optional
         Length limit of a reply in tokens. If None, the limit is about three times the expected
@@ -106,9 +106,9 @@ class ChatClient(Settings):
     ValueError
         If a parameter is invalid.
     EndpointError
-        When calls are made, if there is no key for an endpoint on another machine.
+        If there is no key for an endpoint on another machine when calls are made.
     ImportError
-        When calls are made, if the openai client is not installed.
+        If the openai client is not installed when calls are made.
 
     Notes
     -----

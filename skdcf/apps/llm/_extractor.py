@@ -58,7 +58,7 @@ class Answer(NamedTuple):
         Passages that must support the answer, or None if the passages are unknown.
     logprobs : dict, list or None
         Log-probabilities of the tokens of the answer, as in the response of a chat completion.
-        The columns of `skdcf.features.Surprisal` are computed from them.
+        The columns of `skdcf.features.Surprisal` are computed from these log-probabilities.
     """
 
     problem: str | None
@@ -236,8 +236,8 @@ class ClaimExtractor(TransformerMixin, Settings):
     Parameters
     ----------
     model : str, optional
-        Name of the model at the endpoint. Only required if a step calls a model and does not
-        set another model.
+        Name of the model at the endpoint. The name is only required if a step calls a model and
+        does not set another model.
     client : ChatClient or callable, optional
         Client for the model, or a function that returns a text for a list of messages. The
         default is ``ChatClient()``, which uses OpenAI's endpoint or the address in
@@ -255,10 +255,11 @@ class ClaimExtractor(TransformerMixin, Settings):
         Step ``reword(claims, problem)`` that returns the wordings of each claim, from the claim
         itself to the vaguest wording. If None, claims have a single wording.
     features : sequence, optional
-        Steps that compute feature columns: `Frequency`, `SemanticJudge`, `Verify`, or pairs
-        ``(name, callable)``, where ``callable(graph)`` returns an array of shape (n_claims,).
-        If None, there are no feature columns. Pass features that do not require a model, such
-        as `skdcf.features.reasoning_features`, to the filter instead (``features=``).
+        Steps that compute feature columns, such as `Frequency`, `SemanticJudge` and `Verify`,
+        or pairs ``(name, callable)``, where ``callable(graph)`` returns an array of shape
+        (n_claims,). If None, there are no feature columns. Pass features that do not require a
+        model, such as `skdcf.features.reasoning_features`, to the filter instead
+        (``features=``).
     on_failure : {"raise", "abstain"}
         Behaviour if a model returns no usable reply. "raise" raises an error after the other
         problems are complete. "abstain" returns a graph without claims, so the filter keeps no
@@ -307,7 +308,7 @@ class ClaimExtractor(TransformerMixin, Settings):
     * ``log_odds_missing``: share of verdicts without log odds. Missing log odds are replaced by
       0, and the description contains "missing".
 
-    Texts of answers are treated as data. Models receive them as JSON, separate from the
+    Texts of answers are treated as data. Models receive these texts as JSON, separate from the
     instructions. Only the expected fields of a reply are used, and labels are never extracted
     from a reply.
 

@@ -194,8 +194,8 @@ class Merge(Step):
     contain a number or a name that is missing from the claims and the question. If a sentence
     fails a check, the claims are returned unchanged and the sentence is reported. If there are
     no claims, the text is ``abstention``. A single claim is returned unchanged. The inputs of
-    `apply` are lists of claims, problems and optionally lists of dropped claims. It returns a
-    ``MergedText`` for each problem.
+    `apply` are lists of claims, problems and optionally lists of dropped claims. `apply`
+    returns a ``MergedText`` for each problem.
 
     Parameters
     ----------
@@ -361,9 +361,9 @@ class FilteredAnswer:
         Descriptions of anomalies.
     text_guarantee : {"claims", "none"}
         Whether the guarantee covers the text. The guarantee refers to claims as they were
-        labelled, so it covers a text that consists of these claims ("claims"). It does not
-        cover a text that a model wrote from these claims ("none"), because the model may add
-        statements.
+        labelled, so it covers a text that consists of these claims ("claims"). The guarantee
+        does not cover a text that a model wrote from these claims ("none"), because the model
+        may add statements.
     excerpt : str
         The sentences of the answer that consist entirely of words of kept claims. The excerpt
         is more readable than the claims, but the guarantee does not cover it, because a
@@ -635,18 +635,18 @@ class ConformalFactualityPipeline(Settings):
         Parameters
         ----------
         problems : sequence
-            See `answer`.
+            Questions or other inputs, as in `answer`.
         answers : sequence of str, optional
-            See `answer`.
+            Answers to the questions, as in `answer`.
         alpha : float in (0, 1), optional
-            See `answer`.
+            The level. If None, the level of the filter is used.
         choose : bool, default=False
-            See `answer`.
+            Whether the filter chooses one of several answers to each question.
 
         Returns
         -------
         list of FilteredAnswer
-            See `answer`.
+            One filtered answer per problem, or per question if ``choose`` is True.
         """
         items = self._read(problems, answers, alpha)
         beside = (

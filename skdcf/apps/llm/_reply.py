@@ -17,8 +17,8 @@ class Reply:
     text : str
         Text of the reply.
     finish_reason : str
-        Reason why the reply ends: "stop" if it is complete, "length" if it was cut off,
-        "content_filter" if it was blocked.
+        Reason for the end of the reply, which is "stop" for a complete reply, "length" for a
+        reply that was cut off, and "content_filter" for a blocked reply.
     top_logprobs : list of dict
         Log-probabilities of the most likely tokens at the position of each token. The list is
         empty if log-probabilities were not requested or cannot be read.

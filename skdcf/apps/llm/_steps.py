@@ -85,9 +85,9 @@ class Claim(str):
 class Decompose(Step):
     """Split an answer into claims with a model.
 
-    The inputs of `apply` are answers and problems. It returns an ordered list of claims for
-    each answer. An answer with more than ``max_claims`` claims is split near its middle, and
-    its parts are decomposed separately.
+    The inputs of `apply` are answers and problems, and its result is an ordered list of claims
+    for each answer. An answer with more than ``max_claims`` claims is split near its middle,
+    and its parts are decomposed separately.
 
     Parameters
     ----------
@@ -174,15 +174,16 @@ class DeducedGraph(NamedTuple):
 class DeduceGraph(Step):
     """Deduce the dependencies between claims with a model.
 
-    The inputs of `apply` are lists of claims and problems. It returns a ``DeducedGraph`` for
-    each problem.
+    The inputs of `apply` are lists of claims and problems, and its result is a ``DeducedGraph``
+    for each problem.
 
     If claims name their premises, as in "#5. (by #2 #4)", no call is made. A cyclic or
     malformed graph is requested again with a description of the error. After three requests,
     the graph is repaired. Edges from later claims, from a claim to itself and to unknown claims
     are removed, and a claim that is not mentioned depends on the previous claim. If the reply
-    contains no graph, every claim depends on the previous claim, which is conservative. Both
-    cases are flagged. Replies that number the claims from 0 are recognised.
+    contains no graph, every claim depends on the previous claim, which is conservative.
+    Repaired and missing graphs are flagged. Replies that number the claims from 0 are
+    recognised.
 
     Parameters
     ----------
@@ -268,10 +269,10 @@ def _repaired(text, claims):
 class Reword(Step):
     """Generate vaguer wordings of each claim with a model (``wordings`` of a problem).
 
-    The inputs of `apply` are lists of claims and problems. It returns a list with the wordings
-    of each claim for each problem. The first wording is the claim itself. Use the same settings
-    for calibration and prediction. The guarantee holds for any wordings of the model, because
-    wordings are judged from the vaguest to the most specific.
+    The inputs of `apply` are lists of claims and problems, and its result is a list with the
+    wordings of each claim for each problem. The first wording is the claim itself. Use the same
+    settings for calibration and prediction. The guarantee holds for any wordings of the model,
+    because wordings are judged from the vaguest to the most specific.
 
     Parameters
     ----------
@@ -342,8 +343,8 @@ class Reword(Step):
 class SampleAnswers(Step):
     """Sample other answers to a question with a model (``alternatives`` of a problem).
 
-    The inputs of `apply` are problems and optionally their passages. It returns a list of
-    answers for each problem. Use the same settings for calibration and prediction.
+    The inputs of `apply` are problems and optionally their passages, and its result is a list
+    of answers for each problem. Use the same settings for calibration and prediction.
 
     Parameters
     ----------
@@ -454,8 +455,8 @@ class Frequency(Step):
 
     A model judges whether each of the problem's ``alternatives`` supports a claim (+1),
     contradicts the claim (-1) or does neither (0). The score of a claim is the sum of these
-    values. One call is made per alternative. The input of `apply` is a list of graphs. It
-    returns an array of shape (n_claims, 1) for each graph. The column is named
+    values. One call is made per alternative. The input of `apply` is a list of graphs, and its
+    result is an array of shape (n_claims, 1) for each graph. The column is named
     ``frequency-score``.
 
     Parameters
@@ -510,13 +511,13 @@ class Frequency(Step):
 
 
 class SemanticJudge(Step):
-    """Compute eight semantic features, of which a model rates seven.
+    """Compute eight semantic features, including seven ratings by a model.
 
     The features are ``claim_index``, ``coherent_to_ancestors`` (0 to 1), ``inference_gap_size``
     (0 to 5 missing steps), ``has_missing_dependencies``, ``has_unnecessary_dependencies``,
     ``problem_relevance`` (0 to 1), ``uses_problem_data`` and ``is_well_formed``. One call is
-    made per problem. The input of `apply` is a list of graphs. It returns an array of shape
-    (n_claims, 8) for each graph. `skdcf.features.SemanticFeatures` selects these columns.
+    made per problem. The input of `apply` is a list of graphs, and its result is an array of
+    shape (n_claims, 8) for each graph. `skdcf.features.SemanticFeatures` selects these columns.
 
     Parameters
     ----------
@@ -558,8 +559,8 @@ class Verify(Step):
     judge are a stronger signal for the remaining doubtful claims. The columns are
     ``judge_verdict`` (1 true, 0 false) and ``judge_log_odds``, the log of the ratio of the
     probabilities of "true" and "false" at the position of the verdict, between -14 and 14. The
-    input of `apply` is a list of graphs. It returns an array of shape (n_claims, 2) for each
-    graph, or (n_claims, 1) without log odds.
+    input of `apply` is a list of graphs, and its result is an array of shape (n_claims, 2) for
+    each graph, or (n_claims, 1) without log odds.
 
     Parameters
     ----------

@@ -1,9 +1,10 @@
 """Send requests over HTTP with the openai client, and retry after temporary failures.
 
-The openai client handles connections and encodings. Its retries are not used, because a pause
-requested by the server must apply to all concurrent calls, and each attempt requires a single
-deadline that includes the body. Only environment variables named by the caller are sent.
-Redirects are not followed, so texts and keys are only sent to the configured host.
+The openai client handles connections and encodings. The retries of the openai client are not
+used, because a pause requested by the server must apply to all concurrent calls, and each
+attempt requires a single deadline that includes the body. Only environment variables named by
+the caller are sent. Redirects are not followed, so texts and keys are only sent to the
+configured host.
 """
 
 from __future__ import annotations

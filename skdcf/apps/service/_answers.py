@@ -34,8 +34,9 @@ class Answers:
     Parameters
     ----------
     client : ChatClient
-        Client of the endpoint. Its limits apply to each answer. ``max_calls`` bounds the number
-        of calls, and no model is called if the estimated cost exceeds ``confirm_above``.
+        Client of the endpoint. The limits of the client apply to each answer. ``max_calls``
+        bounds the number of calls, and no model is called if the estimated cost exceeds
+        ``confirm_above``.
     model : str or None
         Name of the model to use instead of the model used for calibration.
     seconds : float

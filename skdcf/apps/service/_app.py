@@ -69,8 +69,9 @@ def create_app(
         questions, but no texts except those of open runs. If None, the latest 10,000 answers
         are stored in memory, and runs are not available.
     client : ChatClient, optional
-        Client of the models that extract and judge claims, for ``POST /v1/answer``. Its
-        ``max_calls`` and ``confirm_above`` bound each answer. If None, no model is called.
+        Client of the models that extract and judge claims, for ``POST /v1/answer``. The limits
+        ``max_calls`` and ``confirm_above`` of the client apply to each answer. If None, no
+        model is called.
     model : str, optional
         Name of the model. The default is the model used for calibration.
     answer_seconds : float, default=300.0
@@ -83,13 +84,13 @@ def create_app(
         Origins of web pages that may call the service, for example
         ``https://app.example``.
     rename : dict, optional
-        Maps keys or paths of requests to ``POST /v1/filter`` to keys of the format, or to
-        ``answer`` for a whole answer, as in ``{"reply.text": "answer"}``.
+        Mapping from keys or paths of requests to ``POST /v1/filter`` to keys of the format, or
+        to ``answer`` for a whole answer, such as ``{"reply.text": "answer"}``.
     own : collection of str, default=()
-        Keys of these requests that are your own data.
+        Keys of additional data in requests to ``POST /v1/filter``.
     no_claim : path-like, optional
-        The list of sentences that make no claim, if ``skdcf split --no-claim`` made the
-        calibration answers.
+        File with patterns of sentences that make no claim. Required if the calibration answers
+        were created by ``skdcf split --no-claim``.
 
     Returns
     -------
@@ -140,13 +141,13 @@ class Service:
     filters : dict
         Fitted filters, keyed by name.
     token : str or None
-        As in `create_app`.
+        Parameter of `create_app`.
     folder : path-like or None
-        As in `create_app`.
+        Parameter of `create_app`.
     answers : Answers, optional
         Object that calls the models, if a client was passed.
     cors : list of str, optional
-        As in `create_app`.
+        Parameter of `create_app`.
     reader : AnswerReader, optional
         Object that reads requests with a whole answer.
     no_claim : NoClaimList, optional

@@ -2,7 +2,7 @@
 
 The journal is an SQLite database in a folder or in memory. In memory, the oldest answers are
 deleted. The texts of answers are not stored. The texts of open runs are stored, so open runs
-survive a restart. They are overwritten when the run is closed.
+survive a restart. The texts of a run are overwritten when the run is closed.
 
 Processes that serve the same folder share the database. Each change is one transaction. A
 process compares its copies in memory with the database before using them.
@@ -48,7 +48,7 @@ class Entry(NamedTuple):
     id : str
         Id of the answer, which clients send with labels.
     mask : str
-        One character per claim: "1" if the claim was kept, "0" if it was dropped.
+        One character per claim, "1" for a kept claim and "0" for a dropped claim.
     filter : str
         Digest of the filter that decided.
     alpha : float

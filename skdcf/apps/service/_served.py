@@ -197,7 +197,7 @@ class Served:
         Parameters
         ----------
         record : dict
-            As in `read`.
+            The answer, as in `read`.
         n_bytes : int
             Size of the request. A large request is processed in a separate thread.
 

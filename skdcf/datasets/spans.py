@@ -29,19 +29,28 @@ _PARENTS = ("parent_id", "parentSpanId", "parent_span_id", "parentId")
 #: Prefixes of the attributes of other conventions.
 _OTHERS = {
     "langfuse.": "Langfuse",
+    "traceloop.": "OpenLLMetry",
+    "gen_ai.prompt": "OpenLLMetry",
+    "gen_ai.completion": "OpenLLMetry",
     "llm.": "OpenInference",
     "openinference.": "OpenInference",
     "input.value": "OpenInference",
-    "traceloop.": "OpenLLMetry",
-    "gen_ai.prompt.": "OpenLLMetry",
-    "gen_ai.completion.": "OpenLLMetry",
+    "pydantic_ai.": "pydantic-ai",
+    "all_messages_events": "pydantic-ai",
     "langsmith.": "LangSmith",
     "mlflow.": "MLflow",
     "ai.": "the AI SDK of Vercel",
 }
 
 
-_TOOL_NAMES = ("gen_ai.tool.name", "tool.name")
+_TOOL_NAMES = ("gen_ai.tool.name", "tool.name", "mcp.tool.name", "ai.toolCall.name")
+#: Attributes of the span of a tool in other conventions.
+_TOOL_KINDS = {
+    "openinference.span.kind": "TOOL",
+    "traceloop.span.kind": "tool",
+    "langfuse.observation.type": "tool",
+    "mcp.method.name": "tools/call",
+}
 
 
 class _Span(NamedTuple):
@@ -128,6 +137,11 @@ def is_otlp(run: Mapping[str, Any]) -> bool:
 def _flat(spans: Any) -> Iterator[Mapping[str, Any]]:
     """Yield the spans in nested lists and OTLP files."""
     if isinstance(spans, Mapping):
+        if "tags" in spans and "attributes" not in spans:
+            raise ValueError(
+                'a span has "tags" instead of "attributes", as in Jaeger and Zipkin. Export '
+                "the spans as OTLP"
+            )
         inner = [spans[key] for key in _NESTED if key in spans]
         if not inner and not any(key in spans for key in _OF_SPAN):
             raise ValueError(
@@ -221,6 +235,7 @@ def _is_tool(span):
         span.operation == "execute_tool"
         or span.name.startswith("execute_tool")
         or any(key in span.attributes for key in _TOOL_NAMES)
+        or any(span.attributes.get(key) == kind for key, kind in _TOOL_KINDS.items())
     )
 
 
@@ -259,9 +274,11 @@ def _refuse_unseen_tools(tools, messages):
     """Raise ValueError if a tool ran but no message contains its call."""
     known = set(_names_in(messages))
     for span in tools:
-        id = span.attributes.get("gen_ai.tool.call.id")
+        id = span.attributes.get(
+            "gen_ai.tool.call.id", span.attributes.get("ai.toolCall.id")
+        )
         names = [span.attributes[key] for key in _TOOL_NAMES if key in span.attributes]
-        name = names[0] if names else span.name.split(" ")[-1]
+        name = names[0] if names else span.name.split(" ")[-1].removesuffix(".tool")
         call = name if id is None else id
         if str(call) not in known:
             raise ValueError(

@@ -507,7 +507,8 @@ def test_arguments_that_are_written_twice_must_be_equal(call):
 
 def test_a_run_in_two_forms_is_refused():
     with pytest.raises(ValueError, match=r"messages.*spans"):
-        from_runs([{"task": 1, "messages": [USER, says(content="a")], "spans": []}])
+        spans = [span("a", input=SHORT, output=LAST)]
+        from_runs([{"task": 1, "messages": [USER, says(content="a")], "spans": spans}])
 
 
 @pytest.mark.parametrize(
@@ -842,6 +843,10 @@ def test_steps_that_are_lost_in_messages_of_other_forms(lost):
         ),
         ("running tool", {"gen_ai.tool.name": "log", "tool_arguments": "{}"}),
         ("log", {"openinference.span.kind": "TOOL", "tool.name": "log"}),
+        ("log.tool", {"traceloop.span.kind": "tool"}),
+        ("log", {"langfuse.observation.type": "tool"}),
+        ("ai.toolCall", {"ai.toolCall.name": "log", "ai.toolCall.id": "t"}),
+        ("tools/call log", {"mcp.method.name": "tools/call"}),
     ],
 )
 @pytest.mark.parametrize("said", ["Inga Okoro.", "log", '"log"'])
@@ -967,6 +972,8 @@ def test_messages_in_an_event_of_a_span():
         ("langfuse.observation.input", "Langfuse"),
         ("llm.input_messages.0.message.content", "OpenInference"),
         ("gen_ai.prompt.0.content", "OpenLLMetry"),
+        ("gen_ai.prompt", "OpenLLMetry"),
+        ("pydantic_ai.all_messages", "pydantic-ai"),
         ("traceloop.entity.input", "OpenLLMetry"),
         ("langsmith.span.kind", "LangSmith"),
         ("mlflow.spanInputs", "MLflow"),
@@ -977,6 +984,12 @@ def test_messages_in_an_event_of_a_span():
 def test_spans_in_other_forms_are_named(key, tool):
     with pytest.raises(ValueError, match=rf"{key}.*{tool}"):
         claims_of([{"name": "x", "attributes": {key: "Pay."}}])
+
+
+def test_spans_of_jaeger_and_zipkin_are_refused_by_their_keys():
+    tags = {"gen_ai.input.messages": "[]", "gen_ai.output.messages": "[]"}
+    with pytest.raises(ValueError, match=r"tags.*OTLP"):
+        claims_of([{"id": "a", "name": "chat", "tags": tags}])
 
 
 @pytest.mark.parametrize("spans", [3, "spans", [3], None])

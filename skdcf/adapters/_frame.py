@@ -42,8 +42,16 @@ _NOT_FEATURES = {"unnamed: 0", *_TAKEN.split()}
 # Columns about people's judgements, which are unknown for new problems.
 _OF_PEOPLE = re.compile(
     r"(^|[^a-z])(humans?|annotators?|annotations?|gold|reviewers?|reviewed|raters?|experts?|"
-    r"suggestions?|feedback|labels?|verdicts?|ground.?truth|hallucinat\w*)([^a-z]|$)"
+    r"suggestions?|feedback|labels?|verdicts?|ground.?truth|hallucinat\w*)([^a-z]|$)|"
+    r"^(is_)?(wrong|incorrect|supported|unsupported|refuted|target|y)$"
 )
+# Columns that labelling tools add, such as _timestamp and _input_hash of Prodigy.
+_OF_TOOLS = re.compile(r"_.*|.*_(id|hash|timestamp)|lead_time|claim_number")
+# Columns that contain labels under another name than "label".
+_OF_LABELS = re.compile(
+    r"labels?|verdicts?|gold(_label)?|annotation|(is_)?(correct|true)|(ground_)?truth"
+)
+_PRODIGY = {"accept", "reject", "ignore"}  # values of its column "answer"
 _NUMBER = re.compile(r"[-+\u2212]?[\d.,' \u00a0]*\d(e[-+]?\d+)?", re.IGNORECASE)
 _MOST = (
     0.5  # a text column with a larger share of numbers was probably meant as numbers
@@ -53,7 +61,8 @@ _MOST = (
 def may_be_feature(name):
     """Return whether a numeric column of this name is used as a feature by default."""
     words = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", str(name).strip()).lower()
-    return not (is_taken(name) or _OF_PEOPLE.search(words))
+    of_others = _OF_PEOPLE.search(words) or _OF_TOOLS.fullmatch(words)
+    return not (is_taken(name) or of_others)
 
 
 def is_taken(name):
@@ -160,9 +169,10 @@ def from_frame(
         gold, gold_label, annotation, manual_annotation, correct, is_correct, truth,
         ground_truth, verdict, optimal-score, removed, original_response, id, problem,
         problem_id, claim, claim_id, claim_idx, parents, deps, verdicts, is_true, index,
-        level_0, group, unnamed: 0. Two kinds of columns are ignored with a warning: columns of
+        level_0, group, unnamed: 0. Three kinds of columns are ignored with a warning: columns of
         human judgements (with human, annotator, gold, reviewer, rater or suggestion in the
-        name), and text columns whose cells are mostly numbers.
+        name), ids and times of labelling tools (names that begin with an underscore or end with
+        _id), and text columns whose cells are mostly numbers.
     edges : callable, optional
         A rule ``edges(claims, question)`` as in `skdcf.edges`, which replaces the column
         ``parents``.
@@ -245,6 +255,8 @@ def from_frame(
         cells["label"] = verdicts
     elif "label" in cells:
         cells["label"] = _labels_in_words(cells["label"])
+    elif columns["label"] is not None:
+        _warn_of_labels(frame, columns)
     table = np.array([_floats(frame, name) for name in features], dtype=float)
     table = table.reshape(len(features), len(frame)).T
     table = fill_missing(table, features, missing, "row {}".format)
@@ -368,8 +380,9 @@ def _feature_names(frame, features, named):
         ]
         if of_people:
             warn(
-                f"the columns {of_people} seem to contain people's judgements and are not used "
-                "as features. If they are known for new problems, pass their names as features=",
+                f"the columns {of_people} seem to contain people's judgements, or ids and times of "
+                "a labelling tool, and are not used as features. If they are known for new "
+                "problems, pass their names as features=",
                 ParameterWarning,
             )
         for name in free:
@@ -383,6 +396,24 @@ def _feature_names(frame, features, named):
     if (label := named["label"]) in features:
         raise ValueError(f"{label!r} contains the labels and cannot be a feature")
     return features
+
+
+def _warn_of_labels(frame, named):
+    """Warn if the table has no column of labels, but another column seems to contain them."""
+    free = [name for name in frame.columns if name not in named.values()]
+    found = [
+        name
+        for name in free
+        if _OF_LABELS.fullmatch(str(name).strip().lower())
+        or (name == "answer" and {*_values(frame[name])} <= _PRODIGY)
+    ]
+    if found:
+        warn(
+            f"the labels are unknown, because there is no column {named['label']!r}. The columns "
+            f"{found} seem to contain labels. Pass one as label={found[0]!r}, with words or "
+            "numbers that mean true and false, or pass label=None",
+            ParameterWarning,
+        )
 
 
 def _warn_of_numbers(name, values):

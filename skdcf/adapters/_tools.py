@@ -387,6 +387,8 @@ def _is_rows(table):
 
 def check_dicts(claims, where):
     """Return the claims of one problem, or raise ValueError if a claim is not a dictionary."""
+    if isinstance(claims, np.ndarray) and claims.ndim == 1:
+        claims = claims.tolist()  # as read from Parquet
     if not isinstance(claims, (list, tuple)):
         kind = type(claims).__name__
         raise ValueError(f"{where} must be a list of claims, got a {kind}")

@@ -33,11 +33,15 @@ _OF_PEOPLE = re.compile(
 )
 _SAYS = re.compile(
     r"(^|_)(verdicts?|labels?|corrected|correct|true|truth|supported|grounded|entailed|factual|"
-    r"judge?ments?|decision)(_|$)"
+    r"judge?ments?|decision|accurate|consensus|adjudicated|adjudication|overrid\w*|final|"
+    r"ratings?|outcome|stance)(_|$)"
 )
 _OPPOSITE = re.compile(
-    r"(^|_)(hallucinat\w*|unsupported|refuted|contradicted|incorrect|wrong|false)(_|$)"
+    r"(^|_)(hallucinat\w*|unsupported|refuted|contradicted|incorrect|inaccurate|wrong|false|"
+    r"is_error)(_|$)"
 )
+#: Keys of evidence, whose verdicts are about passages.
+_OF_EVIDENCE = re.compile(r"evidence|source|passage|context|reference|reason")
 _YES_OR_NO = {"1", "0", "true", "false", "yes", "no", "1.0", "0.0"}
 _NAMES_WHO = re.compile(
     r"(^|_)(annotators?|reviewers?|raters?|experts?)(_\d+)?$|_(ids?|idx|index)$"
@@ -302,7 +306,8 @@ def _beside(key, value, meaning):
     name = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", str(key)).lower()
     name = re.sub(r"[^a-z0-9]", "_", name)
     opposite = _OPPOSITE.search(name)
-    if not (opposite or _OF_PEOPLE.search(name) or _SAYS.search(name)):
+    is_verdict = opposite or _OF_PEOPLE.search(name) or _SAYS.search(name)
+    if _OF_EVIDENCE.search(name):
         return
     if isinstance(value, Mapping):  # such as {"annotations": [{"label": 0}]}
         for inner, held in value.items():
@@ -310,7 +315,7 @@ def _beside(key, value, meaning):
     elif isinstance(value, list | tuple):
         for held in value:
             yield from _beside(key, held, meaning)
-    elif _key(value) in meaning:
+    elif is_verdict and _key(value) in meaning:
         is_number = _frame.is_number(value) and not isinstance(value, bool)
         if is_number and _NAMES_WHO.search(name):
             return  # the number identifies a person or a position

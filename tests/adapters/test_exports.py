@@ -41,6 +41,14 @@ def labels_of(rows, **options):
         {"verdict": 1, "final_verdict": "refuted"},
         {"is_supported": True, "is_hallucination": True},
         {"verdict": "no", "hallucinated": 0},
+        {"verdict": "supported", "override": "refuted"},
+        {"verdict": "supported", "adjudicated": "refuted"},
+        {"verdict": "yes", "consensus": "no"},
+        {"verdict": "yes", "accurate": False},
+        {"verdict": "yes", "inaccurate": True},
+        {"verdict": "yes", "user_rating": "wrong"},
+        {"verdict": "yes", "checks": [{"who": "ann", "verdict": "no"}]},
+        {"verdict": "yes", "metadata": {"second": {"label": 0}}},
     ],
 )
 def test_verdicts_that_differ_are_refused_whichever_comes_first(claim):
@@ -63,6 +71,8 @@ def test_verdicts_that_differ_are_refused_whichever_comes_first(claim):
         ({"verdict": "yes", "human_labels": [1, None, "true"]}, 1),
         ({"verdict": "yes", "is_hallucination": False, "label_id": 0}, 1),
         ({"verdict": "no", "hallucination": "hallucinated"}, 0),
+        ({"verdict": "yes", "evidences": [{"label": "refutes"}]}, 1),
+        ({"verdict": "yes", "metadata": {"page": 0, "final": "see above"}}, 1),
     ],
 )
 def test_verdicts_that_agree_or_are_missing(claim, label):
@@ -327,6 +337,13 @@ def test_numbers_in_a_text_column_are_told_of(cells, shown):
         "verdict.responses",
         "label_share",
         "groundTruth",
+        "_input_hash",
+        "_timestamp",
+        "lead_time",
+        "annotation_id",
+        "is_wrong",
+        "supported",
+        "target",
     ],
 )
 def test_what_people_say_is_no_feature_unless_asked_for(name):
@@ -334,6 +351,34 @@ def test_what_people_say_is_no_feature_unless_asked_for(name):
     with pytest.warns(ParameterWarning, match=name):
         assert from_frame(frame).graphs.feature_names == ("score",)
     assert from_frame(frame, features=[name]).graphs.feature_names == (name,)
+
+
+@pytest.mark.parametrize(
+    ("name", "cells"),
+    [
+        ("Label", [1, 0, 1, 0]),
+        ("verdict", ["true", "false", None, "true"]),
+        ("is_correct", [True, False, True, True]),
+        ("answer", ["accept", "reject", "accept", "ignore"]),
+    ],
+)
+def test_labels_under_another_name_are_named(name, cells):
+    frame = table(score=[0.9, 0.2, 0.5, 0.1], **{name: cells})
+    with pytest.warns(ParameterWarning, match=rf"label.*{name}"):
+        assert from_frame(frame).labels is None
+
+
+def test_answers_that_are_texts_are_no_labels(recwarn):
+    frame = table(score=[0.9, 0.2, 0.5, 0.1], answer=["accept", "b", "c", "d"])
+    assert from_frame(frame).labels is None
+    assert from_frame(frame.assign(verdict=1), label=None).labels is None
+    assert not recwarn.list
+
+
+def test_uqlm_as_read_from_parquet():
+    claims = np.array([{"claim": "Ada lived.", "entailment": 0.9}], dtype=object)
+    frame = pd.DataFrame({"prompt": ["Who?"], "claims_data": [claims]})
+    assert from_uqlm(frame).graphs.features.tolist() == [[0.9]]
 
 
 @pytest.mark.parametrize("words", [["TRUE", "no", " "], ["1", "0.0", ""],
@@ -347,7 +392,7 @@ def test_words_in_a_column_of_labels(words):
 
 def test_a_column_of_labels_with_a_space_in_its_name_is_no_feature():
     frame = table(**{"Label ": [1.0, 0.0, 1.0, 1.0], "score": [0.9, 0.2, 0.5, 0.1]})
-    assert from_frame(frame).graphs.feature_names == ("score",)
+    assert from_frame(frame, label=None).graphs.feature_names == ("score",)
 
 
 def test_words_within_words_are_features(recwarn):

@@ -269,7 +269,7 @@ def test_lists_of_parents_survive_a_file():
             "is_true": [True, False, True],
         }
     )
-    (graph,) = from_frame(frame).graphs
+    (graph,) = from_frame(frame, label=None).graphs
     assert graph.edges.tolist() == [[0, 1], [0, 2], [1, 2]]
     assert graph.feature_names == ("score",)
 

@@ -13,7 +13,7 @@ from .._checks import warn
 
 #: Patterns of possible and actual unpaired surrogates, which are halves of characters.
 _HALF = re.compile(r"\\u[dD][89a-fA-F]|[\ud800-\udfff]")
-_HALF_IN_BYTES = re.compile(rb"\\u[dD][89a-fA-F]")
+_HALF_IN_BYTES = re.compile(rb"\\u[dD][89a-fA-F]|\xed[\xa0-\xbf]")
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 
 #: Maximum size of a line in bytes, since even a small compressed file may have a huge line.
@@ -154,7 +154,16 @@ def _check_form(line, name):
 def _decoded(line, parse_constant):
     """Return the object in a line, or a ValueError that describes why the line is invalid."""
     try:
-        record = json.loads(line.rstrip(), parse_constant=parse_constant)
+        record = json.loads(
+            line.rstrip(),
+            parse_constant=parse_constant,
+            object_pairs_hook=_without_copies,
+        )
+    except UnicodeDecodeError as error:
+        return ValueError(
+            f"the byte {line[error.start]:#x} is not valid UTF-8. The file may be in Windows-1252 "
+            "(cp1252). Save it as UTF-8"
+        )
     except json.JSONDecodeError as error:
         reason = f"{error.msg} at character {error.pos + 1}"
         return ValueError(f"not a JSON object on one line: {reason}")
@@ -170,6 +179,8 @@ def _decoded(line, parse_constant):
 def _whole(record, place, number, repaired):
     """Replace lone surrogates in a record, and warn about the first line that has any."""
     text = json.dumps(record, ensure_ascii=False) if isinstance(record, dict) else ""
+    # Some programs write the two halves of a character separately.
+    text = text.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")
     try:
         text.encode()
     except UnicodeEncodeError as error:
@@ -180,7 +191,19 @@ def _whole(record, place, number, repaired):
                 "a text was cut. It was replaced by \ufffd",
                 UnicodeWarning,
             )
-        return json.loads(_SURROGATE.sub("\ufffd", text))
+        text = _SURROGATE.sub("\ufffd", text)
+    return json.loads(text) if text else record
+
+
+def _without_copies(pairs):
+    """Return an object with these keys and values, or raise ValueError for duplicate keys."""
+    record = dict(pairs)
+    if len(record) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(
+            f"the key {twice!r} occurs twice in one object. Keep only one of them"
+        )
     return record
 
 

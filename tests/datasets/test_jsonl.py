@@ -1,5 +1,6 @@
 """JSON Lines: what is written comes back, and broken lines are named."""
 
+import contextlib
 import gzip
 import io
 import json
@@ -330,7 +331,19 @@ BROKEN = {
     ),
     "flat": ({**GOOD, "features": [1.0, 2.0]}, r"features\[0\] is 1.0"),
     "nesting": (b"[" * 200_000, "nested too deeply"),
-    "bytes": (b'{"version": 1, "edges": [], "claims": ["\xff"]}', "utf-8"),
+    "bytes": (b'{"version": 1, "edges": [], "claims": ["\xff"]}', "0xff.*UTF-8"),
+    "cp1252": (
+        '{"edges": [], "claims": ["na\u00efve"]}'.encode("cp1252"),
+        "0xef.*cp1252",
+    ),
+    "key twice": (
+        b'{"edges": [], "claims": ["a"], "claims": ["b"]}',
+        "'claims'.*twice",
+    ),
+    "key twice inside": (
+        b'{"edges": [], "claims": ["a"], "metadata": {"x": 1, "x": 2}}',
+        "'x'.*twice",
+    ),
 }
 
 
@@ -721,6 +734,20 @@ def test_files_of_other_programs(tmp_path, encoding, packed, stream):
     elif packed or "16" in encoding:
         with pytest.raises(ValueError, match="must be an uncompressed UTF-8 file"):
             jsonl_partitions(path)
+
+
+@pytest.mark.parametrize(
+    ("text", "read"),
+    [(b"\xed\xa0\xbd\xed\xb8\x80", "\U0001f600"), (b"\xed\xa0\xbd", "\ufffd")],
+)
+def test_halves_of_characters_that_are_encoded_separately(tmp_path, text, read):
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(b'{"claims": ["' + text + b'"]}\n')
+    lone = (
+        contextlib.nullcontext() if read != "\ufffd" else pytest.warns(UnicodeWarning)
+    )
+    with lone:
+        assert read_jsonl(path).graphs[0].claims == (read,)
 
 
 def test_files_that_are_cut_off(tmp_path):

@@ -418,11 +418,17 @@ def _wait():
 
 def _import(store, path, by):
     """Import verdicts from another program, under the names of their annotators."""
-    if path.endswith(".csv"):
-        judgements = labelling.exchange.read_csv(path, store.graphs)
-    else:
-        tasks = json.loads(Path(path).read_bytes())
+    content = Path(path).read_bytes().lstrip(b"\xef\xbb\xbf\xff\xfe\0 \t\r\n")
+    if content.startswith((b"[", b"{")):
+        try:
+            tasks = json.loads(Path(path).read_bytes())
+        except ValueError as error:
+            raise ValueError(
+                f'{path} is not one JSON document ({error}). Export the labels as "JSON" or CSV'
+            ) from None
         judgements = labelling.from_label_studio(tasks, store.graphs)
+    else:
+        judgements = labelling.exchange.read_csv(path, store.graphs)
     for name, words in judgements.items():
         name = by if name == "imported" else name
         new = [

@@ -263,7 +263,14 @@ def read_csv(path: str | os.PathLike[str], graphs: Any) -> dict[str, Words]:
             f"{path} has the columns {table.fieldnames or []} without {sorted(missing)}: "
             "keep the column names, and separate columns by commas, tabs or semicolons"
         )
-    every = [{key: _as_text(cell) for key, cell in row.items()} for row in table]
+    read = list(table)
+    more = [n for n, row in enumerate(read, 1) if any(row.pop(None, ()))]
+    if more:
+        raise ValueError(
+            f"{path}: row {more[0]} has more cells than there are columns, so its label may be "
+            "in the wrong column. Put texts that contain the separator in quotation marks"
+        )
+    every = [{key: _as_text(cell) for key, cell in row.items()} for row in read]
     rows = [row for row in every if (row["label"] or "").strip()]
     matched = _matched(rows, graphs)
     if not rows:

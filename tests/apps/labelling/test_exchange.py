@@ -192,6 +192,37 @@ def test_the_delimiters_of_spreadsheets(tmp_path, delimiter):
     assert read_csv(path, GRAPHS) == {"imported": [["true", None], [None]]}
 
 
+def test_a_row_with_more_cells_than_columns_is_refused(tmp_path):
+    """A comma in a text without quotation marks moves the cells after it."""
+    path = tmp_path / "labels.csv"
+    head = "problem_id,claim_number,premises,label,note\n"
+    path.write_text(head + "one,1,,true,x\none,2,a,true,false,x\n")
+    with pytest.raises(ValueError, match=r"labels\.csv.*row 2"):
+        read_csv(path, GRAPHS)
+    path.write_text(head + "one,1,,true,x,,\n")
+    assert read_csv(path, GRAPHS) == {"imported": [["true", None], [None]]}
+
+
+@pytest.mark.parametrize("name", ["labels.tsv", "labels.txt", "labels.CSV"])
+def test_sheets_are_recognised_by_their_content(tmp_path, name, capsys):
+    source, path = tmp_path / "p.jsonl", tmp_path / name
+    write_jsonl(source, GRAPHS)
+    path.write_text("problem_id\tclaim_number\tlabel\none\t1\ttrue\n", "utf-16")
+    command = ["label", str(source), "--no-page", "-o", str(tmp_path / "o")]
+    assert main([*command, "--import", str(path)]) == 0
+    assert "imported 1" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("content", [b"[1]\n[2]\n", b"[{", b"PK\x03\x04\x14\0\0\0"])
+def test_an_import_that_is_neither_json_nor_a_sheet_is_named(tmp_path, capsys, content):
+    source, path = tmp_path / "p.jsonl", tmp_path / "labels.json"
+    write_jsonl(source, GRAPHS)
+    path.write_bytes(content)
+    command = ["label", str(source), "--no-page", "-o", str(tmp_path / "o")]
+    assert main([*command, "--import", str(path)]) == 2
+    assert "labels.json" in capsys.readouterr().err
+
+
 def test_two_columns_of_labels_are_refused(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("problem_id,claim_number,label,label\none,1,true,false\n")

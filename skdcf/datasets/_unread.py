@@ -1,7 +1,8 @@
-"""Refuse a message if one of its keys would not be read.
+"""Reject messages with keys that would be ignored.
 
-Each key of an agent's message, of its parts and of its calls is read, is known to describe the
-message, or is refused. An unknown key may contain a part of the step.
+Each key of an agent's message, of its parts and of its calls must be used or known to describe
+the message. All other keys raise an error, because an unknown key may contain a part of the
+step.
 """
 
 import re
@@ -41,16 +42,16 @@ class UnreadError(Exception):
 
 
 def refuse_unread(holder: Mapping[str, Any], what: str, read: Collection[str]) -> None:
-    """Raise UnreadError if a key of an object is neither read nor known to describe it.
+    """Raise UnreadError if a key of an object is not used and not known to describe it.
 
     Parameters
     ----------
     holder : dict
         The object.
     what : str
-        Name of the object in the message of the error.
+        Name of the object for error messages.
     read : collection of str
-        The keys that are read.
+        Keys that the caller uses.
     """
     unknown = [
         str(key)
@@ -65,16 +66,17 @@ def refuse_unread(holder: Mapping[str, Any], what: str, read: Collection[str]) -
 
 
 def is_blank(value: Any) -> bool:
-    """Whether a value says nothing: it is empty, false or zero, or contains only such values.
+    """Return whether a value is empty, false or zero, or only contains such values.
 
     Parameters
     ----------
     value : object
-        A value in JSON.
+        A JSON value.
 
     Returns
     -------
     bool
+        True if the value is blank.
     """
     if isinstance(value, Mapping | list | tuple):
         values = value.values() if isinstance(value, Mapping) else value
@@ -88,11 +90,12 @@ def snake(name: Any) -> str:
     Parameters
     ----------
     name : object
-        The name. A value that is not a str is written as one.
+        The name, which is converted to a str.
 
     Returns
     -------
     str
+        The name in snake case.
     """
     return re.sub(r"[-.]", "_", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", str(name))).lower()
 
@@ -108,6 +111,7 @@ def keys_of(value: Mapping[str, Any]) -> str:
     Returns
     -------
     str
+        The description.
     """
     kind = value.get("type") or value.get("part_kind") or value.get("kind")
     of_type = f"its type is {kind!r} and " if kind else ""
@@ -115,7 +119,7 @@ def keys_of(value: Mapping[str, Any]) -> str:
 
 
 def _describes(key, value):
-    """Whether a key is known to describe a message, and its value contains no call."""
+    """Return whether a key is known to describe a message and its value contains no call."""
     name = snake(key).strip("_")
     if isinstance(value, Mapping | list | tuple) and _has_call(value):
         return False
@@ -124,7 +128,7 @@ def _describes(key, value):
 
 
 def _has_call(value):
-    """Whether calls are written anywhere in a value."""
+    """Return whether a value contains calls at any depth."""
     if isinstance(value, Mapping):
         if any(not is_blank(value.get(key)) for key in CALLS):
             return True

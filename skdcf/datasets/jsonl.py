@@ -391,6 +391,7 @@ class JsonlPartition:
     Parameters
     ----------
     path : str
+        Path of the file.
     start, stop : int
         Positions of the first byte of the range and of the first byte after the range.
     first_line : int, default=1

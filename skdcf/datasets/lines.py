@@ -1,4 +1,4 @@
-"""The only reader of JSON Lines: objects of a file or stream, with the numbers of their lines."""
+"""Read the objects of a JSON Lines file or stream, with their line numbers."""
 
 import codecs
 import contextlib
@@ -31,7 +31,7 @@ def iter_objects(
     nan=False,
     max_line_bytes=MAX_LINE_BYTES,
 ):
-    """Read the objects of a file one at a time, in constant memory.
+    """Yield the objects of a file one at a time, in constant memory.
 
     Parameters
     ----------
@@ -39,27 +39,27 @@ def iter_objects(
         The file, which may be compressed with gzip. The encoding must be UTF-8, or UTF-16 with a
         byte order mark.
     start, stop : int
-        Range of bytes to read: the position of the first byte, and one past the last byte.
-        Ranges require an uncompressed UTF-8 file.
+        Positions of the first byte to read and of the byte after the range. Ranges require an
+        uncompressed UTF-8 file.
     first_line : int
         Number of the first line.
     nan : bool
-        Whether to accept NaN and infinity. Some programs write NaN and infinity, although these are
-        not valid JSON.
+        Whether to accept NaN and infinity, which some programs write although they are not
+        valid JSON.
     max_line_bytes : int
         Maximum size of a line in bytes, or in characters if the text is not UTF-8.
 
     Yields
     ------
     number : int
-        The number of the line. Empty lines are skipped.
+        Number of the line. Empty lines are skipped.
     record : dict or ValueError
-        The object, or an error that describes what is wrong with the line.
+        The object of the line, or an error that describes the fault of the line.
 
     Raises
     ------
     ValueError
-        If the file cannot be read as lines, or a line is too long.
+        If the file cannot be read as lines, or if a line is too long.
     """
     name = name_of(path)
     empty = True
@@ -96,19 +96,19 @@ def iter_objects(
 
 
 def name_of(path):
-    """Return the name of a file or stream as it is used in messages."""
+    """Return the name of a file or stream for error messages."""
     return getattr(path, "name", "a stream") if hasattr(path, "read") else path
 
 
 def is_plain(path):
-    """Return whether parts of a file can be read independently."""
+    """Return whether ranges of a file can be read independently."""
     with open(path, "rb") as file:
         return file.read(2) not in (*_MARKS, b"\x1f\x8b")
 
 
 @contextlib.contextmanager
 def _opened(path, start):
-    """Return the open lines of a file or stream; the caller closes them."""
+    """Return the open lines of a file or stream, which the caller must close."""
     path = getattr(path, "buffer", path)  # standard input was opened as text
     with contextlib.ExitStack() as stack:
         file = path if hasattr(path, "read") else stack.enter_context(open(path, "rb"))
@@ -141,7 +141,7 @@ def _explained(name):
 
 
 def _check_form(line, name):
-    """Raise ValueError if the first line shows that the file has another form of JSON."""
+    """Raise ValueError if the first line shows that the file is not JSON Lines."""
     text = line if isinstance(line, str) else line.decode("latin-1")
     if text[:1] == "[" or text == "{":
         form, path = _FORMS[text[0]]
@@ -177,7 +177,7 @@ def _decoded(line, parse_constant):
 
 
 def _whole(record, place, number, repaired):
-    """Replace lone surrogates in a record, and warn about the first line that has any."""
+    """Replace lone surrogates in a record, and warn about the first line with a surrogate."""
     text = json.dumps(record, ensure_ascii=False) if isinstance(record, dict) else ""
     # Some programs write the two halves of a character separately.
     text = text.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")

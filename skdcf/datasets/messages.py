@@ -131,8 +131,11 @@ class Message(NamedTuple):
     Parameters
     ----------
     role : {"system", "developer", "user", "assistant", "tool"}
+        Role of the message.
     text : str
+        Text of the message.
     calls : list of Call
+        Tool calls of the message.
     answers : str, int or None
         For a message with the role "tool", the id of the call that it answers.
     """
@@ -158,6 +161,7 @@ def chat_messages(run: Mapping[str, Any]) -> Iterator[tuple[int, Message]]:
         Position of the message in the run. For a message of several items, the position of the
         first item.
     message : Message
+        The converted message.
 
     Raises
     ------
@@ -429,7 +433,7 @@ def _body_of(part, kind):
 
 
 def _merged(body, inner):
-    """Add the values of an inner object; raise UnreadError if two arguments differ."""
+    """Add the values of an inner object, or raise UnreadError if two arguments differ."""
     inner = {snake(key): value for key, value in inner.items() if value is not None}
     for key in body.keys() & inner.keys() & {*_ARGUMENTS}:
         if body[key] is not None and _parsed(body[key]) != _parsed(inner[key]):
@@ -440,7 +444,7 @@ def _merged(body, inner):
 
 
 def _call_of_page(part):
-    """Convert a part of the pages of Vercel, which has the name of the tool in its type."""
+    """Convert a UI part of the Vercel AI SDK, whose type contains the name of the tool."""
     kind = str(part.get("type"))
     if (
         "toolCallId" in part

@@ -600,6 +600,7 @@ def jsonl_schema() -> dict[str, Any]:
     Returns
     -------
     dict
+        The schema.
 
     Examples
     --------

@@ -25,6 +25,7 @@ def corrected_error(values, sizes):
     Parameters
     ----------
     values : ndarray of shape (..., n_splits, n_alphas)
+        The values for each split and level.
     sizes : ndarray of shape (n_splits, n_parts)
         Number of problems in each part. The first part is the training set and the last part is
         the test set.

@@ -249,9 +249,11 @@ def choose(search, X, y, questions, rows=None, n_problems=None):
     Parameters
     ----------
     search : search of scikit-learn
+        The search, which is cloned.
     X, y
         Problems and labels.
     questions : ndarray of int, shape (n_problems,)
+        The question that each problem answers.
     rows, n_problems
         Positions of these problems among all problems of ``search.cv``, and the number of all
         problems.

@@ -379,10 +379,13 @@ def make_splits(cv: Any, questions: Any, protocol: Any, rng: Any) -> Any:
     Parameters
     ----------
     cv : int, splitter, iterable of tuples of index arrays, or None
+        Definition of the splits, as in `compare_filters`.
     questions : ndarray of int, shape (n,)
         The question that each problem answers, numbered from 0.
     protocol : {"folds", "leave-one-out"}
+        Protocol of the splits, as in `compare_filters`.
     rng : RandomState
+        Random number generator of the splits.
     """
     shares = SHARES[protocol]
     n = len(questions)
@@ -497,6 +500,7 @@ def finished_splits(path: Any, key: Any, names: Any) -> Any:
     Parameters
     ----------
     path : path-like
+        Path of the results file.
     key : str
         Digest of the inputs, as returned by `key_of`.
     names : iterable of str

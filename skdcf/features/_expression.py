@@ -138,7 +138,7 @@ def judge_equality(
     left, right : list of float and str
         Expressions.
     rounded : bool
-        Whether the sign means "about".
+        Whether the sign between the sides means "about".
 
     Returns
     -------

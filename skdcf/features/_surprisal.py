@@ -253,6 +253,7 @@ def has_digit(token: str) -> bool:
     Returns
     -------
     bool
+        True if the token contains a digit.
     """
     return any(character.isdigit() for character in token)
 
@@ -265,19 +266,19 @@ def check_log_probabilities(
     Parameters
     ----------
     log_probabilities : sequence of float
-        The log-probability of each token.
+        Log-probability of each token.
     name : str
-        Beginning of messages.
+        Beginning of the error message.
 
     Returns
     -------
     ndarray of shape (n_tokens,)
-        -log p.
+        Surprisal (-log p) of each token.
 
     Raises
     ------
     ValueError
-        If one is not a finite number of at most 0.
+        If a log-probability is positive or not finite.
     """
     values = np.asarray(log_probabilities, dtype=np.float64)
     wrong = ~(np.isfinite(values) & (values <= 1e-6))

@@ -399,7 +399,8 @@ class ClaimTransformer(GraphTransformer):
 
     Attributes
     ----------
-    transformer_ : the fitted copy
+    transformer_ : transformer
+        The fitted copy.
 
     Notes
     -----

@@ -165,7 +165,7 @@ class ExchangeabilityTest(BettingMonitor):
     seen_ : ndarray of shape (n_seen,)
         Sorted array of the largest path risk of each problem so far.
     log_wealth_ : ndarray of shape (n_problems,)
-        Log wealth after each problem of `update` that was used.
+        Log wealth after each monitored problem of `update`.
     n_repeated_ : int
         Number of ignored answers to questions that were used before, for an earlier answer or
         for calibration.
@@ -365,7 +365,7 @@ class CoverageMonitor(BettingMonitor):
     counts_ : ndarray of int, shape (n_groups, 2)
         Numbers of problems and errors in each group since the last calibration.
     log_wealth_ : ndarray of shape (n_problems,)
-        Log wealth after each problem that was used.
+        Log wealth after each monitored problem.
 
     Notes
     -----

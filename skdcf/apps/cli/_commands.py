@@ -396,6 +396,7 @@ class Line:
     Parameters
     ----------
     problem : Problem
+        The problem in the line.
     group : str, int or None
         The value of the key ``group``, even if another key identifies the question.
     names : dict

@@ -94,6 +94,7 @@ def make_parser() -> argparse.ArgumentParser:
     Returns
     -------
     argparse.ArgumentParser
+        The parser, whose options depend on the command.
     """
     parser = argparse.ArgumentParser(
         prog="skdcf",

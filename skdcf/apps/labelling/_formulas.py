@@ -30,6 +30,7 @@ def split_formulas(text: str | None) -> list[Any] | None:
     Parameters
     ----------
     text : str or None
+        The text to split.
 
     Returns
     -------

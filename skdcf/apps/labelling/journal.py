@@ -1,4 +1,4 @@
-"""Read the journal of labels, and what other programs append to it."""
+"""Read the journal of labels, including entries that other programs append."""
 
 import json
 import os
@@ -18,7 +18,7 @@ def read_journal(path, take):
     path : path-like
         Path of the journal.
     take : callable
-        ``take(entry)`` is called for each line, in order. The callable must raise ValueError,
+        Function that is called with the entry of each line, in order. It must raise ValueError,
         LookupError, TypeError or AttributeError if the entry is invalid.
 
     Returns
@@ -29,7 +29,7 @@ def read_journal(path, take):
     Raises
     ------
     ValueError
-        If any other line is not a valid entry. The message contains its line number.
+        If any other line is not a valid entry. The message contains the line number.
     """
     lines = open_journal(path)
     size = 0
@@ -63,10 +63,10 @@ def follow_journal(path, take, start):
     path : path-like
         Path of the journal.
     take : callable
-        As in `read_journal`.
+        Function that is called with each entry, as in `read_journal`.
     start : int
-        Position after the last entry that was read. If the file is shorter, it was replaced,
-        and it is read from the beginning.
+        Position after the last entry that was read. If the file is shorter, it has been
+        replaced and is read from the beginning.
 
     Returns
     -------

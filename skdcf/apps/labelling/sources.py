@@ -730,6 +730,7 @@ class LabelStore:
         Yields
         ------
         tuple of (problem, claim, label, other label)
+            Positions of the problem and of the claim, and the two labels.
         """
         for i in range(len(self.graphs)):
             words = zip(

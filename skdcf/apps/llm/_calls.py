@@ -39,6 +39,7 @@ class Prompt(NamedTuple):
     name : str
         Name and version of a built-in prompt, or name and digest of a prompt of the caller.
     text : str
+        Text of the instructions.
     """
 
     name: str
@@ -64,6 +65,7 @@ def load_prompt(name: str, own: str | Path | None = None) -> Prompt:
     Returns
     -------
     Prompt
+        The prompt.
 
     Examples
     --------
@@ -88,10 +90,13 @@ class Call:
     Attributes
     ----------
     model : str
+        Name of the model.
     messages : tuple of (role, text)
+        Messages to the model.
     schema : str or None
         JSON schema of the reply, serialised as JSON.
     temperature : float
+        Sampling temperature.
     seed : int or None
         Seed that is passed to the endpoint.
     max_tokens : int or None
@@ -125,6 +130,7 @@ class Call:
         Returns
         -------
         str
+            The digest in hexadecimal digits.
         """
         content = json.dumps([endpoint, asdict(self)], sort_keys=True)
         return hashlib.sha256(content.encode()).hexdigest()
@@ -247,6 +253,7 @@ def schema_of(
     Returns
     -------
     dict
+        The JSON schema.
     """
     most_rows = n_rows or most_rows
     bounds: dict[str, Any] = {"most_rows": most_rows, "longest": longest}

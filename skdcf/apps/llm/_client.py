@@ -302,10 +302,12 @@ def as_client(client: Any) -> ChatClient:
     Parameters
     ----------
     client : ChatClient, callable or None
+        A client, a function to call instead of an endpoint, or None for the default endpoint.
 
     Returns
     -------
     ChatClient
+        The client.
 
     Raises
     ------
@@ -348,6 +350,7 @@ class Estimate:
     n_done : int
         Number of problems whose replies are all cached, which incur no cost.
     calls : int
+        Estimated number of calls.
     prompt_tokens, completion_tokens : int
         Estimated numbers of tokens, computed from the lengths of the texts with four characters
         per token, and corrected by the tokens of cached answers. Reasoning models write several

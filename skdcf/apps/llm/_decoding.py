@@ -49,6 +49,7 @@ def repair_json(text: str, shown: str) -> str:
     Returns
     -------
     str
+        The repaired reply.
 
     Examples
     --------
@@ -84,6 +85,7 @@ def repair_backslashes(text: str, shown: str) -> str:
     Returns
     -------
     str
+        The repaired reply.
 
     Examples
     --------

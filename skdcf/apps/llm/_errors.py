@@ -28,6 +28,7 @@ class PassingError(Exception):
     Parameters
     ----------
     problem : str
+        Description of the failure.
     wait : float, optional
         Seconds to wait, as requested by the server. None if the server requests no time.
     """

@@ -77,7 +77,9 @@ class Extraction:
     Parameters
     ----------
     graph : ReasoningGraph
+        The extracted graph.
     answer : Answer
+        The answer that the graph was extracted from.
     flags : tuple of str
         Descriptions of anomalies, such as a graph that had to be repaired.
     usage : Usage
@@ -370,6 +372,7 @@ class ClaimExtractor(TransformerMixin, Settings):
         Returns
         -------
         ClaimExtractor
+            The extractor.
 
         Raises
         ------

@@ -146,6 +146,7 @@ class MergedText(NamedTuple):
     Parameters
     ----------
     text : str
+        The text.
     refused : tuple of str
         Sentences of the model's text that the claims do not entail. If this tuple is not empty,
         ``text`` consists of the unchanged claims.
@@ -419,7 +420,8 @@ class ConformalFactualityPipeline(Settings):
 
     Attributes
     ----------
-    filter_ : the fitted filter
+    filter_ : filter
+        The fitted filter.
 
     Raises
     ------

@@ -186,6 +186,7 @@ def fault_of(
     Parameters
     ----------
     status : int
+        HTTP status code.
     message : str
         Error message of the server.
     wait : float, optional
@@ -196,6 +197,7 @@ def fault_of(
     Returns
     -------
     Exception
+        The exception to raise.
     """
     fault = f"status {status}: {message[:SHORT]}"
     lowered = message.lower()
@@ -229,6 +231,7 @@ def read_wait(headers: Mapping[str, str], message: str) -> float | None:
     Returns
     -------
     float or None
+        Number of seconds to wait.
     """
     for name, per_second in (("retry-after-ms", 1000), ("retry-after", 1)):
         with suppress(ValueError):

@@ -98,6 +98,7 @@ def pieces_of(text: str, language: str = "en") -> list[str]:
     Parameters
     ----------
     text : str
+        The text to split.
     language : str
         Language code, as in `split_sentences`.
 
@@ -133,6 +134,7 @@ def splitter_of(language: str = "en") -> dict[str, str]:
     Returns
     -------
     dict of str to str
+        Name of the splitter and language code.
     """
     return {"splitter": "sentencex", "language": language}
 

@@ -83,6 +83,7 @@ class AnswerReader:
         Returns
         -------
         bool
+            True if the line has claims.
         """
         keys = [theirs for theirs, ours in self.rename.items() if ours in _OF_CLAIMS]
         found = (value_at(record, key) for key in (*keys, *_OF_CLAIMS))
@@ -99,6 +100,7 @@ class AnswerReader:
         Returns
         -------
         str or None
+            The key or path.
         """
         keys = self._answer_keys
         return next((k for k in keys if isinstance(value_at(record, k), str)), None)
@@ -114,6 +116,7 @@ class AnswerReader:
         Returns
         -------
         AnsweredLine
+            The answer, its log-probabilities and the problem.
         """
         key = self.key_of_answer(record)
         if key is None and self._needs_answer:
@@ -164,6 +167,7 @@ class AnswerSplitter:
         Returns
         -------
         AnswerSplitter
+            The splitter.
 
         Raises
         ------

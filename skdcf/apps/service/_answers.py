@@ -73,10 +73,12 @@ class Answers:
         name : str
             Name of the filter for error messages.
         filter : fitted filter
+            The filter that selects the claims.
 
         Returns
         -------
         ConformalFactualityPipeline
+            The pipeline.
 
         Raises
         ------
@@ -110,6 +112,7 @@ class Answers:
         Returns
         -------
         answer : FilteredAnswer
+            The filtered answer.
         doubts : list of str
             Descriptions of the problems found during extraction and filtering.
 
@@ -159,6 +162,7 @@ class Answers:
         Returns
         -------
         Usage
+            Numbers of calls and tokens.
         """
         return self.client.spent()
 
@@ -168,6 +172,7 @@ class Answers:
         Returns
         -------
         float
+            The cost, or the number of tokens.
         """
         usage = self.spent()
         spent = float(usage.prompt_tokens + usage.completion_tokens)

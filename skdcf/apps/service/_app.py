@@ -410,7 +410,9 @@ class _Admission:
         Parameters
         ----------
         request : starlette.requests.Request
+            The request to check.
         path : str
+            Path of the request.
         """
         headers = request.headers
         host = headers.get("host", "")

@@ -136,6 +136,7 @@ class Journal:
         Parameters
         ----------
         entry : Entry
+            The answer to add.
         """
         with self._change(is_lasting=False):
             number = self._insert(entry)
@@ -207,6 +208,7 @@ class Journal:
         Returns
         -------
         list of Entry
+            The judged answers.
         """
         query = f"SELECT {_FIELDS} FROM answers WHERE judged > ? AND filter = ?"
         rows = self._read(f"{query} ORDER BY judged", after, digest)
@@ -223,6 +225,7 @@ class Journal:
         Returns
         -------
         n_kept, n_dropped : int
+            Numbers of kept and dropped claims.
         """
         rows = self._read("SELECT kept, dropped FROM claims WHERE filter = ?", digest)
         return rows[0] if rows else (0, 0)
@@ -293,6 +296,7 @@ class Journal:
         Returns
         -------
         Run
+            The summary of the run.
 
         Raises
         ------
@@ -313,6 +317,7 @@ class Journal:
         Returns
         -------
         dict
+            The data, as sent by the client.
         """
         rows = self._read("SELECT head FROM runs WHERE id = ?", name)
         if not rows:
@@ -370,6 +375,7 @@ class Journal:
         Returns
         -------
         n_runs, n_characters : int
+            Number of open runs, and number of characters of their texts.
         """
         [sizes] = self._read("SELECT count(*), coalesce(sum(size), 0) FROM runs")
         return sizes

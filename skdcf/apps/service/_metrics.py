@@ -59,8 +59,11 @@ class Metrics:
         Parameters
         ----------
         route : str
+            Route of the request.
         status : int
+            HTTP status code of the reply.
         seconds : float
+            Duration of the request.
         """
         self._requests.labels(route, str(status)).inc()
         self._seconds.labels(route).observe(seconds)
@@ -71,6 +74,7 @@ class Metrics:
         Returns
         -------
         bytes
+            The metrics as text.
         """
         requests = self._registry
         if "PROMETHEUS_MULTIPROC_DIR" in os.environ:
@@ -110,6 +114,7 @@ class JsonFormatter(logging.Formatter):
         Returns
         -------
         str
+            The JSON object.
         """
         when = datetime.fromtimestamp(record.created, UTC)
         line: dict[str, object] = {

@@ -71,6 +71,7 @@ class _Request(BaseModel):
         Returns
         -------
         dict
+            The fields, keyed by name.
         """
         return self.model_dump(exclude_unset=True, exclude=set(left_out))
 

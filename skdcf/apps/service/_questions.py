@@ -98,6 +98,7 @@ def read_key(token: str | None, folder: str | os.PathLike[str] | None) -> bytes:
     Returns
     -------
     bytes
+        The secret key.
     """
     if token is not None:
         return token.encode()

@@ -52,6 +52,7 @@ class _StrictRoute(APIRoute):
         Returns
         -------
         callable
+            The function, which is called with the request.
         """
         answer = super().get_route_handler()
 
@@ -90,6 +91,7 @@ def content_types(api: FastAPI) -> dict[str, str | None]:
     Parameters
     ----------
     api : FastAPI
+        The application with the routes.
 
     Returns
     -------
@@ -105,7 +107,7 @@ def content_types(api: FastAPI) -> dict[str, str | None]:
 
 @router.post("/v1/filter")
 async def filter_answer(asked: FilterRequest, request: Request) -> Filtered:
-    """Filter the claims of one answer, or split a whole answer and filter it."""
+    """Filter an answer, which is sent as claims or as a whole answer to be split."""
     service = request.app.state.service
     served = service.named(asked.filter)
     n_bytes = len(await request.body())

@@ -81,13 +81,13 @@ class Asked:
         return self.kept is not None or self.error is not None
 
     def filtered_line(self) -> dict[str, Any]:
-        """Return the fields of the reply that a whole answer adds, after the decision.
+        """Return the additional fields of the reply to a whole answer, after the decision.
 
         Returns
         -------
         dict
-            The kept text, and the request with this text in the place of the answer. Empty
-            if the request has claims.
+            The kept text, and the request with this text instead of the answer. The dict is
+            empty if the request contains claims.
         """
         if self.log_line is None or self.answer_key is None or self.kept is None:
             return {}
@@ -159,12 +159,13 @@ class Served:
         Parameters
         ----------
         record : dict
-            An object in the format of `skdcf.datasets.read_jsonl`, or with a whole answer
-            instead of claims, optionally with ``alpha``.
+            An object in the format of `skdcf.datasets.read_jsonl`, which may contain a whole
+            answer instead of claims, and the key ``alpha``.
 
         Returns
         -------
         Asked
+            The answer, before the decision.
 
         Raises
         ------
@@ -204,6 +205,7 @@ class Served:
         Returns
         -------
         Asked
+            The answer with its decision.
         """
         if n_bytes > _LARGE:
             asked = await asyncio.to_thread(self.read, record)
@@ -279,6 +281,7 @@ class Served:
         Returns
         -------
         Entry
+            The journal entry.
         """
         question, is_calibrated = self.questions.name(graph)
         return Entry(
@@ -428,6 +431,7 @@ class Served:
         Returns
         -------
         dict
+            The description, keyed by name.
         """
         return {
             "alpha": self.alpha,
@@ -446,6 +450,7 @@ class Served:
         Returns
         -------
         dict
+            The numbers, keyed by name.
         """
         summary = self.monitor.summary()
         numbers = {
@@ -571,6 +576,7 @@ class Writing:
         Returns
         -------
         Entry
+            The journal entry.
         """
         return self.served.entry(
             name, self.graph, self.kept, level=self.level, passes=self.passes
@@ -587,6 +593,7 @@ class Writing:
         Returns
         -------
         dict
+            The fields of the reply.
         """
         return self.served.reply(
             name,
@@ -604,6 +611,7 @@ def check_size(n_claims: int) -> None:
     Parameters
     ----------
     n_claims : int
+        Number of claims of the answer.
     """
     if n_claims > _MOST_CLAIMS:
         raise RefusedError(

@@ -1,4 +1,4 @@
-"""Compare filters on the same splits, and search settings without losing the guarantee."""
+"""Compare filters on the same splits, and search for settings without losing the guarantee."""
 
 from ._chances import ChanceReport, evaluate_error_probability
 from ._report import ComparisonReport, DifferenceReport

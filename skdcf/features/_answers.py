@@ -56,7 +56,7 @@ def find_answer(text: str) -> str | None:
     -------
     str or None
         The text after the last ``\boxed{``, "####", "the answer is" or ``Choice_``. If the text
-        contains no such mark, its last number, or None if it contains no number.
+        contains no such mark, the last number is returned, or None if there is no number.
     """
     text = clean(text)
     mark = _find_last_mark(text)
@@ -104,7 +104,7 @@ def normalise_answer(answer: str) -> float | str:
     -------
     float or str
         The value as a float if the text is a single number or calculation, with or without a
-        unit. Otherwise the text without mark-up and blanks.
+        unit. For any other text, the text without mark-up and blanks is returned.
     """
     text = clean(answer)
     if choice := _CHOICE.match(text):

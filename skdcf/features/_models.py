@@ -326,7 +326,7 @@ class StepReward(AnswerColumns):
     -----
     ``HardCF("reward", features=StepReward(url))`` has no trained scorer, so all labelled
     problems are used for calibration. The reward can also be combined with other features.
-    `skdcf.load` removes the URL from a loaded filter. Set it again with
+    `skdcf.load` removes the URL from a loaded filter. Set the URL again with
     ``cf.features_.set_params(source=url)``.
 
     Examples

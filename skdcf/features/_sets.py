@@ -55,7 +55,8 @@ def reasoning_features(
     and the 23 of `TextFeatures`. These columns require no model and no column of the data.
     Existing columns, such as ``frequency-score``, are kept. If a problem seen in ``fit`` has
     alternatives, the columns of `AgreementFeatures` are added, and every later problem must
-    have known alternatives. The same applies to the context and `ContextFeatures`. If a
+    have known alternatives. If a problem seen in ``fit`` has a context, the columns of
+    `ContextFeatures` are added, and every later problem must have a known context. If a
     question has options (lines that begin with a letter from A to H), five columns compare each
     claim with the options.
 

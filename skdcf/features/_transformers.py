@@ -67,7 +67,7 @@ class GraphTransformer(TransformerMixin, Settings, auto_wrap_output_keys=None):
         Returns
         -------
         bool
-            The value of ``requires_fit``. If it is None, whether the class overrides `fit`.
+            The value of ``requires_fit``, or, if it is None, whether the class overrides `fit`.
         """
         has_own_fit = type(self).fit is not GraphTransformer.fit
         return has_own_fit if self.requires_fit is None else self.requires_fit

@@ -437,7 +437,7 @@ class ClaimTransformer(GraphTransformer):
             The problems.
         y : labels of the claims, optional
             Labels. A transformer that learns is fitted to the judged claims and their labels 0
-            and 1. If y is None, it is fitted to all claims, without labels.
+            and 1. If y is None, the transformer is fitted to all claims, without labels.
 
         Returns
         -------

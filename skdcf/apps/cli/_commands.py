@@ -93,7 +93,7 @@ def _scorer_with_prior(name, prior):
 
 
 def _scorer_without_training(options, graphs, features):
-    """Return a scorer without training if calibration needs all answers, otherwise None.
+    """Return a scorer that requires no training if calibration needs all answers, else None.
 
     Only the scorer "stack" is replaced, either by the public prior, if one is named, or by the
     column that measures the support of each claim by its context.

@@ -130,7 +130,7 @@ def _refuse_mixed(options):
 
 
 def _review(options):
-    """Ask a person about the most useful claims of a batch, and write the kept claims."""
+    """Let a person judge the most useful claims of a batch, and write the kept claims."""
     check_folder(options.output)
     if options.budget is not None and options.budget < 0:
         raise ValueError(f"--budget is {options.budget}, but must be 0 or more")
@@ -183,7 +183,7 @@ def _review(options):
 
 
 def _audit(options):
-    """Ask a person about a random sample of filtered texts, and bound their error rate."""
+    """Let a person judge a random sample of filtered texts, and bound the error rate."""
     check_folder(options.output)
     looks = None if options.n is None else _read_looks(options.n)
     filter = load(options.audit)

@@ -291,7 +291,7 @@ class ReviewOrder:
             heapq.heappush(self._open, (float(self._path_risk[row]), row))
 
     def _keep_anew(self, problem):
-        """Update the kept claims of a problem, parents first.
+        """Update the kept claims of a problem in topological order.
 
         A claim is kept if all its parents are kept and a person found the claim true, or if the
         filter keeps the claim and no person found it false.

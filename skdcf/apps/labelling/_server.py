@@ -154,9 +154,9 @@ class LabelServer:
         Returns
         -------
         dict
-            An empty dict without an order. Otherwise, ``ask`` is a list of pairs of a problem
-            and its claims, and ``progress`` is a sentence or None. In a review or an audit,
-            ``kept`` is the mask of kept claims of ``problem``, if a problem is passed.
+            The dict is empty if there is no order. Otherwise, ``ask`` is a list of pairs of a
+            problem and its claims, and ``progress`` is a sentence or None. In a review or an
+            audit, ``kept`` is the mask of kept claims of ``problem``, if a problem is passed.
         """
         if not self.order:
             return {}

@@ -287,7 +287,7 @@ async def _at_once(function, *arguments):
 
 
 def check_writer(pipeline: ConformalFactualityPipeline, answer: str | None) -> str:
-    """Raise ValueError if the model would write an answer but did not write calibration answers.
+    """Raise ValueError if the model must write an answer but did not write the calibration answers.
 
     Inside ``with skdcf.accept_provenance(reason): ...``, no error is raised. For an existing
     answer, a remark is returned if its writer is unknown, otherwise an empty text.

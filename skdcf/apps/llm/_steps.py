@@ -177,13 +177,12 @@ class DeduceGraph(Step):
     The inputs of `apply` are lists of claims and problems, and its result is a ``DeducedGraph``
     for each problem.
 
-    If claims name their premises, as in "#5. (by #2 #4)", no call is made. A cyclic or
-    malformed graph is requested again with a description of the error. After three requests,
-    the graph is repaired. Edges from later claims, from a claim to itself and to unknown claims
-    are removed, and a claim that is not mentioned depends on the previous claim. If the reply
-    contains no graph, every claim depends on the previous claim, which is conservative.
-    Repaired and missing graphs are flagged. Replies that number the claims from 0 are
-    recognised.
+    If claims name their premises, as in "(by #2 #4)", no call is made. A cyclic or malformed
+    graph is requested again with a description of the error. After three requests, the graph is
+    repaired. Edges from later claims, from a claim to itself and to unknown claims are removed,
+    and a claim that is not mentioned depends on the previous claim. If the reply contains no
+    graph, every claim depends on the previous claim, which is conservative. Repaired and
+    missing graphs are flagged. Replies that number the claims from 0 are recognised.
 
     Parameters
     ----------

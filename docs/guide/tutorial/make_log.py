@@ -10,6 +10,8 @@ import json
 import random
 from pathlib import Path
 
+from skdcf.apps.llm import AnswerSplitter
+
 HERE = Path(__file__).parent
 BRANCHES = [
     "Northgate",
@@ -94,7 +96,10 @@ def main():
                     "claims": sentences,
                     "edges": [],
                     "labels": verdicts,
-                    "metadata": {"label_meaning": "supported"},
+                    "metadata": {
+                        "label_meaning": "supported",
+                        "extraction": AnswerSplitter().provenance,
+                    },
                 }
                 for question, passages, sentences, verdicts in some
             ],

@@ -68,7 +68,7 @@ def markdown(text):
     text = re.sub(r"\n\nThe log of this tutorial.*?\n\n", "\n\n", text, flags=re.DOTALL)
     text = re.sub(r":doc:`(\w+)`", r'the page "\1" of the guide', text)
     text = re.sub(r"\.\. code-block:: console\n\n", "", text)
-    text = re.sub(r"^   (?=\$)", "    ", text, flags=re.MULTILINE)
+    text = re.sub(r"^   (?=\S)", "    ", text, flags=re.MULTILINE)
     return text.replace("``", "`").strip()
 
 

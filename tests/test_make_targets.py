@@ -6,6 +6,7 @@ programs, tests and pages that a target runs.
 
 import ast
 import re
+import runpy
 import sys
 from configparser import ConfigParser
 from functools import cache
@@ -135,3 +136,11 @@ def imported(path):
 def module_path(checkout, name):
     """The file of a module of benchmarks/; none of other packages stands there."""
     return checkout.joinpath(*name.split(".")).with_suffix(".py")
+
+
+def test_every_file_that_may_be_mutated_has_tests_that_exist(checkout):
+    folder = checkout / "tests" / "attacks"
+    names = runpy.run_path(str(folder / "mutations.py"))
+    tests = {path.stem.removeprefix("test_") for path in checkout.glob("tests/**/*.py")}
+    assert {name for name, *_ in names["all_mutations"]()} == names["TESTS"].keys()
+    assert set(" ".join([*names["TESTS"].values(), names["OTHERS"]]).split()) <= tests

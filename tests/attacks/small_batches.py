@@ -1,8 +1,8 @@
 """`release_claims` in many small batches: all false texts over all shown texts.
 
 The guarantee is per batch, and a batch that shows nothing counts as 0. For .2 the pooled rate is
-.33 here in batches of 5 and .37 one answer at a time. ``skdcf filter --guarantee shown`` prints both
-rates; "stated" is alpha divided by the share of the batches that show something.
+.33 here in batches of 5 and .37 one answer at a time. ``skdcf filter --guarantee shown`` prints
+both rates; "stated" is alpha divided by the share of the batches that show something.
 """
 
 import warnings

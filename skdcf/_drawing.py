@@ -257,14 +257,14 @@ def shown_of(n_claims, kept, labels):
     n_claims : int
         Number of claims.
     kept : sequence of bool, or None
-        Whether each claim was kept. None means an unfiltered problem.
+        Whether each claim was kept. None means that the problem is unfiltered.
     labels : sequence of int, or None
         Labels of the claims (1 true, 0 false, -1 not judged).
 
     Returns
     -------
     list of Shown
-        One per claim.
+        Look and mark of each claim.
     """
     states = [None] * n_claims if kept is None else kept
     label_of = [1] * n_claims if labels is None else labels
@@ -387,7 +387,7 @@ def graph_svg(n_claims, edges, kept=None, labels=None):
     edges : sequence of (parent, child)
         Positions of claims.
     kept : sequence of bool, optional
-        Whether each claim was kept. None means an unfiltered problem.
+        Whether each claim was kept. None means that the problem is unfiltered.
     labels : sequence of int, optional
         Labels of the claims (1 true, 0 false, -1 not judged).
 
@@ -424,7 +424,7 @@ def problem_html(graph, kept=None, labels=None, reasons=None):
     graph : ReasoningGraph
         The problem.
     kept : sequence of bool, optional
-        Whether each claim was kept. None means an unfiltered problem.
+        Whether each claim was kept. None means that the problem is unfiltered.
     labels : sequence of int, optional
         Labels of the claims (1 true, 0 false, -1 not judged).
     reasons : dict of int to str, optional

@@ -67,7 +67,7 @@ def write_text(path, lines):
     path : path-like
         Path of the file, which is compressed with gzip if the name ends with ``.gz``.
     lines : iterable of str
-        The lines, without line breaks.
+        The lines to write, without line breaks.
 
     Returns
     -------

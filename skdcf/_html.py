@@ -128,7 +128,7 @@ class Table:
         Returns
         -------
         list of dict
-            The rows. All rows have the same keys.
+            The rows of the table. All rows have the same keys.
         """
         columns = self._values()
         lines = zip(*(np.asarray(v).tolist() for v in columns.values()), strict=True)

@@ -30,7 +30,7 @@ def as_finished(
     Parameters
     ----------
     jobs : dict of callable without arguments
-        The jobs. The keys can be any values.
+        The jobs. The keys of the jobs can be any values.
     n_jobs : int, optional
         Number of parallel jobs, as in scikit-learn. A single job runs in this process.
     verbose : int, default=0
@@ -45,7 +45,7 @@ def as_finished(
     Yields
     ------
     tuple
-        Key and result of a job.
+        The key and the result of a finished job.
     """
     results: Iterator[tuple[Any, Any]]
     if len(jobs) == 1:

@@ -41,7 +41,7 @@ def no_edges(claims: Sequence[str], problem: str | None = None) -> Edges:
     Parameters
     ----------
     claims : sequence of str
-        Texts of the claims, in their order.
+        Texts of the claims of the answer, in order.
     problem : str, optional
         The question, which is ignored.
 
@@ -74,7 +74,7 @@ def chain_edges(claims: Sequence[str], problem: str | None = None) -> Edges:
     Parameters
     ----------
     claims : sequence of str
-        Texts of the claims, in their order.
+        Texts of the claims of the answer, in order.
     problem : str, optional
         The question, which is ignored.
 
@@ -110,7 +110,7 @@ def cited_edges(claims: Sequence[str], problem: str | None = None) -> Edges:
     Parameters
     ----------
     claims : sequence of str
-        Texts of the claims, in their order.
+        Texts of the claims of the answer, in order.
     problem : str, optional
         The question, which is ignored.
 
@@ -156,7 +156,7 @@ def number_flow_edges(claims: Sequence[str], problem: str | None = None) -> Edge
     Parameters
     ----------
     claims : sequence of str
-        Texts of the claims, in their order.
+        Texts of the claims of the answer, in order.
     problem : str, optional
         The question.
 

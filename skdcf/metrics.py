@@ -63,7 +63,7 @@ def coverage_score(
     Returns
     -------
     float
-        The share, between 0 and 1.
+        The share of covered problems, between 0 and 1.
 
     Raises
     ------
@@ -129,7 +129,7 @@ def coverage_interval(
     Returns
     -------
     (low, high) : tuple of float
-        The ends of the interval.
+        Lower and upper end of the interval.
 
     Examples
     --------
@@ -177,7 +177,7 @@ def error_rate_upper_bound(
     Raises
     ------
     ValueError
-        If a number is out of range.
+        If an argument is out of range.
 
     Examples
     --------
@@ -587,7 +587,7 @@ def report_of(
     n_calibration : int, default=0
         Number of calibration problems.
     passing : ndarray of bool, shape (n_problems,) or (n_alphas, n_problems), optional
-        Whether a problem passes, so the guarantee covers it. By default all problems pass. The
+        Whether a problem passes, so the guarantee covers it. By default, all problems pass. The
         loss of a problem that does not pass is 0.
     batch : GraphBatch, optional
         The problems. Required if the problems have wordings, or claims marked as not stating a

@@ -113,8 +113,8 @@ def chosen_answers(
     Returns
     -------
     GraphBatch
-        One answer per question. The metadata key ``chosen_by`` contains the rule, the number k of
-        answers to the question, and a hash of the scorer and the columns.
+        The chosen answers, one per question. The metadata key ``chosen_by`` contains the rule, the
+        number k of answers to the question, and a hash of the scorer and the columns.
 
     Raises
     ------

@@ -416,7 +416,7 @@ class ConformalFilter(Settings):
         Parameters
         ----------
         input_features : ignored
-            Present for compatibility with scikit-learn.
+            This parameter exists for compatibility with scikit-learn.
 
         Returns
         -------
@@ -625,7 +625,8 @@ class ConformalFilter(Settings):
             Labels of the claims, as in `fit`. Unlabelled claims and claims marked as not stating
             a fact are not counted.
         sample_weight : array-like of shape (n_problems,), optional
-            Weights of the problems in the mean. The weights must be at least 0, and not all 0.
+            Weights of the problems in the mean number of claims. The weights must be at least 0,
+            and not all 0.
         alpha : float in (0, 1), optional
             If None, the level of the filter is used.
 
@@ -775,7 +776,7 @@ class ConformalFilter(Settings):
         Warns
         -----
         CalibrationWarning
-            If the rank is 0.
+            If the rank of the threshold is 0.
         ParameterWarning
             If alpha is above 0.5.
         """

@@ -57,7 +57,7 @@ def fit_levels(
     Returns
     -------
     list of filters
-        One fitted filter per alpha.
+        The fitted filters, one per alpha.
     """
     estimators = [at_level(estimator, check_alpha(alpha)) for alpha in alphas]
     if not estimators:

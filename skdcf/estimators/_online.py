@@ -145,7 +145,7 @@ def confidence_so_far(
     Returns
     -------
     ndarray of shape (n_claims,)
-        The confidences.
+        The confidences in the claims.
 
     Raises
     ------
@@ -317,14 +317,14 @@ def largest_risks(
     X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
         The problems.
     groups : array-like of shape (n_problems,), or False, optional
-        As in `calibrate` of the filter.
+        The question that each answer belongs to, as in `calibrate` of the filter.
 
     Returns
     -------
     risks : ndarray of shape (n_problems,)
         Largest risk of each answer; -inf for an answer without claims.
     hashes : Hashes
-        The hashes of the problems.
+        The hashes of the questions and contents.
     """
     view = fitted._look(X)
     confidence = fitted._confidence(view)

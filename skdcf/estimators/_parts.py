@@ -149,7 +149,7 @@ class CalibrationPart:
         Returns
         -------
         CalibrationPart
-            The part, with these kinds in ``judged_by``.
+            The part, whose ``judged_by`` includes these kinds.
         """
         every = sorted(self.judged_by.union(kinds))
         if not every:
@@ -202,7 +202,7 @@ class CalibrationPart:
         Returns
         -------
         PathRisks
-            The weights and groups, without claims.
+            The weights and groups of the problems, without claims.
         """
         no_claims = np.zeros(len(self) + 1, dtype=np.int64)
         return PathRisks(
@@ -232,7 +232,7 @@ class CalibrationPart:
         Parameters
         ----------
         guarantee : Guarantee
-            The guarantee to calibrate for.
+            The guarantee for which the problems are chosen.
         level : float
             The level of the guarantee.
         fewest : bool

@@ -32,10 +32,10 @@ class CoherentConformalFilter(ConformalFilter):
         as for "linear" (`~skdcf.scorers.StackingScorer`). All scorers that `HardCF` accepts are
         also accepted.
     features : transformer or Pipeline, optional
-        Computes the columns for the scorer. The value can be a transformer of `skdcf.features` or
-        of scikit-learn, or a Pipeline of them. The transformer is fitted on training problems only,
-        and applied to all problems that are passed to the filter. If None, the columns of the
-        problems are used.
+        Transformer that computes the columns for the scorer. The value can be a transformer of
+        `skdcf.features` or of scikit-learn, or a Pipeline of them. The transformer is fitted on
+        training problems only, and applied to all problems that are passed to the filter. If None,
+        the columns of the problems are used.
     alpha : float, default=0.1
         Share of problems, in (0, 1), in which a false claim may be kept. The scorer is trained
         for this level, unless ``guarantee`` defines its own bound.
@@ -187,10 +187,10 @@ class HardCF(ConformalFilter):
         `~skdcf.scorers.FrequencyScorer` is used if there is a feature "frequency-score", and
         otherwise logistic regression on claims. A fitted scorer is fitted again.
     features : transformer or Pipeline, optional
-        Computes the columns for the scorer. The value can be a transformer of `skdcf.features` or
-        of scikit-learn, or a Pipeline of them. The transformer is fitted on training problems only,
-        and applied to all problems that are passed to the filter. If None, the columns of the
-        problems are used.
+        Transformer that computes the columns for the scorer. The value can be a transformer of
+        `skdcf.features` or of scikit-learn, or a Pipeline of them. The transformer is fitted on
+        training problems only, and applied to all problems that are passed to the filter. If None,
+        the columns of the problems are used.
     alpha : float, default=0.1
         Share of problems, in (0, 1), in which a false claim may be kept.
     relaxation, training : optional

@@ -182,8 +182,9 @@ class Structure(Names):
         """Small integer for each claim that increases along every edge.
 
         The integer is the position in the problem if all problems are small and parents precede
-        their children. Otherwise the integer is the depth. In a large problem, positions can have
-        many more distinct values than depths. For example, a star has only two depths.
+        their children. In all other cases, the integer is the depth of the claim. In a large
+        problem, positions can have many more distinct values than depths. For example, a star has
+        only two depths.
         """
         # The depth takes 7.3 ms, the position in the problem .7 ms.
         if len(self.large) or (self.edges[:, 0] > self.edges[:, 1]).any():

@@ -274,7 +274,7 @@ class ReasoningGraph:
         Parameters
         ----------
         mask : array-like of bool, shape (n_claims,)
-            True for the claims to keep.
+            Mask that is True for the claims to keep.
 
         Returns
         -------
@@ -307,7 +307,7 @@ class ReasoningGraph:
         Parameters
         ----------
         mask : array-like of bool, shape (n_claims,), optional
-            True for the kept claims. None keeps all claims.
+            Mask that is True for the kept claims. None keeps all claims.
 
         Returns
         -------

@@ -189,8 +189,8 @@ def read_sources(metadata: Mapping[str, Any] | None, n_claims: int) -> list[Any]
     Returns
     -------
     list of (dict or None)
-        The sources. All sources are None if the stored list does not match the claims, for example
-        after the graph was filtered by other software.
+        The sources of the labels. All sources are None if the stored list does not match the
+        claims, for example after the graph was filtered by other software.
     """
     rows = (metadata or {}).get(SOURCES)
     if not isinstance(rows, list) or len(rows) != n_claims:

@@ -152,7 +152,7 @@ def claim_of_row(counts: NDArray[np.int64]) -> NDArray[np.int64]:
     Returns
     -------
     ndarray of int, shape (n_wordings,)
-        The claim numbers.
+        The claim number of each wording.
     """
     return np.repeat(np.arange(len(counts)), counts)
 
@@ -259,7 +259,8 @@ def close_labels(labels: NDArray[np.int8], batch: GraphBatch) -> NDArray[np.int8
     Returns
     -------
     ndarray of int8, shape (n_claims,)
-        The completed labels. If no problem has wordings, the same array is returned.
+        The completed labels of all wordings. If no problem has wordings, the same array is
+        returned.
 
     Warns
     -----
@@ -330,7 +331,7 @@ def shares_of_claims(batch: GraphBatch) -> NDArray[np.float64]:
     Returns
     -------
     ndarray of shape (n_claims,)
-        The weights.
+        The weights of the wordings.
     """
     counts = batch.counts
     assert counts is not None  # checked by the caller
@@ -350,7 +351,7 @@ def true_shares(labels: NDArray[Any], batch: GraphBatch) -> NDArray[np.float64]:
     Returns
     -------
     ndarray of shape (n_claims,)
-        The gains. The gain of a true wording is its share of the claim.
+        The gains of the claims. The gain of a true wording is its share of the claim.
     """
     true = (labels == 1).astype(np.float64)
     return true if batch.counts is None else true * shares_of_claims(batch)

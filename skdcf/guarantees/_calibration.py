@@ -213,7 +213,7 @@ class Calibration(metaclass=ABCMeta):
         Returns
         -------
         float
-            The threshold, or NaN.
+            The common threshold, or NaN.
         """
         return np.nan
 
@@ -262,7 +262,7 @@ class Calibration(metaclass=ABCMeta):
         Returns
         -------
         bool
-            True if nothing is kept.
+            Whether the filter keeps nothing at this level.
         """
         return self.shortage(level) is not None
 

@@ -221,7 +221,7 @@ class Guarantee(Settings, metaclass=ABCMeta):
         Returns
         -------
         Jumps
-            The jumps of all problems.
+            The jumps in the losses of all problems.
         """
         return Jumps.of_scores(self.scores(path_risk, labels, offsets))
 

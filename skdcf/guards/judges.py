@@ -72,7 +72,7 @@ def kinds_of(judges: NDArray[np.int8]) -> list[str]:
     Returns
     -------
     list of {"model", "person"}
-        The kinds.
+        The kinds of judges that occur.
     """
     names = {"model": MODEL, "person": PERSON}
     return [name for name, code in names.items() if (judges == code).any()]
@@ -89,7 +89,7 @@ def person_judged(judges: NDArray[np.int8]) -> NDArray[np.bool_]:
     Returns
     -------
     ndarray of bool, shape (n_problems,)
-        Whether each answer is used.
+        Whether each answer is used for calibration.
     """
     return np.isin(judges, (PERSON, REACHED))
 
@@ -107,7 +107,7 @@ def labels_of_people(labels: NDArray[np.int8], batch: GraphBatch) -> NDArray[np.
     Returns
     -------
     ndarray of shape (n_claims,)
-        The labels. Removed labels are -1, which counts as false in calibration.
+        The remaining labels. Removed labels are -1, which counts as false in calibration.
     """
     people = person_judged(judges_of(batch))
     if not people.any():

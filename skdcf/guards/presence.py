@@ -57,7 +57,7 @@ def without_unknown_edges(estimator: Any, batch: GraphBatch) -> GraphBatch:
     Warns
     -----
     GuaranteeWarning
-        If edges are dropped.
+        If the edges of new problems are dropped.
     """
     calibrated = getattr(estimator, "provenance_", None) or {}
     unknown = calibrated.get("edges") == [False] and needs_edges(estimator)

@@ -36,7 +36,7 @@ def pass_on(ufunc: np.ufunc, values: np.ndarray, batch: GraphBatch) -> np.ndarra
     Returns
     -------
     ndarray of shape (n_claims,)
-        The combined values.
+        The combined value of each claim.
 
     Examples
     --------
@@ -66,7 +66,8 @@ def find_highest(values: np.ndarray, batch: GraphBatch) -> np.ndarray:
     Returns
     -------
     ndarray of int, shape (n_claims,)
-        Row numbers. If several rows have the largest value, the last one is returned.
+        Row number of the largest value for each claim. If several rows have the largest value, the
+        last one is returned.
     """
     sweep = batch.short_sweep
     # Only a claim that no ancestor exceeds can be the result, so few claims need sorting.
@@ -98,7 +99,7 @@ def sum_ancestors(values: np.ndarray, batch: GraphBatch) -> np.ndarray:
     Returns
     -------
     ndarray of shape (n_claims,)
-        The sums.
+        The sum for each claim and its ancestors.
     """
     if not batch.n_claims:
         return np.array(values)

@@ -57,7 +57,7 @@ def chance_of_error(
     Returns
     -------
     ndarray of shape (n_problems,)
-        The probabilities.
+        The error probability of each answer.
     """
     if frailty is None:
         cumulative_hazard = np.logaddexp(0, log_odds)

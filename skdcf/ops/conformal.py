@@ -156,7 +156,7 @@ def least_share(n_passing: int, n: int) -> float:
     Returns
     -------
     float
-        The inverse of `passing_count`.
+        The smallest share, which is the inverse of `passing_count`.
 
     Examples
     --------

@@ -49,7 +49,7 @@ def path_risk_of_errors(
     Returns
     -------
     ndarray of shape (n_claims,)
-        The path risks.
+        The path risk of each claim.
     """
     _, problem = _find_errors(labels, batch.offsets)
     problems = problem[np.flatnonzero(np.diff(problem, prepend=-1))]
@@ -152,7 +152,7 @@ def last_safe_thresholds(
     Returns
     -------
     ndarray of shape (n_graphs,)
-        The thresholds.
+        The largest safe threshold of each problem.
     """
     safe = risk < np.repeat(scores, np.diff(offsets))
     last = -segment_min(np.where(safe, -risk, np.inf), offsets)

@@ -168,7 +168,7 @@ def neural_sort(scores: NDArray[Any], k: int, strength: float) -> Any:
     Returns
     -------
     float
-        The soft order statistic.
+        The soft version of the k-th smallest score.
 
     References
     ----------

@@ -103,7 +103,8 @@ def _pull_grid(ans, risk, layout, margin):
 def threshold_grid(risk: NDArray[Any], layout: Any, margin: float) -> Any:
     """Compute the thresholds T, which are min r - m, the risks in their order, and max r + m.
 
-    The result has shape (n_thresholds,). A problem without claims has the thresholds -m and m.
+    The array of thresholds has shape (n_thresholds,). A problem without claims has the thresholds
+    -m and m.
     """
     thresholds = np.empty(layout.grid_offsets[-1])
     lowest = reduce_segments(np.minimum, risk, layout.offsets, 0.0)
@@ -133,7 +134,7 @@ def log_keep(
 ) -> Any:
     """Compute log p, shape (n_cells,), where p is ``sigmoid((t - r_v + shift) / temperature)``.
 
-    The hard version of p is ``r_v <= t``. Theorem 1 uses shift = sqrt(temperature).
+    The hard version of p is ``r_v <= t``. Theorem 1 of the paper uses shift = sqrt(temperature).
     """
     above = thresholds.take(layout.cell_threshold) - spread(risk, layout.cell_offsets)
     return log_sigmoid(np.minimum((above + shift) / temperature, LARGEST))
@@ -148,7 +149,7 @@ def _pull_coherence(ans, log_p, blocks):
 def log_coherence(log_p: Any, blocks: Any) -> Any:
     """Compute log q, the weighted mean of log p over each claim and its ancestors.
 
-    The result has shape (n_cells,). The hard version of q is whether the claim and all its
+    The array of log q has shape (n_cells,). The hard version of q is whether the claim and all its
     ancestors are kept.
 
     Parameters
@@ -288,7 +289,7 @@ def gated_weights(
 
     The weights are ``exp(sharpness t) sigmoid((bound - t - shift) / temperature)``, scaled to the
     sum 1 in each problem. The hard version of the weights selects the largest threshold below
-    ``bound``. Theorem 2 uses shift = sqrt(temperature).
+    ``bound``. Theorem 2 of the paper uses shift = sqrt(temperature).
     """
     gate = log_sigmoid((bound - thresholds - shift) / temperature)
     return segment_softmax(sharpness * thresholds + gate, layout.grid_offsets)

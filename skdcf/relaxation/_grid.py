@@ -209,7 +209,7 @@ class GridRelaxation(Relaxation["GridPlan", GridState]):
     ) -> NDArray[np.float64]:
         """Compute q at a soft version of the largest grid threshold below ``threshold``.
 
-        The result has shape (n_claims,).
+        The array of q has shape (n_claims,).
         """
         thresholds, log_q = state
         weights = soft_grid.gated_weights(
@@ -267,7 +267,7 @@ class GridPlan:
     claims, claims_back : ndarray of shape (n_claims,)
         The claims in the order of the layout, and the inverse permutation.
     problems_back : ndarray of shape (n_problems,)
-        The inverse permutation of the problems.
+        Inverse of the permutation that sorts the problems by size.
     layout : GridLayout
         The layout of the grid cells.
     blocks : list of ndarray or None

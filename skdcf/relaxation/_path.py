@@ -79,7 +79,7 @@ class Relaxation(Settings, Generic[PlanT, StateT], metaclass=ABCMeta):
         scores : ndarray of shape (n_problems,)
             Result of `soft_scores`.
         alpha : float
-            Training level, in (0, 1).
+            Level of the training, in (0, 1).
 
         Returns
         -------
@@ -197,7 +197,7 @@ class Relaxation(Settings, Generic[PlanT, StateT], metaclass=ABCMeta):
         plan : object
             Result of `plan`.
         alpha : float
-            Training level, in (0, 1).
+            Level of the training, in (0, 1).
         calibration, prediction : ndarray of int, optional
             Rows of the problems that are used for calibration and for prediction. If None, all
             problems are used.
@@ -227,7 +227,7 @@ class Relaxation(Settings, Generic[PlanT, StateT], metaclass=ABCMeta):
         plan : object
             Result of `plan`.
         alpha : float
-            Training level, in (0, 1).
+            Level of the training, in (0, 1).
 
         Returns
         -------
@@ -383,7 +383,7 @@ class PathRelaxation(Relaxation[PathPlan, NDArray[np.float64]]):
         Parameters
         ----------
         alpha : float
-            Training level, in (0, 1).
+            Level of the training, in (0, 1).
         n_problems, n_errors : int
             Number of calibration problems, and number of calibration problems with errors.
 

@@ -98,7 +98,7 @@ class ClassifierScorer(Scorer):
             Labels of the claims (1 true, 0 false, -1 unknown). Claims with an unknown label are
             left out.
         task : FitTask, optional
-            Settings of the fit, from the filter.
+            Settings of the fit, which the filter passes.
 
         Returns
         -------

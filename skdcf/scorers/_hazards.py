@@ -182,7 +182,7 @@ class NeymanPearsonScorer(Scorer):
             Labels of the claims (1 true, 0 false, -1 unknown). Claims with an unknown label and
             their descendants are left out.
         task : FitTask, optional
-            Settings of the fit, from the filter.
+            Settings of the fit, which the filter passes.
 
         Returns
         -------
@@ -222,7 +222,7 @@ class NeymanPearsonScorer(Scorer):
         Returns
         -------
         scorers : list of NeymanPearsonScorer
-            The same scorer for every level.
+            The fitted scorer, which is the same for every level.
         unseen : ndarray of shape (n_tasks, n_claims)
             Out-of-fold confidences.
         """

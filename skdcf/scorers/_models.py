@@ -233,7 +233,7 @@ class ConfTrScorer(Scorer):
         labels : ndarray of shape (n_claims,)
             Labels of the claims (1 true, 0 false, -1 unknown).
         task : FitTask, optional
-            Settings of the fit, from the filter.
+            Settings of the fit, which the filter passes.
 
         Returns
         -------

@@ -121,7 +121,7 @@ class PublicPrior(Scorer):
         labels : object, optional
             Ignored.
         task : FitTask, optional
-            Settings of the fit, from the filter.
+            Settings of the fit, which the filter passes.
 
         Returns
         -------

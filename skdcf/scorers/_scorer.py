@@ -52,7 +52,7 @@ class LinearForm:
         weights : array-like of shape (n_features,)
             Weight of each feature.
         offset : float, default=0.0
-            Confidence if all features are 0.
+            Confidence of a claim whose features are all 0.
 
         Returns
         -------
@@ -74,7 +74,7 @@ class LinearForm:
         Returns
         -------
         ndarray of shape (..., n_features)
-            The clipped features.
+            The features after clipping.
         """
         return np.clip(features, self.low, self.high)
 
@@ -191,7 +191,7 @@ class Scorer(Settings, metaclass=ABCMeta):
         Returns
         -------
         tuple of str, or None
-            The names. None means that all columns are read by position.
+            Names of the columns. None means that all columns are read by position.
         """
         return None
 
@@ -207,7 +207,7 @@ class Scorer(Settings, metaclass=ABCMeta):
         labels : ndarray of int, shape (n_claims,)
             Labels of the claims (1 true, 0 false, -1 unknown).
         task : FitTask, optional
-            Settings of the fit, from the filter.
+            Settings of the fit, which the filter passes.
 
         Returns
         -------

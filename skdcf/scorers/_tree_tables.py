@@ -142,7 +142,7 @@ class HazardTable:
         Returns
         -------
         ndarray of shape (n_claims,)
-            The sum.
+            The sum of the log odds for each claim.
         """
         total, chances = self.read(X)
         doubt = self.doubt[:, None]

@@ -52,7 +52,7 @@ class LBFGS(Settings):
         Returns
         -------
         int
-            Number of held-out problems.
+            The number of held-out validation problems.
         """
         return 0
 
@@ -141,7 +141,7 @@ class Adam(Settings):
         Returns
         -------
         int
-            Number of held-out problems.
+            The number of held-out validation problems.
         """
         if self.validation_size is None:
             return 0
@@ -293,7 +293,7 @@ class SoftTraining(Settings):
         Parameters
         ----------
         init, shrinkage, gain : object
-            The defaults of the scorer.
+            The default values that the scorer uses.
 
         Returns
         -------

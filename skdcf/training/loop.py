@@ -141,7 +141,7 @@ def train(
     Returns
     -------
     list of TrainingResult
-        One result per level.
+        The results, one per level.
 
     Raises
     ------
@@ -410,7 +410,7 @@ def fit_logistic(
     Returns
     -------
     ndarray of shape (n_params,)
-        The fitted flat parameters.
+        The fitted parameters as a flat array.
     """
     if target.all() or not target.any():
         return np.zeros_like(x)

@@ -1,7 +1,7 @@
 """Choose one of several answers to a question to be filtered, or join all of them.
 
 Choosing and joining answers have an exact guarantee in finite samples. Consider a policy that
-returns a text at each threshold t. The policy must depend on t only through the sets {R < t}. The
+returns a text for each threshold t. The policy must depend on t only through the sets {R < t}. The
 policy must not use labels, and its randomness must be a function of the question. Then the
 nonconformity score of the policy is s = inf {t : the text at t contains a false claim}, and the
 usual rank of the calibration scores bounds its error rate.
@@ -188,7 +188,7 @@ def _chosen(filter, X, groups, rule):
 
 
 def _risks(cf, batch, rule):
-    """Return the risk of each answer that the rule minimises; +inf for an answer without claims."""
+    """Return the risk that the rule compares between answers; +inf for an answer without claims."""
     view = View(batch, cf._with_columns(batch))
     view.confidence = cf._confidence(view)
     risk = path_risk(cf._risk(view.confidence, batch), view.with_columns)

@@ -173,7 +173,7 @@ class ConformalFilter(Settings):
             Labels of the claims (1 true, 0 false, -1 unlabelled). Unlabelled claims count as false
             in calibration and are left out of training. If X is a GraphBatch, y may also be one
             flat array. If X is an array, y is a 1-D array of 0 and 1, of booleans, of words such as
-            "yes" and "no", or of two other numbers. Of two other numbers, the larger one means
+            "yes" and "no", or of two arbitrary numbers. The larger of two arbitrary numbers means
             true. The pair -1 and 1 is rejected, because -1 may mean false or unknown.
         groups : array-like of shape (n_problems,), or False, optional
             The question that each answer belongs to, as in

@@ -138,9 +138,9 @@ def confidence_so_far(
     fitted : fitted filter
         A filter with ``online=True``.
     passed : GraphBatch
-        The problems as the caller passed them.
+        The problems as passed by the caller.
     scored : GraphBatch
-        The same problems with the columns that the scorer uses.
+        The passed problems with the columns that the scorer uses.
 
     Returns
     -------

@@ -16,9 +16,9 @@ from ._filter import ConformalFilter
 class CoherentConformalFilter(ConformalFilter):
     """Coherent factuality with a scorer that is trained to keep true claims.
 
-    The training of the scorer anticipates coherence over the graph, calibration at ``alpha``, and
-    filtering. Calibration, prediction and the guarantee are the same as for `HardCF`. The
-    calibration problems are not used for training.
+    The training of the scorer includes soft versions of coherence over the graph, calibration at
+    ``alpha``, and filtering. Calibration, prediction and the guarantee are the same as for
+    `HardCF`. The calibration problems are not used for training.
 
     Parameters
     ----------

@@ -457,7 +457,7 @@ def _with_columns(graph, first):
 
 
 def _find_difference(graph, first):
-    """Return the reason why a graph cannot be packed with the first graph, or None."""
+    """Return the reason why a graph cannot be packed with the first graph; None if it can."""
     if not isinstance(graph, ReasoningGraph):
         return f"expected a ReasoningGraph, got {type(graph).__name__}{_advise(graph)}"
     table = graph.features

@@ -261,7 +261,7 @@ def read_column(
     ----------
     y : ndarray of shape (n_problems,)
         The column. The column may contain 0 and 1 (and -1 for unknown), booleans, words as in
-        `read_words`, or two other numbers. Of two other numbers, the larger one means true.
+        `read_words`, or two arbitrary numbers. The larger of two arbitrary numbers means true.
     classes : ndarray of shape (2,), optional
         The values for false and true if they are known, for example after ``fit``.
 

@@ -36,7 +36,7 @@ def cut_metadata(metadata: Any, mask: NDArray[Any]) -> Any:
     metadata : dict or None
         Metadata of the whole problem.
     mask : ndarray of bool, shape (n_claims,)
-        True for the claims to keep.
+        Mask that is True for the claims to keep.
 
     Returns
     -------

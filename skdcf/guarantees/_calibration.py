@@ -438,7 +438,7 @@ class Controlled(Calibration):
     jumps : Jumps
         Jumps of the calibration problems.
     risks : PathRisks
-        Weights and smallest path risks of the same problems.
+        Weights and smallest path risks of the calibration problems.
     guarantee : Guarantee
         The guarantee that defines the jumps.
     """

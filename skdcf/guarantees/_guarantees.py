@@ -46,9 +46,9 @@ class Guarantee(Settings, metaclass=ABCMeta):
     """Base class of guarantees of a filter.
 
     A user-defined guarantee must implement `scores`, which returns the largest safe threshold of
-    each problem, and `loss`, which is 1 if the guarantee is violated. The mean loss of new problems
-    is at most alpha if both methods are consistent. Guarantees are scikit-learn estimators, so
-    ``__init__`` must only store parameters.
+    each problem, and `loss`, which is 1 if the guarantee is violated. If both methods are
+    consistent with each other, the mean loss of new problems is at most alpha. Guarantees are
+    scikit-learn estimators, so ``__init__`` must only store parameters.
 
     Parameters
     ----------
@@ -226,7 +226,7 @@ class Guarantee(Settings, metaclass=ABCMeta):
         return Jumps.of_scores(self.scores(path_risk, labels, offsets))
 
     def level(self, alpha: float | None, own: float) -> float:
-        """Return the level that is used for a requested level.
+        """Return the level that the guarantee uses if ``alpha`` is requested.
 
         Parameters
         ----------
@@ -248,7 +248,7 @@ class Guarantee(Settings, metaclass=ABCMeta):
         return check_alpha(own if alpha is None else alpha)
 
     def for_level(self, alpha: float) -> Guarantee:
-        """Return the same guarantee with another level.
+        """Return the guarantee for another level.
 
         Parameters
         ----------
@@ -328,7 +328,7 @@ class Guarantee(Settings, metaclass=ABCMeta):
         jumps : Jumps
             Jumps of the calibration problems.
         risks : PathRisks
-            Path risks, weights and groups of the same problems.
+            Path risks, weights and groups of the calibration problems.
 
         Returns
         -------
@@ -349,7 +349,7 @@ class Guarantee(Settings, metaclass=ABCMeta):
         jumps : Jumps
             Positions and sizes of the jumps in each calibration problem's loss.
         risks : PathRisks
-            Weights and smallest path risks of the same problems.
+            Weights and smallest path risks of the calibration problems.
 
         Returns
         -------
@@ -368,7 +368,7 @@ class Guarantee(Settings, metaclass=ABCMeta):
         jumps : Jumps
             Positions and sizes of the jumps in each calibration problem's loss.
         risks : PathRisks
-            Weights and smallest path risks of the same problems.
+            Weights and smallest path risks of the calibration problems.
 
         Returns
         -------
@@ -415,7 +415,7 @@ class Guarantee(Settings, metaclass=ABCMeta):
         jumps : Jumps
             Positions and heights of the jumps in each problem's loss.
         risks : PathRisks
-            Path risks of the same problems.
+            Path risks of the problems whose jumps are passed.
 
         Returns
         -------

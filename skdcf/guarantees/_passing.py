@@ -123,7 +123,7 @@ class Passing(Calibration):
     jumps : Jumps
         Positions and sizes of the jumps in each calibration problem's loss.
     risks : PathRisks
-        Smallest path risks of the same problems, also lowered for rounding.
+        Smallest path risks of the calibration problems, exact and lowered for rounding.
 
     Attributes
     ----------

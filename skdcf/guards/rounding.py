@@ -108,7 +108,7 @@ class Precision:
     Attributes
     ----------
     resolution : float
-        Result of `resolution_of`, relative to 1 + abs(score).
+        Result of `resolution_of`, which is relative to 1 + abs(score).
     rounding : float
         Result of `measured_rounding`, in units of the score.
     """

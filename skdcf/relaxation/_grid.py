@@ -37,8 +37,8 @@ class GridRelaxation(Relaxation["GridPlan", GridState]):
     """Relaxation of the paper, which uses a grid of thresholds for each problem.
 
     The grid of a problem is {min risk - margin, all risks, max risk + margin}. The default settings
-    are suited to training from a warm start. `from_paper` returns the published settings, which are
-    much softer.
+    are suited to training from a warm start. `from_paper` returns the published settings, which
+    result in a much softer relaxation.
 
     Parameters
     ----------

@@ -314,8 +314,8 @@ class PathRelaxation(Relaxation[PathPlan, NDArray[np.float64]]):
     max_temperature : float, default=0.0
         Temperature of the maximum and the minimum. If the temperature is 0, the hard maximum and
         minimum are used, and tied values share the subgradient equally. Large problems require a
-        list of all ancestors unless the temperature is 0. At 0, the gradient in large problems is
-        assigned to the last of several tied ancestors.
+        list of all ancestors unless the temperature is 0. At temperature 0, the gradient in large
+        problems is assigned to the last of several tied ancestors.
 
     Notes
     -----

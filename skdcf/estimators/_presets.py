@@ -183,9 +183,9 @@ class HardCF(ConformalFilter):
         Source of the confidence in a claim. The scorer can be the name or column number of a
         feature, a scorer of `skdcf.scorers` or its name, or a function of a GraphBatch that scores
         each problem separately. A scikit-learn classifier or pipeline is trained on claims, and a
-        differentiable model is trained through calibration. If None,
+        differentiable model is trained through calibration. By default,
         `~skdcf.scorers.FrequencyScorer` is used if there is a feature "frequency-score", and
-        otherwise logistic regression on claims. A fitted scorer is fitted again.
+        logistic regression on claims otherwise. A fitted scorer is fitted again.
     features : transformer or Pipeline, optional
         Transformer that computes the columns for the scorer. The value can be a transformer of
         `skdcf.features` or of scikit-learn, or a Pipeline of them. The transformer is fitted on
@@ -352,8 +352,8 @@ class SingleFeatureCF(_Preset):
     Parameters
     ----------
     feature : str or int, default=None
-        Name or column number of the feature. If None, "frequency-score" is used if this feature
-        exists, and otherwise the first column.
+        Name or column number of the feature. By default, the feature "frequency-score" is used if
+        it exists, and the first column otherwise.
     features : transformer or Pipeline, optional
         As in `HardCF`.
     alpha : float, default=0.1

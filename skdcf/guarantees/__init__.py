@@ -1,8 +1,8 @@
 """Guarantees of a filter, which are values of the parameter ``guarantee``.
 
-`NoFalseClaim` and `ExpectedFalse` define the guaranteed property. The parameters ``by`` and
-``weight`` define the problems for which a guarantee holds. User-defined guarantees are subclasses
-of `Guarantee`.
+`NoFalseClaim` bounds a probability, and `ExpectedFalse` bounds an expectation. The parameters
+``by`` and ``weight`` define the problems for which a guarantee holds. User-defined guarantees are
+subclasses of `Guarantee`.
 """
 
 from ._calibration import Calibration

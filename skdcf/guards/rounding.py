@@ -150,7 +150,7 @@ def _compare_single(table):
 
 
 def below_copies(scores):
-    """Lower the scores that several problems share by one millionth.
+    """Lower scores by one millionth if several problems have the same score.
 
     Equal scores that are not round numbers belong to copies, and another copy may be computed
     elsewhere. The reproducibility of columns that were computed before the filter is unknown. For

@@ -106,8 +106,8 @@ def as_scorer(scorer: Any, batch: GraphBatch) -> Scorer:
     Parameters
     ----------
     scorer : None, str, int, Scorer, differentiable model, classifier or callable
-        The value to convert. If None, the feature "frequency-score" is used if it exists, and
-        otherwise logistic regression. "stack", "linear" and "neyman-pearson" stand for
+        The value to convert. By default, the feature "frequency-score" is used if it exists, and
+        logistic regression otherwise. "stack", "linear" and "neyman-pearson" stand for
         `StackingScorer`, `ConfTrScorer` and `NeymanPearsonScorer`. Other strings and integers
         specify features. A differentiable model is trained through soft calibration, and a
         classifier is trained on claims. A callable must be a function of a GraphBatch. Fitted

@@ -136,7 +136,7 @@ class ConformalFilter(Settings):
         return clone
 
     def _wanted_scorer(self, batch):
-        """Return the unfitted scorer of this filter. Presets create the scorer from their own parameters."""
+        """Return the unfitted scorer, which presets create from their own parameters."""
         return self.scorer
 
     def _resolved_guarantee(self):

@@ -229,7 +229,8 @@ TAKEN = {
     "apps.web.server": "server_of",
     "training.loop": "Model train",
     "training.splitting": (
-        "Standardizer hold_out holdout_count noise_columns number_groups"
+        "Standardizer hold_out holdout_count noise_columns number_groups "
+        "refuse_one_group"
     ),
 }
 

@@ -524,11 +524,11 @@ def _rows_of_problems(frame, problem, claim, wording):
             rows_of[name].append(row)
     except TypeError as error:
         raise ValueError(f"{problem!r} contains invalid names: {error}") from error
+    position = _positions(frame, claim) if claim in frame.columns else None
     if wording in frame.columns:
-        _sort_wordings(frame, rows_of, claim, wording)
-    elif claim in frame.columns:
-        cells = enumerate(_values(frame[claim]))
-        position = [_whole(value, claim, row) for row, value in cells]
+        places = _positions(frame, wording)
+        _sort_wordings(rows_of, wording, claims=position, places=places)
+    elif position is not None:
         for name, rows in rows_of.items():
             rows.sort(key=position.__getitem__)
             for due, row in enumerate(rows):
@@ -540,24 +540,25 @@ def _rows_of_problems(frame, problem, claim, wording):
     return rows_of
 
 
-def _sort_wordings(frame, rows_of, claim, wording):
+def _positions(frame, name):
+    """Return the integers in a column, or raise ValueError."""
+    cells = enumerate(_values(frame[name]))
+    return [_whole(value, name, row) for row, value in cells]
+
+
+def _sort_wordings(rows_of, wording, claims, places):
     """Sort the rows of each problem by claim and wording, in place, or raise ValueError."""
-    place = [_whole(v, wording, row) for row, v in enumerate(_values(frame[wording]))]
-    position: list[int] | None = None
-    if claim in frame.columns:
-        cells = enumerate(_values(frame[claim]))
-        position = [_whole(value, claim, row) for row, value in cells]
     for name, rows in rows_of.items():
-        if position is not None:
-            rows.sort(key=lambda row: (position[row], place[row]))
+        if claims is not None:
+            rows.sort(key=lambda row: (claims[row], places[row]))
         before = (-1, 0)  # claim and wording of the previous row
         for row in rows:
-            begins = place[row] == 0
+            begins = places[row] == 0
             due = (before[0] + 1, 0) if begins else (before[0], before[1] + 1)
-            found = (due[0] if position is None else position[row], place[row])
+            found = (due[0] if claims is None else claims[row], places[row])
             if found != due or due[0] < 0:
                 raise ValueError(
-                    f"problem {name!r}, row {row}: {wording!r} is {place[row]}. The wordings of "
+                    f"problem {name!r}, row {row}: {wording!r} is {places[row]}. The wordings of "
                     "a claim must be 0 (the most specific one), 1, ..., and the claims 0, 1, ..."
                 )
             before = due

@@ -37,7 +37,7 @@ from ..guards.levels import level_in_force
 from ..guards.settings import refuse_unused
 from ..scorers import FitTask, Scorer
 from ..scorers.resolve import as_scorer, scorer_requires_fit
-from ..training.splitting import holdout_count
+from ..training.splitting import holdout_count, refuse_one_group
 from ._calibrate import calibrate_with, score
 from ._selection import Selection, select, warn_of_unused
 from ._share import (
@@ -154,12 +154,8 @@ def count_held_out(estimator, selection, scorer):
     if size is None and not learns and not is_chosen(estimator):
         return None
     n = selection.n_questions
-    if n == 1 and len(selection.candidates) > 1:
-        raise ValueError(
-            f"groups puts all {len(selection.candidates)} problems into one group, but at least "
-            "2 groups are needed to hold one out. Use groups=None if each problem answers a "
-            "different question"
-        )
+    if len(selection.candidates) > 1:
+        refuse_one_group(len(selection.candidates), n)
     if size is None and not learns:
         size = count_for_share(n)
     elif size is None:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from .._checks import without_places
 from ..graphs.hashes import Hashes
+from ..graphs.ragged import optional_rows
 from ..guarantees import PathRisks
 from ..guards.copies import refuse_copies
 from ..guards.judges import NOBODY, kinds_of, person_judged
@@ -28,6 +29,18 @@ MANY = (
     10_000  # from this many problems on, all are used if each has a separate question
 )
 N_PROBES = 8  # problems of a part whose path risks are used to compare scorers
+
+
+#: Columns of a part with one value per problem, each of which may be missing.
+COLUMNS = (
+    "answers",
+    "weights",
+    "largest",
+    "lowest",
+    "lowest_lowered",
+    "judges",
+    "has_texts",
+)
 
 
 @dataclass(frozen=True)
@@ -119,14 +132,10 @@ class CalibrationPart:
         """Return the part that contains only some of the problems."""
         rows = np.arange(len(self))[rows]
         groups = self.groups and [self.groups[i] for i in rows]
-        names = (
-            *("jumps", "answers", "weights", "hashes", "rows"),
-            *("largest", "lowest", "lowest_lowered", "judges", "has_texts"),
-        )
-        cut: dict[str, Any] = {}
-        for name in names:
-            values = getattr(self, name)
-            cut[name] = None if values is None else values[rows]
+        names = ("jumps", "hashes", "rows", *COLUMNS)
+        cut: dict[str, Any] = {
+            name: optional_rows(getattr(self, name), rows) for name in names
+        }
         if self.of_people is not None:
             jumps, answers = self.of_people
             cut["of_people"] = jumps[rows], answers[rows]
@@ -315,22 +324,19 @@ class CalibrationPart:
             pairs = [part.of_people or (part.jumps, part.answers) for part in parts]
             jumps = Jumps.join([jumps for jumps, _ in pairs])
             of_people = jumps, np.concatenate([answers for _, answers in pairs])
+        columns: dict[str, Any] = {
+            name: _joined([getattr(part, name) for part in parts]) for name in COLUMNS
+        }
         joined = cls(
             jumps=Jumps.join([part.jumps for part in parts]),
-            answers=np.concatenate([part.answers for part in parts]),
-            weights=_joined([part.weights for part in parts]),
             groups=groups,
             hashes=Hashes.join([part.hashes for part in parts]),
             made_as=first.made_as,
             origin=origin,
             probes=tuple(probe for part in parts for probe in part.probes),
-            largest=_joined([part.largest for part in parts]),
-            lowest=_joined([part.lowest for part in parts]),
-            lowest_lowered=_joined([part.lowest_lowered for part in parts]),
-            judges=_joined([part.judges for part in parts]),
-            has_texts=_joined([part.has_texts for part in parts]),
             of_people=of_people,
             rows=np.concatenate([_numbered(i, part) for i, part in enumerate(parts)]),
+            **columns,
         )
         kinds = set().union(*(part.judged_by for part in parts))
         return joined.judged_after(kinds).of_people_alone()

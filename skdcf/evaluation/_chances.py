@@ -251,12 +251,8 @@ def evaluate_error_probability(
     batch, labels = check(filter, X, y)
     if masks is None:
         masks = batch.split(flat_masks(filter, batch, [alpha])[0])
-    elif alpha is not None:
-        raise ValueError(
-            f"alpha is {alpha:g}, but the kept claims are already given by masks. Pass only one "
-            "of the two"
-        )
-    chance = filter.error_probability(batch, masks)
+        alpha = None
+    chance = filter.error_probability(batch, masks, alpha=alpha)
     labels, kept, offsets = flatten(batch.split(labels), masks)
     wrong = segment_sum(kept & (labels != 1), offsets) > 0
     return ChanceReport.from_predictions(

@@ -149,6 +149,14 @@ class ComparisonReport(LevelTable):
         without a search.
     passing : ndarray of shape (n_filters, n_splits, n_alphas)
         Share of the test problems that pass. The share is 1 if the guarantee has no ``show``.
+
+    Notes
+    -----
+    ``rows()`` returns means over the splits. ``meets_target`` says whether the mean coverage is
+    at least 1 - alpha, ``in_band`` whether it is at least the lower edge of `coverage_band`.
+    ``delta_pct`` compares with the first filter, ``delta_error`` is its corrected standard error,
+    and ``retention_error`` that of the mean. ``chosen`` has the settings that searches chose:
+    means of numbers, and the most frequent of other values.
     """
 
     names: tuple[str, ...]
@@ -242,22 +250,6 @@ class ComparisonReport(LevelTable):
             corrected_error=error,
             p_value=2 * t.sf(ratio, n - 1) if n > 1 else np.nan * error,
         )
-
-    def rows(self) -> list[dict[str, Any]]:
-        """Return one dict per alpha and filter, with means over the splits.
-
-        Returns
-        -------
-        list of dict
-            The rows of the table. ``meets_target`` is True if the mean coverage is at least 1 -
-            alpha. ``in_band`` is True if it is at least the lower edge of `coverage_band`.
-            ``delta_pct`` is the change in retention from the first filter in percent, and
-            ``delta_error`` is its corrected standard error. ``retention_error`` is the
-            corrected standard error of the mean retention. ``chosen`` contains the settings
-            that searches selected: the mean of a numeric setting, and the most frequent value
-            of any other setting.
-        """
-        return super().rows()
 
     def _delta_error(self, reference):
         """Return the corrected standard error of the change from the first filter, in percent."""

@@ -27,7 +27,12 @@ from ..exceptions import CalibrationWarning
 from ..graphs import Labels, Problems, question_groups
 from ..graphs.problems import pack_graphs
 from ..guarantees import NoFalseClaim
-from ..training.splitting import hold_out, holdout_count, number_groups
+from ..training.splitting import (
+    hold_out,
+    holdout_count,
+    number_groups,
+    refuse_one_group,
+)
 
 GRIDS = ("param_grid", "param_distributions", "search_spaces")
 WRAPPERS = ("estimator", "search")
@@ -153,11 +158,7 @@ class CalibratedSearch(BaseEstimator):
         codes = number_groups(questions)
         n = codes.max() + 1
         size = self.calibration_size
-        if n < 2:
-            raise ValueError(
-                "all problems are answers to the same question, so none can be held out for "
-                "calibration"
-            )
+        refuse_one_group(len(codes), n)
         if size is None:
             guarantee = estimator.guarantee or NoFalseClaim()
             size = guarantee.calibration_count(

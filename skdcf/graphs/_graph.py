@@ -20,7 +20,13 @@ from . import _inputs
 from ._derived import OneName, find_ancestors, sort_edges
 from .ragged import read_only
 from .sources import cut_metadata
-from .wordings import check_wordings, claim_of_row, edges_between, expand_edges
+from .wordings import (
+    check_wordings,
+    claim_of_row,
+    count_wordings,
+    edges_between,
+    expand_edges,
+)
 
 _LISTS = ("claims", "alternatives", "context", "feature_names", "wordings")
 _FIELDS = ("features", "edges", *_LISTS, "problem", "id", "metadata")
@@ -319,27 +325,23 @@ class ReasoningGraph:
         if self.wordings is None:
             return self.subgraph(mask)
         kept = self.subgraph(mask)
-        counts = np.array([len(row) for row in self.wordings], dtype=np.int64)
+        counts = count_wordings(self)
         claim = claim_of_row(counts)[mask]
         first = np.append(True, claim[1:] > claim[:-1])[: len(claim)]
         # If a claim is kept, all wordings of the claims that it depends on are kept as well.
         place = np.full(len(counts), -1)
         place[claim[first]] = np.arange(first.sum())
         pairs = place[edges_between(self.edges, counts)]
-        plain = object.__new__(ReasoningGraph)
-        plain._set(**{name: getattr(kept, name) for name in self.__slots__})
-        plain._set(wordings=None, edges=np.empty((0, 2), dtype=np.int64))
-        plain = plain.subgraph(first)
+        values = {name: getattr(kept, name) for name in self.__slots__}
+        values |= {"wordings": None, "edges": np.empty((0, 2), dtype=np.int64)}
+        plain = self._trusted(**values).subgraph(first)
         pairs = pairs[(pairs >= 0).all(axis=1)]
         plain._set(edges=read_only(sort_edges(pairs, plain.n_claims)))
         return plain
 
     def _edges_between(self):
         """Return the edges between claims, regardless of wordings."""
-        if self.wordings is None:
-            return self.edges
-        counts = np.array([len(row) for row in self.wordings], dtype=np.int64)
-        return edges_between(self.edges, counts)
+        return edges_between(self.edges, count_wordings(self))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the graph as plain Python values for JSON; ``from_dict`` is the inverse.

@@ -178,6 +178,13 @@ def edges_between(
     return pairs[pairs[:, 0] != pairs[:, 1]]
 
 
+def count_wordings(graph: ReasoningGraph) -> NDArray[np.int64]:
+    """Return the number of wordings of each claim, 1 if the graph has no wordings."""
+    if graph.wordings is None:
+        return np.ones(graph.n_claims, dtype=np.int64)
+    return np.array([len(row) for row in graph.wordings], dtype=np.int64)
+
+
 def rows_of_claims(graph: ReasoningGraph) -> list[range]:
     """Return the positions of the wordings of each claim, starting with the most specific one.
 
@@ -191,10 +198,7 @@ def rows_of_claims(graph: ReasoningGraph) -> list[range]:
     list of range
         The positions. If the graph has no wordings, each range contains one position.
     """
-    counts = [1] * graph.n_claims
-    if graph.wordings is not None:
-        counts = [len(row) for row in graph.wordings]
-    first = offsets_of(counts).tolist()
+    first = offsets_of(count_wordings(graph)).tolist()
     return [range(a, b) for a, b in pairwise(first)]
 
 
@@ -232,9 +236,7 @@ def premises_of(graph: ReasoningGraph, v: int) -> list[int]:
     list of int
         Positions of the most specific wordings of the parents.
     """
-    if graph.wordings is None:
-        return graph.edges[graph.edges[:, 1] == v, 0].tolist()
-    counts = np.array([len(row) for row in graph.wordings], dtype=np.int64)
+    counts = count_wordings(graph)
     claim = int(claim_of_row(counts)[v])
     between = edges_between(graph.edges, counts)
     parents = between[between[:, 1] == claim, 0]

@@ -32,7 +32,7 @@ ANY = "any of k"
 #: The rule that is only for `skdcf.monitoring.release`.
 WHOLE = "whole"
 _CLEARLY = 3.0  # largest difference of shares, in standard errors
-_ACCEPT = Advice(
+ACCEPT = Advice(
     "accept_provenance",
     'say why this is acceptable, with skdcf.accept_provenance("reason"): ...',
 )
@@ -138,7 +138,7 @@ def refuse_other_scorer(estimator: Any, batch: GraphBatch, reason: str | None) -
                     f"{batch.name_of(i)}: chosen_by has scorer {scorer!r}, but this filter has "
                     f"{own!r}. A filter that was fitted again chooses different answers: choose "
                     "again with it and judge these answers, or ",
-                    _ACCEPT,
+                    ACCEPT,
                 )
             )
 

@@ -127,36 +127,19 @@ def warn_of_edges(origin, calibrated):
         )
 
 
-def warn_of_wordings(origin, calibrated):
-    """Warn if claims have more or fewer wordings than in calibration."""
-    before = calibrated.get("n_wordings")
-    now = np.array(origin.get("n_wordings", []))
-    if not before or not len(now):
-        return
-    outside = (now < min(before)) | (now > max(before))
-    if outside.mean() > _FEW:
-        warn(
-            f"{int(outside.sum())} of {len(now)} problems have claims with up to "
-            f"{now[outside][0]} wordings, but the calibration problems have {min(before)} to "
-            f"{max(before)}. The guarantee does not hold for claims that are reworded more or "
-            "less often. Ask for as many wordings as in calibration",
-            GuaranteeWarning,
-        )
-
-
-def warn_of_alternatives(origin, calibrated):
-    """Warn if answers are compared with more or fewer other answers than in calibration."""
-    counts_before = calibrated.get("n_alternatives")
-    counts = np.array(origin.get("n_alternatives", []))
-    if not counts_before or not len(counts):
-        return
-    outside = (counts < min(counts_before)) | (counts > max(counts_before))
-    if outside.mean() > _FEW:
-        warn(
-            f"{int(outside.sum())} of {len(counts)} problems have more or fewer alternatives than "
-            f"the calibration problems, for example {counts[outside][0]} instead of "
-            f"{min(counts_before)} to {max(counts_before)}. The agreement between answers depends "
-            "on their number, so the guarantee does not hold. Sample as many answers as for "
-            "calibration",
-            GuaranteeWarning,
-        )
+def warn_of_counts(origin, calibrated):
+    """Warn if problems have more or fewer alternatives or wordings than in calibration."""
+    for name in ("alternatives", "wordings"):
+        before = calibrated.get(f"n_{name}")
+        now = np.array(origin.get(f"n_{name}", []))
+        if not before or not len(now):
+            continue
+        outside = (now < min(before)) | (now > max(before))
+        if outside.mean() > _FEW:
+            warn(
+                f"{int(outside.sum())} of {len(now)} problems have more or fewer {name} than the "
+                f"calibration problems, for example {now[outside][0]} instead of {min(before)} to "
+                f"{max(before)}, so the guarantee does not hold. Generate as many {name} as for "
+                "calibration",
+                GuaranteeWarning,
+            )

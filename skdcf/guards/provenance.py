@@ -17,9 +17,10 @@ from typing import Any
 import numpy as np
 
 from .._checks import warn
-from .._messages import Advice, Message
+from .._messages import Message
 from ..exceptions import GuaranteeWarning
 from .choices import (
+    ACCEPT,
     CHOSEN_BY,
     compare_numbers,
     count_answers,
@@ -31,9 +32,8 @@ from .presence import (
     PRESENT,
     compare_presence,
     needs_edges,
-    warn_of_alternatives,
+    warn_of_counts,
     warn_of_edges,
-    warn_of_wordings,
 )
 
 #: Metadata that must be the same as in calibration, if both are known.
@@ -44,10 +44,6 @@ MADE = {
     "chosen_by": "the rule that chose the answer among several",
     "label_meaning": "what a label means",
 }
-_ACCEPT = Advice(
-    "accept_provenance",
-    'say why this is acceptable, with skdcf.accept_provenance("reason"): ...',
-)
 _AS_SAMPLED = "none, as sampled"  # the value if no rule chose the answer
 
 _accepted: ContextVar[str | None] = ContextVar("accepted", default=None)
@@ -199,8 +195,7 @@ def compare_provenance(estimator, origin, *, new=False):
         compare_presence(name, text, origin.get(name, []), calibrated.get(name))
     warn_of_edges(origin, calibrated)
     if not new:
-        warn_of_alternatives(origin, calibrated)
-        warn_of_wordings(origin, calibrated)
+        warn_of_counts(origin, calibrated)
         compare_numbers(origin, calibrated)
     accepted = []
     for name, text in MADE.items():
@@ -241,7 +236,7 @@ def _compare_values(name, text, values, *, before, reason):
                 f"{name} ({text}) is {value_now}, but was {then} in earlier problems. The "
                 "guarantee is about problems that are made in the same way: fit or calibrate "
                 "again, or ",
-                _ACCEPT,
+                ACCEPT,
             )
         )
     unknown_now = None in values

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from copy import copy
 from dataclasses import KW_ONLY
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -25,13 +25,13 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp
 from sklearn.utils import check_random_state
 
-from .._parameters import Number, Settings, positive, settings
+from .._parameters import COUNT, Number, Settings, settings
 from ..estimators import check, flat_masks, labels_of_people, largest_risks
 from ..graphs import Labels, Problems
 from ..graphs.problems import as_one, pack_graphs
 from ..graphs.wordings import statements_of
 from ..ops.hard import segment_sum
-from ._nulls import Urn, is_urn, nulls_of, why_not_watched
+from ._nulls import Urn, is_urn, level_of, nulls_of, why_not_watched
 
 PACE = 100.0  # problems after which the waiting wealth has fallen to 63 %
 
@@ -587,7 +587,7 @@ class CoverageMonitor(BettingMonitor):
 
     def _restart(self, fitted):
         """Start new urns if the filter was recalibrated."""
-        level = fitted.calibration_.guarantee.level(None, fitted.alpha)
+        level = level_of(fitted)
         scores_now = np.append(fitted.nonconformity_scores_, level)
         scores_before: Any = getattr(self, "calibration_", None)
         if not np.array_equal(scores_before, scores_now):
@@ -611,7 +611,7 @@ class CoverageMonitor(BettingMonitor):
     def _nulls(self, number):
         """Return the null hypothesis of each group after calibration ``number``."""
         fitted = self._current()
-        level = fitted.calibration_.guarantee.level(None, fitted.alpha)
+        level = level_of(fitted)
         return nulls_of(fitted, level, self.delta / (2 * number * (number + 1)))
 
     def _take(self, g, losses):
@@ -695,7 +695,7 @@ class CoverageMonitor(BettingMonitor):
             "shown_error": shown_error,
             "false_among_shown": wrong,
             "false_among_shown_error": wrong_error,
-            "alpha": fitted.calibration_.guarantee.level(None, fitted.alpha),
+            "alpha": level_of(fitted),
             "n_repeated": self.n_repeated_,
             "n_calibrations": self.n_calibrations_,
             "groups": dict(zip(self.groups_, counts, strict=True)),
@@ -734,6 +734,7 @@ def _keys(fitted, hashes) -> tuple[list, NDArray[np.bool_]]:
     return keys, calibrated_before
 
 
+@settings
 class SlidingCalibration(Settings):
     """Calibrate a filter on a sliding window of the latest judged problems.
 
@@ -784,13 +785,12 @@ class SlidingCalibration(Settings):
     (399, 299)
     """
 
-    _some = [positive(Integral)]
-    _parameter_constraints = {"window": _some, "smallest": _some}
+    _parameter_constraints = {"window": [COUNT], "smallest": [COUNT]}
 
-    def __init__(self, filter: Any, *, window: int = 1000, smallest: int = 200) -> None:
-        self.filter = filter
-        self.window = window
-        self.smallest = smallest
+    filter: Any
+    _: KW_ONLY
+    window: int = 1000
+    smallest: int = 200
 
     def validate(self) -> None:
         """Raise ValueError if the parameters are not valid."""

@@ -99,6 +99,11 @@ class MeanLoss:
         return np.full(len(lost_before), self.mean)
 
 
+def level_of(filter: Any) -> float:
+    """Return the level for which a filter guarantees something."""
+    return filter.calibration_.guarantee.level(None, filter.alpha)
+
+
 def is_urn(filter: Any) -> bool:
     """Return whether the errors of a filter follow a Pólya urn in each group.
 
@@ -112,7 +117,7 @@ def is_urn(filter: Any) -> bool:
     bool
         True if the threshold of each group is a score of a known rank.
     """
-    level = filter.calibration_.guarantee.level(None, filter.alpha)
+    level = level_of(filter)
     groups = _groups_of(filter.calibration_).values()
     return all(group.coverage_law(level) is not None for group, _ in groups)
 
@@ -132,7 +137,7 @@ def why_not_watched(filter: Any) -> str | None:
     """
     calibration = filter.calibration_
     guarantee = calibration.guarantee
-    level = guarantee.level(None, filter.alpha)
+    level = level_of(filter)
     if filter.ties == "include":
         return f"ties is {filter.ties!r}, with which there is no guarantee to watch"
     if guarantee.weight is not None:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .._checks import check_alpha, check_choice
+from .._checks import check_alpha, check_choice, check_count
 from .._files import write_text
 from .._version import __version__
 
@@ -58,11 +58,9 @@ class CalibratedThreshold:
         if not isinstance(self.edges, str):
             raise ValueError(f"edges is {self.edges!r}, but must be a string")
         value = self.threshold
-        n = self.n_calibration
         if not isinstance(value, Real) or isinstance(value, bool) or math.isnan(value):
             raise ValueError(f"threshold is {value!r}, but must be a number")
-        if not isinstance(n, int) or isinstance(n, bool) or n < 0:
-            raise ValueError(f"n_calibration is {n!r}, but must be an integer")
+        check_count("n_calibration", self.n_calibration, 0)
 
     def keep(self, path_risk: ArrayLike) -> NDArray[np.bool_]:
         """Return which claims are kept.

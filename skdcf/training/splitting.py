@@ -61,13 +61,18 @@ def hold_out(
     """
     codes = np.arange(n) if groups is None else number_groups(groups)
     n_groups = codes.max() + 1
+    refuse_one_group(n, n_groups)
+    is_held = np.isin(codes, rng.permutation(n_groups)[: min(count, n_groups - 1)])
+    return np.flatnonzero(~is_held), np.flatnonzero(is_held)
+
+
+def refuse_one_group(n: int, n_groups: int) -> None:
+    """Raise ValueError if no group can be held out of n problems."""
     if n_groups < 2:
         raise ValueError(
             f"groups puts all {n} problems into one group, but at least 2 groups are needed to "
             "hold one out. Use groups=None if each problem answers a different question"
         )
-    is_held = np.isin(codes, rng.permutation(n_groups)[: min(count, n_groups - 1)])
-    return np.flatnonzero(~is_held), np.flatnonzero(is_held)
 
 
 def number_groups(groups: Any) -> NDArray[np.intp]:

@@ -388,9 +388,7 @@ def test_too_few_problems_and_bad_sizes():
         CalibratedSearch(search).fit(GRAPHS, Y[:-1])
     with pytest.raises(ValueError, match=r"groups has shape \(2,\)"):
         CalibratedSearch(search).fit(GRAPHS, Y, [1, 2])
-    with pytest.raises(
-        ValueError, match="all problems are answers to the same question"
-    ):
+    with pytest.raises(ValueError, match=r"groups.*one group"):
         CalibratedSearch(search).fit(GRAPHS, Y, np.zeros(N))
     with pytest.raises(ValueError, match="search is HardCF"):
         CalibratedSearch(HardCF()).fit(GRAPHS, Y)

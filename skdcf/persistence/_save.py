@@ -85,6 +85,13 @@ def save(filter: BaseEstimator, path: str | os.PathLike[str]) -> Path:
             "best_estimator_, which is the chosen filter"
         ) from error
     except Exception as error:
+        if (name := _torch_object_in(filter)) is not None:
+            raise ValueError(
+                f"{type(filter).__name__} cannot be saved: its scorer holds a {name}, and the "
+                "file cannot store objects of torch. Write the filter with joblib.dump, and "
+                "load it only from a source that you trust. Or compute the scores of the "
+                "torch model as a feature column, and save a filter that uses the column"
+            ) from error
         raise ValueError(
             f"{type(filter).__name__} cannot be saved: {error}. The file stores classes and "
             "functions by import name, not their code: define them in a module, not as a "
@@ -93,6 +100,27 @@ def save(filter: BaseEstimator, path: str | os.PathLike[str]) -> Path:
     with replaced(path, "wb") as file:
         file.write(content)
     return Path(path)
+
+
+def _torch_object_in(filter):
+    """Return the class name of a torch object that the scorer of a filter holds, or None."""
+    waiting = [vars(filter).get(name) for name in ("scorer", "scorer_")]
+    seen = set()
+    while waiting:
+        thing = waiting.pop()
+        if id(thing) in seen or isinstance(thing, type):
+            continue
+        seen.add(id(thing))
+        kind = type(thing)
+        if kind.__module__.partition(".")[0] == "torch":
+            return f"{kind.__module__}.{kind.__qualname__}"
+        if isinstance(thing, dict):
+            waiting += thing.values()
+        elif isinstance(thing, list | tuple):
+            waiting += thing
+        elif hasattr(thing, "__dict__"):
+            waiting += vars(thing).values()
+    return None
 
 
 def load(path: str | os.PathLike[str], *, trusted: Iterable[str] = ()) -> Any:

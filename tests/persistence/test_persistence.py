@@ -255,6 +255,33 @@ def test_refused_at_saving(tmp_path):
     assert path.read_bytes() == before
 
 
+class Linear:
+    """Stands in for a module of torch, which is not installed for tests."""
+
+    def __init__(self):
+        self.weight = (number for number in range(3))  # not storable, as a tensor
+
+    def __deepcopy__(self, memo):
+        return self
+
+
+Linear.__module__ = "torch.nn.modules.linear"
+
+
+class OfTorch(skdcf.scorers.Scorer):
+    def __init__(self, module):
+        self.module = module
+
+    def confidence(self, batch):
+        return -batch.depth
+
+
+def test_a_scorer_that_holds_a_torch_module_is_refused_with_the_reason(tmp_path):
+    cf = HardCF(OfTorch({"layers": [Linear()]})).fit(GRAPHS, LABELS)
+    with pytest.raises(ValueError, match=r"torch\.nn\.modules\.linear\.Linear.*joblib"):
+        skdcf.save(cf, tmp_path / "m.skops")
+
+
 def parts_of(path):
     with zipfile.ZipFile(path) as archive:
         return {name: archive.read(name) for name in archive.namelist()}

@@ -52,7 +52,7 @@ def test_what_is_missing_in_a_call_is_named_with_the_class(filter):
     for method in ("fit", "calibrate"):
         with pytest.raises(ValueError, match=f"{name}.*y"):
             getattr(clone(filter), method)(GRAPHS)
-    with pytest.raises(TypeError, match=r"group.*did you mean groups"):
+    with pytest.raises(TypeError, match=r"group.*groups"):
         filter.fit(GRAPHS, Y, group=np.arange(90))
     with pytest.raises(TypeError, match="sample_weight") as caught:
         filter.fit(GRAPHS, Y, sample_weight=np.ones(90))

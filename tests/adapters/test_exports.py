@@ -165,7 +165,7 @@ def test_answers_on_which_a_checker_failed_are_left_out_and_listed():
     assert data.groups.tolist() == ["a", "f"]
     with pytest.raises(ValueError, match="on_invalid"):
         from_verdicts(rows, on_invalid="skip")
-    with pytest.raises(ValueError, match="answers were dropped"):
+    with pytest.raises(ValueError, match=r"answers.*dropped"):
         from_verdicts(failed, on_invalid="drop")
 
 

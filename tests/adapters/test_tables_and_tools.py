@@ -116,7 +116,7 @@ def test_uqlm_bad_input(change, message):
 def test_uqlm_other_structures():
     with pytest.raises(ValueError, match=r"none of .*'claim', 'sentence'"):
         from_uqlm([[{"text": "a", "entailment": 1.0}]])
-    with pytest.raises(ValueError, match="no claim has a score"):
+    with pytest.raises(ValueError, match=r"claim.*score"):
         from_uqlm([[{"claim": "a"}]])
     with pytest.raises(ValueError, match=r"problem 0, claim 1: 'x' .*'high'"):
         from_uqlm([[{"claim": "a", "x": 1.0}, {"claim": "b", "x": "high"}]])
@@ -180,7 +180,7 @@ def test_uqlm_samples_are_alternatives():
     assert list(from_uqlm(data).graphs.alternatives) == [("a", "b"), ()]
     mine = from_uqlm(data, alternatives=[None, ["c"]]).graphs
     assert list(mine.alternatives) == [None, ("c",)]
-    with pytest.raises(ValueError, match="1 lists of alternatives for 2 problems"):
+    with pytest.raises(ValueError, match=r"1.*alternatives.*2.*problems"):
         from_uqlm(data, alternatives=[["c"]])
 
 
@@ -309,7 +309,7 @@ def test_lm_polygraph_missing_estimates():
         from_lm_polygraph(CLAIMS, estimates)
     data = from_lm_polygraph(CLAIMS, estimates, missing="mean")
     np.testing.assert_allclose(data.graphs.features.ravel(), [-0.1, -1.1, -2.1])
-    with pytest.raises(ValueError, match="'neg_Max' has no finite value"):
+    with pytest.raises(ValueError, match=r"'neg_Max'.*finite"):
         from_lm_polygraph(CLAIMS, {"Max": [math.nan] * 3}, missing="median")
 
 
@@ -343,7 +343,7 @@ def test_lm_polygraph_fact_checks_as_the_manager_keeps_them():
             CLAIMS, ESTIMATES, labels=metrics | {("claim", "Mine"): labels}
         )
     del metrics["claim", "OpenAIFactCheck"]
-    with pytest.raises(ValueError, match="labels has no entry of level 'claim'"):
+    with pytest.raises(ValueError, match=r"labels.*level.*'claim'"):
         from_lm_polygraph(CLAIMS, ESTIMATES, labels=metrics)
 
 
@@ -484,7 +484,7 @@ def test_frame_of_chains_through_a_csv_file(library, tmp_path):
 
 def test_frame_missing_features(library):
     frame = library.DataFrame({"problem": [1, 1, 2], "x": [1.0, None, 3.0]})
-    with pytest.raises(ValueError, match="1 of 'x'; the first is at row 1"):
+    with pytest.raises(ValueError, match=r"1.*'x'.*first.*1"):
         from_frame(frame)
     data = from_frame(frame, missing="mean")
     assert data.graphs.features.ravel().tolist() == [1.0, 2.0, 3.0]
@@ -551,13 +551,13 @@ def test_frame_alternatives(library, tmp_path):
 def test_frame_rows_without_problem(library):
     """Pooled or split, such rows would pass for problems."""
     frame = {"problem": ["a", None, None, "b"], "x": [1.0] * 4}
-    with pytest.raises(ValueError, match=r"rows \[1, 2\] have no 'problem'"):
+    with pytest.raises(ValueError, match=r"rows.*\[1.*2\].*'problem'"):
         from_frame(library.DataFrame(frame))
     frame["problem"] = [0.0, math.nan, 1.0, math.nan]
-    with pytest.raises(ValueError, match=r"rows \[1, 3\] have no 'problem'"):
+    with pytest.raises(ValueError, match=r"rows.*\[1.*3\].*'problem'"):
         from_frame(library.DataFrame(frame))
     frame = library.DataFrame({"problem": [None] * 11, "x": [1.0] * 11})
-    with pytest.raises(ValueError, match=r"8, 9\] and more have no 'problem'"):
+    with pytest.raises(ValueError, match=r"8.*9\].*'problem'"):
         from_frame(frame)
 
 
@@ -630,7 +630,7 @@ def test_frame_labels_are_no_features(library):
         assert (data.labels is None) == (label is None)
     asked_for = from_frame(frame, features=["claim_idx"], label="gold").graphs
     assert asked_for.features.tolist() == [[3.0], [4.0]]
-    with pytest.raises(ValueError, match="'gold' contains the labels"):
+    with pytest.raises(ValueError, match=r"'gold'.*labels"):
         from_frame(frame, features=["x", "gold"], label="gold")
 
 
@@ -702,9 +702,7 @@ def test_frame_unknown_labels(library):
     assert [y.tolist() for y in from_frame(frame).labels] == [[1, 0, -1], [-1, 1, 0]]
     flat = to_frame(GraphBatch.from_graphs(graphs), np.array([1, 0, -1, -1, 1, 0]))
     assert flat["label"].to_list() == [1, 0, -1, -1, 1, 0]
-    with pytest.raises(
-        ValueError, match=r"problem 1 \(.p-2.\), claim 0: the label is 2"
-    ):
+    with pytest.raises(ValueError, match=r"1.*\(.p-2.\).*0.*2"):
         to_frame(graphs, [[1, 0, -1], [2, 1, 0]])
 
 
@@ -725,7 +723,7 @@ def test_frame_of_other_kinds(kind):
 
 def test_frame_infinite_features(library):
     frame = library.DataFrame({"problem": [1, 1, 2], "x": [1.0, math.inf, 3.0]})
-    with pytest.raises(ValueError, match="1 of 'x'; the first is at row 1"):
+    with pytest.raises(ValueError, match=r"1.*'x'.*first.*1"):
         from_frame(frame)
     filled = from_frame(frame, missing="median").graphs.features
     assert filled.ravel().tolist() == [1.0, 2.0, 3.0]
@@ -742,7 +740,7 @@ def test_frame_clashing_names():
     graph = ReasoningGraph([[1.0]], [], feature_names=["label"])
     with pytest.raises(ValueError, match=r"features named \['label'\]"):
         to_frame([graph])
-    with pytest.raises(ValueError, match=r"\['gold'\] .* of a label"):
+    with pytest.raises(ValueError, match=r"\['gold'\].*label"):
         to_frame([graph.replace(feature_names=["gold"])])
 
 
@@ -975,7 +973,7 @@ def test_all_that_is_known_survives_a_table(library, through, tmp_path):
 
 def test_groups_of_rows_are_those_of_their_problem(library):
     columns = {"problem": [1, 1, 2], "x": [0.5] * 3, "group": ["a", "b", "a"]}
-    with pytest.raises(ValueError, match="group is 'a', but other rows of the problem"):
+    with pytest.raises(ValueError, match=r"group.*'a'.*rows.*problem"):
         from_frame(library.DataFrame(columns))
     numbers = columns | {"group": [3.0, 3.0, 4.0]}
     assert from_frame(library.DataFrame(numbers)).groups.tolist() == [3, 4]
@@ -1004,7 +1002,7 @@ def test_contexts_that_are_refused_name_problem_and_passage(context, message):
 
 
 def test_unknown_options_are_refused():
-    with pytest.raises(TypeError, match="unexpected keyword argument 'group'"):
+    with pytest.raises(TypeError, match=r"unexpected.*'group'"):
         from_uqlm(LONG_TEXT, group=["a", "b"])
-    with pytest.raises(TypeError, match="unexpected keyword argument 'groups'"):
+    with pytest.raises(TypeError, match=r"unexpected.*'groups'"):
         from_frame(None, groups="a")

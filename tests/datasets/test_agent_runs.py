@@ -109,7 +109,7 @@ def test_edges(runs):
     assert all((graph.edges[:, 0] < graph.edges[:, 1]).all() for graph in flow)
     assert len(flow.edges) == 481
     for asked in ({"graph": "data"}, {"alternatives": True}):
-        with pytest.raises(ValueError, match=r"need the texts.*subset='bfcl'"):
+        with pytest.raises(ValueError, match=r"texts.*subset='bfcl'"):
             runs("bfcl", **asked)
 
 
@@ -166,7 +166,7 @@ def test_verdicts_that_fit_no_run_are_named(tmp_path, monkeypatch):
         return path
 
     monkeypatch.setattr("skdcf.datasets.fetch.local_file", local_file)
-    with pytest.raises(ValueError, match=r"kimi-k2.5 judged the messages \[\], but"):
+    with pytest.raises(ValueError, match=r"kimi-k2.5.*\[\]"):
         fetch_agent_process_bench("tau2", judges="kimi-k2.5")
     data = fetch_agent_process_bench("tau2", judges="kimi-k2.5", on_invalid="drop")
     assert len(data.graphs) == 1 and len(data.dropped) == 1
@@ -184,7 +184,7 @@ def test_all_sources_are_read(tmp_path, monkeypatch):
 
     monkeypatch.setattr("skdcf.datasets.fetch.local_file", local_file)
     for subset in ("hotpotqa", "tau2", "bfcl", "gaia_dev"):
-        with pytest.raises(ValueError, match="the data contain no problem"):
+        with pytest.raises(ValueError, match=r"contain.*problem"):
             fetch_agent_process_bench(subset, judges="all")
     folder = "agent_process_bench/"
     assert asked == {name for name in SOURCES if name.startswith(folder)}

@@ -132,7 +132,7 @@ def test_labels_and_tasks():
     )
     assert [y.tolist() for y in data.labels] == [[1, -1, 0, -1], [-1] * 4]
     assert data.groups[0] == data.groups[1] and data.graphs[0].id == "mine"
-    with pytest.raises(ValueError, match=r"labels .* message 2, which is not"):
+    with pytest.raises(ValueError, match=r"labels.*2"):
         from_runs([run | {"labels": {2: 1}}])
 
 
@@ -175,19 +175,19 @@ def test_broken_runs_are_named(run, message):
     ],
 )
 def test_a_message_of_another_shape_is_named(message):
-    with pytest.raises(ValueError, match="message 2 does not have a supported form"):
+    with pytest.raises(ValueError, match=r"2.*supported"):
         read(USER, says("first"), message, says("last"))
 
 
 @pytest.mark.parametrize("messages", [None, "hello", 3, {"role": "user"}])
 def test_messages_are_a_list(messages):
-    with pytest.raises(ValueError, match="messages must be a list"):
+    with pytest.raises(ValueError, match=r"messages.*list"):
         from_runs([{"task": 1, "messages": messages}])
 
 
 @pytest.mark.parametrize("labels", [[1], {"x": 1}, 1])
 def test_labels_are_by_position(labels):
-    with pytest.raises(ValueError, match="a dict from the position of a step's"):
+    with pytest.raises(ValueError, match=r"position.*step's"):
         from_runs([{"task": 1, "messages": list(RUN), "labels": labels}])
 
 
@@ -231,7 +231,7 @@ def test_a_name_that_is_used_again_is_that_of_the_latest_call():
 
 
 def test_runs_are_a_list_and_edges_are_known():
-    with pytest.raises(ValueError, match="a list of runs"):
+    with pytest.raises(ValueError, match=r"list.*runs"):
         from_runs({"task": 1, "messages": []})
     with pytest.raises(ValueError, match="edges"):
         from_runs([], edges="none")
@@ -378,7 +378,7 @@ def test_two_responses_without_anything_between_them_are_two_steps():
 
 def test_spans_without_content_are_refused():
     run = {"task": 0, "spans": [{"attributes": {"gen_ai.request.model": "m"}}]}
-    with pytest.raises(ValueError, match="capture of message contents"):
+    with pytest.raises(ValueError, match=r"capture.*contents"):
         from_runs([run])
 
 
@@ -513,7 +513,7 @@ def test_stopping_needs_a_chain():
     assert list(cf.stream(fork, feature_names=names)) == [True, True]
     decisions = cf.stream(fork, stop=True, feature_names=names)
     assert next(decisions)
-    with pytest.raises(ValueError, match="claim 1 does not depend on claim 0"):
+    with pytest.raises(ValueError, match=r"claim.*1.*claim.*0"):
         next(decisions)
     apart = HardCF(0, online=True, edges="none").fit(X, y)
     with pytest.raises(ValueError, match=r"stop=True .*chain"):

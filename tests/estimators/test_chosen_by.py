@@ -58,9 +58,7 @@ def test_another_rule_than_at_calibration_is_refused_at_every_door():
     by_chosen = HardCF(0, alpha=0.1).fit(chosen, y_chosen)
     for cf, new in ((by_sampled, chosen), (by_chosen, sampled), (by_chosen, other)):
         for method in (cf.predict, cf.path_risk, cf.filter):
-            with pytest.raises(
-                ValueError, match=r"chosen_by.*chose the answer among several"
-            ):
+            with pytest.raises(ValueError, match=r"chosen_by.*answer"):
                 method(new)
     with pytest.raises(ValueError, match="none, as sampled"):
         HardCF(0).fit([*sampled, *chosen], [*y, *y_chosen])

@@ -186,7 +186,7 @@ def test_a_failed_fit_leaves_the_old_filter_as_it_was(data):
     filter.set_params(scorer=Breaks())
     with (
         pytest.warns(ConvergenceWarning),
-        pytest.raises(ValueError, match="confidences must be finite"),
+        pytest.raises(ValueError, match=r"confidences.*finite"),
     ):
         filter.fit(graphs, y)
     np.testing.assert_array_equal(np.concatenate(filter.predict_alpha(graphs)), before)
@@ -199,7 +199,7 @@ def test_one_label_fits(data, scorer):
     graphs, _ = data
     true = [np.ones(g.n_claims, int) for g in graphs[:40]]
     filter = CoherentConformalFilter(scorer, random_state=0)
-    with pytest.warns(LabelWarning, match="No claim is labelled false"):
+    with pytest.warns(LabelWarning, match=r"claim.*labelled"):
         filter.fit(graphs[:40], true)
     assert filter.threshold_ == np.inf
     assert np.concatenate(filter.predict(graphs[:40])).all()
@@ -266,7 +266,7 @@ def test_difficult_problems_fit_or_say_why_not(data, optimizer, relaxation):
 
 def test_features_are_needed():
     texts = [ReasoningGraph(None, [], claims=["a", f"b {i}"]) for i in range(4)]
-    with pytest.raises(ValueError, match="the problems have no features yet"):
+    with pytest.raises(ValueError, match=r"problems.*features"):
         CoherentConformalFilter().fit(texts, [[1, 0]] * 4)
 
 

@@ -203,7 +203,7 @@ def test_a_batch_that_is_pickled_leaves_its_columns_at_home(words):
 
 def test_a_transformer_that_centres_the_batch_is_refused(numbers):
     centre = FunctionTransformer(lambda X: X - X.mean(axis=0))
-    with pytest.raises(ValueError, match=r"other confidences .* alone than in a batch"):
+    with pytest.raises(ValueError, match=r"confidences.*alone"):
         HardCF(0, features=centre).fit(*numbers)
 
 
@@ -246,7 +246,7 @@ def test_columns_are_found_by_name_where_nothing_goes_by_their_place():
     for mask, other in zip(cf.predict(X), cf.predict(turned), strict=True):
         np.testing.assert_array_equal(mask, other)
     by_place = HardCF("a", alpha=0.2, ties="jitter", random_state=0).fit(X, y)
-    with pytest.raises(ValueError, match="the feature names differ"):
+    with pytest.raises(ValueError, match=r"feature.*names"):
         by_place.predict(turned)
 
 

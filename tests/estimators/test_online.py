@@ -122,10 +122,10 @@ def test_refused():
     backward = GraphBatch.from_arrays(
         X[0].features[:2], [0, 2], [(1, 0)], feature_names=X.feature_names
     )
-    with pytest.raises(ValueError, match="comes before a claim"):
+    with pytest.raises(ValueError, match=r"comes.*claim"):
         cf.predict(backward)
     by = NoFalseClaim(by=lambda batch: batch.sizes > 3)
-    with pytest.raises(ValueError, match="function of whole answers"):
+    with pytest.raises(ValueError, match=r"function.*answers"):
         HardCF(0, online=True, guarantee=by).fit(X, y)
 
 
@@ -170,7 +170,7 @@ def test_stream_decides_as_one_prediction_of_the_whole(cf, monkeypatch):
 def test_a_bound_on_kept_claims_is_refused():
     """A later claim of a small risk makes room for fewer: stream would keep what goes."""
     X, y = make_reasoning_graphs(60, random_state=0, return_X_y=True)
-    with pytest.raises(ValueError, match="counts kept claims"):
+    with pytest.raises(ValueError, match=r"kept.*claims"):
         HardCF(0, online=True, guarantee=ExpectedFalse("count", 0.5)).fit(X, y)
 
 

@@ -165,7 +165,7 @@ def test_errors_of_a_group_are_told_apart():
 
 
 def test_questions_of_a_batch_that_is_shown(filter):
-    with pytest.raises(ValueError, match="one of 2 answers to the same question"):
+    with pytest.raises(ValueError, match=r"2.*answers.*question"):
         release_claims(filter, X[120:140], 0.3, groups=np.arange(20) // 2)
 
 

@@ -84,10 +84,10 @@ def test_blank_lines_marks_and_broken_lines(tmp_path):
     parts = jsonl_partitions(path, 2)
     assert [(part.first_line, part.stop) for part in parts][1][1] == path.stat().st_size
     assert len(parts[0].read().graphs) == 2
-    with pytest.raises(ValueError, match=r"a\.jsonl, line 6: not a JSON object"):
+    with pytest.raises(ValueError, match=r"a\.jsonl.*line.*6"):
         parts[1].read()
     path.write_bytes(b"\n \n")
-    with pytest.raises(ValueError, match="contains no problem"):
+    with pytest.raises(ValueError, match=r"contains.*problem"):
         jsonl_partitions(path)
     with pytest.raises(ValueError, match="n_problems is 0"):
         jsonl_partitions(path, 0)
@@ -133,7 +133,7 @@ def test_columns_and_streams(tmp_path):
     rows = (row.graph for row in iter_jsonl(path))
     kept = read_jsonl(write_jsonl(tmp_path / "kept.jsonl", rows, masks=masks))
     assert same(kept.masks, cf.predict(GRAPHS))
-    with pytest.raises(ValueError, match="parts is empty"):
+    with pytest.raises(ValueError, match=r"parts.*empty"):
         calibrate(cf, [])
 
 

@@ -65,7 +65,7 @@ def test_rows_and_joins():
     assert len(again) == 300
     np.testing.assert_array_equal(again.scores, part.scores)
     np.testing.assert_array_equal(again.answers, part.answers)
-    with pytest.raises(ValueError, match="parts is empty"):
+    with pytest.raises(ValueError, match=r"parts.*empty"):
         cf.calibrate_parts([])
 
 
@@ -142,7 +142,7 @@ def test_parts_of_another_rule_of_edges_do_not_calibrate(make):
     with pytest.raises(ValueError, match=r"other edges|edges = "):
         other.calibrate_parts([part])
     one.set_params(edges=make(4))
-    with pytest.raises(ValueError, match="call calibrate or fit again"):
+    with pytest.raises(ValueError, match=r"calibrate.*again"):
         one.predict(texts)
 
 

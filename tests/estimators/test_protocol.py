@@ -395,7 +395,7 @@ def test_a_fitted_classifier_is_fitted_afresh_unless_it_is_frozen():
 def test_a_method_of_a_fitted_scorer_may_know_these_problems():
     """Nothing is trained then, and nothing held out: that is told."""
     fitted = Centroid().fit(GRAPHS, LABELS)
-    with pytest.warns(GuaranteeWarning, match="method of a fitted Centroid"):
+    with pytest.warns(GuaranteeWarning, match=r"method.*Centroid"):
         filter = HardCF(fitted.confidence).fit(GRAPHS, Y)
     assert filter.n_calibration_ == N
     HardCF(FeatureScorer(0).confidence).fit(GRAPHS, Y)  # nothing was learnt: in silence
@@ -548,7 +548,7 @@ def test_a_feature_of_a_scorers_name_is_not_guessed_at(name):
     ids=lambda wrong: type(wrong).__name__,
 )
 def test_what_is_no_scorer(cls, wrong):
-    match = "but must be None, one of .'stack', 'linear', 'neyman-pearson'., a feature"
+    match = r".'stack'.*'linear'.*'neyman-pearson'.*feature"
     with pytest.raises(ValueError, match=match):
         cls(wrong).fit(GRAPHS, Y)
 
@@ -563,9 +563,7 @@ def test_scores_are_numbers_one_for_each_claim():
 
     with pytest.raises(ValueError, match=r"must return .* got shape\s+\(1,\)"):
         HardCF(Wrong("short")).fit(GRAPHS, Y)
-    with pytest.raises(
-        ValueError, match="claim 0 is nan, but confidences must be finite"
-    ):
+    with pytest.raises(ValueError, match=r"claim.*0.*confidences"):
         HardCF(Wrong("nan")).fit(GRAPHS, Y)
 
 
@@ -593,7 +591,7 @@ def test_a_scorer_that_is_written_as_a_classifier_is_told_how_to_be_one():
             return [graph.features[:, 0] for graph in batch]
 
     graphs, y = make_reasoning_graphs(30, random_state=0, return_X_y=True)
-    with pytest.raises(TypeError, match=r"fit\(batch, labels, task\).* one flat"):
+    with pytest.raises(TypeError, match=r"fit\(batch.*labels.*task\)"):
         HardCF(LikeAClassifier(), alpha=0.2).fit(graphs, y)
-    with pytest.raises(ValueError, match=r"must return .* numbers, one per claim"):
+    with pytest.raises(ValueError, match=r"numbers.*claim"):
         HardCF(PerProblem(), alpha=0.2).fit(graphs, y)

@@ -66,7 +66,7 @@ def test_a_question_that_trained_is_refused_whatever_it_is_called(case):
     before, groups_before, now, groups_now = TWO_DOORS[case]
     cf = trained_on(*answers(60, **before), groups_before)
     X, y = answers(60, seed=1, **now)
-    with pytest.raises(ValueError, match="used to train the filter"):
+    with pytest.raises(ValueError, match=r"train.*filter"):
         cf.calibrate(X, y, groups=groups_now)
     trained, calibrated = seen(cf, X, groups_now)
     assert (trained | calibrated).all() and trained.any() and calibrated.any()
@@ -84,15 +84,15 @@ def test_documents_under_one_instruction_are_no_one_question():
     instruction = {"text": "Summarise the passage.", "key": str}
     cf = trained_on(*answers(60, **instruction))
     X, y = answers(60, start=100, seed=1, **instruction)
-    with pytest.warns(GuaranteeWarning, match="60 of 60 problems have the text"):
+    with pytest.warns(GuaranteeWarning, match=r"60.*60.*problems"):
         assert cf.calibrate(X, y).n_calibration_ == 59
-    with pytest.raises(ValueError, match="used to train the filter"):
+    with pytest.raises(ValueError, match=r"train.*filter"):
         cf.calibrate(*answers(60, seed=1, **instruction))
 
 
 def test_each_by_itself_at_both_doors_is_the_callers_word():
     cf = trained_on(*answers(60), False)
-    with pytest.warns(GuaranteeWarning, match="36 of 60 problems have the text"):
+    with pytest.warns(GuaranteeWarning, match=r"36.*60.*problems"):
         cf.calibrate(*answers(60, seed=1), groups=False)
 
 
@@ -101,13 +101,13 @@ def test_two_names_under_one_text_with_other_passages_are_two_questions():
     about_others = answers(
         60, text="Is it so?", key=lambda i: f"b{i}", context="other {}", seed=1
     )
-    with pytest.warns(GuaranteeWarning, match="have the text of a training question"):
+    with pytest.warns(GuaranteeWarning, match=r"training.*question"):
         cf.calibrate(*about_others)
 
 
 def test_one_name_with_two_texts_is_one_question():
     cf = trained_on(*answers(60, text="first wording {}", key=str))
-    with pytest.raises(ValueError, match="used to train the filter"):
+    with pytest.raises(ValueError, match=r"train.*filter"):
         cf.calibrate(*answers(60, text="second wording {}", key=str, seed=1))
 
 
@@ -190,7 +190,7 @@ def test_content_with_a_question_is_refused_where_its_key_is_another():
     cf = HardCF(Learning(), alpha=0.2, random_state=0)
     cf.fit(X[:40], y[:40], groups=[f"key {i}" for i in range(40)])
     cf.calibrate(X[40:], y[40:])
-    with pytest.raises(ValueError, match="used to train the filter"):
+    with pytest.raises(ValueError, match=r"train.*filter"):
         cf.calibrate(X, y)
 
 

@@ -248,7 +248,7 @@ def test_soft_training_gains_nothing_by_keeping_unknown_claims(relaxation):
 
 def test_a_claim_set_of_which_nothing_is_known_teaches_nothing():
     labels = np.full(GRAPHS.n_claims, -1)
-    with pytest.warns(UserWarning, match="no training claim is false"):
+    with pytest.warns(UserWarning, match=r"training.*claim"):
         ConfTrScorer().fit(GRAPHS, labels)
     assert ClassifierScorer().fit(GRAPHS, labels).estimator_ is None
     assert NeymanPearsonScorer().fit(GRAPHS, labels).table_ is None
@@ -314,10 +314,10 @@ def test_problems_that_nobody_judged_are_told_of_where_they_are_too_many():
     many = [np.full(len(row), -1) if i < 40 else row for i, row in enumerate(Y)]
     filter = HardCF("frequency-score", ties="jitter", random_state=0)
     filter, plain = filter.fit(GRAPHS, few), clone(filter)
-    with pytest.warns(LabelWarning, match="in 40 of 120 calibration problems no claim"):
+    with pytest.warns(LabelWarning, match=r"40.*120.*calibration.*problems"):
         lowered = plain.fit(GRAPHS, many)
     assert lowered.threshold_ < filter.threshold_
-    with pytest.warns(LabelWarning, match="leave out those that nobody has looked at"):
+    with pytest.warns(LabelWarning, match=r"nobody.*looked"):
         filter.calibrate(GRAPHS, many)
     filter.set_params(alpha=0.4).calibrate(GRAPHS, many)
 

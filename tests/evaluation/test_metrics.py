@@ -43,9 +43,9 @@ def test_unknown_claims_are_not_counted_as_true():
 
 @pytest.mark.parametrize("bad", [2, -2, 0.5, np.nan, "1"])
 def test_what_is_no_label(bad):
-    with pytest.raises(ValueError, match=r"y must hold only \(0, 1, -1\)"):
+    with pytest.raises(ValueError, match=r"y.*\(0.*1.*-1\)"):
         coverage_score([[1, bad]], [[True, True]])
-    with pytest.raises(ValueError, match=r"kept must hold only \(0, 1\)"):
+    with pytest.raises(ValueError, match=r"kept.*\(0.*1\)"):
         coverage_score([[1, 0]], [[True, 2]])
 
 

@@ -185,7 +185,7 @@ def test_problems_that_chose_settings_count_as_trained():
     fitted = CalibratedSearch(search, random_state=0).fit(GRAPHS, Y, groups)
     trained, calibrated = seen(fitted.best_estimator_, GRAPHS, groups)
     assert not (trained & calibrated).any() and trained.sum() > N / 3
-    with pytest.raises(ValueError, match="used to train"):
+    with pytest.raises(ValueError, match=r"used.*train"):
         fitted.calibrate(GRAPHS, Y, groups)
 
 
@@ -277,7 +277,7 @@ def test_what_takes_a_filter_takes_a_search():
         explain(fitted, GRAPHS[0]).kept, fitted.predict(GRAPHS)[0]
     )
     for one in (search, CalibratedSearch(search)):
-        with pytest.raises(ValueError, match="alpha in its filter"):
+        with pytest.raises(ValueError, match=r"alpha.*filter"):
             fit_levels(one, GRAPHS, Y, [0.2])
     run = {"alphas": [0.3], "cv": 2, "random_state": 0}
     both = {"wrapped": CalibratedSearch(search), "plain": search}
@@ -386,22 +386,22 @@ def test_too_few_problems_and_bad_sizes():
             CalibratedSearch(search, calibration_size=size).fit(GRAPHS, Y)
     with pytest.raises(ValueError, match="y has 89 entries for 90 problems"):
         CalibratedSearch(search).fit(GRAPHS, Y[:-1])
-    with pytest.raises(ValueError, match=r"groups has shape \(2,\)"):
+    with pytest.raises(ValueError, match=r"groups.*\(2,\)"):
         CalibratedSearch(search).fit(GRAPHS, Y, [1, 2])
     with pytest.raises(ValueError, match=r"groups.*one group"):
         CalibratedSearch(search).fit(GRAPHS, Y, np.zeros(N))
-    with pytest.raises(ValueError, match="search is HardCF"):
+    with pytest.raises(ValueError, match=r"search.*HardCF"):
         CalibratedSearch(HardCF()).fit(GRAPHS, Y)
     around = GridSearchCV(
         make_pipeline(GraphFeatures(), HardCF()), {"hardcf__alpha": [1]}
     )
-    with pytest.raises(ValueError, match="search is GridSearchCV"):
+    with pytest.raises(ValueError, match=r"search.*GridSearchCV"):
         CalibratedSearch(around).fit(GRAPHS, Y)
 
 
 def test_too_few_for_the_level_are_told():
     search = GridSearchCV(SingleFeatureCF(alpha=0.2), {"beta_mix": [0.0]}, cv=2)
-    with pytest.warns(CalibrationWarning, match="3 calibration problems are too few"):
+    with pytest.warns(CalibrationWarning, match=r"3.*calibration.*problems"):
         fitted = CalibratedSearch(search, calibration_size=3, random_state=0).fit(
             GRAPHS, Y
         )

@@ -207,7 +207,7 @@ def test_other_inputs_are_refused(data, tmp_path, change):
         change = {
             "X": graphs.replace_features(graphs.features + 1, graphs.feature_names)
         }
-    with pytest.raises(ValueError, match="belongs to a comparison with other inputs"):
+    with pytest.raises(ValueError, match=r"belongs.*comparison"):
         compare_filters(**run | change)
     assert path.read_bytes() == before
 
@@ -217,7 +217,7 @@ def test_files_that_cannot_be_used(data, filters, tmp_path):
     path = tmp_path / "something.json"
     for content in ('{"a": 1}', "not json", "[]", '{"split": 1e999}'):
         path.write_text(content)
-        with pytest.raises(ValueError, match="not a results file"):
+        with pytest.raises(ValueError, match=r"results.*file"):
             compare_filters(
                 filters, graphs, labels, ALPHAS, resume=path, random_state=0
             )
@@ -228,13 +228,13 @@ def test_files_that_cannot_be_used(data, filters, tmp_path):
     run["resume"].write_text(edited)
     with pytest.raises(ValueError, match=r"another version: .*'retention'"):
         compare_filters(filters, graphs, labels, **run)
-    with pytest.raises(ValueError, match="resume needs an integer"):
+    with pytest.raises(ValueError, match=r"resume.*integer"):
         compare_filters(filters, graphs, labels, ALPHAS, resume=tmp_path / "new.json")
     with pytest.raises(FileNotFoundError):
         missing = tmp_path / "missing" / "new.json"
         compare_filters(filters, graphs, labels, ALPHAS, resume=missing, random_state=0)
     function = {"f": HardCF(lambda batch: batch.features[:, 0])}
-    with pytest.raises(ValueError, match="named function instead of a lambda"):
+    with pytest.raises(ValueError, match=r"function.*instead"):
         compare_filters(
             function, graphs, labels, ALPHAS, resume=tmp_path / "f.json", random_state=0
         )

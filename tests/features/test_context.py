@@ -133,7 +133,7 @@ def test_unknown_context_is_refused_and_too_much_of_it():
     transformer = ContextFeatures().fit([known])
     with pytest.raises(ValueError, match=r'context of problem 1 \("x"\) is unknown'):
         transformer.transform([known, unknown])
-    with pytest.raises(ValueError, match="context of problem 0"):
+    with pytest.raises(ValueError, match=r"context.*problem.*0"):
         ContextFeatures().fit([unknown])
     without = ContextFeatures(optional=True).fit([unknown]).transform([unknown])
     assert without.n_features in (None, 0)
@@ -148,7 +148,7 @@ def test_recommended_set_has_them_where_fit_saw_a_context():
     assert reasoning_features().fit_transform([bare]).n_features == 29
     fitted = reasoning_features().fit([known])
     assert tuple(fitted.get_feature_names_out()[29:]) == NAMES
-    with pytest.raises(ValueError, match="context of problem 0 is unknown"):
+    with pytest.raises(ValueError, match=r"context.*problem.*0"):
         fitted.transform([bare])
 
 

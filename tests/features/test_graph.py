@@ -105,7 +105,7 @@ def test_names_idempotent_pickle_clone(transformer, graphs):
 
 def test_other_columns_than_in_fit_are_refused(graphs):
     fitted = GraphFeatures().fit(graphs)
-    with pytest.raises(ValueError, match=r"fitted with the columns.*frequency-score"):
+    with pytest.raises(ValueError, match=r"columns.*frequency-score"):
         fitted.transform(
             [graph.replace(features=None, feature_names=None) for graph in graphs]
         )
@@ -133,7 +133,7 @@ def test_union_parameters_reach_the_members():
 
 def test_union_refuses_one_name_twice(graphs):
     union = GraphUnion([("a", GraphFeatures()), ("b", GraphFeatures())])
-    with pytest.raises(ValueError, match=r"'a' and 'b'.*nx_in_degree"):
+    with pytest.raises(ValueError, match=r"'a'.*'b'.*nx_in_degree"):
         union.fit(graphs)
 
 
@@ -191,9 +191,9 @@ def test_a_table_cannot_be_asked_for(transformer, graphs):
     assert transformer.set_output(transform="default") is transformer
     assert transformer.set_output(transform=None) is transformer
     for library in ("pandas", "polars"):
-        with pytest.raises(ValueError, match=r"is a GraphBatch.*adapters\.to_frame"):
+        with pytest.raises(ValueError, match=r"GraphBatch.*adapters\.to_frame"):
             transformer.set_output(transform=library)
-    with pytest.raises(ValueError, match="transform is 'xml', but must be one of"):
+    with pytest.raises(ValueError, match=r"transform.*'xml'"):
         transformer.set_output(transform="xml")
 
 
@@ -247,7 +247,7 @@ def table():
 
 def test_claim_transformer_wants_a_row_per_claim(table):
     for function in (lambda X: X[::2], lambda X: X.sum(axis=1)):
-        with pytest.raises(ValueError, match=r"one row per claim.*array of shape"):
+        with pytest.raises(ValueError, match=r"row.*claim"):
             ClaimTransformer(FunctionTransformer(function)).fit(table)
 
 
@@ -259,7 +259,7 @@ def test_no_problems_have_columns_all_the_same(graphs):
 
 
 def test_empty_union_is_refused(graphs):
-    with pytest.raises(ValueError, match="transformer_list is empty"):
+    with pytest.raises(ValueError, match=r"transformer_list.*empty"):
         GraphUnion([]).fit(graphs)
 
 
@@ -274,7 +274,7 @@ def test_missing_columns_are_named_with_those_there(graphs):
         FrequencyFeature("frequency").fit(graphs)
     with pytest.raises(ValueError, match=r"'coherent_to_ancestors'.*got"):
         SemanticFeatures().fit(graphs)
-    with pytest.raises(ValueError, match=r"no feature columns"):
+    with pytest.raises(ValueError, match=r"feature.*columns"):
         FrequencyFeature().fit([ReasoningGraph(None, [], claims=["a"])])
 
 
@@ -333,9 +333,9 @@ def test_white_space_does_not_hide_a_topic():
 
 
 def test_domains_need_something_to_go_by(graphs):
-    with pytest.raises(ValueError, match=r"no domain 'history'"):
+    with pytest.raises(ValueError, match=r"domain.*'history'"):
         DomainIndicators(["history"]).fit(graphs)
-    with pytest.raises(ValueError, match=r"no question text"):
+    with pytest.raises(ValueError, match=r"question.*text"):
         DomainIndicators().fit([graphs[0].replace(problem=None)])
 
 

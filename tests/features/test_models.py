@@ -112,9 +112,9 @@ def test_wrong_numbers_are_refused(score, message):
 
 
 def test_unknown_texts_are_refused():
-    with pytest.raises(ValueError, match=r"context of problem 0 is unknown"):
+    with pytest.raises(ValueError, match=r"context.*problem.*0"):
         column(PairFeature(Counted()), graph_of(["a"]))
-    with pytest.raises(ValueError, match="alternatives of problem 0 are unknown"):
+    with pytest.raises(ValueError, match=r"alternatives.*problem.*0"):
         column(PairFeature(Counted(), over="alternatives"), graph_of(["a"]))
     for wrong in ({"over": "x"}, {"chunk_words": 0}, {"batch_size": 0}):
         with pytest.raises(ValueError, match=next(iter(wrong))):
@@ -216,7 +216,7 @@ def test_a_server_that_fails_names_the_problem_and_loses_nothing(server):
 )
 def test_replies_that_are_no_rewards_are_refused(server, reply):
     server.reply = reply
-    with pytest.raises(ValueError, match="problem 0: the reward model"):
+    with pytest.raises(ValueError, match=r"problem.*0.*model"):
         column(StepReward(server.url), graph_of(["a", "b"]))
 
 
@@ -232,7 +232,7 @@ def test_a_reward_server_sends_nobody_elsewhere(server, status):
 def test_no_server_and_wrong_settings(server):
     with pytest.raises(ConnectionError, match="problem 0"):
         column(StepReward("http://127.0.0.1:9/pooling", timeout=2), graph_of(["a"]))
-    with pytest.raises(ValueError, match="contains the separator"):
+    with pytest.raises(ValueError, match=r"contains.*separator"):
         column(StepReward(server.url), graph_of(["a<extra_0>b"]))
     with pytest.raises(ValueError, match="file:"):
         StepReward("file:///etc/passwd").fit([graph_of(["a"])])

@@ -59,13 +59,13 @@ def test_flags_of_metadata():
     assert fitted.get_feature_names_out().tolist() == ["model=a", "model=b"]
     batch = fitted.transform(of_model("a", "b"))
     assert batch.features.tolist() == [[1, 0], [0, 1]]
-    with pytest.warns(GuaranteeWarning, match=r"'model' has the values \['c'\]"):
+    with pytest.warns(GuaranteeWarning, match=r"'model'.*\['c'\]"):
         assert fitted.transform(of_model("c")).features.tolist() == [[0, 0]]
     given = MetadataIndicators({"model": ["a", "b"]})
     assert fitted.requires_fit and not given.requires_fit
     with pytest.warns(GuaranteeWarning, match=r"values \['c'\]"):
         given.fit(of_model("c"))
-    with pytest.raises(ValueError, match="problem 1 has no metadata 'model'"):
+    with pytest.raises(ValueError, match=r"problem.*1.*metadata.*'model'"):
         MetadataIndicators().fit([*of_model("a"), ReasoningGraph(None, claims=["b"])])
     with pytest.raises(ValueError, match="keys"):
         MetadataIndicators("model").fit(of_model("a"))

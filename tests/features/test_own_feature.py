@@ -60,5 +60,5 @@ def test_a_row_is_needed_for_each_claim():
 
 
 def test_a_transformer_of_tables_leads_to_the_page():
-    with pytest.raises(ValueError, match=r"StandardScaler\(\).*Add a feature"):
+    with pytest.raises(ValueError, match=r"StandardScaler\(\).*feature"):
         HardCF(0, features=StandardScaler(), alpha=0.3).fit(GRAPHS, LABELS)

@@ -216,12 +216,12 @@ def test_a_server_gives_the_columns_of_the_function(server):
 def test_other_models_and_other_replies_are_refused(server):
     graph = graph_of("a", problem="q")
     server.reply = {"choices": [{"text": "a", "logprobs": None}]}  # as llama.cpp's
-    with pytest.raises(ValueError, match=r"problem 0.*echo and logprobs"):
+    with pytest.raises(ValueError, match=r"problem.*0"):
         columns(Surprisal(server.url), graph)
     tokens, numbers = source("q\na\n")
     logprobs = {"tokens": tokens, "token_logprobs": numbers}
     server.reply = {"model": "other", "choices": [{"logprobs": logprobs}]}
-    with pytest.raises(ValueError, match=r"'other'.*model is 'm'"):
+    with pytest.raises(ValueError, match=r"'other'.*model.*'m'"):
         columns(Surprisal(server.url, model="m"), graph)
     with pytest.raises(ConnectionError, match="problem 0"):
         columns(Surprisal("http://127.0.0.1:9/v1/completions", timeout=2), graph)

@@ -83,9 +83,9 @@ def test_what_is_said_of_edges_must_fit():
             *arrays, [(0, 1)], edges_known=[False, True], ids=["p", 1]
         )
     for wrong in ([True], [1, 0], True, [[True, False]]):
-        with pytest.raises(ValueError, match="edges_known must be 2 booleans"):
+        with pytest.raises(ValueError, match=r"edges_known.*2"):
             GraphBatch.from_arrays(*arrays, (), edges_known=wrong)
-    with pytest.raises(ValueError, match="edges must be pairs"):
+    with pytest.raises(ValueError, match=r"edges.*pairs"):
         ReasoningGraph([[1.0]], [None])
 
 
@@ -100,7 +100,7 @@ def test_a_line_without_edges_or_null_is_unknown(tmp_path):
 def test_contexts_are_lists_of_texts(wrong):
     with pytest.raises(ValueError, match=r'"p".*context.* but must be'):
         ReasoningGraph([[1.0]], [], id="p", context=wrong)
-    with pytest.raises(ValueError, match=r"problem 1: context.* but must be"):
+    with pytest.raises(ValueError, match=r"problem.*1.*context"):
         GraphBatch.from_arrays([[1.0]] * 2, [0, 1, 2], context=[None, wrong])
 
 
@@ -226,7 +226,7 @@ def test_groups_must_fit(groups, message):
 
 @pytest.mark.parametrize("key", [1.5, True, ["a"], {"a": 1}])
 def test_keys_are_texts_or_whole_numbers(key):
-    with pytest.raises(ValueError, match="problem 1: the metadata key 'group' is"):
+    with pytest.raises(ValueError, match=r"problem.*1.*metadata.*'group'"):
         count([asked(), asked(group=key)])
 
 
@@ -238,9 +238,7 @@ def test_one_instruction_for_all_is_no_question():
         ]
 
     assert count(summaries(20)) == 1  # too few to tell
-    with pytest.raises(
-        ValueError, match=r"21 of 21 problems .* 'Summarize the passage.'"
-    ):
+    with pytest.raises(ValueError, match=r"21.*21.*'Summarize.*passage.'"):
         count(summaries(21))
     assert count(summaries(500, "p")) == 7
     assert count(summaries(500), groups=False) == 500
@@ -320,9 +318,7 @@ def test_words_mean_what_they_say_whatever_the_alphabet_does(true):
 
 @pytest.mark.parametrize("word", ["good", "bad", "hallucinated?", "un supported", "2"])
 def test_words_of_unknown_meaning_are_not_guessed(word):
-    with pytest.raises(
-        ValueError, match=r"no known meaning.* Pass 1 \(true\), 0 \(false\)"
-    ):
+    with pytest.raises(ValueError, match=r"1.*\(true\).*0.*\(false\)"):
         read_words(["true", word])
 
 
@@ -335,7 +331,7 @@ def test_a_filter_of_a_table_takes_words_the_right_way_round(true, false):
     by_word = HardCF(0, alpha=0.2).fit(X, np.where(y, true, false))
     assert by_word.threshold_ == by_number.threshold_
     assert by_word.score(X, np.where(y, "Right", "wrong")) == by_number.score(X, y)
-    with pytest.raises(ValueError, match="no known meaning"):
+    with pytest.raises(ValueError, match=r"known.*meaning"):
         HardCF(0).fit(X, np.where(y, "bad", "good"))
 
 
@@ -348,5 +344,5 @@ def test_a_list_is_a_batch_for_every_public_function():
     np.testing.assert_array_equal(
         pack_labels(labels, graphs), pack_labels(labels, batch)
     )
-    with pytest.raises(ValueError, match="a GraphBatch, a list of ReasoningGraph"):
+    with pytest.raises(ValueError, match=r"GraphBatch.*ReasoningGraph"):
         question_groups("What is 2 + 2?")

@@ -229,7 +229,7 @@ def test_scorers_that_look_at_the_whole_batch_are_refused(pool):
     def rank(batch):
         return np.argsort(np.argsort(batch.features[:, 0])).astype(float)
 
-    with pytest.raises(ValueError, match="depends on one problem at a time"):
+    with pytest.raises(ValueError, match=r"depends.*problem"):
         HardCF(rank).fit(graphs[:100], labels[:100])
 
 
@@ -238,7 +238,7 @@ def test_changed_parameters_need_a_new_calibration(pool):
     filter = HardCF("frequency-score", ties="jitter").fit(graphs[:100], labels[:100])
     for change in ({"edges": "none"}, {"ties": "include"}, {"ties": "exclude"}):
         changed = copy.copy(filter).set_params(**change)
-        with pytest.raises(ValueError, match="call calibrate or fit again"):
+        with pytest.raises(ValueError, match=r"calibrate.*again"):
             changed.predict(graphs)
         changed.calibrate(graphs[:100], labels[:100]).predict(graphs)
 
@@ -258,7 +258,7 @@ def test_the_order_of_the_columns_is_compared_where_it_matters(pool):
         graphs.features[:, ::-1], graphs.feature_names[::-1]
     )
     by_number = HardCF(0).fit(graphs[:100], labels[:100])
-    with pytest.raises(ValueError, match="feature names differ"):
+    with pytest.raises(ValueError, match=r"feature.*names"):
         by_number.predict(swapped)
     by_name = HardCF("frequency-score").fit(graphs[:100], labels[:100])
     for one, other in zip(

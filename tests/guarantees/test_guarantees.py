@@ -275,7 +275,7 @@ def test_groups_are_calibrated_by_themselves(data):
         alone = HardCF(0).fit(graphs[rows], [y[i] for i in rows])
         new = 300 + np.flatnonzero(group[300:] == name)
         assert set(thresholds(cf, graphs[new])) == {alone.threshold_}
-    with pytest.raises(ValueError, match=r"guarantee=.*for each problem"):
+    with pytest.raises(ValueError, match=r"guarantee=.*problem"):
         cf.threshold()
     assert np.isnan(cf.threshold_)
 
@@ -315,7 +315,7 @@ def test_small_and_unseen_groups(data):
     with pytest.warns(CalibrationWarning):
         kept = cf.predict(named[:305])
     assert not flat(kept[300:]).any() and flat(kept[:300]).any()
-    with pytest.raises(ValueError, match=r"problem 0 has group 'c'"):
+    with pytest.raises(ValueError, match=r"problem.*0.*group.*'c'"):
         quiet(cf.predict, named[305:])
     for unseen, expected in (("empty", -inf), ("pool", None)):
         cf = HardCF(0, guarantee=NoFalseClaim(by="g", unseen=unseen))
@@ -360,7 +360,7 @@ def test_leave_one_out_leaves_one_out(data, name, monkeypatch):
 def test_leave_one_out_is_refused_without_a_closed_form(data, name):
     graphs, y = data
     cf = HardCF(0, guarantee=GUARANTEES[name]).fit(graphs, y)
-    with pytest.raises(ValueError, match="no closed form"):
+    with pytest.raises(ValueError, match=r"closed.*form"):
         leave_one_out(cf, graphs, y)
 
 
@@ -482,7 +482,7 @@ def test_another_guarantee_needs_another_calibration(data):
     graphs, y = data
     cf = HardCF(0, guarantee=NoFalseClaim(1)).fit(graphs, y)
     cf.set_params(guarantee__max_false=2)
-    with pytest.raises(ValueError, match="call calibrate or fit again"):
+    with pytest.raises(ValueError, match=r"calibrate.*again"):
         cf.predict(graphs)
     cf.calibrate(graphs, y).predict(graphs)
 
@@ -509,7 +509,7 @@ def test_no_method_gives_a_threshold_of_other_settings(data, change, tmp_path):
         "file": lambda: skdcf.persistence.save_threshold(cf, tmp_path / "t.json"),
     }
     for method in methods.values():
-        with pytest.raises(ValueError, match="call calibrate or fit again"):
+        with pytest.raises(ValueError, match=r"calibrate.*again"):
             method()
     assert not (tmp_path / "t.json").exists()
     assert cf.calibrate(graphs, y).threshold(0.2) > -np.inf

@@ -240,7 +240,7 @@ def test_a_group_that_did_not_calibrate_is_refused_or_empty(problems):
     labels = [row for row, size in zip(y, graphs.sizes, strict=True) if size < 9]
     new = graphs[graphs.sizes >= 12]
     error = HardCF(0, alpha=0.2, guarantee=NoFalseClaim(by=of_size)).fit(few, labels)
-    with pytest.raises(ValueError, match="no calibration problems of this group"):
+    with pytest.raises(ValueError, match=r"calibration.*problems.*group"):
         release_claims(error, new, 0.2)
     pooled = NoFalseClaim(by=of_size, unseen="pool")
     pool = HardCF(0, alpha=0.2, guarantee=pooled).fit(few, labels)
@@ -281,7 +281,7 @@ def test_a_guarantee_of_the_users_own_is_refused(problems):
 
     graphs, y = problems
     cf = HardCF(0, alpha=0.1, guarantee=Own()).fit(graphs[:400], y[:400])
-    with pytest.raises(ValueError, match="only for NoFalseClaim"):
+    with pytest.raises(ValueError, match="NoFalseClaim"):
         release_claims(cf, graphs[400:], 0.1)
 
 
@@ -301,7 +301,7 @@ def answers_of(n_questions, n_answers, seed):
 def test_answers_to_one_question_are_refused_or_one_is_taken():
     cf = HardCF(0, alpha=0.05).fit(*answers_of(200, 1, seed=0))
     new, _ = answers_of(40, 3, seed=1)
-    with pytest.raises(ValueError, match="one of 3 answers to the same question"):
+    with pytest.raises(ValueError, match=r"3.*answers.*question"):
         release_claims(cf, new, 0.2)
     masks = release_claims(cf, new, 0.2, one_per_question=True)
     shown = np.array([mask.any() for mask in masks]).reshape(40, 3)
@@ -320,14 +320,14 @@ def test_questions_that_the_filter_knows_are_refused():
     other, other_labels = answers_of(300, 1, seed=2)
     learnt = HardCF(alpha=0.05, random_state=0).fit(other, other_labels)
     trained = np.flatnonzero(seen(learnt, other)[0])
-    with pytest.raises(ValueError, match="used to train the filter"):
+    with pytest.raises(ValueError, match=r"train.*filter"):
         release_claims(learnt, [*new, other[trained[0]]], 0.2)
 
 
 def test_too_few_answers_show_nothing_and_say_how_many_it_takes(problems):
     graphs, y = problems
     cf = HardCF(0, alpha=0.2).fit(graphs[:6], y[:6])
-    with pytest.warns(CalibrationWarning, match=r"to show a fifth .* 49 are needed"):
+    with pytest.warns(CalibrationWarning, match=r"show.*49"):
         masks = release_claims(cf, graphs[400:], 0.1)
     assert not any(mask.any() for mask in masks)
 

@@ -237,7 +237,7 @@ def test_a_report_and_leave_one_out_of_unknown_labels(data):
         cf = HardCF("frequency-score", guarantee=guarantee, alpha=0.1).fit(graphs, y)
         report = evaluate_filter(cf, graphs, nobody, [0.1, 0.5])
         assert (report.retention == 0).all()
-        with pytest.warns(LabelWarning, match="no claim was judged"):
+        with pytest.warns(LabelWarning, match=r"claim.*judged"):
             held = leave_one_out(cf, graphs, nobody, [0.1])
         assert (held.coverage >= 0.9).all()
 
@@ -289,7 +289,7 @@ def test_tables_of_groups_hold_yes_and_no(data):
     graphs, y = data
     for table in (np.nan, 0.5, 2):
         by = lambda batch, v=table: np.full((len(batch), 2), v)  # noqa: E731
-        with pytest.raises(ValueError, match="values other than True and False"):
+        with pytest.raises(ValueError, match=r"values.*False"):
             HardCF(guarantee=NoFalseClaim(by=by)).fit(graphs, y)
     pandas = pytest.importorskip("pandas")
     frame = lambda batch: pandas.DataFrame(in_two(batch))  # noqa: E731
@@ -455,7 +455,7 @@ def test_parts_are_for_the_functions_that_made_them(data):
         cf = HardCF("frequency-score", guarantee=NoFalseClaim(by=first)).fit(graphs, y)
         part = cf.calibration_part(graphs, y)
         cf.calibrate_parts([part]).set_params(guarantee__by=second)
-        with pytest.raises(ValueError, match="by or weight"):
+        with pytest.raises(ValueError, match=r"by.*weight"):
             cf.calibrate_parts([part])
     one, other = FunctionScorer(lambda b: b.depth), FunctionScorer(lambda b: -b.depth)
     cf = HardCF(one).fit(graphs, y)
@@ -544,7 +544,7 @@ def test_one_problem_with_several_groups_changes_no_other(data, unseen):
     topics[250] = {"topic": ["a", "b"]}
     mixed = graphs.replace_metadata(topics)[200:]
     if unseen == "error":
-        with pytest.raises(ValueError, match="has group frozenset"):
+        with pytest.raises(ValueError, match=r"group.*frozenset"):
             thresholds(cf, mixed)
     else:
         rest = np.arange(100) != 50
@@ -632,7 +632,7 @@ def test_columns_in_another_order_where_a_function_reads_them(data, of):
         flat_masks(plain, backwards, [0.1]), flat_masks(plain, graphs, [0.1])
     )
     cf = HardCF("frequency-score", guarantee=guarantee).fit(graphs, y)
-    with pytest.raises(ValueError, match="feature names differ"):
+    with pytest.raises(ValueError, match=r"feature.*names"):
         flat_masks(cf, backwards, [0.1])
 
 

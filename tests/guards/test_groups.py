@@ -221,7 +221,7 @@ def test_a_group_that_looks_at_the_others_is_refused_where_few_problems_show_it(
     scores = np.append([0.1, 0.1], np.linspace(0, 1, 58))
     y = (np.arange(60) % 3 > 0).astype(int)[:, None].tolist()
     above = NoFalseClaim(by=lambda batch: batch.features[:, 0] > batch.features.mean())
-    with pytest.raises(ValueError, match="depend only on its problem"):
+    with pytest.raises(ValueError, match=r"depend.*problem"):
         HardCF(0, alpha=0.2, guarantee=above).fit(one_claim_each(scores), y)
 
 

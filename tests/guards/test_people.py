@@ -177,7 +177,7 @@ def test_an_answer_without_a_question_that_is_there_twice_is_refused(kind):
     cf.set_params(random_state=0)
     X = [*answers(every, source, drawn), *answers(blind, HUMAN, "random")]
     y = [*labels[every], *labels[blind]]
-    with pytest.raises(ValueError, match="judged twice cannot be used for both"):
+    with pytest.raises(ValueError, match=r"judged.*twice"):
         cf.fit(X, y)
     cf.fit(X, y, groups=np.r_[every, blind])
     trained, calibrated = seen(cf, answers(every, None, None), every)
@@ -260,9 +260,7 @@ def test_answers_that_look_alike_are_no_copies_where_that_is_said():
         X, y = [*people[0], *judged[0]], [*people[1], *judged[1]]
         cf = HardCF(ClassifierScorer(Usual()), alpha=0.1, random_state=0)
         if seed == 0:
-            with pytest.raises(
-                ValueError, match="different values for different answers"
-            ):
+            with pytest.raises(ValueError, match=r"different.*answers"):
                 cf.fit(X, y)
         cf.fit(X, y, groups=False)
         masks = cf.predict(new[0])
@@ -338,7 +336,7 @@ def test_what_does_not_fit_is_said():
         g.replace(problem=p.problem)
         for g, p in zip(judged, [*people, *people], strict=False)
     ]
-    with pytest.raises(ValueError, match="0 problems are left"):
+    with pytest.raises(ValueError, match=r"0.*problems"):
         HardCF(ClassifierScorer()).fit([*people, *same], y)
 
 
@@ -454,7 +452,7 @@ def test_parts_calibrate_as_one_file_of_the_same_answers(scored):
         alone = copy.deepcopy(scored).calibrate(
             [*people[0], *judged[0]], [*people[1], *judged[1]]
         )
-    with pytest.warns(LabelWarning, match="by a language model"):
+    with pytest.warns(LabelWarning, match=r"by.*model"):
         parts = [scored.calibration_part(*people), scored.calibration_part(*judged)]
     for order in (1, -1):
         with pytest.warns(LabelWarning, match=r"People judged 60.*other 80"):
@@ -469,7 +467,7 @@ def test_of_a_question_with_both_the_answer_of_a_person_calibrates(scored):
     graphs, labels = one_claim(rng, 60, HUMAN)
     other, _ = one_claim(rng, 60, MODEL)
     other = [g.replace(problem=h.problem) for g, h in zip(other, graphs, strict=True)]
-    with pytest.warns(LabelWarning, match="by a language model"):
+    with pytest.warns(LabelWarning, match=r"by.*model"):
         parts = [
             scored.calibration_part(other, [[0]] * 60),
             scored.calibration_part(graphs, labels),

@@ -143,7 +143,7 @@ def test_columns_that_are_taken_away_read_edges_still():
     masks = cf.predict([problem(seed=50)])
     for features in (None, FrequencyFeature()):
         cf.set_params(features=features)
-        with pytest.raises(ValueError, match="whether edges are read"):
+        with pytest.raises(ValueError, match=r"whether.*edges"):
             cf.predict([problem("unknown", 50)])
     cf.set_params(features=GraphFeatures())
     np.testing.assert_array_equal(cf.predict([problem(seed=50)])[0], masks[0])
@@ -314,7 +314,7 @@ def test_calibrated_on_single_claims_and_used_on_several():
     """.181 was missed for .1, and nothing was said."""
     single = [problem(seed=seed, n_claims=1) for seed in range(20)]
     cf = HardCF(0).fit(single, [[1], [0]] * 10)
-    with pytest.warns(GuaranteeWarning, match="calibration problems have one claim"):
+    with pytest.warns(GuaranteeWarning, match=r"calibration.*problems.*claim"):
         cf.predict([problem("unknown", 30)])
     cf.predict([problem("none", 30), problem(seed=31, n_claims=1)])
 
@@ -352,10 +352,10 @@ def asked(n, start=0):
 def test_problems_that_trained_do_not_calibrate():
     X, y = asked(40)
     cf = HardCF(random_state=0).fit(X, y)
-    with pytest.raises(ValueError, match="used to train the filter"):
+    with pytest.raises(ValueError, match=r"train.*filter"):
         cf.calibrate(X, y)
     again = [ReasoningGraph([[9.0]], claims=["other"], problem=x.problem) for x in X]
-    with pytest.raises(ValueError, match="used to train the filter"):
+    with pytest.raises(ValueError, match=r"train.*filter"):
         cf.calibrate(again, y)
     trained, calibrated = seen(cf, X)
     assert trained.sum() + calibrated.sum() == 40 and not (trained & calibrated).any()
@@ -368,7 +368,7 @@ def test_problems_that_trained_do_not_calibrate():
 def test_copies_without_a_question_are_counted():
     X, y = make_reasoning_graphs(60, random_state=0, return_X_y=True)
     cf = HardCF(ClassifierScorer(), random_state=0, calibration_size=20).fit(X, y)
-    with pytest.warns(GuaranteeWarning, match="40 of 60 problems are exact copies"):
+    with pytest.warns(GuaranteeWarning, match=r"40.*60.*problems"):
         cf.calibrate(X, y)
 
 
@@ -558,7 +558,7 @@ def test_who_was_unsure_has_judged():
         said = LabelSource("human", "ann") if i < 300 else None
         batch.append(set_label_sources(graph, [said]))
     y = [[-1 if i >= 300 or unsure[i] else 1 - int(false[i])] for i in range(400)]
-    with pytest.warns(LabelWarning, match="no claim was judged true or false"):
+    with pytest.warns(LabelWarning, match=r"claim.*judged"):
         cf = HardCF(0).fit(batch, y)
     known = HardCF(0).fit(batch[:300], [row if row[0] >= 0 else [0] for row in y[:300]])
     assert cf.threshold_ == known.threshold_ and cf.n_calibration_ == 299
@@ -567,7 +567,7 @@ def test_who_was_unsure_has_judged():
         *batch[:300],
         *(set_label_sources(graph, [model]) for graph in batch[300:]),
     ]
-    with pytest.warns(LabelWarning, match="no claim was judged true or false"):
+    with pytest.warns(LabelWarning, match=r"claim.*judged"):
         assert HardCF(0).fit(batch, y).threshold_ == cf.threshold_
 
 

@@ -160,7 +160,7 @@ def test_separation_out_of_sample():
         filters, X, Y, [0.1], cv=2, groups=groups, random_state=0
     )
     assert grouped.scores[0].shape[0] == 2
-    with pytest.raises(ValueError, match="filters is empty"):
+    with pytest.raises(ValueError, match=r"filters.*empty"):
         score_separation({}, X, Y, [0.1])
 
 
@@ -179,7 +179,7 @@ def test_ablation_is_the_comparison_that_it_says():
     expected = compare_filters(full | alone, X, Y, [0.2], **options)
     assert report.names == ("all", "position", "frequency")
     np.testing.assert_array_equal(report.retention, expected.retention)
-    with pytest.raises(ValueError, match="is the name of a filter and of a feature"):
+    with pytest.raises(ValueError, match=r"name.*filter.*feature"):
         single_feature_ablation({"0": HardCF()}, X, Y, [0.2], [0])
-    with pytest.raises(ValueError, match="beta_mix is empty"):
+    with pytest.raises(ValueError, match=r"beta_mix.*empty"):
         single_feature_ablation(full, X, Y, [0.2], [0], beta_mix=[])

@@ -257,9 +257,9 @@ def test_a_filter_that_cannot_be_watched_says_why():
             monitor.update(X, y)
     with pytest.warns(CalibrationWarning):
         few = HardCF(0, alpha=0.01).fit(X[:20], y[:20])
-    with pytest.raises(ValueError, match="keeps nothing at its alpha"):
+    with pytest.raises(ValueError, match=r"keeps.*alpha"):
         CoverageMonitor(few).update(X, y)
-    with pytest.raises(ValueError, match="must be a fitted filter"):
+    with pytest.raises(ValueError, match=r"fitted.*filter"):
         CoverageMonitor(HardCF()).update(X, y)
     with pytest.raises(ValueError, match="delta"):
         CoverageMonitor(few, delta=0).update(X, y)
@@ -518,7 +518,7 @@ def test_of_a_filter_and_without_claims():
     n = len(test.seen_)
     assert test.update([[], [0.5]]).seen_[0] == -np.inf
     assert len(test.seen_) == n + 2
-    with pytest.raises(ValueError, match="problem 1: a path risk is NaN"):
+    with pytest.raises(ValueError, match=r"problem.*1.*risk.*NaN"):
         test.update([[0.5], [np.nan]])
     assert len(test.fit([[1.0]]).seen_) == 1
     assert test.summary()["n_problems"] == 0
@@ -555,7 +555,7 @@ def test_sliding_window_follows_a_shift():
 def test_sliding_window_refused():
     with pytest.raises(ValueError, match=r"smallest is 200.*10"):
         SlidingCalibration(HardCF(), window=10).update([], [])
-    with pytest.raises(ValueError, match="must be a fitted filter"):
+    with pytest.raises(ValueError, match=r"fitted.*filter"):
         SlidingCalibration(None).update([], [])
 
 
@@ -712,7 +712,7 @@ def test_problems_need_a_filter_and_path_risks_have_no_groups():
     cf = HardCF(0, alpha=0.2).fit(old, [[0]] * 60)
     with pytest.raises(ValueError, match=r"call fit\(filter\) first"):
         ExchangeabilityTest().fit(cf.path_risk(old)).update(old)
-    with pytest.raises(ValueError, match="groups is set, but X holds path risks"):
+    with pytest.raises(ValueError, match=r"groups.*X"):
         ExchangeabilityTest().fit(cf).update(cf.path_risk(old), groups=False)
 
 

@@ -129,7 +129,7 @@ def test_filters_take_groups_that_overlap(named):
         np.testing.assert_array_equal(kept, flat_masks(cf, new, [0.2])[0])
         with pytest.raises(ValueError, match=r"use predict\(X, alpha\)"):
             cf.predict_alpha(new)
-    with pytest.raises(ValueError, match="delta or weight"):
+    with pytest.raises(ValueError, match=r"delta.*weight"):
         HardCF(guarantee=NoFalseClaim(delta=0.1, by="topics")).fit(graphs, y)
 
 
@@ -143,7 +143,7 @@ def test_small_and_unseen_groups(named):
     with pytest.warns(CalibrationWarning):
         t = thresholds(cf, graphs[:300])
     assert (t[:5] == -np.inf).all() and (t[5:] > -np.inf).all()
-    with pytest.raises(ValueError, match="has group 'new'"), pytest.warns():
+    with pytest.raises(ValueError, match=r"group.*'new'"), pytest.warns():
         thresholds(cf, graphs[300:])
     for unseen, expected in (("empty", True), ("pool", False)):
         cf.set_params(guarantee__unseen=unseen)

@@ -168,7 +168,7 @@ def test_refused_and_nothing_runs(name, tmp_path):
     path = skdcf.save(HardCF("frequency-score").fit(GRAPHS, LABELS), tmp_path / "cf")
     target = tmp_path / "touched"
     with_evil(path, HOSTILE[name], target)
-    with pytest.raises(ValueError, match="does not trust"):
+    with pytest.raises(ValueError, match=r"does.*trust"):
         skdcf.load(path)
     assert not target.exists()
 

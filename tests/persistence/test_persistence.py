@@ -229,28 +229,28 @@ def test_what_users_wrote_is_loaded_only_when_trusted(scorer, tmp_path):
         skdcf.load(path)
     back = skdcf.load(path, trusted=[name])
     assert same(back.predict(GRAPHS), cf.predict(GRAPHS))
-    with pytest.raises(ValueError, match="does not trust"):
+    with pytest.raises(ValueError, match=r"does.*trust"):
         skdcf.load(path, trusted=["os.system"])
 
 
 def test_refused_at_saving(tmp_path):
     path = tmp_path / "cf"
-    with pytest.raises(ValueError, match=r"cannot be saved.*lambda"):
+    with pytest.raises(ValueError, match=r"saved.*lambda"):
         skdcf.save(HardCF(lambda b: -b.depth).fit(GRAPHS, LABELS), path)
     with pytest.raises(NotFittedError):
         skdcf.save(HardCF(), path)
-    with pytest.raises(ValueError, match="must be a fitted filter"):
+    with pytest.raises(ValueError, match=r"fitted.*filter"):
         skdcf.save({"a": 1}, path)
     cf = fitted("hard")
     cf.extra_ = json.JSONEncoder()  # not ours, and nothing private of ours
     skdcf.save(cf, path)
-    with pytest.raises(ValueError, match="JSONEncoder, which skdcf does not trust"):
+    with pytest.raises(ValueError, match=r"JSONEncoder.*skdcf"):
         skdcf.load(path)
     from skdcf.plots._displays import Places
 
     cf.extra_ = Places([0.1], 1)
     before = path.read_bytes()
-    with pytest.raises(ValueError, match="Places is private to skdcf"):
+    with pytest.raises(ValueError, match=r"Places.*private"):
         skdcf.save(cf, path)
     assert path.read_bytes() == before
 
@@ -334,15 +334,13 @@ def test_tampered(saved):
     changed = dict(parts)
     changed["schema.json"] = parts["schema.json"].replace(b"0.1", b"0.5", 1)
     write_parts(saved, changed)
-    with pytest.raises(
-        ValueError, match=r"'schema.json' was changed after it was saved"
-    ):
+    with pytest.raises(ValueError, match=r"'schema.json'.*changed"):
         skdcf.load(saved)
     write_parts(saved, parts | {"more.npy": b""})
-    with pytest.raises(ValueError, match="added or removed"):
+    with pytest.raises(ValueError, match=r"added.*removed"):
         skdcf.load(saved)
     write_parts(saved, {k: v for k, v in parts.items() if k != "skdcf.json"})
-    with pytest.raises(ValueError, match=r"not written by skdcf"):
+    with pytest.raises(ValueError, match=r"written.*by"):
         skdcf.load(saved)
 
 
@@ -361,7 +359,7 @@ def test_newer_format(saved):
     about = json.loads(parts["skdcf.json"])
     about |= {"format": 2, "skdcf": "9.0"}
     write_parts(saved, parts | {"skdcf.json": json.dumps(about).encode()})
-    with pytest.raises(ValueError, match=r"format is 2, written by skdcf 9\.0.*update"):
+    with pytest.raises(ValueError, match=r"format.*2.*by.*9\.0"):
         skdcf.load(saved)
 
 
@@ -376,9 +374,7 @@ def test_unknown_types_in_a_sealed_file(saved):
     }
     parts["schema.json"] = json.dumps(schema).encode()
     resealed(saved, parts)
-    with pytest.raises(
-        ValueError, match=r"names os\.system, which skdcf does not trust"
-    ):
+    with pytest.raises(ValueError, match=r"names.*os\.system"):
         skdcf.load(saved)
 
 
@@ -401,7 +397,7 @@ def test_trees_that_lead_nowhere(name, tmp_path):
     refused = 0
     for array in with_array(path, lambda array: array + array.dtype.type(10**6)):
         if array.dtype == np.int32:
-            with pytest.raises(ValueError, match="a table of trees is damaged"):
+            with pytest.raises(ValueError, match=r"trees.*damaged"):
                 skdcf.load(path)
             refused += 1
     assert refused == 5
@@ -609,7 +605,7 @@ def test_threshold_without_a_number():
 
 
 def test_a_group_has_no_threshold_alone(tmp_path):
-    with pytest.raises(ValueError, match=r"guarantee=.*for each problem"):
+    with pytest.raises(ValueError, match=r"guarantee=.*problem"):
         save_threshold(fitted("per group"), tmp_path / "t.json")
 
 
@@ -619,7 +615,7 @@ def test_a_search_is_refused_and_the_filter_that_it_chose_is_saved(tmp_path):
         HardCF("frequency-score"), {"scorer": ["frequency-score", 0]}, cv=2
     )
     search = CalibratedSearch(grid, random_state=0).fit(graphs, y)
-    with pytest.raises(ValueError, match=r"refers to itself.*best_estimator_"):
+    with pytest.raises(ValueError, match=r"refers.*best_estimator_"):
         skdcf.save(search, tmp_path / "search.skops")
     assert not list(tmp_path.iterdir())
     back = skdcf.load(skdcf.save(search.best_estimator_, tmp_path / "filter.skops"))

@@ -218,7 +218,7 @@ def test_claims_without_a_verdict_are_never_among_the_first():
 def test_a_scorer_without_hazards_says_why(scorer):
     graphs, labels = make_reasoning_graphs(300, random_state=0, return_X_y=True)
     cf = HardCF(scorer, alpha=0.2).fit(graphs[:200], labels[:200])
-    with pytest.raises(ValueError, match="error_probability needs a scorer"):
+    with pytest.raises(ValueError, match=r"error_probability.*scorer"):
         cf.error_probability(graphs[200:])
     assert not hasattr(cf.scorer_, "error_probability")
 
@@ -263,7 +263,7 @@ def test_a_claim_without_one_that_it_builds_on_is_refused(fitted, data):
     i = next(i for i, graph in enumerate(new) if len(graph.edges))
     masks = [np.zeros(graph.n_claims, dtype=bool) for graph in new]
     masks[i][new[i].edges[0][1]] = True
-    with pytest.raises(ValueError, match="is kept without claim"):
+    with pytest.raises(ValueError, match=r"kept.*claim"):
         fitted.error_probability(new, masks)
 
 

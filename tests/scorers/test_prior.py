@@ -304,7 +304,7 @@ def test_a_file_that_does_not_fit(change, reason, tmp_path):
     with pytest.raises(ValueError, match=reason):
         PublicPrior(path).fit(batch, labels)
     path.write_text("{")
-    with pytest.raises(ValueError, match="is not a public prior"):
+    with pytest.raises(ValueError, match=r"public.*prior"):
         PublicPrior(tmp_path / "." / "prior.json").fit(batch, labels)
 
 
@@ -326,7 +326,7 @@ def test_a_file_that_was_changed(change, tmp_path):
     prior = PublicPrior(path).fit(batch, labels)
     path.write_text(json.dumps(RECORD | change))
     os.utime(path, ns=(0, 1))  # another file at the same place
-    with pytest.raises(ValueError, match=r"was modified after .*make_prior"):
+    with pytest.raises(ValueError, match=r"modified.*make_prior"):
         PublicPrior(path).fit(batch, labels)
     for array in (
         prior.questions_,
@@ -353,7 +353,7 @@ def test_problems_without_a_question():
 
 
 def test_settings_that_nothing_would_use():
-    with pytest.raises(ValueError, match="public_prior and scorers"):
+    with pytest.raises(ValueError, match=r"public_prior.*scorers"):
         StackingScorer({"a": ClassifierScorer()}, public_prior=PublicPrior()).validate()
 
 
@@ -361,7 +361,7 @@ def test_nothing_to_learn_beside_it():
     """No error among the labels: the weights stay where they are pulled."""
     batch, labels = problems(30)
     scorer = StackingScorer(public_prior=PublicPrior())
-    with pytest.warns(ConvergenceWarning, match="no training claim is false"):
+    with pytest.warns(ConvergenceWarning, match=r"training.*claim"):
         scorer.fit(batch, np.ones_like(labels), FitTask())
     assert np.isfinite(scorer.confidence(batch)).all()
 
@@ -431,7 +431,7 @@ def test_too_few_labels_train_what_was_asked_for():
     """The scorer is never another one; the warning names what needs no training."""
     graphs, y = summaries(20)
     cf = CoherentConformalFilter(features=reasoning_features(), alpha=0.05)
-    with pytest.warns(CalibrationWarning, match=r"alpha = 0\.05.*such as a column"):
+    with pytest.warns(CalibrationWarning, match=r"alpha.*=.*0\.05.*column"):
         cf.fit(graphs, y)
     assert len(cf.scorer_.selection_.scorers) == 2 and cf.n_calibration_ < 19
     column = HardCF("context_trigrams", features=reasoning_features(), alpha=0.05)
@@ -465,7 +465,5 @@ def test_the_prior_of_agreement(tmp_path):
     np.testing.assert_array_equal(
         again.path_risk(graphs[:1])[0], cf.path_risk(graphs[:1])[0]
     )
-    with pytest.raises(
-        ValueError, match=r"columns .* are missing, for example 'answer_"
-    ):
+    with pytest.raises(ValueError, match=r"columns.*'answer_"):
         prior.fit(problems(3)[0])

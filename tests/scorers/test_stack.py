@@ -233,7 +233,7 @@ def test_a_base_scorer_that_gives_one_value_changes_nothing():
 @pytest.mark.parametrize("scorers", [{"constant": Recording()}])
 def test_base_scorers_that_tell_nothing_are_warned_of(scorers):
     batch, labels = problems(60)
-    with pytest.warns(ConvergenceWarning, match="same initial score"):
+    with pytest.warns(ConvergenceWarning, match=r"initial.*score"):
         fit(batch, labels, [0.1], scorer=StackingScorer(scorers))
 
 
@@ -431,7 +431,7 @@ def test_one_group_only():
 @pytest.mark.parametrize("truth", [1, 0, -1])
 def test_one_kind_of_label(truth):
     batch, labels = problems(20)
-    with pytest.warns(ConvergenceWarning, match="no training claim is"):
+    with pytest.warns(ConvergenceWarning, match=r"training.*claim"):
         scorer = fit(batch, np.full(len(labels), truth), [0.1])[0]
     assert np.isfinite(scorer.confidence(batch)).all()
     assert np.isfinite(scorer.selection_.weights).all()
@@ -454,7 +454,7 @@ def test_bad_arguments():
     batch, labels = problems(10)
     with pytest.raises(ValueError, match=r"alpha is 1\.5"):
         fit(batch, labels, [0.1, 1.5])
-    with pytest.raises(ValueError, match="the problems have no features yet"):
+    with pytest.raises(ValueError, match=r"problems.*features"):
         fit(batch.replace_features(None), labels, [0.1])
 
 

@@ -167,7 +167,7 @@ def test_what_xgboost_takes_for_missing_is_left_to_it():
 def test_a_classifier_that_names_its_classes_does_not_say_which_is_true():
     words = np.where(Y == 1, "right", "wrong")
     frozen = FrozenEstimator(LogisticRegression().fit(X, words))
-    with pytest.raises(ValueError, match=r"right.*1 for true claims"):
+    with pytest.raises(ValueError, match=r"1.*claims"):
         ClassifierScorer(frozen).fit(alone(X), Y)
 
 
@@ -228,7 +228,7 @@ def test_a_table_that_leads_out_of_itself_is_refused(name, whole):
     np.testing.assert_array_equal(before, scorer.confidence(batch))
     for field, change in damaged()[name].items():
         table.__dict__[field] = change(getattr(table, field))
-    with pytest.raises(ValueError, match="a table of trees is damaged"):
+    with pytest.raises(ValueError, match=r"trees.*damaged"):
         pickle.loads(pickle.dumps(scorer))
 
 

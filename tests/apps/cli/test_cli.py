@@ -142,7 +142,7 @@ def test_fit_online_decides_step_by_step(files, tmp_path):
     known = {"problem": graph.problem, "alternatives": graph.alternatives}
     decisions = list(online.stream(steps, **known))
     assert decisions == online.predict([graph])[0].tolist()
-    with pytest.raises(ValueError, match="fit it with online=True"):
+    with pytest.raises(ValueError, match="online=True"):
         next(skdcf.load(files / "m.skops").stream(steps, **known))
 
 

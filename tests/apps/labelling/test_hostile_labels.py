@@ -53,10 +53,10 @@ class Ordered(enum.IntEnum):
 
 def test_what_is_neither_number_nor_word():
     y = [Verdict.RIGHT, Verdict.WRONG] * 30
-    with pytest.raises(ValueError, match="all numbers or all words"):
+    with pytest.raises(ValueError, match=r"numbers.*words"):
         check(HardCF(0), X, y)
     dates = np.array(["2020-01-01", "2021-01-01"] * 30, dtype="datetime64[D]")
-    with pytest.raises(ValueError, match="all numbers or all words"):
+    with pytest.raises(ValueError, match=r"numbers.*words"):
         check(HardCF(0), X, dates)
     with pytest.raises(ValueError, match="several kinds"):
         check(HardCF(0), X, np.array(["right", 0] * 30, dtype=object))
@@ -108,5 +108,5 @@ def test_readers_take_words_by_meaning_or_refuse_them(pair, tmp_path):
     if pair in PAIRS:
         assert from_verdicts(rows).labels[0].tolist() == [1, 0]
     else:
-        with pytest.raises(ValueError, match="Define its meaning"):
+        with pytest.raises(ValueError, match=r"Define.*meaning"):
             from_verdicts(rows)

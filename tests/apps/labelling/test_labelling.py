@@ -121,15 +121,15 @@ def test_annotators_do_not_disturb_each_other(tmp_path):
 def test_what_is_no_journal_is_refused(tmp_path):
     path = tmp_path / "diary.txt"
     path.write_text("Dear diary,\n")
-    with pytest.raises(ValueError, match=r"diary\.txt, line 1 is not a valid entry"):
+    with pytest.raises(ValueError, match=r"diary\.txt.*line.*1"):
         LabelStore(GRAPHS, path)
     assert path.read_text() == "Dear diary,\n"
     for own in ('{"claims": ["a"]}', "Dear diary,", '{\n "claims": []\n}'):
         path.write_text(own)  # without an end of line
-        with pytest.raises(ValueError, match="choose another journal"):
+        with pytest.raises(ValueError, match=r"another.*journal"):
             LabelStore(GRAPHS, path)
         assert path.read_text().strip("\n") == own
-    with pytest.raises(ValueError, match="problem 0 has no claim texts"):
+    with pytest.raises(ValueError, match=r"problem.*0.*claim"):
         LabelStore([ReasoningGraph([[1.0]], [])], tmp_path / "journal")
 
 
@@ -242,7 +242,7 @@ def test_tables_that_would_say_nothing_are_refused(tmp_path):
 def test_two_problems_of_one_id_take_no_labels():
     twice = [graph.replace(id="a") for graph in GRAPHS]
     for method in (to_label_studio, lambda graphs: from_label_studio([], graphs)):
-        with pytest.raises(ValueError, match="several problems have the id 'a'"):
+        with pytest.raises(ValueError, match=r"problems.*'a'"):
             method(twice)
 
 
@@ -258,7 +258,7 @@ def test_two_problems_of_one_id_take_no_labels():
 def test_judgements_of_other_claims_are_refused(tmp_path, change):
     tasks = to_label_studio(GRAPHS, [["true", "true"], ["false"]])
     tasks[1]["data"] |= change
-    with pytest.raises(ValueError, match="judgement 2, 'true' of claim"):
+    with pytest.raises(ValueError, match=r"2.*'true'.*claim"):
         from_label_studio(tasks, GRAPHS)
     tasks = to_label_studio(GRAPHS, [["maybe", None], [None]])
     with pytest.raises(ValueError, match="judgement 1, 'maybe'"):
@@ -366,7 +366,7 @@ def test_kappa_at_its_edges():
     assert kappa_of([[1, 0], [0]], [[1, 0], [0]]).kappa == 1
     assert np.isnan(kappa_of([[1, 1], [1]], [[1, 1], [1]]).kappa)
     assert np.isnan(kappa_of([[1, 0]], [[1, 1]]).low)
-    with pytest.raises(ValueError, match="no claim was judged by both"):
+    with pytest.raises(ValueError, match=r"claim.*by"):
         kappa_of([[1, -1]], [[-1, 0]])
     with pytest.raises(ValueError, match="same claims"):
         kappa_of([[1, 0]], [[1], [0]])

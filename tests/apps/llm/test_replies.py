@@ -339,7 +339,7 @@ def test_log_odds_that_do_not_come_are_an_origin_of_their_own():
     assert again.describe() == extractor.describe()
 
     filter = HardCF("judge_log_odds", alpha=0.2).fit(complete, labels)
-    with pytest.raises(ValueError, match=r"extraction \(what extracted the claims"):
+    with pytest.raises(ValueError, match=r"\(what.*claims"):
         filter.predict(missing)
     pipeline = ConformalFactualityPipeline(
         extractor, HardCF("judge_verdict", alpha=0.2)
@@ -388,7 +388,7 @@ def test_a_prompt_that_the_server_cut_is_said():
     with ChatServer(lambda request, n: counted(text, 2050)) as server:
         client = ChatClient(server.url)
         extractor = ClaimExtractor("m", client, graph=no_edges)
-        with pytest.warns(ParameterWarning, match="far fewer tokens"):
+        with pytest.warns(ParameterWarning, match=r"fewer.*tokens"):
             [cut, again] = extractor.extract([("q", answer), ("r", answer)])
         assert any("far fewer tokens" in flag for flag in cut.flags)
         assert any("far fewer tokens" in flag for flag in again.flags)

@@ -103,7 +103,7 @@ def test_json_is_found_in_all_kinds_of_text(text):
     ],
 )
 def test_what_holds_no_object_is_refused(text):
-    with pytest.raises(ValueError, match="no readable JSON object"):
+    with pytest.raises(ValueError, match=r"readable.*object"):
         parse_object(text, "claims")
 
 
@@ -275,7 +275,7 @@ def test_frequency_needs_alternatives():
 
 def test_frequency_refuses_other_words():
     bad = verdicts("supports", "silent", "TRUE, keep it")
-    with pytest.raises(CallError, match="should be 'supports'"):
+    with pytest.raises(CallError, match=r"should.*'supports'"):
         run(Frequency(), GRAPH, model=Model(bad))
 
 
@@ -325,7 +325,7 @@ def test_verdicts_come_with_their_log_odds():
 
 
 def test_samples_need_a_question():
-    with pytest.raises(ValueError, match="without a question"):
+    with pytest.raises(ValueError, match=r"without.*question"):
         run(SampleAnswers(2), None, model=Model("never"))
 
 

@@ -56,7 +56,9 @@ numpydoc_validation_exclude = set(_tools["numpydoc_validation"]["exclude"])
 internal_modules = ["apps", "cli", "estimators", "guards", "ops", "web"]
 
 # The page that has the methods of a base class whole; the others have their first paragraphs.
-described_at = {"skdcf.estimators._filter.ConformalFilter": "skdcf.CoherentConformalFilter"}
+described_at = {
+    "skdcf.estimators._filter.ConformalFilter": "skdcf.CoherentConformalFilter"
+}
 
 sphinx_gallery_conf = {
     "examples_dirs": ["../examples"],

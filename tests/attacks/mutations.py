@@ -48,7 +48,7 @@ TESTS = {
     "guards/copies.py": "people questions",
     "guards/direction.py": "direction",
     "guards/judges.py": "people",
-    "guards/labels.py": "hostile_labels bad_input",
+    "guards/labels.py": "unknown fit_order hostile_labels bad_input",
     "guards/leakage.py": "leakage",
     "guards/levels.py": "guarantee guarantees settings exact_levels",
     "guards/overlap.py": "questions seen_questions",
@@ -64,7 +64,8 @@ TESTS = {
     "estimators/_chance.py": "error_probability",
     "estimators/_choose.py": "choose",
     "estimators/_filter.py": "questions unknown provenance few_problems online recorded",
-    "estimators/_fit.py": "fit_order holdout few_problems unknown questions provenance",
+    "estimators/_fit.py": "fit_order holdout protocol few_problems unknown questions "
+    "provenance",
     "estimators/_jitter.py": "jitter online attacks rounding",
     "estimators/_levels.py": "few_problems exact_levels search",
     "estimators/_online.py": "online flags explain",
@@ -74,7 +75,8 @@ TESTS = {
     "estimators/_selection.py": "holdout unknown people questions",
     "estimators/_share.py": "show_filter",
     "estimators/_shown.py": "shown",
-    "estimators/_validation.py": "conformal_filter labels_of_tables unknown provenance",
+    "estimators/_validation.py": "conformal_filter labels_of_tables unknown groups "
+    "provenance",
 }
 
 #: Tests of other files that what passed meets as well.

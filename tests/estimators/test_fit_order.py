@@ -1,5 +1,7 @@
 """What a fit shows to columns and scorer, what each level keeps of it, and what it says."""
 
+import warnings
+
 import numpy as np
 import pytest
 from one_claim import numbered, one_claim_each
@@ -63,6 +65,19 @@ def test_unjudged_problems_are_told_at_the_lowest_level(alphas):
     y = [np.full_like(row, -1) if i % 5 == 0 else row for i, row in enumerate(Y)]
     with pytest.warns(LabelWarning, match=r"24.*120.*calibration.*problems"):
         fit_levels(HardCF("frequency-score"), GRAPHS, y, alphas)
+
+
+@pytest.mark.parametrize("n_unjudged", [2, 3])
+def test_unjudged_problems_are_told_from_the_rank_on(n_unjudged):
+    """At alpha = 0.2 the rank of 9 calibration problems is 2."""
+    y = [
+        np.full_like(row, -1) if i < n_unjudged else row for i, row in enumerate(Y[:9])
+    ]
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        HardCF("frequency-score", alpha=0.2).fit(GRAPHS[:9], y)
+    told = [w for w in caught if "no claim was judged" in str(w.message)]
+    assert bool(told) == (n_unjudged > 2)
 
 
 class Remembers(Scorer):

@@ -79,10 +79,10 @@ def from_verdicts(
     values : dict, optional
         Labels of additional verdicts: 1 true, 0 false, -1 unknown. The default mapping covers
         true and 1, false and 0, missing values, and words such as "supported", "refuted" and
-        "not enough evidence". **It does not cover the number -1**, because OpenFactCheck uses
-        -1 for "refuted" and 0 for "irrelevant" if claims are judged by stance. In this case,
-        pass ``{-1: 0, 0: -1}``. Words for claims that were examined but could not be confirmed,
-        such as DeepEval's "borderline" and "idk", become label 0.
+        "not enough evidence". **The default does not cover the number -1**, because
+        OpenFactCheck uses -1 for "refuted" and 0 for "irrelevant" if claims are judged by
+        stance. In this case, pass ``{-1: 0, 0: -1}``. Words for claims that were examined but
+        could not be confirmed, such as DeepEval's "borderline" and "idk", become label 0.
     on_invalid : {"raise", "drop"}
         Whether to raise an error if an answer cannot be read, or to drop the answer and list it
         in ``dropped``. The entry of an answer is None if the checker failed.

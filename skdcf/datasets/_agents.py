@@ -54,7 +54,7 @@ def fetch_agent_process_bench(
         independent. "data" requires a subset with texts.
     alternatives : bool
         Whether to compare each run with the four other runs of its task, as in
-        `skdcf.adapters.from_runs`. Requires a subset with texts.
+        `skdcf.adapters.from_runs`. This option requires a subset with texts.
     data_home : path-like, optional
         Folder for downloaded files. The default is the environment variable ``SKDCF_DATA``, or
         ``~/.cache/skdcf``.
@@ -70,7 +70,8 @@ def fetch_agent_process_bench(
     return_X_y : bool
         Whether to return ``(graphs, labels)`` instead of a Bunch.
     return_groups : bool
-        Whether to return ``(graphs, labels, groups)``. Requires ``return_X_y=True``.
+        Whether to return ``(graphs, labels, groups)``. This option requires
+        ``return_X_y=True``.
 
     Returns
     -------

@@ -47,7 +47,7 @@ def fetch_coherent_math(
     Parameters
     ----------
     version : {"gpt", "llama", "llama-uncorrected", "llama-unscored"}
-        Model that wrote the answers, and version of the file. See ``DESCR``.
+        Model that wrote the answers, and version of the file, which ``DESCR`` describes.
     graph : {"dep_graph", "gold_graph"}
         Source of the graphs. "dep_graph" selects the graphs that a language model created.
         "gold_graph" selects graphs created by hand, which exist for the first ten problems
@@ -70,7 +70,8 @@ def fetch_coherent_math(
     return_X_y : bool
         Whether to return ``(graphs, labels)`` instead of a Bunch.
     return_groups : bool
-        Whether to return ``(graphs, labels, groups)``. Requires ``return_X_y=True``.
+        Whether to return ``(graphs, labels, groups)``. This option requires
+        ``return_X_y=True``.
 
     Returns
     -------
@@ -130,7 +131,8 @@ def fetch_conformal_factuality(
     return_X_y : bool
         Whether to return ``(graphs, labels)`` instead of a Bunch.
     return_groups : bool
-        Whether to return ``(graphs, labels, groups)``. Requires ``return_X_y=True``.
+        Whether to return ``(graphs, labels, groups)``. This option requires
+        ``return_X_y=True``.
 
     Returns
     -------
@@ -206,7 +208,8 @@ def fetch_felm(
     return_X_y : bool
         Whether to return ``(graphs, labels)`` instead of a Bunch.
     return_groups : bool
-        Whether to return ``(graphs, labels, groups)``. Requires ``return_X_y=True``.
+        Whether to return ``(graphs, labels, groups)``. This option requires
+        ``return_X_y=True``.
 
     Returns
     -------
@@ -278,7 +281,8 @@ def fetch_refchecker(
     return_X_y : bool
         Whether to return ``(graphs, labels)`` instead of a Bunch.
     return_groups : bool
-        Whether to return ``(graphs, labels, groups)``. Requires ``return_X_y=True``.
+        Whether to return ``(graphs, labels, groups)``. This option requires
+        ``return_X_y=True``.
 
     Returns
     -------
@@ -351,7 +355,8 @@ def fetch_qags(
     return_X_y : bool
         Whether to return ``(graphs, labels)`` instead of a Bunch.
     return_groups : bool
-        Whether to return ``(graphs, labels, groups)``. Requires ``return_X_y=True``.
+        Whether to return ``(graphs, labels, groups)``. This option requires
+        ``return_X_y=True``.
 
     Returns
     -------
@@ -434,7 +439,8 @@ def fetch_perl(
     return_X_y : bool
         Whether to return ``(graphs, labels)`` instead of a Bunch.
     return_groups : bool
-        Whether to return ``(graphs, labels, groups)``. Requires ``return_X_y=True``.
+        Whether to return ``(graphs, labels, groups)``. This option requires
+        ``return_X_y=True``.
 
     Returns
     -------

@@ -51,7 +51,8 @@ def fetch_conformal_rag(
     return_X_y : bool
         Whether to return ``(graphs, labels)`` instead of a Bunch.
     return_groups : bool
-        Whether to return ``(graphs, labels, groups)``. Requires ``return_X_y=True``.
+        Whether to return ``(graphs, labels, groups)``. This option requires
+        ``return_X_y=True``.
 
     Returns
     -------

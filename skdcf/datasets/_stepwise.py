@@ -71,7 +71,8 @@ def fetch_prmbench(
     return_X_y : bool
         Whether to return ``(graphs, labels)`` instead of a Bunch.
     return_groups : bool
-        Whether to return ``(graphs, labels, groups)``. Requires ``return_X_y=True``.
+        Whether to return ``(graphs, labels, groups)``. This option requires
+        ``return_X_y=True``.
 
     Returns
     -------
@@ -165,7 +166,8 @@ def fetch_prm800k(*, graph: Rule = "chain", **options: Unpack[Options]) -> Any:
     return_X_y : bool
         Whether to return ``(graphs, labels)`` instead of a Bunch.
     return_groups : bool
-        Whether to return ``(graphs, labels, groups)``. Requires ``return_X_y=True``.
+        Whether to return ``(graphs, labels, groups)``. This option requires
+        ``return_X_y=True``.
 
     Returns
     -------
@@ -234,7 +236,8 @@ def fetch_process_bench(
     return_X_y : bool
         Whether to return ``(graphs, labels)`` instead of a Bunch.
     return_groups : bool
-        Whether to return ``(graphs, labels, groups)``. Requires ``return_X_y=True``.
+        Whether to return ``(graphs, labels, groups)``. This option requires
+        ``return_X_y=True``.
 
     Returns
     -------
@@ -297,7 +300,8 @@ def fetch_mr_ben(
     return_X_y : bool
         Whether to return ``(graphs, labels)`` instead of a Bunch.
     return_groups : bool
-        Whether to return ``(graphs, labels, groups)``. Requires ``return_X_y=True``.
+        Whether to return ``(graphs, labels, groups)``. This option requires
+        ``return_X_y=True``.
 
     Returns
     -------
@@ -381,7 +385,8 @@ def fetch_gsm8k_solutions(**options: Unpack[Options]) -> Any:
     return_X_y : bool
         Whether to return ``(graphs, labels)`` instead of a Bunch.
     return_groups : bool
-        Whether to return ``(graphs, labels, groups)``. Requires ``return_X_y=True``.
+        Whether to return ``(graphs, labels, groups)``. This option requires
+        ``return_X_y=True``.
 
     Returns
     -------

@@ -146,7 +146,7 @@ def build_dataset(
         Whether to return ``(graphs, labels)`` instead of a Bunch.
     return_groups : bool
         Whether to return ``(graphs, labels, groups)``, with the groups that
-        `skdcf.graphs.question_groups` returns. Requires ``return_X_y=True``.
+        `skdcf.graphs.question_groups` returns. This option requires ``return_X_y=True``.
 
     Returns
     -------

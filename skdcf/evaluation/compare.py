@@ -106,7 +106,7 @@ def compare_filters(
         Verbosity. If positive, progress is printed.
     resume : path-like, optional
         File that stores the finished splits. An interrupted comparison with the same inputs is
-        resumed from this file. Requires an integer ``random_state``.
+        resumed from this file. This option requires an integer ``random_state``.
 
     Returns
     -------

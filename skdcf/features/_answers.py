@@ -175,15 +175,15 @@ class AgreementFeatures(OptionalColumns):
     The final answer is the text after the last ``\boxed{``, "####", "the answer is" or
     ``Choice_``. If there is no such mark, the final answer is the last number. Final answers
     are compared as numbers if they can be parsed (``\frac{3}{4}`` equals 0.75, "$1,200" equals
-    "1200 dollars", "50%" equals 50). Otherwise they are compared as texts without mark-up and
-    blanks.
+    "1200 dollars", "50%" equals 50). Other final answers are compared as texts without mark-up
+    and blanks.
 
     Parameters
     ----------
     answer : callable, optional
-        A function that returns the final answer of a text as a str, or None. The function is
-        called with each unchanged alternative, and with the claims of each problem joined by
-        line breaks.
+        A function ``answer(text)`` that returns the final answer of a text as a str, or None.
+        The function is called with each unchanged alternative, and with the claims of each
+        problem joined by line breaks.
     optional : bool, default=False
         If True and no problem seen in `fit` has alternatives, add no columns instead of raising
         an error. `reasoning_features` sets ``optional=True``.

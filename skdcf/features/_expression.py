@@ -143,8 +143,9 @@ def judge_equality(
     Returns
     -------
     bool or None
-        None if a side cannot be parsed, if neither side is a calculation (as in a definition or
-        a unit conversion), or if the difference may be due to rounding.
+        True if the sides agree, False if they differ. The result is None if a side cannot be
+        parsed, if neither side is a calculation (as in a definition or a unit conversion), or
+        if the difference may be due to rounding.
     """
     if len(left) < 3 and len(right) < 3 and is_bare(left) and is_bare(right):
         return None

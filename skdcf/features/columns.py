@@ -89,8 +89,7 @@ def reads_edges(transformer: Any) -> bool:
     Returns
     -------
     bool
-        True if a step of this package uses edges, or if it does not declare whether it uses
-        them.
+        True if a step of this package uses edges, or does not declare whether it uses edges.
     """
     our_steps = (s for s in list_steps(transformer) if isinstance(s, GraphTransformer))
     return any(step.reads_edges for step in our_steps)

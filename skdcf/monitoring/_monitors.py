@@ -236,8 +236,8 @@ class ExchangeabilityTest(BettingMonitor):
         Parameters
         ----------
         X : sequence of ReasoningGraph, or GraphBatch
-            The problems, in the format of the filter passed to `fit`. Alternatively, path risks
-            with one array per problem. The caller must then ensure that each question occurs
+            The problems, in the format of the filter passed to `fit`, or path risks with one
+            array per problem. For path risks, the caller must ensure that each question occurs
             once.
         groups : array-like of shape (n_problems,), or False, optional
             The question that each problem answers, as in the filter's ``calibrate``.

@@ -406,15 +406,15 @@ class Line:
     levels : ndarray of float, shape (n_claims,)
         The smallest alpha at which each claim is kept.
     error_probability : float or None
-        Estimated probability that a false claim is kept. None if the probability is unknown or
-        if no claim is kept.
+        Estimated probability that a false claim is kept. The value is None if the probability
+        is unknown or if no claim is kept.
     is_guaranteed : bool
         Whether the kept text was selected by the filter, so the guarantee covers it.
     checked : list of int or None
-        Positions of the claims that are kept because a person found them true. None without a
-        review.
+        Positions of the claims that are kept because a person found them true, or None without
+        a review.
     passes : bool or None
-        Whether the guarantee covers the answer. None if it covers all answers.
+        Whether the guarantee covers the answer, or None if the guarantee covers all answers.
     """
 
     problem: records.Problem

@@ -75,7 +75,7 @@ def _unknown_keys(missing, there):
 
 
 def check_folder(path):
-    """Raise ValueError if the folder of the output does not exist. Called before long work."""
+    """Raise ValueError, before long work, if the folder of the output does not exist."""
     folder = Path(path or "").absolute().parent
     if path and path != STANDARD and not folder.is_dir():
         raise ValueError(

@@ -1,4 +1,4 @@
-"""Review and audit filtered answers with the help of people."""
+"""Orders in which people review or audit filtered answers."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ class ReviewOrder:
             any other claim.
         verdict : {"true", "false", "unsure", "no claim"} or None
             The verdict. "true" and "no claim" add the claim to the kept claims, but "false" and
-            "unsure" do not. None withdraws the previous verdict.
+            "unsure" do not. The value None withdraws the previous verdict.
 
         Raises
         ------

@@ -229,9 +229,9 @@ def read_csv(path: str | os.PathLike[str], graphs: Any) -> dict[str, Words]:
     ----------
     path : path-like
         A file in UTF-8 or UTF-16, separated by commas, tabs or semicolons. The columns
-        problem_id, claim_number and label are required. Rows with an empty label are
-        ignored. The labels are true, false, unsure (examined but not called true), no claim
-        (a sentence that makes no claim) and unknown (not examined).
+        problem_id, claim_number and label are required. Rows with an empty label are ignored.
+        The labels are true, false, unsure (examined but not confirmed), no claim (for a
+        sentence that makes no claim) and unknown (not examined).
     graphs : sequence of ReasoningGraph, or GraphBatch
         The problems that were passed to `write_csv`.
 

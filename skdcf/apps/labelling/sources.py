@@ -114,7 +114,7 @@ def set_label_sources(
     graph : ReasoningGraph
         The labelled problem.
     sources : LabelSource, or sequence of (LabelSource or None)
-        One source for all claims, or one per claim. None for claims that nobody judged.
+        One source for all claims, or one per claim, with None for claims that nobody judged.
 
     Returns
     -------
@@ -391,7 +391,7 @@ class LabelStore:
         word : {"true", "false", "unsure", "no claim", "unknown"} or None
             The verdict. "unsure" means that the claim was examined but could not be confirmed.
             "no claim" means that the sentence makes no claim. "unknown" means that the claim
-            was not examined. None withdraws the previous verdict.
+            was not examined. The value None withdraws the previous verdict.
         by : str
             Name of the annotator.
         seconds : float, optional
@@ -521,7 +521,7 @@ class LabelStore:
         Returns
         -------
         bool
-            False if the annotator still has to complete the edges of the problem.
+            True if the edges are known, False if the annotator still has to complete them.
         """
         statement = self._last.get(("edges_known", by, self._unknown, None), {})
         return self.graphs[problem].edges_known or statement.get("edges_known", False)

@@ -210,7 +210,7 @@ class ChatClient(Settings):
         return await asyncio.wrap_future(self._submit(*work, **options))
 
     async def _now(self, *work, **options):
-        """Run `_submit`, and block until the work is complete. Called with `finish`."""
+        """Run `_submit`, and block until the work is complete. `finish` returns the result."""
         future = self._submit(*work, **options)
         try:
             # On Windows, Ctrl-C is only noticed between two waits.

@@ -30,7 +30,7 @@ class PassingError(Exception):
     problem : str
         Description of the failure.
     wait : float, optional
-        Seconds to wait, as requested by the server. None if the server requests no time.
+        Seconds to wait, as requested by the server, or None if the server requests no time.
     """
 
     def __init__(self, problem: str, wait: float | None = None):

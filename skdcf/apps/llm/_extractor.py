@@ -299,7 +299,7 @@ class ClaimExtractor(TransformerMixin, Settings):
     The metadata of a graph record its provenance:
 
     * ``answer``: text of the answer
-    * ``written_by``: model and prompt that wrote the answer, if a model wrote it
+    * ``written_by``: model and prompt of an answer that a model wrote
     * ``extraction``: the model, the steps and the parameters that the endpoint does not accept
       (``left_out``). Filters compare ``written_by`` and ``extraction``.
     * ``spans``: words of the answer that state a claim

@@ -327,7 +327,7 @@ def _read_json(text):
 
 
 def _adds(sentence, known):
-    """Return whether a sentence contains a number or a name that is missing in the known text."""
+    """Return whether a sentence contains a number or a name that is not in the known text."""
     numbers = set(_NUMBER.findall(sentence)) - set(_NUMBER.findall(known))
     words = {word.lower() for word in re.findall(r"\w+", known)}
     names = {name.lower() for name in _NAME.findall(sentence)}
@@ -354,7 +354,8 @@ class FilteredAnswer:
         The level, an upper bound of the share of problems with a kept false claim.
     error_probability : float or None
         Estimated probability that the text contains a false claim, which is not a guarantee.
-        None if no claim is kept or if the filter's scorer does not estimate probabilities.
+        The value is None if no claim is kept or if the filter's scorer does not estimate
+        probabilities.
     dropped : tuple of (str, str)
         Text of each dropped claim, and the reason why the claim was dropped. A reason states
         words before numbers.

@@ -89,8 +89,8 @@ def create_app(
     own : collection of str, default=()
         Keys of additional data in requests to ``POST /v1/filter``.
     no_claim : path-like, optional
-        File with patterns of sentences that make no claim. Required if the calibration answers
-        were created by ``skdcf split --no-claim``.
+        File with patterns of sentences that make no claim. The file is required if the
+        calibration answers were created by ``skdcf split --no-claim``.
 
     Returns
     -------
@@ -264,7 +264,7 @@ class Service:
         Parameters
         ----------
         name : str or None
-            Name of the filter. None is allowed if only one filter is served.
+            Name of the filter, or None if only one filter is served.
 
         Returns
         -------

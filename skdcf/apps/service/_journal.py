@@ -163,7 +163,7 @@ class Journal:
         Returns
         -------
         bool
-            False if the answer already has the same labels.
+            True if the labels were added, False if the answer already has the same labels.
 
         Raises
         ------
@@ -266,7 +266,8 @@ class Journal:
         Returns
         -------
         bool
-            False if another process has already added a step with this number.
+            True if the step was added, False if another process has already added a step with
+            this number.
 
         Raises
         ------
@@ -354,7 +355,8 @@ class Journal:
         Returns
         -------
         bool
-            False if other steps were added. The run then remains open.
+            True if the run was closed. False if other steps were added, in which case the run
+            remains open.
 
         Raises
         ------

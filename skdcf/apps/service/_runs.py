@@ -128,7 +128,8 @@ class Runs:
         Returns
         -------
         bool
-            Whether the step may be executed. False for all steps after the first refused step.
+            Whether the step may be executed, which is False for all steps after the first
+            refused step.
 
         Raises
         ------

@@ -305,7 +305,7 @@ class Served:
         Returns
         -------
         bool
-            True for every answer if the guarantee has ``show=1``.
+            True if the answer passes. Every answer passes if the guarantee has ``show=1``.
         """
         if self.guarantee.show == 1:
             return True

@@ -7,8 +7,8 @@ row, claims are ordered by the mean position of their neighbours, which leaves f
 are vertical next to claims and turn only between two rows.
 
 The appearance of claims and edges does not depend on the pen that draws them. This module contains
-the pen for SVG. Each distinction is shown by colour, shape and outline, so colour-blind readers can
-see it. The colours are those of the Okabe-Ito palette.
+the pen for SVG. Each distinction is shown by colour, shape and outline, so it is visible in grey
+and to colour-blind readers. The colours are those of the Okabe-Ito palette.
 
 A pen has the methods ``disc(place, radius, fill, outline, width)``, ``square(place, fill,
 outline, width)``, ``curve(pieces, fill, outline, width)`` and ``write(place, text, size,

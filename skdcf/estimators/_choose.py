@@ -3,7 +3,7 @@
 The guarantee remains exact in finite samples if answers are chosen or joined in this way. Consider
 a policy that returns a text for each threshold t. The policy must depend on t only through the sets
 {R < t}. The policy must not use labels, and its randomness must be a function of the question. Then
-the nonconformity score of the policy is s = inf {t : the text at t contains a false claim}, and the
+the nonconformity score of the policy is s = inf {t: the text at t contains a false claim}, and the
 usual rank of the calibration scores bounds its error rate.
 """
 

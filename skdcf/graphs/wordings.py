@@ -179,7 +179,7 @@ def edges_between(
 
 
 def count_wordings(graph: ReasoningGraph) -> NDArray[np.int64]:
-    """Return the number of wordings of each claim, 1 if the graph has no wordings."""
+    """Return the number of wordings of each claim, which is 1 if the graph has no wordings."""
     if graph.wordings is None:
         return np.ones(graph.n_claims, dtype=np.int64)
     return np.array([len(row) for row in graph.wordings], dtype=np.int64)

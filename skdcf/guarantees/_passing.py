@@ -3,14 +3,14 @@
 ==========  =========================================================================
 low_i       smallest path risk of calibration answer i
 v           the cut: the k0-th smallest low_i, k0 = ceil(c (n + 1)); +inf if k0 > n
-B           {i : low_i < v}, the calibration answers that pass
+B           {i: low_i < v}, the calibration answers that pass
 c           the share of the answers that may pass, ``show``
 ==========  =========================================================================
 
 A new answer passes if low < v. Given that a new answer passes, it is exchangeable with the answers
-in B. To see this, let A = {j : #{l != j : low_l <= low_j} < k0}. The set A is a symmetric function
-of the n + 1 answers. A contains the new answer if and only if this answer passes, and then consists
-of B and the new answer. Calibration on B alone is therefore valid for each passing answer. The cut
+in B. To see this, let A = {j: #{l != j: low_l <= low_j} < k0}. The set A is a symmetric function of
+the n + 1 answers. A contains the new answer if and only if this answer passes, and then consists of
+B and the new answer. Calibration on B alone is therefore valid for each passing answer. The cut
 depends only on the calibration answers, so answers can be filtered one at a time.
 
 The guarantee is selection-conditional coverage (Y. Jin and Z. Ren, arXiv:2403.03868) with the

@@ -259,9 +259,9 @@ def shown_rank(scores: NDArray[Any], lowest: NDArray[Any], alpha: float) -> int:
     """Compute the rank for which the expected share of shown texts with an error is at most alpha.
 
     The procedure of Benjamini and Hochberg is applied to the smallest path risks. The number of
-    shown answers is the largest k for which the k-th smallest value of ``(1 + #{i : s_i <= low_j})
-    m / ((n + 1) k)`` is at most alpha. The rank is the largest r with ``r m / ((n + 1) k) <=
-    alpha``. Exactly k answers have a claim below the r-th smallest score.
+    shown answers is the largest k for which the k-th smallest value of ``(1 + #{i: s_i <= low_j}) m
+    / ((n + 1) k)`` is at most alpha. The rank is the largest r with ``r m / ((n + 1) k) <= alpha``.
+    Exactly k answers have a claim below the r-th smallest score.
 
     Parameters
     ----------

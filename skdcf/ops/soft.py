@@ -234,7 +234,7 @@ def smooth_quantile(scores: NDArray[Any], count: Any, temperature: float) -> flo
     used if Newton's step leaves the bounds or is not shorter than half the previous one. Bisection
     is needed if all scores are many temperatures away. The error after a Newton step is below its
     squared length divided by the temperature, which determines the tolerance. For scores below t, 1
-    minus the sigmoid is summed. This form preserves precision if the count is an integer and t is
+    minus the sigmoid is summed. The precision is then preserved if the count is an integer and t is
     between two distant scores, where only the tails of the sigmoids contribute.
     """
     scores = scores[np.isfinite(scores)]

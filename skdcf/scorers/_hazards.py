@@ -103,7 +103,7 @@ class NeymanPearsonScorer(Scorer):
         answers empty. The values 0 and "answers" use log(1 + number). A callable must accept an
         array of numbers of kept claims, and must be increasing and concave.
     public_prior : PublicPrior or None, default=None
-        Hazards learnt on public labels. These hazards are blended with the hazards of the training
+        Hazards learnt on public labels. Public hazards are blended with the hazards of the training
         problems as ``b + w1 own + w2 first + w3 second + ...`` in log odds, with one weight for
         each source. The weights are fitted to the training claims with out-of-fold hazards. The
         weight of the own hazards is shrunk towards 0.6 and the weights of the sources towards a sum

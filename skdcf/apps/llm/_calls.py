@@ -317,11 +317,33 @@ def _objects(text, key) -> Iterator[tuple[int, int, dict]]:
             end = start + 1
 
 
-def _unwrapped(value, key):
-    """Return an object without a wrapper named after the schema or a call."""
-    inner = [v for v in value.values() if isinstance(v, dict) and key in v]
+def _unwrapped(value, key, depth=3):
+    """Return an object without wrappers named after the schema or a call.
+
+    A wrapper may contain the object as a text with JSON, and the object its rows.
+    """
+    if key in value:
+        rows = _in_text(key, value[key], "[")
+        return value | {key: rows} if isinstance(rows, list) else value
     is_wrapped = len(value) == 1 or isinstance(value.get("name"), str)
-    return inner[0] if len(inner) == 1 and is_wrapped else value
+    if not is_wrapped or not depth:
+        return value
+    inner = [_in_text(name, held, "{") for name, held in value.items()]
+    inner = [_unwrapped(v, key, depth - 1) for v in inner if isinstance(v, dict)]
+    inner = [v for v in inner if key in v]
+    return inner[0] if len(inner) == 1 else value
+
+
+def _in_text(name, value, start):
+    """Parse a text with JSON. Reasons and quotations are texts, even if they contain JSON."""
+    if not isinstance(value, str) or name in ("why", "span", "text", "verdict"):
+        return value
+    if not value.lstrip().startswith(start):
+        return value
+    try:
+        return json.loads(value, object_pairs_hook=_row_of, strict=False)
+    except (ValueError, RecursionError):
+        return value
 
 
 def _repaired(text, key):

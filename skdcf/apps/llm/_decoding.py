@@ -17,6 +17,7 @@ _BACKSLASH = re.compile(r"(?s)\\(u[0-9a-fA-F]{4}|[a-zA-Z]+|.)")
 _COMMAND = re.compile(r"\\([a-zA-Z]{2,})")
 _ESCAPED_TWICE = re.compile(r"(?<!\\)\\\\u(?!00[01])[0-9a-fA-F]{4}")
 _HALF_CHARACTER = re.compile(r"u[0-9a-fA-F]{4}")
+_MOST_QUOTED = 3  # a JSON string may contain a JSON string
 _CONTROL = re.compile(r"(?<!\\)((?:\\\\)*)(?:\\(?:u00[01].|[bfrt])|[\x7f-\x9f])")
 
 
@@ -57,10 +58,11 @@ def repair_json(text: str, shown: str) -> str:
     >>> repair_json(r'"{\"text\": \"caf\\u00e9\"}"', "")
     '{"text": "caf\\u00e9"}'
     """
-    stripped = text.strip()
-    if stripped.startswith('"') and stripped.endswith('"'):
-        with suppress(ValueError):
-            text = json.loads(stripped)
+    for _ in range(_MOST_QUOTED):
+        stripped = text.strip()
+        if stripped.startswith('"') and stripped.endswith('"'):
+            with suppress(ValueError):
+                text = json.loads(stripped)
 
     def once(match):
         return match[0] if match[0][1:] in shown else match[0][1:]

@@ -104,21 +104,33 @@ def _text_of(message, wants_json):
     """Return the text of a message."""
     text = _joined(message.get("content"))
     text = _CHANNEL_END.sub("", _FINAL_CHANNEL.sub("", text))
-    if text.strip() or not wants_json:
+    if "{" in text or not wants_json:
         return text
-    called = [call["function"] for call in message.get("tool_calls") or ()]
-    called += [message["function_call"]] if message.get("function_call") else []
+    called = [_arguments_of(call) for call in message.get("tool_calls") or ()]
+    called += [_arguments_of({"function": message.get("function_call") or {}})]
+    called = [arguments for arguments in called if arguments]
     if len(called) == 1:
-        arguments = called[0]["arguments"]
-        return arguments if isinstance(arguments, str) else json.dumps(arguments)
+        return _joined(called[0])
+    if isinstance(message.get("parsed"), dict):
+        return _joined(message["parsed"])
     reasoning = message.get("reasoning_content") or message.get("reasoning")
-    return reasoning if isinstance(reasoning, str) and "{" in reasoning else text
+    is_used = not text.strip() and isinstance(reasoning, str) and "{" in reasoning
+    return reasoning if is_used else text
+
+
+def _arguments_of(call):
+    """Return the arguments of a tool call, or None."""
+    function = call.get("function") or {}
+    return function.get("arguments") or (call.get("custom") or {}).get("input")
 
 
 def _joined(content):
-    """Return the content of a message, with its parts joined."""
+    """Return the content of a message as a text, with its parts joined."""
     if isinstance(content, list):
-        content = "".join(p["text"] for p in content if p.get("type", "text") == "text")
+        kinds = ("text", "output_text")
+        content = "".join(p["text"] for p in content if p.get("type", "text") in kinds)
+    if isinstance(content, dict):
+        return json.dumps(content)
     if not isinstance(content, str | None):
         raise TypeError("content is not a text")
     return content or ""
@@ -126,7 +138,8 @@ def _joined(content):
 
 def _join_stream(body: bytes) -> dict[str, Any]:
     """Join server-sent events to a chat completion, or raise ValueError if they are incomplete."""
-    text = ""
+    texts = {"content": "", "reasoning_content": ""}
+    calls: dict[int, str] = {}
     logprobs = []
     joined: dict[str, Any] = {}
     for line in re.split(r"[\r\n]+", body.decode("utf-8", "replace")):
@@ -139,13 +152,19 @@ def _join_stream(body: bytes) -> dict[str, Any]:
         joined["usage"] = chunk.get("usage") or joined.get("usage")
         for choice in (chunk.get("choices") or ())[:1]:
             delta = choice.get("delta") or choice.get("message") or {}
-            text += delta.get("content") or ""
+            for key in texts:
+                texts[key] += delta.get(key) or ""
+            for call in delta.get("tool_calls") or ():
+                at = call.get("index", 0)
+                calls[at] = calls.get(at, "") + (_arguments_of(call) or "")
             logprobs += (choice.get("logprobs") or {}).get("content") or []
             reason = choice.get("finish_reason") or joined.get("finish_reason")
             joined["finish_reason"] = reason
     if joined.get("finish_reason") is None:
         raise ValueError("the stream of the reply is incomplete")
-    choice = {"message": {"content": text}, "logprobs": {"content": logprobs}}
+    tool_calls = [{"function": {"arguments": written}} for written in calls.values()]
+    message = {**texts, "tool_calls": tool_calls}
+    choice = {"message": message, "logprobs": {"content": logprobs}}
     choice["finish_reason"] = joined["finish_reason"]
     return {"choices": [choice], "usage": joined["usage"]}
 

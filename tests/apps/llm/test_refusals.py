@@ -220,6 +220,14 @@ def call(arguments):
     return {"id": "1", "type": "function", "function": {"name": "f", **arguments}}
 
 
+def streamed(*deltas):
+    """Server-sent events, the last of which ends the reply."""
+    choices = [{"delta": delta} for delta in deltas]
+    choices[-1]["finish_reason"] = "stop"
+    lines = [f"data: {json.dumps({'choices': [c]})}\n\n" for c in choices]
+    return Raw("".join([*lines, "data: [DONE]\n\n"]).encode())
+
+
 WRAPPED = {
     "arguments of a tool call": message(
         content=None, tool_calls=[call({"arguments": PLAIN})]
@@ -252,6 +260,30 @@ WRAPPED = {
         'claims"', "claims\u201d", 1
     ),
     "a comment": PLAIN.replace("[", "[ /* two */ ", 1),
+    "two names": json.dumps({"reply": {"data": WANTED}}),
+    "a string in a name": json.dumps({"reply": PLAIN}),
+    "a string in a string": json.dumps(json.dumps(PLAIN)),
+    "rows in a string": json.dumps({"claims": json.dumps(WANTED["claims"])}),
+    "a call next to a text": message(
+        content="I call it.", tool_calls=[call({"arguments": PLAIN})]
+    ),
+    "arguments with the name of the schema": message(
+        content="", tool_calls=[call({"arguments": json.dumps({"reply": WANTED})})]
+    ),
+    "a custom call": message(
+        content=None,
+        tool_calls=[{"id": "1", "type": "custom", "custom": {"input": PLAIN}}],
+    ),
+    "only parsed": message(content=None, parsed=WANTED),
+    "an object as content": message(content=WANTED),
+    "parts of the Responses": message(content=[{"type": "output_text", "text": PLAIN}]),
+    "a call in pieces": streamed(
+        {"tool_calls": [{"index": 0, "function": {"arguments": PLAIN[:9]}}]},
+        {"tool_calls": [{"index": 0, "function": {"arguments": PLAIN[9:]}}]},
+    ),
+    "reasoning in pieces": streamed(
+        {"reasoning_content": PLAIN[:9]}, {"reasoning_content": PLAIN[9:]}
+    ),
     "a missing comma": PLAIN.replace('}, "b"', '} "b"'),
 }
 
@@ -263,6 +295,27 @@ def test_a_right_reply_is_read_in_another_wrapping(name):
         out = Decompose().apply(["Answer b"], [None], model="m", client=client)
     assert out == [["It is caf\u00e9 No. 1.", "b"]]
     assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize("name", ["why", "span", "text"])
+def test_a_verdict_in_a_text_that_is_quoted_is_no_verdict(name):
+    graph = ReasoningGraph(None, [], claims=["a"])
+    reply = json.dumps({name: json.dumps({"verdict": "true"})})
+    step = Verify(log_odds=False)
+    [table] = step.apply([graph], model="m", client=lambda messages: reply)
+    assert np.isnan(table).all()
+
+
+def test_two_calls_are_no_reply():
+    calls = [call({"arguments": PLAIN}), call({"arguments": '{"claims": ["c"]}'})]
+    both = message(content=None, tool_calls=calls)
+    replies = [both, PLAIN]
+    with ChatServer(
+        lambda request, n: replies[min(len(server.requests) - 1, 1)]
+    ) as server:
+        client = ChatClient(server.url, key_variable=None)
+        Decompose().apply(["Answer b"], [None], model="m", client=client)
+    assert len(server.requests) == 2
 
 
 def test_letters_that_the_answer_escapes_stay_escaped():

@@ -25,7 +25,7 @@ _ABOUT = re.compile(
 #: Names of numbers and of yes or no that describe a message.
 _QUANTITY = re.compile(
     r"(n|num|is|has|from)_.*|(.*_)?(durations?|latency|cost|price|count|score|number|turn|step|"
-    r"seconds|ms|rank|weight|priority)|cached|hidden|example|prefix|streaming|closed|redacted|lc"
+    r"seconds|ms|rank|weight|priority|format)|cached|hidden|example|prefix|streaming|closed|redacted|lc"
 )
 #: Keys of calls. A call in a description is not read.
 CALLS = (

@@ -103,7 +103,8 @@ _CONTENTS = (
 )
 _SAME_AS_CONTENT = ("blocks", "contents", "items")
 _LANGCHAIN = "additional_kwargs"  # LangChain puts values without a field here
-_WRAPPINGS = ("data", "raw_item", "message", "content")
+_WRAPPINGS = ("data", "raw_item", "message")
+_OF_WRAPPED = {"role", "parts", "toolInvocations"}  # keys of a message under "content"
 _OF_MESSAGES = {*_CONTENTS, *CALLS, *_TYPES, _LANGCHAIN, "role"}
 
 
@@ -253,13 +254,14 @@ def _unwrapped(item):
     if item.get("type") == "constructor" and isinstance(item.get("kwargs"), Mapping):
         outside = {key: item[key] for key in item.keys() - {"kwargs", "graph", "id"}}
         return outside | {"type": item["id"][-1], **item["kwargs"]}
+    content = item.get("content")
+    if isinstance(content, Mapping) and content.keys() & _OF_WRAPPED:
+        outside = {key: item[key] for key in item.keys() - {"content"}}
+        return _unwrapped(outside | {**content})
     for wrapping in _WRAPPINGS:
-        inside = item.get(wrapping)
-        if "role" in item or not isinstance(inside, Mapping):
-            continue
-        if wrapping != "content" or "role" in inside:
+        if "role" not in item and isinstance(item.get(wrapping), Mapping):
             outside = {key: value for key, value in item.items() if key != wrapping}
-            return _unwrapped(outside | {**inside})
+            return _unwrapped(outside | {**item[wrapping]})
     for name in _SAME_AS_CONTENT:
         if isinstance(item.get(name), list) and "content" not in item:
             item = {"content" if key == name else key: item[key] for key in item}

@@ -639,6 +639,11 @@ NEXT_TO = {
         {"content": {"role": "model", "parts": [{"text": "I pay."}]}, "author": "a",
          "invocationId": "e", "actions": {"stateDelta": {}, "artifactDelta": {}}},
         "I pay."),
+    "Mastra, version 2": (
+        {"role": "assistant", "content": {"format": 2, "content": "I pay.", "parts": [
+            {"type": "text", "text": "I pay."}], "toolInvocations": [
+            {"state": "call", "toolCallId": "t", "toolName": "pay", "args": {"a": 1}}]}},
+        'I pay.\npay({"a": 1})'),
     "a tool that Mistral runs": (
         {"object": "entry", "type": "tool.execution", "name": "find", "arguments": "{}",
          "info": {}, "id": "x", "created_at": "2026"},

@@ -30,7 +30,11 @@ from ._reply import Reply
 from ._response import ODD, SHORT, fault_of, read_reply, read_wait
 
 #: Messages of servers whose model did not produce the requested format.
-_MALFORMED = ("produced output that does not match", "json_validate_failed")
+_MALFORMED = (
+    "produced output that does not match",
+    "json_validate_failed",
+    "tool_use_failed",
+)
 _MOST_BYTES = 32 * 2**20  # largest size of a reply in bytes
 _MOST_OF_ERROR = 64 * 2**10  # number of bytes read from an error response
 #: Parameters that some models do not accept, and words that identify them in the error message.

@@ -159,6 +159,7 @@ def test_log_probabilities_that_are_refused_end_nothing(status):
             ),
         ),
         Status(400, body='{"error": {"code": "json_validate_failed"}}'),
+        Status(400, body='{"error": {"code": "tool_use_failed"}}'),
         Raw(b'{"error": {"message": "Provider returned error", "code": 400}}'),
         Raw(b'{"error": "overloaded"}'),
         Raw(b'{"error": {"message": "x", "code": "server_error"}, "choices": []}'),

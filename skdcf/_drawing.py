@@ -274,12 +274,16 @@ def shown_of(n_claims, kept, labels):
 
 def legend_entries(shown):
     """Return the looks and marks that occur in a drawing, each with its description."""
-    looks_and_marks = (
-        {shown_claim.look for shown_claim in shown},
-        {shown_claim.mark for shown_claim in shown},
-    )
-    looks = [look for look in (LOOKS[True], LOOKS[False]) if look in looks_and_marks[0]]
-    marks = [mark for mark in ("false", "not judged") if mark in looks_and_marks[1]]
+    looks = [
+        look
+        for look in (LOOKS[True], LOOKS[False])
+        if any(claim.look is look for claim in shown)
+    ]
+    marks = [
+        mark
+        for mark in ("false", "not judged")
+        if any(claim.mark == mark for claim in shown)
+    ]
     on = (*looks, LOOKS[None])[0]
     entries = [(Shown(look, ""), look.word) for look in looks]
     return entries + [(Shown(on, mark), mark) for mark in marks]

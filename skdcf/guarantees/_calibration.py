@@ -491,14 +491,14 @@ class Controlled(Calibration):
         return np.where(self._level(1.0, 0.0, weights) > level, -np.inf, out)
 
     def threshold(self, level: float) -> float:
-        largest = self.guarantee.largest_loss(np.empty(0), np.zeros(1, dtype=np.int64))
-        if self.weighted or np.ndim(largest):
+        largest = self.guarantee.constant_loss
+        if self.weighted or largest is None:
             return np.nan
         return float(self._order_statistic(largest, np.ones(1), level)[0])
 
     def shown(self, level: float) -> float:
-        largest = self.guarantee.largest_loss(np.empty(0), np.zeros(1, dtype=np.int64))
-        if not self.weighted or np.ndim(largest):
+        largest = self.guarantee.constant_loss
+        if not self.weighted or largest is None:
             return super().shown(level)
         if not self.weight:
             return 0.0

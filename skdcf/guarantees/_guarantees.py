@@ -407,6 +407,12 @@ class Guarantee(Settings, metaclass=ABCMeta):
         """
         return 1.0
 
+    @property
+    def constant_loss(self) -> float | None:
+        """The largest loss, or None if it depends on the path risks."""
+        largest = self.largest_loss(np.empty(0), np.zeros(1, dtype=np.int64))
+        return None if np.ndim(largest) else float(largest)
+
     def leave_one_out(self, jumps: Jumps, risks: PathRisks) -> NDArray[np.float64]:
         """Compute the level of each claim after calibration on all other problems.
 

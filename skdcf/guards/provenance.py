@@ -207,13 +207,11 @@ def compare_provenance(estimator, origin, *, new=False):
             name, text, values, before=calibrated_values, reason=reason
         )
     if new:
-        kept = {name: origin.get(name, []) for name in (*PRESENT, *MADE)}
+        of_edges_and_marks = ("share_with_edges", "chosen_from")
+        of_judges = ("judged", "judges", "judged_by")
+        names = (*PRESENT, *MADE, *of_edges_and_marks, *of_judges)
+        kept = {name: origin.get(name, []) for name in names}
         kept["accepted"] = [*calibrated.get("accepted", ()), *dict.fromkeys(accepted)]
-        for name in (
-            *("share_with_edges", "chosen_from"),
-            *("judged", "judges", "judged_by"),
-        ):
-            kept[name] = origin.get(name, [])
         for name in ("n_alternatives", "n_wordings"):
             kept[name] = sorted(set(origin.get(name, [])))
         estimator.provenance_ = kept

@@ -6,8 +6,6 @@ published code, ``ties="include"``, the coverage was 0.84 instead of 0.90 on dat
 
 from __future__ import annotations
 
-import numpy as np
-
 from .._checks import without_places
 from ..edges import chain_edges
 from ..exceptions import ShareError
@@ -29,8 +27,7 @@ def refuse_whole_answers(guarantee, edges):
                 f"{name} is {value!r}, a function of whole answers, but online=True decides "
                 "while an answer is written. Use the name of a metadata key"
             )
-    loss = guarantee.largest_loss(np.zeros(1), np.array([0, 1]))
-    if np.ndim(loss):
+    if guarantee.constant_loss is None:
         raise ValueError(
             f"{guarantee!r} counts kept claims, including later ones, which are unknown while "
             'an answer is written. With online=True choose ExpectedFalse("share") or '

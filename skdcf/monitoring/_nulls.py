@@ -196,14 +196,13 @@ def nulls_of(
             )
             for name, (group, cut) in groups.items()
         }
-    guarantee = filter.calibration_.guarantee
-    largest = guarantee.largest_loss(np.empty(0), np.zeros(1, dtype=np.int64))
+    largest = filter.calibration_.guarantee.constant_loss
     # A loss can be any number of claims. Capping it only lowers the mean.
-    most = max(1.0, 4 * level) if np.ndim(largest) else float(largest)
+    most = max(1.0, 4 * level) if largest is None else largest
     nulls: dict[Any, Urn | MeanLoss] = {}
     for name, (group, cut) in groups.items():
         # A kept false claim loses at least 1, or the cap; the other answers have the rest.
-        own_null = 1.0 if np.ndim(largest) else float(largest)
+        own_null = 1.0 if largest is None else largest
         total = max((group.n + 1) * level - own_null, 0.0) / most
         mean = largest_mean(total, group.n, calibration_delta / len(groups))
         nulls[name] = MeanLoss(mean, most=most, cut=cut)

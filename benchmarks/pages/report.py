@@ -34,7 +34,7 @@ from benchmarks.methods import (
 from benchmarks.pages import texts
 from benchmarks.pages.figures import save_all
 from benchmarks.pages.pooling import human, pooled
-from benchmarks.retention.evidence import COUNTED, PASSAGES, TEXT
+from benchmarks.retention.evidence import COUNTED, OTHERS, PASSAGES, TEXT
 
 SHORT = {
     OWN_LABEL: "logistic regression on each claim's own label",
@@ -600,7 +600,7 @@ def evidence(results):
             cost["passages"],
         ),
         "others": (
-            worth("mr-ben-biology", f"{AUTO}, agreement", AUTO),
+            worth("evidence-answers", OTHERS, TEXT),
             cost["other answers"],
         ),
         "frequency": (worth("evidence-frequency", COUNTED, TEXT), cost["text alone"]),
@@ -619,7 +619,7 @@ def worth_of(without, with_it):
 
 def has_evidence(results):
     """Whether all of it was measured."""
-    names = ("passages", "frequency", "checks", "seconds")
+    names = ("passages", "frequency", "answers", "checks", "seconds")
     return {f"evidence-{name}" for name in names} <= {*results}
 
 

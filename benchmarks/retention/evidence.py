@@ -5,10 +5,10 @@
 * the passages that an answer was to be supported by: summaries of news;
 * how often claims come back when a model is asked again: the data of conformal factuality,
   three sets of 50 answers, whose authors drew five others;
+* two other answers to the same question, compared word by word: biology, first errors;
 * one check by a person for each answer, spent where it pays: mathematics, first errors.
 
-Other answers to the same question, compared word by word, stand in the tables of
-``real_results.py``. The time of the columns is that of one core.
+The time of the columns is that of one core.
 """
 
 from time import process_time
@@ -18,7 +18,7 @@ from sklearn.base import clone
 
 from benchmarks.cells import columns, compute
 from benchmarks.methods import AUTO, FREQUENCY, TIES, compared
-from benchmarks.real_data import base, load, with_alternatives
+from benchmarks.real_data import agreement, base, load, with_alternatives
 from benchmarks.saving import SEED, fewer, halves, options, run, wanted, write
 from skdcf import GraphBatch, HardCF
 from skdcf.apps.labelling import review_curve
@@ -28,7 +28,7 @@ from skdcf.features import reasoning_features
 
 LEVELS = [0.05, 0.1, 0.2]
 TEXT, PASSAGES = f"{AUTO}, text alone", f"{AUTO}, passages"
-COUNTED = f"{AUTO}, frequency"
+COUNTED, OTHERS = f"{AUTO}, frequency", f"{AUTO}, other answers"
 CHECKED = {"process-bench-math": "ProcessBench math", "felm": "FELM"}
 
 
@@ -74,6 +74,19 @@ def frequency(chosen):
     splits = halves(40, groups)
     about = {"groups": groups, "title": "What the frequency of claims is worth"}
     run(name, entries, labels, LEVELS, splits, chosen, **about)
+
+
+def answers(chosen):
+    """Answers to questions of exams, without and with those of two other models."""
+    name, auto = "mr-ben-biology", compared()[AUTO]
+    data = load(name)
+    entries = {
+        TEXT: (base(chosen.output, name, data), auto),
+        OTHERS: (agreement(chosen.output, name, data), auto),
+    }
+    splits = halves(16, data.groups)
+    about = {"groups": data.groups, "title": "What other answers are worth, biology"}
+    run("evidence-answers", entries, data.labels, LEVELS, splits, chosen, **about)
 
 
 def check_cell(X, labels, groups, parts, seed):
@@ -131,6 +144,7 @@ def seconds(chosen):
 PARTS = {
     "evidence-passages": passages,
     "evidence-frequency": frequency,
+    "evidence-answers": answers,
     "evidence-checks": checks,
     "evidence-seconds": seconds,
 }

@@ -44,6 +44,8 @@ _F = TypeVar("_F", bound=Callable)
 _KEYWORD = inspect.Parameter.KEYWORD_ONLY
 #: The metadata key that lists the unknown keys of a line, which are kept in the metadata.
 OWN = "own_keys"
+#: The metadata key of passages that were objects, without their texts.
+PASSAGES = "passages_in_log"
 BROKEN = (
     ValueError,
     LookupError,
@@ -401,6 +403,42 @@ def _read_texts_of_passages(record, own):
             texts = list(map(_text_of_passage, passages))
             if all(isinstance(text, str) for text in texts):
                 record[key] = texts
+                if isinstance(metadata := record.get("metadata") or {}, dict):
+                    record["metadata"] = {
+                        **metadata,
+                        PASSAGES: _without_texts(passages),
+                    }
+
+
+def _without_texts(passages):
+    """Return passages with None in the place of their texts, which are the context."""
+    return [
+        passage | {next(key for key in _TEXTS if key in passage): None}
+        for passage in passages
+    ]
+
+
+def passages_with_texts(passages: Any, texts: Any) -> Any:
+    """Return passages as they were in the log, with titles and other data.
+
+    Parameters
+    ----------
+    passages : list of dict
+        The value of the metadata key `PASSAGES`.
+    texts : list of str
+        The context.
+
+    Returns
+    -------
+    list
+        The texts if the passages do not match them.
+    """
+    if not isinstance(passages, list) or len(passages) != len(texts):
+        return texts
+    return [
+        passage | {next(key for key in _TEXTS if key in passage): text}
+        for passage, text in zip(passages, texts, strict=True)
+    ]
 
 
 def _text_of_passage(passage):

@@ -577,15 +577,19 @@ def format_row(row, about, options, *, mark_checked=False):
         fields["text"] = text
     metadata = {**(problem.metadata or {}), RESULT: fields}
     metadata.pop(files.NAMES, None)
+    passages = metadata.pop(records.PASSAGES, None)
     if options.group_by is not None:
         metadata.pop(GROUP, None)
     graph = problem.graph.replace(metadata=metadata)
     line = records.format_problem(
         problem._replace(graph=graph, mask=row.mask, group=row.group, metadata=metadata)
     )
-    if not row.names and options.text_key is None:
+    if not (row.names or passages) and options.text_key is None:
         return line
     record = {row.names.get(key, key): value for key, value in json.loads(line).items()}
+    if passages:
+        key = row.names.get("context", "context")
+        record[key] = records.passages_with_texts(passages, record[key])
     if options.text_key is not None:
         _put_text(record, options.text_key, text or options.empty)
     return json.dumps(record)

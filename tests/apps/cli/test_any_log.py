@@ -6,10 +6,11 @@ import json
 import numpy as np
 import pytest
 
-from skdcf import HardCF, ReasoningGraph
+from skdcf import HardCF, ReasoningGraph, save
 from skdcf.apps.cli import main
 from skdcf.datasets import read_jsonl
 from skdcf.datasets.paths import paths_of
+from skdcf.features import reasoning_features
 
 PASSAGES = ["The library opens at nine.", "A card costs four euros."]
 ANSWER = "The library opens at nine. A card costs seven euros."
@@ -187,3 +188,29 @@ def test_the_whole_way_from_a_log_to_text(tmp_path, form):
         if form == "nested":
             assert line["request"] == {"asked": turn[0]}
     assert any(texts)
+
+
+def test_titles_of_passages_come_back(tmp_path):
+    passages = [
+        {"title": f"Page {i}", "page_content": text, "score": i}
+        for i, text in enumerate(PASSAGES)
+    ]
+    lines = [
+        {"asked": f"When {i}?", "retrieved": passages, "answer": ANSWER}
+        for i in range(30)
+    ]
+    log = tmp_path / "log.jsonl"
+    log.write_text("\n".join(map(json.dumps, lines)))
+    problems = tmp_path / "problems.jsonl"
+    names = ["--map", "retrieved=context,asked=problem"]
+    assert main(["split", str(log), "-o", str(problems), *names]) == 0
+    graphs = read_jsonl(problems).graphs
+    assert graphs[0].context == tuple(PASSAGES)
+    cf = HardCF("context_numbers", features=reasoning_features(), alpha=0.2)
+    save(cf.fit(graphs, [[1, 0]] * 30), tmp_path / "m.skops")
+    out = tmp_path / "out.jsonl"
+    command = ["filter", str(tmp_path / "m.skops"), str(problems), "-o", str(out)]
+    assert main(command) == 0
+    kept = [json.loads(line) for line in out.read_text().splitlines()]
+    assert [line["retrieved"] for line in kept] == [passages] * 30
+    assert "passages_in_log" not in kept[0]["metadata"]

@@ -128,7 +128,7 @@ TAKEN = {
     "datasets.lines": "iter_objects",
     "datasets.paths": "MISSING paths_of put_at value_at",
     "datasets.records": (
-        "BROKEN OWN Problem USUAL build_dataset format_problem "
+        "BROKEN OWN PASSAGES Problem USUAL build_dataset format_problem passages_with_texts "
         "line_reader schemas_of_keys plain spread"
     ),
     "datasets.runs": "answers_of_other_runs read_beginning read_run",

@@ -536,6 +536,10 @@ class FrequencyScorer(FeatureScorer):
         return super().linear_form(batch) if self.beta_mix == 0 else None
 
 
+#: Scorers whose names on the command line are not valid in Python.
+COMMAND_LINE_NAMES = {"logistic": "ClassifierScorer()", "public-prior": "PublicPrior()"}
+
+
 def column_of(feature, batch):
     """Return the column number of a feature, or raise ValueError if the feature does not exist.
 
@@ -546,8 +550,10 @@ def column_of(feature, batch):
         names = batch.feature_names or ()
         if feature not in names:
             names_there = list(names) or "unknown, because they are not named"
+            known = COMMAND_LINE_NAMES.get(feature)
+            meant = f". If you mean the scorer, pass scorer={known}" if known else ""
             raise ValueError(
-                f"there is no feature {feature!r}. The features are {names_there}"
+                f"there is no feature {feature!r}. The features are {names_there}{meant}"
             )
         return names.index(feature)
     if not isinstance(feature, Integral) or isinstance(feature, bool):

@@ -2,14 +2,14 @@
 Reading a coverage interval
 ===========================
 
-A report shows a coverage, an interval and a band, and the coverage may well lie below what
-was promised. When is that chance, and when a defect?
+A report shows a coverage, an interval and a band. The coverage can lie below the guaranteed
+value. After this example you can decide whether this is due to chance or to an error.
 """
 
 # %%
 # One filter, one test set
 # ------------------------
-# 100 problems calibrate and 300 others test.
+# The filter is calibrated on 100 problems and tested on 300 others.
 
 import numpy as np
 
@@ -22,7 +22,7 @@ labels = np.array(labels, dtype=object)
 
 
 def one_report(seed):
-    """The report of a filter that was calibrated and tested on problems of its own."""
+    """Return the report of a filter calibrated and tested on a random sample."""
     rows = np.random.default_rng(seed).permutation(len(graphs))[:400]
     cf = HardCF("frequency-score", alpha=0.1, ties="jitter", random_state=seed)
     cf.fit(graphs[rows[:100]], labels[rows[:100]])
@@ -32,20 +32,20 @@ def one_report(seed):
 print(one_report(1))
 
 # %%
-# * The **interval** belongs to this filter: it says where the share of all problems to come
-#   lies of which nothing false is kept, as far as 300 test problems can tell.
-# * The **band** belongs to the promise: had everything been done right, the coverage on 300
-#   test problems would lie in it for 95 of 100 filters. It is wide for two reasons, few
-#   calibration problems and few test problems.
+# * The **interval** is a confidence interval for the coverage of this filter on future problems,
+#   computed from the 300 test problems.
+# * The **band** follows from the guarantee. If the conditions of the guarantee hold, the observed
+#   coverage on 300 test problems lies in the band for 95 of 100 filters. The band is wide because
+#   there are few calibration problems and few test problems.
 #
-# An interval that excludes 0.9 is no alarm. A coverage below the band is.
+# An interval that excludes 0.9 does not indicate an error. A coverage below the band does.
 
 # %%
-# Forty of them
+# Forty filters
 # -------------
-# Each line is a filter with its interval. Most intervals hold the coverage that this filter
-# really has, but the filters differ among each other, because each was calibrated on a
-# draw of its own. About two of forty fall out of the band.
+# Each line shows the interval of one filter. Most intervals contain the true coverage of their
+# filter, but the filters differ, because each was calibrated on a different random sample. About
+# two of forty coverages lie outside the band.
 
 import matplotlib.pyplot as plt
 
@@ -68,7 +68,7 @@ print(f"{outside.sum()} of 40 outside; their mean is {coverage.mean():.3f}")
 # %%
 # More calibration problems
 # -------------------------
-# They are what narrows the band. More test problems only narrow the interval.
+# More calibration problems narrow the band. More test problems mainly narrow the interval.
 
 from skdcf.metrics import coverage_band
 

@@ -1,17 +1,17 @@
 """
-A calibrated threshold in place of a fixed one
+Calibrated and fixed thresholds
 ==============================================
 
-Tools that score claims often drop those below a fixed number, 1/3 say. What that lets
-through differs from one kind of answer to the next, and nobody knows it beforehand. A
-calibrated threshold moves instead.
+Tools that score claims often drop claims with a score below a fixed threshold, such as 1/3. The
+share of answers with remaining false claims is then unknown and differs between kinds of answers.
+A calibrated threshold controls this share.
 """
 
 # %%
 # Two kinds of answers
 # --------------------
-# Scores as UQLM gives them: for each claim the share of sampled answers that entail it. For
-# the second kind of question the language model is surer of itself when it is wrong.
+# The scores have the format of UQLM. The score of a claim is the share of sampled answers that
+# entail it. For the second kind of question, false claims have higher scores.
 
 from types import SimpleNamespace
 
@@ -23,7 +23,7 @@ rng = np.random.default_rng(0)
 
 
 def draw_answers(n, sureness_when_wrong):
-    """Results as UQLM returns them, and labels."""
+    """Return results in the format of UQLM, and labels."""
     rows, labels = [], []
     for _ in range(n):
         true = rng.random(6) < 0.88
@@ -44,7 +44,7 @@ kinds = {
 # %%
 # The fixed threshold
 # -------------------
-# Half of the answers of each kind are for calibration; all is measured on the other half.
+# Half of the answers of each kind are used for calibration, and the other half for testing.
 
 from skdcf import HardCF
 from skdcf.metrics import coverage_score, retention_score
@@ -66,10 +66,10 @@ for name, data in kinds.items():
     )
 
 # %%
-# The calibrated one
-# ------------------
-# You say how many answers may keep something false; how many claims that costs is for the
-# score to decide.
+# The calibrated threshold
+# ------------------------
+# You choose the share of answers that may keep a false claim. The number of kept claims then
+# depends on the score.
 
 import matplotlib.pyplot as plt
 
@@ -85,4 +85,4 @@ for color, name in zip(("C0", "C1"), kinds, strict=True):
 ax.set(xlabel="true claims kept per answer", ylabel="answers without a false claim")
 ax.margins(0.1)
 ax.legend(frameon=False, loc="lower left")
-ax.set_title("Numbers are the alpha that was asked for", fontsize=10)
+ax.set_title("Numbers are values of alpha", fontsize=10)

@@ -1,17 +1,17 @@
 """
-A promise for every group
+A guarantee for every group
 =========================
 
-One threshold keeps its promise on average over all answers. For one kind of question it may
-promise too much, and for another too little. ``NoFalseClaim(by=...)`` promises it within
-every group.
+With a single threshold, the coverage is guaranteed on average over all answers. It can be too low
+for one kind of question and too high for another. With ``NoFalseClaim(by=...)``, the coverage is
+guaranteed within every group.
 """
 
 # %%
 # Two kinds of answers
 # --------------------
-# Generated answers, long ones and short ones. How far a score can be
-# trusted differs between them, and one threshold for all looks at the mixture.
+# The generated answers are long or short. The score separates true from false claims better in
+# one of the two groups, and a single threshold depends only on their mixture.
 
 import numpy as np
 
@@ -25,7 +25,7 @@ middle = np.median(np.diff(graphs.offsets))
 
 
 def kind(problems):
-    """The groups of answers, known before anybody judges them."""
+    """Return the group of each answer, which does not depend on labels."""
     return np.where(np.diff(problems.offsets) > middle, "long", "short").tolist()
 
 
@@ -60,8 +60,8 @@ for name, report in reports.items():
         )
 
 # %%
-# Over all answers both keep their promise. Within the groups only the second one does; what
-# it costs one of them it gives to the other.
+# Over all answers, both filters have the guaranteed coverage. Within each group, only the second
+# filter does. It keeps fewer claims in one group and more in the other.
 
 import matplotlib.pyplot as plt
 
@@ -82,8 +82,8 @@ for ax in axes:
     ax.set(xticks=[0, 1], xticklabels=sorted(names), xlim=(-0.5, 1.5))
 
 # %%
-# A group has to be calibrated on its own: with alpha = 0.1 each needs at least 9 labelled
-# answers, and keeps nothing before it has them.
+# Each group is calibrated separately. At alpha = 0.1, each group needs at least 9 labelled
+# answers. With fewer answers, the filter keeps no claim in this group.
 
 from skdcf.guarantees import problems_needed
 

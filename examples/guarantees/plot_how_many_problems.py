@@ -2,16 +2,16 @@
 How many labelled problems are needed?
 ======================================
 
-The promise holds for any number of calibration problems. Their number decides two other
-things: whether anything can be kept at all, and how far the coverage of *your*
-calibrated filter may be from its mean.
+The guarantee holds for any number of calibration problems. Their number determines whether a
+filter can keep any claim, and how much the coverage of *your* calibrated filter may differ from
+its mean.
 """
 
 # %%
 # The smallest number
 # -------------------
-# With n problems the rank of the threshold is the integer part of ``alpha (n + 1)``.
-# Where it is 0, the filter keeps nothing, and says how many problems it needs.
+# With n problems, the rank of the threshold is the integer part of ``alpha (n + 1)``. If the rank
+# is 0, the filter keeps nothing and warns with the number of problems that it needs.
 
 from skdcf.ops.conformal import problems_needed
 
@@ -19,11 +19,11 @@ for alpha in (0.2, 0.1, 0.05, 0.02, 0.01):
     print(f"alpha = {alpha:<5} needs {problems_needed(alpha):3d} problems")
 
 # %%
-# The coverage that you will get
-# ------------------------------
-# The promise is a mean over draws of the calibration problems. Once they are drawn, the
-# coverage is a number that follows a Beta distribution, and the band below holds 95 % of
-# its draws. Its lower edge reaches 0.87 only with some 500 problems.
+# The coverage of a single filter
+# -------------------------------
+# The guarantee is a mean over random calibration sets. The coverage given one calibration set
+# follows a Beta distribution. The band below contains the coverage for 95 % of the calibration
+# sets. Its lower edge reaches 0.87 with about 500 problems.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -35,7 +35,7 @@ band = np.array([coverage_band(int(n), 0.1) for n in sizes])
 
 
 def draw_band():
-    """The band around the promise, on a new figure."""
+    """Plot the band around the guaranteed coverage on a new figure."""
     _, ax = plt.subplots(figsize=(6, 3.6), layout="constrained")
     ax.fill_between(sizes, *band.T, alpha=0.25, label="95 % of calibration draws")
     ax.axhline(0.9, color="k", ls="--", lw=1, label="guaranteed on average")
@@ -48,11 +48,11 @@ def draw_band():
 ax = draw_band()
 
 # %%
-# The same, observed
-# ------------------
-# A filter calibrated 100 times on n random problems each, and its coverage on 1,000 others:
-# the points lie in the band, the more tightly the larger n is. Ties and problems without
-# an error can only raise them.
+# The observed coverage
+# ---------------------
+# A filter is calibrated 100 times on n random problems, and its coverage is measured on 1,000
+# others. Most points lie in the band, and they vary less for larger n. Ties and problems without
+# errors can only increase the coverage.
 
 from skdcf import HardCF
 from skdcf.datasets import make_reasoning_graphs

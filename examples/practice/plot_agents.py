@@ -2,15 +2,15 @@
 Stop an agent at its first doubtful step
 ========================================
 
-An agent that calls tools is stopped before a step that may be wrong, and a person is asked. The
-promise: no step that was carried out before the stop is wrong, with a chosen probability.
+A filter stops an agent before a step that may be wrong and asks a person. The guarantee is that
+no step that was carried out before the stop is wrong, with a chosen probability.
 """
 
 # %%
 # Recorded runs
 # -------------
-# Messages as a chat has them. This made-up agent books rooms; the more guests a call names at
-# once, the more often it is wrong. People judged every message of the agent.
+# The runs consist of chat messages. This simulated agent books rooms. Calls with more guests are
+# wrong more often. People judged every message of the agent.
 
 import json
 
@@ -43,9 +43,9 @@ data = from_runs([record(task) for task in range(600)])
 print(data.graphs[0].claims[0][:60], "...")
 
 # %%
-# A filter that looks back only
-# -----------------------------
-# With ``online=True`` the risk of a step is computed from the steps up to it.
+# An online filter
+# ----------------
+# With ``online=True``, the risk of a step is computed from this step and the preceding ones.
 
 cf = CoherentConformalFilter(online=True, alpha=0.1, random_state=0)
 cf.fit(data.graphs[:300], data.labels[:300])
@@ -54,8 +54,8 @@ print(cf.describe())
 # %%
 # The agent runs
 # --------------
-# ``stream`` asks for a step, and says whether it may be carried out. It ends after the first
-# that may not.
+# ``stream`` reads one step at a time and yields True if the step may be carried out. It ends
+# after the first step that may not.
 
 
 def agent(run):
@@ -75,16 +75,18 @@ print(f"{stopped} of 300 runs were stopped, {wrong} carried out a wrong step")
 assert wrong < 300 * (0.1 + 0.08)  # two and a half deviations of one calibration
 
 # %%
-# What a person does then
-# -----------------------
-# Whoever approves the step unchanged lets the agent go on, and is asked about every later step,
-# too: the filter has said no more of them. Whoever corrects it begins a new segment, and over
-# the whole run at most alpha times the number of segments is to be expected.
+# Approval or correction by a person
+# ----------------------------------
+# If the person approves the step unchanged, the agent continues, and the person must approve
+# every later step as well, because the filter makes no statement about them. If the person
+# corrects the step, a new segment begins. The expected number of segments with a wrong step is at
+# most alpha times the number of segments.
 
 # %%
-# The picture
-# -----------
-# One run with its stop, and how much is carried out at which level.
+# Plot
+# ----
+# The left panel shows a run with its stop. The right panel shows the number of executed steps at
+# each level.
 
 masks = cf.predict(data.graphs[300:])
 shown = next(i for i, mask in enumerate(masks) if 2 <= mask.sum() < len(mask) - 1)

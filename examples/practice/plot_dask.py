@@ -1,15 +1,15 @@
 """
-On a cluster, with a worker killed on the way
+A cluster with a killed worker
 =============================================
 
-A JSON Lines file is calibrated on and filtered in parts, first in this process, then on a
-local cluster of dask of which one worker is killed in the middle. Threshold and masks are
-the same to the bit. Needs the extra ``dask``.
+This example calibrates on a JSON Lines file and filters it in parts, first in a single process
+and then on a local dask cluster. One worker of the cluster is killed during the computation. The
+thresholds and masks are identical. The example needs the extra ``dask``.
 """
 
 # %%
-# A file, and a filter
-# --------------------
+# A file and a filter
+# -------------------
 
 import subprocess
 import sys
@@ -30,8 +30,8 @@ cf = skdcf.HardCF("frequency-score").fit(graphs[:200], labels[:200])
 saved = skdcf.save(cf, Path(folder.name) / "filter.skops")
 
 # %%
-# In this process
-# ---------------
+# A single process
+# ----------------
 
 parts = jsonl_partitions(path, n_problems=100)
 read = [part.read() for part in parts]
@@ -40,10 +40,10 @@ here = np.concatenate([row for data in read for row in cf.predict(data.graphs)])
 print(f"{len(parts)} parts, threshold {cf.threshold_:.6f}, {here.mean():.1%} kept")
 
 # %%
-# On a cluster
-# ------------
-# This is a program of its own, as it would be in earnest. While parts are scored, one
-# worker kills itself; dask starts another and has the lost parts scored again.
+# A cluster
+# ---------
+# This is a separate program, as in a real application. One worker kills itself while it scores a
+# part. dask starts another worker and scores the lost parts again.
 
 program = Path(folder.name) / "on_cluster.py"
 program.write_text(
@@ -98,8 +98,8 @@ command = [sys.executable, str(program), str(path), str(saved), out]
 done = subprocess.run(command, check=True, stderr=subprocess.DEVNULL, timeout=300)
 
 # %%
-# The same, to the bit
-# --------------------
+# Comparison
+# ----------
 
 with np.load(out, allow_pickle=False) as there:
     same_threshold = float(there["threshold"]) == cf.threshold_
@@ -109,7 +109,7 @@ print(f"worker {killed} was killed; threshold {same_threshold}, masks {same_mask
 assert same_threshold and same_masks
 
 # %%
-# What each part contributes is one number per problem, and the threshold is one of them.
+# Each part contributes one score per problem, and the threshold is one of these scores.
 
 fig, ax = plt.subplots(figsize=(6, 3), layout="constrained")
 scores = cf.nonconformity_scores_[np.isfinite(cf.nonconformity_scores_)]

@@ -1,18 +1,17 @@
 """
-When coverage is lost: monitors in use
+Monitors detect a loss of coverage
 ======================================
 
-A filter was calibrated; then the language model behind it changes. One monitor sees the
-labels of what was kept, another only the path risks, and a window of judged problems
-repairs what was lost.
+After the calibration of a filter, the language model changes. One monitor uses labels of the
+filtered answers, and another monitor uses only path risks. Recalibration on a window of judged
+problems restores the coverage.
 """
 
 # %%
 # A stream with a change
 # ----------------------
-# Up to problem 600 the stream is like the problems of calibration. Then answers become
-# worse: some of the claims that used to be true are false, and the features know little
-# of it.
+# The first 600 problems have the distribution of the calibration problems. After that, some of
+# the true claims become false, and the features barely change.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -36,8 +35,9 @@ stream = stream.replace_features(features, stream.feature_names)
 # %%
 # Two monitors
 # ------------
-# Each bets against the null hypothesis that nothing has changed. Under it, the chance that
-# the wealth ever reaches ``1 / delta = 20`` is at most 5 %, however long the stream is.
+# Each monitor bets against the null hypothesis that the distribution has not changed. Under this
+# hypothesis, the probability that its wealth ever reaches ``1 / delta = 20`` is at most 5 %, for
+# streams of any length.
 
 from skdcf.monitoring import CoverageMonitor, ExchangeabilityTest
 
@@ -53,10 +53,10 @@ assert change < monitor.alarm_at < change + 700
 assert change < test.alarm_at < change + 700
 
 # %%
-# Repair
-# ------
-# A window of the latest judged problems calibrates a copy of the filter. Each problem is
-# filtered with the threshold from problems before it.
+# Recalibration
+# -------------
+# A copy of the filter is calibrated on a window of the latest judged problems. Each problem is
+# filtered with a threshold computed from earlier problems.
 
 from skdcf.monitoring import SlidingCalibration
 
@@ -80,8 +80,8 @@ print({name: round(float(value), 3) for name, value in last.items()})
 assert last["as calibrated"] < 0.85 < 0.87 < last["sliding window"]
 
 # %%
-# The picture
-# -----------
+# Plot
+# ----
 
 fig, (top, bottom) = plt.subplots(
     2, 1, figsize=(6.4, 5), sharex=True, layout="constrained"

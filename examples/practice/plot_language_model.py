@@ -1,17 +1,17 @@
 """
-From answers of a language model to trusted text
+Filter the answers of a language model
 ================================================
 
-Questions and answers go in, labelled claims calibrate a filter, and of new answers comes
-back what can be trusted, as text. The model here is a small scripted one that sits behind
-a real server on this machine and is called over HTTP, as any endpoint would be; it can add
-and errs now and then. With an endpoint of your own, only its address and its name change.
+This example extracts claims from the answers of a language model, calibrates a filter on labelled
+claims, and filters new answers. The model is a small script behind a local server and is called
+over HTTP like any other endpoint. It adds numbers and sometimes makes errors. For your own
+endpoint, change only the address and the name of the model.
 """
 
 # %%
 # A model behind an endpoint
 # --------------------------
-# The server belongs to the tests of this package. It speaks the chat-completions protocol.
+# The server is part of the tests of this package. It uses the chat completions protocol.
 
 import random
 import sys
@@ -33,9 +33,9 @@ print(questions[0])
 # %%
 # Extract
 # -------
-# Each answer is cut into claims, the claims get their dependencies, the problem two other
-# answers, and every claim three columns: the frequency score, and a judge's verdict with its
-# log odds. The answers themselves are asked for first.
+# The model first answers each question. The extractor then splits the answer into claims,
+# determines their dependencies, and samples two other answers. It computes three columns per
+# claim: the frequency score, the verdict of a judge, and the log odds of this verdict.
 
 from skdcf.apps.llm import (
     ChatClient,
@@ -66,8 +66,8 @@ graphs
 # %%
 # Label
 # -----
-# Here a person would judge the claims on the page that ``skdcf label`` opens. A rule that
-# checks every sum stands in for this person; judgements go into the same journal.
+# Usually, a person judges the claims on the page opened by ``skdcf label``. In this example, a
+# rule that checks every sum replaces the person. Its judgements are written to the same journal.
 
 from skdcf.apps.labelling import LabelStore, describe_labels
 
@@ -81,8 +81,8 @@ print(describe_labels(labelled.graphs, labelled.labels))
 # %%
 # Fit and answer
 # --------------
-# The filter learns nothing here: the judge's log odds rank the claims, and all problems
-# calibrate.
+# This filter uses the log odds of the judge as its score. It is not trained, so all problems are
+# used for calibration.
 
 from skdcf import HardCF
 from skdcf.apps.llm import ConformalFactualityPipeline
@@ -100,7 +100,7 @@ for text, reason in shown.dropped:
     print(f"dropped:  {text}\n{textwrap.indent(textwrap.fill(reason, 78), ' ' * 10)}")
 
 # %%
-# How often was a false claim kept, and how many true ones?
+# Coverage and retention on the new answers:
 
 from skdcf.metrics import coverage_score, retention_score
 
@@ -110,7 +110,7 @@ print(f"coverage  {coverage_score(truth, masks):.2f} (guaranteed: 0.90)")
 print(f"retention {retention_score(truth, masks):.2f} true claims per answer")
 
 # %%
-# The answer as a graph; what is grey was dropped.
+# The graph of the answer shows dropped claims in grey.
 
 from skdcf.plots import ReasoningGraphDisplay
 
@@ -118,10 +118,10 @@ labels = [int(is_right(text)) for text in shown.original.claims]
 ReasoningGraphDisplay.from_graph(shown.original, kept=shown.kept, labels=labels)
 
 # %%
-# A model's labels
-# ----------------
-# A model can propose labels. How far they can be trusted is measured on claims that people
-# have judged; the last line is what a filter may lose that calibrates on them.
+# Labels from a model
+# -------------------
+# A model can propose labels. Their reliability is measured on claims that people have judged. The
+# last line shows the possible loss of coverage of a filter that is calibrated on these labels.
 
 from skdcf.apps.labelling import agreement
 from skdcf.apps.llm import judge_labels

@@ -1,10 +1,10 @@
 """
-Release or review: which answers may go out whole
+Release or review whole answers
 =================================================
 
-A person can look at some answers, not at all. `skdcf.monitoring.release` chooses those that
-need no review, such that of those chosen few have something false in them: the false
-discovery rate is at most alpha.
+A person can review some answers, but not all of them. `skdcf.monitoring.release` selects the
+answers that need no review. The false discovery rate, which is the expected share of released
+answers with a false claim, is at most alpha.
 """
 
 # %%
@@ -32,9 +32,8 @@ print(f"{free.sum()} of {len(free)} are released; of these {truth[free].mean():.
 # %%
 # On average over draws
 # ---------------------
-# The promise is one on average: over draws of the problems that calibrate and of the
-# answers to choose from. Here the filter is calibrated 100 times on 300 random problems,
-# and chooses among 200 others.
+# The guarantee is an average over random calibration problems and new answers. In this example,
+# the filter is calibrated 100 times on 300 random problems and selects from 200 others.
 
 rng = np.random.default_rng(0)
 pool = np.arange(800, 2400)
@@ -59,10 +58,11 @@ for alpha, mean, se, out in zip(
 assert (rate.mean(axis=0) <= levels + 2.5 * error).all()
 
 # %%
-# The picture
-# -----------
-# Left the share of wrong answers among those released; right how the largest path risks of
-# right and of wrong answers differ. An answer that is wrong seldom has a small one.
+# Plot
+# ----
+# The left panel shows the share of wrong answers among the released answers. The right panel
+# compares the largest path risks of right and wrong answers. Wrong answers rarely have a small
+# largest path risk.
 
 fig, (left, right) = plt.subplots(1, 2, figsize=(7.4, 3.4), layout="constrained")
 left.plot([0, 0.3], [0, 0.3], "k--", lw=1, label="guaranteed")

@@ -2,16 +2,16 @@
 Reword instead of delete
 ========================
 
-A claim that is not sure enough may be sure enough in vaguer words. A filter then shows the most
-specific wording that it keeps.
+A filter that drops a claim may still keep a vaguer wording of it. The filtered text contains the
+most specific wording that is kept.
 """
 
 # %%
 # Claims with a vaguer wording
 # ----------------------------
-# Four claims per answer. The vaguer wording of a claim has a smaller risk, and is mostly true even
-# if the claim is false. In one of fifty cases the model rewords falsely, so the vaguer wording is
-# false whatever the claim is.
+# Each answer has four claims. The vaguer wording of a claim has a smaller risk and is usually
+# true even if the claim is false. In one of fifty cases the model rewords incorrectly, and the
+# vaguer wording is false even if the claim is true.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -54,10 +54,10 @@ for name, X, y in (("deleted", plain, truth), ("reworded", graphs, labels)):
 print(cf.filter(graphs[403:404], alpha=0.2, output="text")[0])
 
 # %%
-# The picture
-# -----------
-# More true statements are shown, and many of them are vaguer. Each claim counts once, in the words
-# in which the text has it. The guarantee is the same.
+# Plot
+# ----
+# With vaguer wordings, the filter keeps more true statements, and many of them are vaguer. Each
+# claim is counted once, with the wording in the filtered text. The guarantee is the same.
 
 before, after = reports["deleted"], reports["reworded"]
 place = np.arange(len(alphas))

@@ -1,16 +1,16 @@
 """
-Several answers: choose one, then filter it
+Choose one of several answers and filter it
 ===========================================
 
-Of k answers to a question, `skdcf.estimators.choose` takes the one whose safest claim is safest.
-The calibration answers have to be chosen in the same way.
+`skdcf.estimators.choose` selects one of k answers to a question, the answer with the lowest
+smallest path risk. The calibration answers must be chosen in the same way.
 """
 
 # %%
-# A world in which some answers overstate
-# ---------------------------------------
-# Three claims per answer. The answers to a question share its difficulty, and some answers get
-# higher scores than they deserve. A rule that chooses by scores finds these.
+# Answers with inflated scores
+# ----------------------------
+# Each answer has three claims. The answers to a question have the same difficulty, and the scores
+# of some answers are too high. A rule that chooses by score prefers these answers.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -40,8 +40,8 @@ def count(cf, answers, labels):
 
 
 # %%
-# Calibrated on sampled answers, and on chosen ones
-# -------------------------------------------------
+# Calibration on sampled and on chosen answers
+# --------------------------------------------
 
 numbers = [1, 2, 3, 5, 8]
 rates = np.zeros((2, len(numbers), 40, 2))
@@ -76,11 +76,12 @@ for j, k in enumerate(numbers):
 assert (missed[1] <= 0.2 + 3 * error[1]).all()
 
 # %%
-# The picture
-# -----------
-# Calibrated on sampled answers, the filter keeps false claims more often than alpha allows. It
-# cannot notice this itself if the answers carry no mark. Calibrated on chosen answers, it keeps
-# the guarantee, and it shows more answers than of one sampled answer.
+# Plot
+# ----
+# A filter calibrated on sampled answers keeps false claims more often than alpha allows. It
+# cannot detect this if the answers have no key ``chosen_by``. A filter calibrated on chosen
+# answers has the guarantee, and it shows more answers than a filter of one sampled answer per
+# question.
 
 fig, (left, right) = plt.subplots(1, 2, figsize=(7.4, 3.4), layout="constrained")
 left.axhline(0.2, color="k", ls="--", lw=1, label="alpha")

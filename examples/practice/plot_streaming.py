@@ -2,16 +2,16 @@
 Decisions while an answer is written
 ====================================
 
-Whoever reads an answer as a model writes it wants each claim decided about before the next
-one is there. With ``online=True`` the risk of a claim is computed from the claims up to it,
-in calibration and in use, so that the promise stays exact.
+If users read an answer while a model writes it, each claim must be kept or dropped before the
+next one arrives. With ``online=True``, the risk of a claim is computed from this claim and the
+preceding ones, in calibration and in use, so the guarantee remains exact.
 """
 
 # %%
-# A filter that looks back only
-# -----------------------------
-# The agreement of a claim with other answers is known as soon as the claim is. Columns that
-# look ahead, such as how many claims build on this one, are computed of the claims so far.
+# An online filter
+# ----------------
+# The agreement of a claim with other answers does not depend on later claims. Columns that depend
+# on later claims, such as the number of its children, are computed from the claims so far.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -27,7 +27,7 @@ online.fit(graphs[:400], labels[:400])
 
 
 def written(graph):
-    """The claims of an answer, one after the other, as a model would write them."""
+    """Yield the claims of an answer in order, as a model would write them."""
     for v, text in enumerate(graph.claims):
         parents = graph.edges[graph.edges[:, 1] == v, 0].tolist()
         columns = {} if graph.features is None else {"features": graph.features[v]}
@@ -35,10 +35,10 @@ def written(graph):
 
 
 # %%
-# As the answer comes in
-# ----------------------
-# ``stream`` yields the decision about a claim before it reads the next one. A claim that
-# builds on a dropped one is dropped at once.
+# Decisions during generation
+# ---------------------------
+# ``stream`` yields the decision about a claim before it reads the next one. A claim that depends
+# on a dropped claim is dropped immediately.
 
 masks = online.predict(graphs[400:])
 shown = next(i for i, mask in enumerate(masks) if 1 < mask.sum() < len(mask))
@@ -52,9 +52,10 @@ for text, keep in zip(graph.claims, decisions, strict=True):
 assert streamed == masks[shown].tolist()
 
 # %%
-# The price
-# ---------
-# A filter that sees the whole answer knows more of each claim. Both keep their promise.
+# The loss of true claims
+# -----------------------
+# A filter of whole answers has more evidence about each claim. Both filters have the guaranteed
+# coverage.
 
 whole = HardCF(features=reasoning_features(), random_state=0)
 whole.fit(graphs[:400], labels[:400])
@@ -70,10 +71,10 @@ for name, numbers in kept.items():
     print(f"{name:14s}", *(f"{number:5.2f}" for number in numbers))
 
 # %%
-# The picture
-# -----------
-# On the left the path risk of each claim of the answer, as it comes in; on the right the
-# true claims that are kept per answer.
+# Plot
+# ----
+# The left panel shows the path risk of each claim of the answer, in the order of arrival. The
+# right panel shows the number of true claims kept per answer.
 
 fig, (left, right) = plt.subplots(1, 2, figsize=(7.6, 3.2), layout="constrained")
 risk = online.path_risk([graph])[0]

@@ -1,19 +1,19 @@
 """
-Two claims, feature by feature
+The contributions of features to two claims
 ==============================
 
-A true claim that no other answer repeats, and a false one that all of them repeat: what
-does a trained score make of them? The paper behind this package (arXiv:2604.20098) shows one
-of each. Here they are found and computed as it describes, on generated problems: 20 folds,
-weights averaged, and a claim kept where most folds keep it.
+This example compares a trained score with a frequency on two claims, a true claim that no other
+answer repeats and a false claim that all other answers repeat. The paper that this package
+implements (arXiv:2604.20098) shows one claim of each kind. The example follows its procedure on
+generated problems, with 20 folds and averaged weights. A claim is kept if most folds keep it.
 """
 
 # %%
 # Twenty folds
 # ------------
-# In each fold 141 of 202 problems train, and 30 others calibrate at alpha = 0.06. All folds
-# then filter the same 200 problems, which none of them has seen. The frequency needs no
-# training, and is calibrated with as many.
+# In each fold, 141 of 202 problems are used for training and 30 others for calibration at alpha =
+# 0.06. The filters of all folds are applied to the same 200 new problems. The frequency needs no
+# training and is calibrated on the same number of problems.
 
 import numpy as np
 
@@ -48,8 +48,8 @@ print(
 # %%
 # A true claim that a frequency drops
 # -----------------------------------
-# Among the true claims with frequency 0 that the trained score keeps, this one is in the
-# problem in which the two filters differ most, of those in which something is dropped.
+# This true claim has frequency 0, and the trained score keeps it. It is taken from the problem
+# with dropped claims in which the two filters differ most.
 
 from skdcf.inspection import Contributions
 from skdcf.plots import ReasoningGraphDisplay
@@ -60,12 +60,12 @@ whole = (np.bincount(new.problem_of, ~trained) == 0)[new.problem_of]
 
 
 def clearest(candidates):
-    """The claim of the problem in which the filters differ most."""
+    """Return the claim of the problem in which the filters differ most."""
     return max(np.flatnonzero(candidates), key=apart.__getitem__)
 
 
 def draw(claim):
-    """The claim's problem: what the trained score keeps."""
+    """Draw the problem of the claim with the claims kept by the trained score."""
     number = new.problem_of[claim]
     own = slice(*new.offsets[number : number + 2])
     print(f"claim {claim - own.start} of {own.stop - own.start}")
@@ -79,11 +79,12 @@ rare = clearest((labels == 1) & (frequency == 0) & trained & ~by_frequency & ~wh
 draw(rare)
 
 # %%
-# Weight times value, for each feature that is not 0. The frequency adds nothing.
+# The table shows weight times value for each feature that is not 0. The contribution of the
+# frequency is 0.
 
 
 def table(claim):
-    """Contributions of the features that are not 0, and of the frequency."""
+    """Return the contributions of the nonzero features and of the frequency."""
     values = new.features[claim]
     shown = (values != 0) | (np.array(names) == "frequency-score")
     kept_names = np.array(names)[shown].tolist()
@@ -95,7 +96,7 @@ table(rare)
 # %%
 # A false claim that a frequency keeps
 # ------------------------------------
-# All five other answers made the same claim, and it is false.
+# All five other answers contain this false claim.
 
 often = clearest((labels == 0) & (frequency == 5) & by_frequency & ~trained)
 draw(often)
@@ -105,8 +106,8 @@ draw(often)
 table(often)
 
 # %%
-# The promise is the same for both filters, and it is not about single claims: a claim is
-# dropped because claims with such a score were too often false in the problems that
-# calibrated. :doc:`/referees/paper` has the tables of the paper beside these.
+# Both filters have the same guarantee, which does not concern single claims. A claim is dropped
+# because claims with such a score were too often false in the calibration problems.
+# :doc:`/referees/paper` shows the tables of the paper next to ours.
 #
-# A filter of your own gives such tables for every claim: see `skdcf.inspection.explain`.
+# `skdcf.inspection.explain` computes such tables for every claim and any linear filter.

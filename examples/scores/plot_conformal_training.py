@@ -2,15 +2,16 @@
 Learning a score through calibration
 ====================================
 
-The same features, the same graph, the same guarantee: what differs is what the score was
-trained for.
+This example compares three scores with the same features, graphs and guarantee. They differ only
+in their training objective.
 """
 
 # %%
 # Three scores
 # ------------
-# Frequency, as published; logistic regression, which learns to classify claims; and a
-# linear score trained through calibration, coherence and filtering.
+# The first score is the published frequency. The second is a logistic regression, which learns to
+# classify claims. The third is a linear score trained through calibration, coherence and
+# filtering.
 
 import numpy as np
 
@@ -29,8 +30,8 @@ filters = {
 }
 
 # %%
-# One conformally trained filter per level, as each level wants a score of its own, and
-# exact leave-one-out evaluation on problems that no training has seen.
+# Conformal training optimises the score for one level, so one filter is fitted per level. The
+# filters are evaluated by leave-one-out on problems that were not used for training.
 
 from skdcf.evaluation import fit_levels
 from skdcf.metrics import leave_one_out
@@ -44,20 +45,22 @@ for name, filter in filters.items():
 # %%
 # One level or many
 # -----------------
-# A filter trained for 0.05 may be asked for any other level: the guarantee holds and
-# kept sets stay nested. What it costs to have trained for another level:
+# You can use a filter trained for 0.05 at any other level. The guarantee holds, and the sets of
+# kept claims are nested. This table shows the loss of claims from training for another level:
 
 one = CoherentConformalFilter("linear", alpha=0.05, random_state=0).fit(train, y_train)
 elsewhere = leave_one_out(one, test, y_test, alphas).retention
 share = elsewhere / np.array(kept)  # ``kept``: trained for each level
 for alpha, value in zip(alphas, share, strict=True):
-    print(f"alpha = {alpha:.2f}: {value:6.1%} of what its own training keeps")
+    print(
+        f"alpha = {alpha:.2f}: {value:6.1%} of the claims kept after training for this level"
+    )
 
 # %%
-# What it learned
-# ---------------
-# Weights are per unit of the features as they were passed; times their deviation, they
-# can be compared.
+# The learnt weights
+# ------------------
+# The weights refer to the original units of the features. To compare them, multiply them by the
+# standard deviations of the features.
 
 import matplotlib.pyplot as plt
 
@@ -66,14 +69,17 @@ top = np.argsort(-np.abs(weight))[:10][::-1]
 figure, ax = plt.subplots(figsize=(6, 3.8), layout="constrained")
 ax.barh([train.feature_names[j] for j in top], weight[top])
 ax.axvline(0, color="k", lw=0.8)
-ax.set(xlabel="weight x deviation of the feature", title="What makes a claim trusted")
+ax.set(
+    xlabel="weight x deviation of the feature", title="Contribution to the confidence"
+)
 
 # %%
 # Soft against hard
 # -----------------
-# Training saw a soft version of the procedure. For each problem with an error: the soft
-# nonconformity score against the hard one, as trained (left: identical, since maximum
-# and minimum are hard), and for the published relaxation with its validation settings.
+# Training uses a soft version of the procedure. The plots compare the soft with the hard
+# nonconformity score for each problem with an error. On the left, the scores of the default
+# relaxation are identical, because its maximum and minimum are hard. The right panel shows the
+# published relaxation with its validation settings.
 
 from skdcf.plots import SoftHardDisplay
 from skdcf.relaxation import GridRelaxation

@@ -5,19 +5,18 @@ The method from scratch
 This example implements conformal training of a score for claims, as published by Hittesdorf,
 Salzetta and Cheng (arXiv:2604.20098). Only the data come from the package.
 
-An answer is a list of claims, and some claims build on others. Each claim gets a *risk*. In this
+An answer is a list of claims, and some claims depend on others. Each claim has a *risk*. In this
 example the risk is minus a weighted sum of the features of the claim. A filter keeps a claim if
-its risk, and the risk of every claim that it builds on, is below a threshold. *Calibration*
+its risk, and the risk of every claim that it depends on, is below a threshold. *Calibration*
 chooses the threshold on answers whose claims people have judged, so the filter keeps a false
 claim in at most one answer in ten. This holds for any weights that do not depend on the
 calibration answers.
 
 **What is trained?** The weights. **Why?** With bad weights, a few false claims have a low risk.
 The threshold must be below the risks of these claims, so the filter keeps few true claims. A
-classifier learns to separate true from false claims everywhere, but only the false claims with
-the lowest risks determine the threshold. Conformal training therefore maximises the final
-quantity itself: the number of true claims kept after the threshold has been calibrated for these
-weights.
+classifier learns to separate all true claims from all false claims, but only the false claims
+with the lowest risks determine the threshold. Conformal training therefore directly maximises the
+number of true claims kept after the threshold has been calibrated for these weights.
 """
 
 import autograd.numpy as np
@@ -38,15 +37,15 @@ from skdcf.datasets import make_reasoning_graphs
 #
 # A false claim of a new answer is kept only if the score of this answer is below the threshold.
 # If the new answer comes from the same distribution, its score is equally likely to have each
-# rank among the n + 1 scores. So the probability that it is among the k smallest is at most k /
-# (n + 1), which is at most alpha.
+# rank among the n + 1 scores. The probability that it is among the k smallest is therefore at
+# most k / (n + 1), which is at most alpha.
 #
 # For example, k is 20 for n = 199 and alpha = 0.1. The threshold is the 20th smallest score, so
 # the filter keeps a false claim in at most 19 of the calibration answers, for any weights.
 
 
 def ancestors(graph):
-    """Return a matrix whose row v marks claim v and every claim that it builds on."""
+    """Return a matrix whose row v marks claim v and all its ancestors."""
     above = np.eye(graph.n_claims, dtype=bool)
     for parent, child in graph.edges:
         above[child, parent] = True
@@ -73,7 +72,7 @@ def keep(risk, above, threshold):
 
 
 # %%
-# The data are generated: 60 answers to train on, 199 to calibrate with, and 600 new ones.
+# The generated data consist of 60 training answers, 199 calibration answers and 600 new answers.
 
 graphs, labels = make_reasoning_graphs(859, random_state=0, return_X_y=True)
 mean, deviation = graphs[:60].features.mean(axis=0), graphs[:60].features.std(axis=0)
@@ -97,10 +96,10 @@ def true_claims_kept(weights, alpha):
 # Training
 # --------
 #
-# Which weights keep the most true claims? To maximise their number by gradient descent, we need
-# its derivative. But "the risk is below t" is either true or false, so the number of kept claims
-# is a step function and its derivative is 0 almost everywhere. We therefore replace each step
-# with a smooth approximation:
+# To find the weights that keep the most true claims by gradient descent, we need the derivative
+# of their number. However, "the risk is below t" is either true or false, so the number of kept
+# claims is a step function, and its derivative is 0 almost everywhere. We therefore replace each
+# step with a smooth approximation:
 #
 # * "the risk is below t" becomes a sigmoid, a number between 0 and 1;
 # * "the claim and its ancestors are kept" becomes a weighted geometric mean of these numbers;
@@ -208,8 +207,9 @@ def loss(weights, alpha=0.1):
 # %%
 # Autograd differentiates the loss with respect to the weights: through the retention, the soft
 # threshold and the soft scores of all answers. L-BFGS minimises the loss. It starts from one good
-# feature, "frequency-score": how often other sampled answers to the same question repeat a claim.
-# It stops after eight iterations, because more would overfit the 60 training answers.
+# feature, "frequency-score", the frequency of a claim in other sampled answers to the same
+# question. It stops after eight iterations, because more iterations would overfit the 60 training
+# answers.
 
 start = np.zeros(graphs.n_features)
 start[graphs.feature_names.index("frequency-score")] = 1.0
@@ -219,11 +219,11 @@ trained = minimize(
 print(f"loss {loss(start):.3f} -> {trained.fun:.3f}")
 
 # %%
-# The soft steps are not used any more. For each level, the exact procedure calibrates a threshold
-# for the trained weights and filters the new answers. The quality of the soft steps affects how
-# many claims are kept. It does not affect the guarantee, because the calibration answers were not
-# used for training. On average over calibration sets, the share of answers with a false claim is
-# at most alpha.
+# The remaining steps do not use the soft functions. For each level, the exact procedure
+# calibrates a threshold for the trained weights and filters the new answers. The quality of the
+# soft steps affects the number of kept claims. It does not affect the guarantee, because the
+# calibration answers were not used for training. On average over calibration sets, the share of
+# answers with a false claim is at most alpha.
 
 levels = np.array([0.02, 0.05, 0.1, 0.15, 0.2])
 before, after = (
@@ -235,12 +235,13 @@ for alpha, (kept, wrong) in zip(levels, after, strict=True):
 
 fig, ax = plt.subplots(figsize=(5, 3.2), layout="constrained")
 ax.plot(levels, after[:, 0], "o-", label="trained through calibration")
-ax.plot(levels, before[:, 0], "s--", label="frequency, where it starts")
+ax.plot(levels, before[:, 0], "s--", label="frequency, starting point")
 ax.set(xlabel="alpha", ylabel="true claims kept per answer")
 ax.legend()
 plt.show()
 
 # %%
 # In the package, `~skdcf.HardCF` implements the first part and `~skdcf.relaxation.GridRelaxation`
-# the second part. :doc:`/guide/training` describes what the default adds: the weights start from
-# a regression and are shrunk towards it, a faster relaxation, and two fitted scorers as features.
+# the second part. :doc:`/guide/training` describes the additions of the default. Its weights
+# start from a regression and are shrunk towards it, its relaxation is faster, and its features
+# are the confidences of two fitted scorers.

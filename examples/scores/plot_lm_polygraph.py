@@ -1,18 +1,18 @@
 """
-LM-Polygraph: from uncertainty to a threshold with a promise
+Calibrate the uncertainty scores of LM-Polygraph
 ============================================================
 
-LM-Polygraph estimates how uncertain a language model is of each claim. Which uncertainty is
-too much? Labelled answers decide, and several estimators together decide better than one.
+LM-Polygraph estimates the uncertainty of a language model about each claim. This example
+calibrates a threshold on labelled answers and combines several estimators in one filter.
 """
 
 # %%
-# What the manager holds
-# ----------------------
-# ``manager.stats["claims"]``, ``manager.estimations`` and ``manager.gen_metrics``, in the form
-# that LM-Polygraph gives them. The values are made up here, so that the page runs without
-# a language model: two estimators that see different errors, and one that sees none. There,
-# **higher means more uncertain**, and the fact check writes **1 for false**.
+# The output of the manager
+# -------------------------
+# The data have the format of ``manager.stats["claims"]``, ``manager.estimations`` and
+# ``manager.gen_metrics``. The values are simulated, so the example needs no language model. Two
+# estimators detect different errors, and a third estimator detects none. In LM-Polygraph,
+# **higher values mean more uncertainty**, and the fact checker assigns **1 to false claims**.
 
 from types import SimpleNamespace
 
@@ -44,9 +44,9 @@ manager = SimpleNamespace(
 )
 
 # %%
-# The adapter turns both round
-# ----------------------------
-# Features are minus the estimates, so that higher means more trustworthy, and label 1 means
+# The adapter reverses both
+# -------------------------
+# The features are the negative estimates, so higher values mean more confidence. Label 1 means
 # true, as everywhere in this package.
 
 data = from_lm_polygraph(
@@ -56,10 +56,10 @@ print(data.graphs)
 print(data.graphs.feature_names)
 
 # %%
-# One estimator, or all
-# ---------------------
-# The promise is the same for every score, even for the random one. What differs is how
-# many true claims are left.
+# One estimator or all estimators
+# -------------------------------
+# The guarantee is the same for every score, even for the random one. The scores differ in the
+# number of true claims kept.
 
 from skdcf import HardCF
 from skdcf.metrics import evaluate_filter

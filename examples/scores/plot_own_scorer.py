@@ -4,14 +4,15 @@ Your own scorer against the paper's
 
 After this example you can use your own scorer, a function or a class with two methods, and
 compare it with the methods of the papers. The filter calibrates every scorer on problems that
-it was not trained on, and the guarantee holds however good or bad the scorer is.
+were not used for its training, and the guarantee holds for any scorer.
 """
 
 # %%
 # A function
 # ----------
-# The function takes a `~skdcf.GraphBatch`, which holds the claims of all problems, and returns one
-# number per claim. Higher means more trustworthy. It may depend on the claim's own problem only.
+# The function takes a `~skdcf.GraphBatch`, which holds the claims of all problems, and returns
+# one number per claim. Higher values mean more confidence. The number must depend only on the
+# problem of the claim.
 
 from skdcf.datasets import make_reasoning_graphs
 
@@ -28,9 +29,9 @@ def frequency_and_gap(batch):
 # %%
 # A class
 # -------
-# A `~skdcf.scorers.Scorer` has ``fit`` and ``confidence``. ``requires_fit = True`` says that the
-# scorer learns, so calibration problems must be held out of ``fit``. This one starts from a
-# classifier and lowers the confidence of a claim if its children look wrong.
+# A `~skdcf.scorers.Scorer` has ``fit`` and ``confidence``. ``requires_fit = True`` declares that
+# the scorer learns, so calibration problems are held out of ``fit``. This scorer starts from a
+# classifier and lowers the confidence of a claim if its children have a low confidence.
 
 import numpy as np
 
@@ -61,8 +62,8 @@ class DoubtfulChildren(Scorer):
 # Compare
 # -------
 # Two methods of the papers are added: the frequency of a claim among other answers, and a linear
-# score that is trained through calibration. A worthless score keeps little, but its guarantee
-# holds, too. :ref:`More of these methods <sphx_glr_gallery_scores_plot_paper_comparison.py>` can
+# score that is trained through calibration. A useless score keeps few claims, but its guarantee
+# also holds. :ref:`More of these methods <sphx_glr_gallery_scores_plot_paper_comparison.py>` can
 # be added in the same way.
 
 from skdcf import CoherentConformalFilter, HardCF
@@ -90,7 +91,7 @@ print(report.differences("trained linear"))
 display = ReportDisplay.from_report(report)
 
 # %%
-# A scorer can be searched like any estimator:
+# You can search the parameters of a scorer like those of any estimator:
 
 from sklearn.model_selection import GridSearchCV
 

@@ -1,24 +1,23 @@
 """
-The methods of the paper, side by side
+Comparison of the methods of the paper
 ======================================
 
-All filters promise the same. What makes one better than another is how many true claims
-it keeps, and that is compared here: on the same splits, and with errors that account for
-splits that share problems.
+All filters have the same guarantee. This example compares the number of true claims that they
+keep, on the same splits. The standard errors account for the overlap between splits.
 """
 
 # %%
-# Problems that resemble answers to competition mathematics, with 31 features each. They
-# are generated: they show how a comparison is made, and measure no gain on real answers.
+# The generated problems resemble answers to competition mathematics, with 31 features per claim.
+# They illustrate a comparison and do not measure gains on real answers.
 
 from skdcf.datasets import make_reasoning_graphs
 
 graphs, labels = make_reasoning_graphs(700, random_state=0, return_X_y=True)
 
 # %%
-# The filters, by the names to print. The first is what the others are compared with:
-# coherent factuality with a score made by hand, the frequency of a claim among regenerated
-# answers.
+# The dictionary contains the filters and their names. The others are compared with the first
+# filter, coherent factuality with the frequency of a claim among regenerated answers as its
+# score.
 
 from skdcf import (
     BoostedIndependentFactuality,
@@ -38,8 +37,7 @@ filters = {
 }
 
 # %%
-# Each of the splits has 70 % of the problems to train on, 15 % to calibrate on and 15 % to
-# test on.
+# Each split uses 70 % of the problems for training, 15 % for calibration and 15 % for testing.
 
 from skdcf.evaluation import compare_filters
 from skdcf.plots import ReportDisplay
@@ -50,12 +48,12 @@ report = compare_filters(
 print(report)
 
 # %%
-# The differences to the first filter, with corrected errors (Nadeau and Bengio): the splits
-# share problems, so that their results are not independent.
+# The next table shows the differences from the first filter. The errors are corrected (Nadeau and
+# Bengio), because the splits share problems, and their results are therefore not independent.
 
 print(report.differences())
 
 # %%
-# Coverage lies where theory says, for all of them; retention differs.
+# The coverage of all filters agrees with theory. Their retention differs.
 
 display = ReportDisplay.from_report(report)

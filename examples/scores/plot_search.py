@@ -1,18 +1,18 @@
 """
-Choosing settings without losing the guarantee
+Search for settings without losing the guarantee
 ==============================================
 
-A search tries settings and takes those that keep most. Problems that helped to choose
-cannot calibrate any more: they make what was chosen look better than it is.
+A search evaluates settings and selects those that keep the most true claims. The problems used in
+the search must not be used for calibration, because the selected settings look better on them
+than on new problems.
 """
 
 # %%
-# What goes wrong
-# ---------------
-# An extreme case shows it best: problems with one claim each, and 20 features of which
-# none knows anything. Whichever one is chosen, it was chosen for the luck that it had on
-# these very problems. ``search.fit`` calibrates on the same problems, and its threshold
-# takes the luck for skill.
+# An invalid search
+# -----------------
+# Consider an extreme case with one claim per problem and 20 uninformative features. The search
+# selects the feature that fits these problems best by chance. ``search.fit`` then calibrates on
+# the same problems, so its threshold is too high.
 
 import numpy as np
 from sklearn.model_selection import GridSearchCV
@@ -25,7 +25,7 @@ rng = np.random.default_rng(0)
 
 
 def draw(n):
-    """Features and labels that have nothing to do with each other."""
+    """Return independent features and labels."""
     return rng.normal(size=(n, 20)), rng.random(n) < 0.5
 
 
@@ -42,12 +42,12 @@ for seed in range(20):
         coverage[name].append(coverage_score(y_new, cf.predict(X_new)))
 
 for name, values in coverage.items():
-    print(f"{name}: mean coverage {np.mean(values):.3f}, promised 0.900")
+    print(f"{name}: mean coverage {np.mean(values):.3f}, guaranteed 0.900")
 
 # %%
-# `~skdcf.evaluation.CalibratedSearch` sets problems aside before the search begins, and
-# calibrates on them afterwards. With so few of them the coverage varies a lot from draw
-# to draw; its mean is what is promised.
+# `~skdcf.evaluation.CalibratedSearch` holds out problems before the search and calibrates on them
+# afterwards. With so few calibration problems, the coverage varies widely between draws, and the
+# guarantee concerns its mean.
 
 import matplotlib.pyplot as plt
 
@@ -59,11 +59,11 @@ ax.axvline(0.9, color="k", ls="--", lw=1)
 ax.set(yticks=[0, 1], yticklabels=list(coverage), ylim=(-0.5, 1.5), xlabel="coverage")
 
 # %%
-# The valid way
-# -------------
-# Real features, and settings of a classifier. What chooses among features belongs *into*
-# the classifier, as here, or into the filter as ``features=``: it is then trained on training
-# problems only. Names of nested settings are those of scikit-learn.
+# A valid search
+# --------------
+# The next search varies the settings of a classifier on informative features. Put a feature
+# selection *into* the classifier, as in this example, or pass it to the filter as ``features=``,
+# so it is fitted on training problems only. Nested parameters are named as in scikit-learn.
 
 from sklearn.feature_selection import SelectKBest
 from sklearn.linear_model import LogisticRegression
@@ -90,9 +90,10 @@ print(cf.best_params_)
 print(f"{cf.best_estimator_.n_calibration_} of 600 problems calibrated")
 
 # %%
-# It is used like the best filter, which was trained on all problems that the search saw and
-# is ``best_estimator_``. The fitted search is ``search_``, for its ``cv_results_``. Settings
-# that change the promise are refused: a filter that promises less always keeps more.
+# The fitted object works like the best filter, ``best_estimator_``, which was trained on all
+# problems of the search. The attribute ``search_`` is the fitted search with its ``cv_results_``.
+# Parameters that change the guarantee raise an error, because a filter with a weaker guarantee
+# always keeps more claims.
 
 import textwrap
 

@@ -1,18 +1,19 @@
 """
-How surprising is a claim?
+Surprisal of claims
 ==========================
 
-A language model that returns the log-probability of each token says which words it did not
-expect. `skdcf.features.Surprisal` turns them into four columns. This example uses a small
-language model of a few lines, so nothing is downloaded.
+The log-probabilities of a language model show which words of a claim are improbable.
+`skdcf.features.Surprisal` computes four columns from them. This example implements a small
+language model in a few lines and downloads nothing.
 """
 
 # %%
 # A small language model
 # ----------------------
-# The model has read documents about 800 towns: none, one or several for each fact, and a tenth of
-# them are wrong. For each word it counts which words came next, in sentences about the same town
-# and in all sentences. So it does not know every fact, and some of what it knows is false.
+# The model is trained on documents about 800 towns, with none, one or several documents per fact.
+# A tenth of the documents are wrong. The model counts the next word after each word, in sentences
+# about the same town and in all sentences. It therefore lacks some facts, and some of its facts
+# are false.
 
 import re
 from collections import Counter, defaultdict
@@ -74,8 +75,8 @@ def source(text):
 # %%
 # One answer
 # ----------
-# The year is wrong and surprises the model. But it is not the only surprise: the model has read
-# nothing about the bridges of this town, so it did not expect "has" either.
+# The wrong year has a high surprisal. The word "has" has a high surprisal as well, because the
+# training documents do not mention the bridges of this town.
 
 river, year, bridges = facts[3]
 claims = sentences(towns[3], river, year + 17, bridges)
@@ -87,8 +88,8 @@ print(one.features.round(1))
 # %%
 # A filter with these columns
 # ---------------------------
-# Each claim of an answer is false with probability 0.1, so 2.7 claims per answer are true. A filter
-# may use one of the columns, or learn from labels how much each column says.
+# Each claim of an answer is false with probability 0.1, so 2.7 claims per answer are true on
+# average. A filter can use a single column, or learn weights of the columns from labels.
 
 graphs, labels = [], []
 for town, fact in zip(towns, facts, strict=True):
@@ -111,10 +112,11 @@ for name, scorer in (
     print(f"{name:<26}{np.round(reports[name].retention, 2)} true claims kept")
 
 # %%
-# The picture
-# -----------
-# Above are the tokens of the answer with the wrong year (red). Below is what each filter keeps. All
-# three have the same guarantee.
+# Plot
+# ----
+# The upper panel shows the tokens of the answer, with the wrong year in red. The lower panel
+# shows the number of true claims that each filter keeps. All three filters have the same
+# guarantee.
 
 tokens, log_p = source("\n".join(claims))
 surprisal = -np.array(log_p)

@@ -1,18 +1,18 @@
 """
-What features do
+Importance of features
 ================
 
-A trained score mixes many features. Which of them carry it? Would one alone do? All
-answers of this page are generated, so that it runs anywhere.
+A trained score combines many features. This example measures the contribution of each feature and
+compares the score with single features. All answers are generated.
 """
 
 # %%
 # One answer, explained claim by claim
 # ------------------------------------
-# A filter of word problems, by what other answers to the same question say.
-# `skdcf.inspection.explain` says of each dropped claim which claim decided, and from which
-# alpha on it would be kept. Labels, where there are some, mark what is false; the filter
-# does not see them.
+# This filter of word problems uses the agreement with other answers to the same question. For
+# each dropped claim, `skdcf.inspection.explain` shows the decisive claim and the smallest alpha
+# at which the dropped claim would be kept. Labels are optional and mark false claims. The filter
+# does not use them.
 
 from skdcf import CoherentConformalFilter
 from skdcf.datasets import make_word_problems
@@ -27,14 +27,13 @@ explained = explain(reader, answers[324], truth[324])
 explained
 
 # %%
-# The score of this filter is a weighted sum, so that each confidence can be taken apart.
-# Here is that of the claim that was dropped first.
+# The score of this filter is a weighted sum, so each confidence is a sum of contributions. The
+# table shows the contributions for the first dropped claim.
 
 explained.contributions(4)
 
 # %%
-# The rest of this page is about problems without texts, whose features are those of the
-# paper.
+# The rest of this example uses problems without texts and with the features of the paper.
 
 from skdcf.datasets import make_reasoning_graphs
 
@@ -45,9 +44,9 @@ linear = CoherentConformalFilter("linear", alpha=0.05, random_state=0).fit(*trai
 # %%
 # Shapley values
 # --------------
-# Against an average claim, what does each feature add? For a linear score this is exact:
-# weight times the distance from the mean. The bars are means of
-# absolute values, and the lines on them deviations.
+# A Shapley value is the contribution of a feature relative to an average claim. For a linear
+# score, it is exactly the weight times the difference from the mean. The bars show means of
+# absolute values, and the lines show standard deviations.
 
 from skdcf.inspection import shap_values
 from skdcf.plots import ImportanceDisplay
@@ -55,8 +54,8 @@ from skdcf.plots import ImportanceDisplay
 ImportanceDisplay.from_report(shap_values(linear, new[0]))
 
 # %%
-# One model may be an accident. The paper pools the values of 40: eight levels, and five
-# splits into problems that train and problems that do not.
+# The values of a single model vary by chance. The paper pools the values of 40 models, with eight
+# levels and five random splits into training and other problems.
 
 from skdcf.evaluation import fit_levels
 
@@ -69,10 +68,10 @@ for seed in range(5):
 ImportanceDisplay.from_report(shap_values(models, some[0]))
 
 # %%
-# Scores that are no sum
-# ----------------------
-# The default scorer, "stack", is not linear. What hangs on a feature is measured there by
-# shuffling it among the claims: how many true claims fewer are kept, at the same promise?
+# Nonlinear scores
+# ----------------
+# The default scorer, "stack", is not linear. To measure the importance of a feature, shuffle it
+# among the claims and count the true claims lost at the same guarantee.
 
 stack = CoherentConformalFilter(alpha=0.05, random_state=0).fit(*train)
 part = graphs[350:500], labels[350:500]
@@ -81,8 +80,9 @@ ImportanceDisplay.from_estimator(stack, *part, n_repeats=2, random_state=0)
 # %%
 # One feature alone
 # -----------------
-# The paper's ablation: coherent filters that know one feature, mixed with that of the
-# claims below in the best proportion, against all features together.
+# The ablation of the paper compares all features together with coherent filters of a single
+# feature. Each of these filters mixes the feature of a claim with that of its descendants in the
+# best proportion.
 
 from skdcf.inspection import single_feature_ablation
 from skdcf.plots import ReportDisplay
@@ -105,10 +105,10 @@ ablation = single_feature_ablation(
 ReportDisplay.from_report(ablation)
 
 # %%
-# Are true and false claims far apart?
-# ------------------------------------
-# Less than one might think, and it matters less too: what a filter keeps is decided by the
-# few false claims with the best scores.
+# Separation of true and false claims
+# -----------------------------------
+# The scores of true and false claims overlap widely. This overlap matters less than it seems,
+# because the number of kept claims depends only on the few false claims with the best scores.
 
 from skdcf import HardCF
 from skdcf.plots import ScoreDistributionDisplay

@@ -1,16 +1,16 @@
 """
-Where the first error is: clean prefixes
+Filter with labels of the first error
 ========================================
 
-Data for process-reward models say where the first wrong step of a solution is, and nothing
-about what comes after it. In a chain of steps that is all a filter needs. What it keeps of
-a solution is its beginning: the steps before the first doubtful one.
+Data sets for process reward models label the first wrong step of a solution and none of the later
+steps. These labels are sufficient for a filter of chains of steps. The filter keeps the steps
+before the first doubtful step.
 """
 
 # %%
-# Solutions with the position of their first error; -1 says that there is none. These are
-# generated; ``data = fetch_process_bench("gsm8k")`` downloads answers of language models in
-# which people marked the first error, and the rest of the page runs on them as it stands.
+# The generated solutions have a known position of the first error, or -1 if there is none. You
+# can also run this example with ``data = fetch_process_bench("gsm8k")``, which downloads answers
+# of language models with the first error marked by people.
 
 import numpy as np
 
@@ -20,8 +20,8 @@ data = make_word_problems(400, random_state=0)
 graphs = data.graphs
 
 # %%
-# Labels after the first error do not matter: a later step is kept only if all earlier ones
-# are. They are unknown, -1, here.
+# Labels after the first error have no effect, because a later step is kept only if all earlier
+# steps are kept. In this example, they are unknown (-1).
 
 from skdcf.datasets import labels_from_first_error
 
@@ -35,8 +35,9 @@ labels = [
 print(labels[int(np.argmax(np.array(first) >= 2))])
 
 # %%
-# Half of the questions train and calibrate, the other half is filtered. The filter makes the
-# chain itself, here and in all later calls: each step builds on the one before it.
+# Half of the questions are used for training and calibration, and the other half is filtered.
+# With ``edges=chain_edges``, the filter computes the edges of each answer, so each step depends
+# on the steps before it.
 
 from sklearn.model_selection import GroupShuffleSplit
 
@@ -52,7 +53,7 @@ cf = CoherentConformalFilter(
 cf = cf.fit(graphs[known], [labels[i] for i in known], data.groups[known])
 
 # %%
-# How long are the beginnings that are kept, and how often is one free of false steps?
+# The table shows the coverage and the number of true steps kept at each level:
 
 from skdcf.metrics import coverage_score, retention_score
 
@@ -67,9 +68,9 @@ for alpha, kept in zip(alphas, masks, strict=True):
     )
 
 # %%
-# Each column below is one solution with an error, cut where the filter stops: blue steps
-# are kept, grey ones dropped, and the mark is the first error. A mark on blue is a false
-# step that was kept; that happens to at most the share alpha of all solutions.
+# Each bar is a solution with an error. Blue steps are kept, and grey steps are dropped. The cross
+# marks the first error. A cross on blue is a kept false step, which occurs in at most a share
+# alpha of all solutions.
 
 import matplotlib.pyplot as plt
 

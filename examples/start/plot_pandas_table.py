@@ -2,16 +2,16 @@
 A table of claims in pandas
 ===========================
 
-After this example you can filter a pandas table that has one row per claim: read it, fit a
-filter on the judged answers, and write the decisions back into the table.
+After this example you can filter a pandas table that has one row per claim: read it, fit a filter
+on the judged answers, and write the decisions back into the table.
 """
 
 # %%
 # The table
 # ---------
-# Each row is a claim. ``problem`` says which answer it belongs to, and ``parents`` lists the
-# positions of the claims that it depends on. ``score`` is the confidence of some verifier, and
-# ``label`` is 1 for a true claim and 0 for a false one.
+# Each row is a claim. ``problem`` identifies its answer, and ``parents`` lists the positions of
+# the claims that it depends on. ``score`` is the confidence of a verifier, and ``label`` is 1 for
+# a true claim and 0 for a false one.
 
 import numpy as np
 import pandas as pd
@@ -55,8 +55,8 @@ new.head(2 * n_claims)
 # %%
 # Check the guarantee
 # -------------------
-# An answer counts as covered if no false claim of it is kept. Pandas computes it directly, and
-# `~skdcf.metrics.evaluate_filter` adds intervals.
+# An answer is covered if none of its false claims is kept. The coverage can be computed directly
+# with pandas. `~skdcf.metrics.evaluate_filter` also computes intervals.
 
 wrong = new["kept"] & (new["label"] == 0)
 coverage = 1 - wrong.groupby(new["problem"]).any().mean()
@@ -64,8 +64,8 @@ print(f"{coverage:.0%} of the new answers keep no false claim")
 print(f"{new['kept'].mean():.0%} of the claims are kept")
 
 # %%
-# A true claim can be dropped because it depends on a dropped one. This share of the dropped
-# true claims scored above the threshold themselves:
+# A true claim can be dropped because it depends on a dropped claim. The scores of this share of
+# the dropped true claims are above the threshold:
 
 dropped = new[~new["kept"] & (new["label"] == 1)]
 print(f"{(dropped['score'] > -cf.threshold_).mean():.0%}")

@@ -1,16 +1,16 @@
 """
-From answers to answers that can be trusted
+Quick start
 ===========================================
 
-Answers that were cut into claims go in; what is left of them holds nothing false, in at
-least 90 % of the answers.
+This example fits a filter on answers that are split into claims. At least 90 % of the filtered
+answers contain no false claim.
 """
 
 # %%
 # Answers
 # -------
-# A problem is a `~skdcf.ReasoningGraph`: the claims of one answer, and edges from a claim to
-# those that build on it. Here is one by hand.
+# A problem is a `~skdcf.ReasoningGraph` with the claims of one answer, and with edges from each
+# claim to the claims that depend on it. This graph is written by hand:
 
 from skdcf import ReasoningGraph
 
@@ -22,9 +22,9 @@ answer = ReasoningGraph.from_parents(
 answer
 
 # %%
-# To learn from, a filter needs answers whose claims were judged. These are generated;
-# ``data = fetch_perl()`` from the same module downloads solutions by language models that
-# people judged, and the rest of the page runs on them as it stands.
+# A filter needs answers with labelled claims. This example generates them. You can also run it
+# with ``data = fetch_perl()`` from the same module, which downloads solutions of language models
+# that people judged.
 
 from skdcf.datasets import make_word_problems
 
@@ -34,9 +34,9 @@ print(data.graphs)
 # %%
 # Fit
 # ---
-# `~skdcf.features.reasoning_features` computes columns from question, claims and edges. The
-# filter behind it trains a score on some of the problems and calibrates on others. Problems
-# with the same question, one group, stay on one side.
+# `~skdcf.features.reasoning_features` computes columns from the question, the claims and the
+# edges. The filter trains a score on some of the problems and calibrates on others. Problems with
+# the same question form a group and are used either for training or for calibration.
 
 from sklearn.model_selection import GroupShuffleSplit
 
@@ -50,12 +50,12 @@ model = CoherentConformalFilter(
     features=reasoning_features(), alpha=0.1, random_state=0
 )
 model.fit(data.graphs[known], labels, groups=data.groups[known])
-print(f"{model.n_calibration_} problems calibrated")
+print(f"{model.n_calibration_} calibration problems")
 
 # %%
 # Filter
 # ------
-# ``predict`` gives one mask per answer. Here is an answer in which something false was found.
+# ``predict`` returns one mask per answer. In this answer, the filter drops false claims:
 
 import textwrap
 
@@ -64,7 +64,7 @@ truth = [data.labels[i] == 1 for i in new]
 
 
 def shows_both(j):
-    """How far an answer shows both: true claims kept, and false ones dropped."""
+    """Return the smaller of the numbers of kept true and dropped false claims."""
     return min((truth[j] & kept[j]).sum(), (~truth[j] & ~kept[j]).sum())
 
 
@@ -75,7 +75,7 @@ for claim, keep in zip(shown.claims, kept[j], strict=True):
     print("kept   " if keep else "dropped", " ".join(claim.split())[:75])
 
 # %%
-# As a picture, with the verdict of the people who judged the claims:
+# The plot also shows the labels of the claims:
 
 from skdcf.plots import ReasoningGraphDisplay
 
@@ -84,10 +84,10 @@ drawn = ReasoningGraphDisplay.from_graph(
 )
 
 # %%
-# What was promised, and what came out
-# ------------------------------------
-# The shaded band is what theory says about the coverage of one filter, calibrated on this
-# many problems; it is on average that the promise holds.
+# Guaranteed and observed coverage
+# --------------------------------
+# The guarantee is an average over filters. The shaded band is the range expected by theory for
+# the coverage of a single filter with this number of calibration problems.
 
 from skdcf.metrics import evaluate_filter
 from skdcf.plots import ReportDisplay

@@ -1,18 +1,18 @@
 """
-RAG answers
+Filter answers over retrieved passages
 ===========
 
-Answers that have to be supported by the passages that were retrieved for them: sentences
-that the passages do not support are dropped, and each one that stays is shown with the
-sentence that supports it best.
+The answers of this example must be supported by retrieved passages. The filter drops sentences
+that the passages do not support. Each kept sentence is shown with the passage sentence that is
+most similar to it.
 """
 
 # %%
 # Answers with passages
 # ---------------------
-# A made-up archive says what bridges cost and when they opened. An answer quotes two of the
-# facts in a row, sometimes with a number or a name that its passages do not have. A person
-# has judged each sentence: is it supported by the passages?
+# A fictitious archive contains the costs, builders and opening years of bridges. Some sentences
+# of an answer contain a number or a name that does not occur in its passages. A person judged
+# whether the passages support each sentence.
 
 import numpy as np
 
@@ -37,7 +37,7 @@ BUILDERS = ["Ann Bolt", "Carl Dorn", "Eva Frey", "Gert Hahn", "Ida Jung", "Karl 
 
 
 def draw_answer(rng):
-    """One question with its passages, the sentences of an answer, and their labels."""
+    """Return a question with passages and an answer, and the labels of its sentences."""
     town, builder = "".join(rng.choice(SYLLABLES, 4)).title(), rng.choice(BUILDERS)
     year, cost = int(rng.integers(1850, 1990)), int(rng.integers(10, 90))
     passages = [
@@ -53,7 +53,7 @@ def draw_answer(rng):
     ]
     graph = ReasoningGraph(
         None,
-        [],  # no claim builds on another
+        [],  # no claim depends on another
         claims=claims,
         problem=f"What is known of the bridge of {town}?",
         context=passages,
@@ -68,9 +68,9 @@ graphs, labels = zip(*(draw_answer(rng) for _ in range(400)), strict=True)
 # %%
 # A filter
 # --------
-# `~skdcf.features.reasoning_features` adds seven columns wherever problems have a
-# ``context``: how many of a sentence's words, runs of words, numbers and names the passages
-# hold. The first 300 answers train and calibrate.
+# For problems with a ``context``, `~skdcf.features.reasoning_features` adds seven columns about
+# the words, word sequences, numbers and names of a sentence that occur in the passages. The first
+# 300 answers are used for training and calibration.
 
 from skdcf.features import reasoning_features
 
@@ -87,11 +87,10 @@ print(
 print("one that is not supported, where 10% are allowed")
 
 # %%
-# With the sentence that supports it
-# ----------------------------------
-# `~skdcf.features.find_support` finds the sentence of the passages that has most words in
-# common with a claim. It shows where to look; whether the claim is supported, the filter
-# decides.
+# Supporting sentences
+# --------------------
+# `~skdcf.features.find_support` returns the passage sentence that shares the most words with a
+# claim. It helps users to check a claim and does not affect the decision of the filter.
 
 for graph, mask in zip(graphs[300:303], kept[:3], strict=True):
     found = find_support(graph.claims, graph.context)
@@ -102,8 +101,8 @@ for graph, mask in zip(graphs[300:303], kept[:3], strict=True):
     print()
 
 # %%
-# The first of them as a picture, with the reason why a sentence went. Here false means that
-# the passages do not support it.
+# The plot shows the first answer with the reasons for dropped sentences. In this example, false
+# means that the passages do not support the sentence.
 
 from skdcf.plots import ReasoningGraphDisplay
 
@@ -112,7 +111,7 @@ shown = ReasoningGraphDisplay.from_estimator(cf, graphs[300], labels[300])
 # %%
 # What to expect
 # --------------
-# Here a wrong number or name is all that can be wrong, so that the columns find it. Answers
-# in their own words are harder: on published summaries of news the same columns keep 1.6 of
-# 2.3 supported sentences at alpha 0.1 where systems copy, and 0.2 where they write anew
+# In this example, all errors are wrong numbers or names, which the columns detect. Paraphrased
+# answers are harder. On published news summaries at alpha = 0.1, a filter with these columns
+# keeps 1.6 of 2.3 supported sentences if the systems copy sentences, and 0.2 if they paraphrase
 # (:doc:`/guide/features`).

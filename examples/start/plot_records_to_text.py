@@ -1,17 +1,16 @@
 """
-From records to filtered text
+Convert records to filtered text
 =============================
 
-Records as they lie in a file, with texts, dependencies and verdicts, become graphs; a
-pipeline learns from them; new records come back without what it does not trust.
+This example converts records with texts, dependencies and verdicts into graphs, fits a filter on
+them, and filters new records.
 """
 
 # %%
 # Records
 # -------
-# A record has a question, claims, for each claim those that it builds on, verdicts of
-# whoever checked it, and here two further answers to the same question. These records are
-# generated; the first one shows the form.
+# A record contains a question, claims, the parents of each claim, verdicts by a person, and two
+# other answers to the same question. The records are generated. This is the first record:
 
 import textwrap
 
@@ -19,7 +18,7 @@ from skdcf.datasets import make_word_problems
 
 
 def make_records(n, seed):
-    """Answers as somebody may have written them down."""
+    """Return generated answers as records."""
     data = make_word_problems(n, random_state=seed)
     return [
         {
@@ -43,13 +42,13 @@ for key, value in old[0].items():
 # %%
 # Graphs
 # ------
-# One function is all that depends on the form of the records.
+# Only this function depends on the format of the records:
 
 from skdcf import ReasoningGraph
 
 
 def to_graph(record):
-    """The graph of a record."""
+    """Convert a record to a graph."""
     return ReasoningGraph.from_parents(
         record["builds_on"],
         claims=record["claims"],
@@ -65,8 +64,8 @@ graphs[0]
 # %%
 # Fit and filter
 # --------------
-# ``groups`` would keep answers to one question on one side; here every question is asked
-# once.
+# Each question occurs once in these records. If questions have several answers, pass ``groups``
+# to `fit`, so all answers to a question are used either for training or for calibration.
 
 from skdcf import CoherentConformalFilter
 from skdcf.features import reasoning_features
@@ -77,14 +76,15 @@ answers = [to_graph(record) for record in new]
 texts = pipe.filter(answers, output="text")
 
 # %%
-# The answer of which most is to be seen, before and after:
+# This answer contains both kept and dropped claims. The first output is the original answer, and
+# the second is the filtered answer:
 
 kept = pipe.predict(answers)
 truth = [record["verdicts"] for record in new]
 
 
 def shows(i):
-    """Claims that are rightly kept or rightly dropped, whichever are fewer."""
+    """Return the smaller of the numbers of correctly kept and correctly dropped claims."""
     right = [(k, y) for k, y in zip(kept[i], truth[i], strict=True) if k == y]
     return min(sum(k for k, _ in right), sum(not k for k, _ in right))
 
@@ -98,7 +98,7 @@ print("\n".join([question, "", *new[best]["claims"]]))
 print(texts[best])
 
 # %%
-# Why the others went, as a notebook shows it:
+# In a notebook, `skdcf.inspection.explain` shows the reasons for the dropped claims:
 
 from skdcf.inspection import explain
 
@@ -106,7 +106,7 @@ explained = explain(pipe, answers[best], truth[best])
 explained
 
 # %%
-# The same as a picture for a file.
+# The same explanation can be saved as a figure:
 
 from skdcf.plots import ReasoningGraphDisplay
 

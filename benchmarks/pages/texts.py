@@ -300,7 +300,7 @@ People marked the first wrong step in answers of twelve models. The errors are n
 labels are the most reliable on this page. The questions are grade-school mathematics.""",
     "process-bench-math": """\
 The set contains answers to MATH questions, judged in the same way. 26 of the questions were also
-used for the public prior. They are excluded whenever the prior is used.""",
+used for the public prior. These questions are excluded whenever the prior is used.""",
     "conformal-rag": """\
 The set contains long answers to medical questions (Feng et al., SIGIR 2025, arXiv:2506.20978),
 with passages from a reference answer. A **language model** judged whether each claim is
@@ -424,12 +424,12 @@ FOLDS = """\
 calibrated on all problems. We removed this option. Its guarantee is only 1 - 2 alpha, so at
 alpha / 2 it has the guarantee of the default at alpha. At this level, it keeps fewer
 true claims per answer with 25, 50 and 100 labels, with and without the public prior, on each of
-four sets. It also takes ten times as long.
+four sets. This method also takes ten times as long.
 
 The numbers are means of 20 draws. The difference is paired, and "mean of sets" is the mean over
 the sets of each draw. The prior was computed without the family of the set and has no columns
-for QAGS. Two more terms weaken the guarantee over folds, by up to .16 for 100 labels. They are
-not included here."""
+for QAGS. Two more terms weaken the guarantee over folds, by up to .16 for 100 labels. These terms
+are not included here."""
 
 MEASURED = {
     "online": "This program compares streamed decisions for random graphs with ``predict``. It\n"

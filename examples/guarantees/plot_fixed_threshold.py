@@ -1,6 +1,6 @@
 """
 Calibrated and fixed thresholds
-==============================================
+===============================
 
 Tools that score claims often drop claims with a score below a fixed threshold, such as 1/3. The
 share of answers with remaining false claims is then unknown and differs between kinds of answers.

@@ -1,6 +1,6 @@
 """
 A guarantee for every group
-=========================
+===========================
 
 With a single threshold, the coverage is guaranteed on average over all answers. It can be too low
 for one kind of question and too high for another. With ``NoFalseClaim(by=...)``, the coverage is

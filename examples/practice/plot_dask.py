@@ -1,6 +1,6 @@
 """
 A cluster with a killed worker
-=============================================
+==============================
 
 This example calibrates on a JSON Lines file and filters it in parts, first in a single process
 and then on a local dask cluster. One worker of the cluster is killed during the computation. The

@@ -1,6 +1,6 @@
 """
 Monitors detect a loss of coverage
-======================================
+==================================
 
 After the calibration of a filter, the language model changes. One monitor uses labels of the
 filtered answers, and another monitor uses only path risks. Recalibration on a window of judged

@@ -1,6 +1,6 @@
 """
 Filter the answers of a language model
-================================================
+======================================
 
 This example extracts claims from the answers of a language model, calibrates a filter on labelled
 claims, and filters new answers. The model is a small script behind a local server and is called

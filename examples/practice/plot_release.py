@@ -1,6 +1,6 @@
 """
 Release or review whole answers
-=================================================
+===============================
 
 A person can review some answers, but not all of them. `skdcf.monitoring.release` selects the
 answers that need no review. The false discovery rate, which is the expected share of released

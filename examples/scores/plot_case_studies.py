@@ -1,6 +1,6 @@
 """
 The contributions of features to two claims
-==============================
+===========================================
 
 This example compares a trained score with a frequency on two claims, a true claim that no other
 answer repeats and a false claim that all other answers repeat. The paper that this package

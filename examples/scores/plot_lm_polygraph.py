@@ -1,6 +1,6 @@
 """
 Calibrate the uncertainty scores of LM-Polygraph
-============================================================
+================================================
 
 LM-Polygraph estimates the uncertainty of a language model about each claim. This example
 calibrates a threshold on labelled answers and combines several estimators in one filter.

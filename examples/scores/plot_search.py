@@ -1,6 +1,6 @@
 """
 Search for settings without losing the guarantee
-==============================================
+================================================
 
 A search evaluates settings and selects those that keep the most true claims. The problems used in
 the search must not be used for calibration, because the selected settings look better on them

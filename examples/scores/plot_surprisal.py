@@ -1,6 +1,6 @@
 """
 Surprisal of claims
-==========================
+===================
 
 The log-probabilities of a language model show which words of a claim are improbable.
 `skdcf.features.Surprisal` computes four columns from them. This example implements a small

@@ -1,6 +1,6 @@
 """
 Importance of features
-================
+======================
 
 A trained score combines many features. This example measures the contribution of each feature and
 compares the score with single features. All answers are generated.

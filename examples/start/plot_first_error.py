@@ -1,6 +1,6 @@
 """
 Filter with labels of the first error
-========================================
+=====================================
 
 Data sets for process reward models label the first wrong step of a solution and none of the later
 steps. These labels are sufficient for a filter of chains of steps. The filter keeps the steps

@@ -1,6 +1,6 @@
 """
 Quick start
-===========================================
+===========
 
 This example fits a filter on answers that are split into claims. At least 90 % of the filtered
 answers contain no false claim.

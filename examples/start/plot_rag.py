@@ -1,6 +1,6 @@
 """
 Filter answers over retrieved passages
-===========
+======================================
 
 The answers of this example must be supported by retrieved passages. The filter drops sentences
 that the passages do not support. Each kept sentence is shown with the passage sentence that is

@@ -1,6 +1,6 @@
 """
 Convert records to filtered text
-=============================
+================================
 
 This example converts records with texts, dependencies and verdicts into graphs, fits a filter on
 them, and filters new records.

@@ -42,7 +42,9 @@ def release(filter: ConformalFilter, X: Problems, alpha: float) -> NDArray[np.bo
     ValueError
         If problems or alpha are not valid, or if the guarantee of the filter has a ``weight``.
 
-    Notes ----- The p-value of an answer for "it contains a false claim" is ``p = (1 + #{i: answer i
+    Notes
+    -----
+    The p-value of an answer for "it contains a false claim" is ``p = (1 + #{i: answer i
     contains a false claim, S_i <= S}) / (n + 1)``, where S is the largest path risk of the answer
     and i runs over the n calibration problems. For every t, the probability that an answer contains
     a false claim *and* has a p-value of at most t is at most t. The bound is not conditional on the

@@ -230,7 +230,9 @@ def smooth_quantile(scores: NDArray[Any], count: Any, temperature: float) -> flo
     float
         The value t.
 
-    Notes ----- The equation is solved by Newton's method between two bounds. A bisection step is
+    Notes
+    -----
+    The equation is solved by Newton's method between two bounds. A bisection step is
     used if Newton's step leaves the bounds or is not shorter than half the previous one. Bisection
     is needed if all scores are many temperatures away. The error after a Newton step is below its
     squared length divided by the temperature, which determines the tolerance. For scores below t, 1

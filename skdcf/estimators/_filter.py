@@ -11,9 +11,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import KW_ONLY, replace
-from difflib import get_close_matches
 from numbers import Integral
-from typing import TYPE_CHECKING, Any, Literal, Never, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
 
 import numpy as np
 from numpy.random import RandomState
@@ -52,6 +51,7 @@ from ._validation import (
     admit,
     check,
     confidence_of,
+    explains_arguments,
     flat_labels,
     with_names,
 )
@@ -156,13 +156,8 @@ class ConformalFilter(Settings):
 
     # ---------------------------------------------------------------- fit and calibrate
 
-    def fit(
-        self,
-        X: Problems,
-        y: Labels | None = None,
-        groups: Groups = None,
-        **others: Never,
-    ) -> Self:
+    @explains_arguments
+    def fit(self, X: Problems, y: Labels | None = None, groups: Groups = None) -> Self:
         """Fit the columns and the scorer, then calibrate on held-out problems.
 
         Parameters
@@ -180,8 +175,6 @@ class ConformalFilter(Settings):
             `~skdcf.graphs.question_groups`. All answers to a question are used either for
             training or for calibration, and only one of them is used for calibration. False
             means that each answer is a separate question.
-        **others
-            No further arguments are accepted. Weights of problems are part of ``guarantee``.
 
         Returns
         -------
@@ -191,7 +184,7 @@ class ConformalFilter(Settings):
         Raises
         ------
         TypeError
-            If any ``others`` are passed.
+            If another argument is passed. Weights of problems are part of ``guarantee``.
         ValueError
             If the problems, labels or parameters are invalid, before anything is computed.
 
@@ -202,16 +195,6 @@ class ConformalFilter(Settings):
         LabelWarning
             If no claim is labelled false, or for the reasons listed in `calibrate`.
         """
-        if others:
-            if get_close_matches(next(iter(others)), ["groups"]):
-                raise TypeError(
-                    f"fit takes X, y and groups, not {next(iter(others))}: did you mean groups?"
-                )
-            raise TypeError(
-                f"fit takes X, y and groups, not {' or '.join(others)}. Weights of problems "
-                "are part of the guarantee, guarantee=NoFalseClaim(weight=...), and of the mean "
-                "that score returns, score(X, y, sample_weight=...)"
-            )
         with unchanged_on_error(self):
             fit(self, X, y, groups)
             return self

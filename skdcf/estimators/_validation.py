@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass, replace
-from typing import Any
+from difflib import get_close_matches
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 from sklearn.utils.validation import column_or_1d, validate_data
@@ -32,6 +35,30 @@ from ..guards.presence import without_unknown_edges
 #: it, as published code does, which loses the guarantee if scores are tied. "jitter" breaks ties
 #: by a seeded hash of the problem.
 TIES = ("exclude", "include", "jitter")
+
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+
+
+def explains_arguments(fit: Callable[_P, _R]) -> Callable[_P, _R]:
+    """Make ``fit`` raise a TypeError that says what to do about an argument it does not take."""
+
+    @wraps(fit)
+    def checked(*args: _P.args, **kwargs: _P.kwargs) -> _R:
+        others = [name for name in kwargs if name not in ("self", "X", "y", "groups")]
+        if others and get_close_matches(others[0], ["groups"]):
+            raise TypeError(
+                f"fit takes X, y and groups, not {others[0]}: did you mean groups?"
+            )
+        if others:
+            raise TypeError(
+                f"fit takes X, y and groups, not {' or '.join(others)}. Weights of problems "
+                "are part of the guarantee, guarantee=NoFalseClaim(weight=...), and of the mean "
+                "that score returns, score(X, y, sample_weight=...)"
+            )
+        return fit(*args, **kwargs)
+
+    return checked
 
 
 @dataclass

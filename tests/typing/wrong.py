@@ -20,7 +20,7 @@ GraphBatch.from_graphs()  # type: ignore[call-arg]
 
 cf = HardCF("frequency-score", 0.1)  # type: ignore[call-arg]
 cf = HardCF(alhpa=0.1)  # type: ignore[call-arg]
-cf.fit([graph], group=[1])  # type: ignore[arg-type]
+cf.fit([graph], group=[1])  # type: ignore[call-arg]
 cf.predict([graph], level=0.2)  # type: ignore[call-arg]
 
 write_jsonl("answers.jsonl")  # type: ignore[call-arg]

@@ -112,6 +112,11 @@ class Guarantee(Settings, metaclass=ABCMeta):
         super().validate()
         if self.show != 1:
             self._check_show()
+        if hasattr(self, "steps"):
+            raise ValueError(
+                f"{type(self).__name__} defines steps(), which filters do not call. Rename the "
+                "method to jumps()"
+            )
         if self.by is None and self.unseen != "error":
             raise ValueError(
                 f"unseen is {self.unseen!r}, but there are no groups: set by as well"

@@ -556,6 +556,15 @@ class TrueConclusion(Guarantee):
         return (kept & (labels != 1))[offsets[1:] - 1]
 
 
+def test_the_old_name_of_jumps_is_an_error_and_not_ignored(data):
+    class Halves(TrueConclusion):
+        def steps(self, path_risk, labels, offsets):
+            raise AssertionError("never called")
+
+    with pytest.raises(ValueError, match=r"Halves.*steps.*jumps"):
+        HardCF(guarantee=Halves()).fit(*data)
+
+
 def test_a_guarantee_of_ones_own(data):
     graphs, y = data
     cf = HardCF(0, guarantee=TrueConclusion(), alpha=0.1).fit(graphs[:300], y[:300])

@@ -100,11 +100,11 @@ WITHOUT = "the first number of each row below"
 #: Rows of README's table.
 README_HEAD = [
     "default / regression, alpha = 0.1",
-    "wrong before",
+    "unfiltered answers with an error",
     "shown",
-    "wrong among passing",
-    "wrong among shown",
-    "true claims per answer",
+    "errors among passing",
+    "errors among shown",
+    "true claims kept per answer",
 ]
 README_SETS = {
     "felm": "FELM",

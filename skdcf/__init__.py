@@ -27,16 +27,15 @@ _HOMES |= dict.fromkeys(("load", "save"), "persistence")
 
 
 def __getattr__(name):
-    # This comes first because of a slow path in CPython: inside the nested imports of the
-    # package, its call stack is so deep that a new piece is allocated again and again, and
-    # importing scipy would take a seventh longer.
+    # This import comes first because nested imports of the package make the call stack of
+    # CPython so deep that importing scipy takes a seventh longer.
     if name in __all__:
         import_module("sklearn")
         home = import_module(f".{_HOMES.get(name, 'estimators')}", __name__)
         globals()[name] = value = getattr(home, name)
         return value
     if not name.startswith("_"):
-        try:  # skdcf.datasets and the like; the import sets the attribute
+        try:  # The import sets the submodule as an attribute.
             return import_module(f".{name}", __name__)
         except ModuleNotFoundError as error:
             if error.name != f"{__name__}.{name}":

@@ -15,7 +15,8 @@ from typing import Any
 
 import numpy as np
 
-# Warnings skip the frames of these packages, and point to the caller's code.
+# Warnings skip the stack frames of skdcf, scikit-learn and joblib, so they point to the
+# caller's code.
 _BETWEEN = ("skdcf", "sklearn", "joblib", "contextlib")
 
 
@@ -26,7 +27,7 @@ def import_extra(module: str, extra: str) -> Any:
         return import_module(module)
     except ModuleNotFoundError as error:
         if error.name is None or error.name.partition(".")[0] != package:
-            raise  # the package is installed, but one of its own dependencies is missing
+            raise  # The package is installed, but one of its dependencies is missing.
         raise ModuleNotFoundError(
             missing_package(package, extra), name=package
         ) from error
@@ -36,15 +37,15 @@ def missing_package(package: str, extra: str) -> str:
     """Return a sentence with the command that installs an optional package."""
     pip = f"{sys.executable or 'python'} -m pip"
     return (
-        f"{package} is not installed. In the clone of skdcf, run: "
-        f'{pip} install ".[{extra}]"'
+        f"{package} is not installed. Run this command in the clone of skdcf: {pip} "
+        f'install ".[{extra}]"'
     )
 
 
 def check_choice(name, value, choices):
     """Raise ValueError unless ``value`` is one of ``choices``."""
     if not any(value is c or (type(value) is type(c) and value == c) for c in choices):
-        raise ValueError(f"{name} is {value!r}, but must be one of {list(choices)}")
+        raise ValueError(f"{name} must be one of {list(choices)}, got {value!r}")
 
 
 def check_number(name, value, low, *, above=True):
@@ -52,8 +53,8 @@ def check_number(name, value, low, *, above=True):
     good = isinstance(value, Real) and not isinstance(value, bool) and value < np.inf
     if not (good and (value > low if above else value >= low)):
         raise ValueError(
-            f"{name} is {value!r}, but must be a finite number "
-            f"{'above' if above else 'of at least'} {low:g}"
+            f"{name} must be a finite number {'above' if above else 'of at least'} "
+            f"{low:g}, got {value!r}"
         )
 
 
@@ -61,9 +62,7 @@ def check_count(name, value, low):
     """Raise ValueError unless ``value`` is an integer of at least ``low``."""
     is_whole = isinstance(value, Integral) and not isinstance(value, bool)
     if not is_whole or value < low:
-        raise ValueError(
-            f"{name} is {value!r}, but must be a whole number of at least {low}"
-        )
+        raise ValueError(f"{name} must be an integer of at least {low}, got {value!r}")
 
 
 def check_list(name, value, *, sized=True):
@@ -77,7 +76,7 @@ def check_list(name, value, *, sized=True):
     else:
         listed = not isinstance(value, (str, bytes, type))
     if not listed:
-        raise ValueError(f"{name} must be a list, got {type(value).__name__}")
+        raise ValueError(f"{name} must be a list, got a {type(value).__name__}")
     return value
 
 
@@ -85,8 +84,8 @@ def check_alpha(alpha):
     """Return ``alpha`` as a float, or raise ValueError unless it is in (0, 1)."""
     if not isinstance(alpha, Real) or not 0 < float(alpha) < 1:
         raise ValueError(
-            f"alpha is {alpha!r}, but must be a number between 0 and 1, both excluded: the "
-            "share of problems that may keep a false claim"
+            f"alpha must be a number strictly between 0 and 1, got {alpha!r}. It is "
+            "the largest acceptable share of problems that keep a false claim"
         )
     return float(alpha)
 
@@ -95,9 +94,9 @@ def check_alphas(alphas, check=check_alpha):
     """Return alphas as an array of shape (n_alphas,), or raise ValueError if any is repeated."""
     alphas = [check(alpha) for alpha in np.atleast_1d(alphas).tolist()]
     if not alphas:
-        raise ValueError("alphas is empty, but must have at least one level")
+        raise ValueError("alphas is empty, but must contain at least one level")
     if len(set(alphas)) < len(alphas):
-        raise ValueError(f"alphas has repeated values: {alphas}")
+        raise ValueError(f"alphas must not contain a level twice, got {alphas}")
     return np.array(alphas)
 
 
@@ -107,19 +106,22 @@ def check_groups(groups, n):
         return None
     groups = np.asarray(groups)
     if groups.shape != (n,):
-        raise ValueError(f"groups has shape {groups.shape}, but there are {n} problems")
+        raise ValueError(
+            f"groups must have one entry for each of the {n} problems, got shape "
+            f"{groups.shape}"
+        )
     missing = [i for i, group in enumerate(groups.tolist()) if is_missing(group)]
     if missing:
         raise ValueError(
-            f"problem {missing[0]} has no group (it is {groups[missing[0]]!r}). Give it "
-            "its own group"
+            f"the group of problem {missing[0]} is missing, got "
+            f"{groups[missing[0]]!r}. Assign a group to each problem"
         )
     try:
         return np.unique(groups, return_inverse=True)[1]
     except TypeError:
         raise ValueError(
-            "groups contains values that cannot be compared with each other, such as strings "
-            "and numbers. Use one type"
+            "the values of groups must be comparable with each other, got a mix such "
+            "as strings and numbers. Use a single type"
         ) from None
 
 
@@ -136,22 +138,26 @@ def check_weights(sample_weight, n):
         sample_weight = np.full(n, sample_weight)
     if np.shape(sample_weight) != (n,):
         raise ValueError(
-            f"sample_weight has shape {np.shape(sample_weight)}, but there are {n} problems"
+            f"sample_weight must have one entry for each of the {n} problems, got "
+            f"shape {np.shape(sample_weight)}"
         )
     weights = column_or_1d(sample_weight, dtype=np.float64)
     if not np.isfinite(weights).all():
-        raise ValueError("sample_weight contains NaN or infinity")
+        raise ValueError(
+            "sample_weight must be finite, but it contains NaN or infinity"
+        )
     if (weights < 0).any() or not weights.any():
         raise ValueError(
-            f"sample_weight has the minimum {weights.min():g} and the sum "
-            f"{weights.sum():g}, but weights must be at least 0, and not all 0"
+            "sample_weight must be at least 0 with a positive sum, got the minimum "
+            f"{weights.min():g} and the sum {weights.sum():g}"
         )
     return weights
 
 
 def is_missing(value):
     """Return whether a value is None, NaN, or the NA or NaT of pandas."""
-    if value is None or type(value).__name__ == "NAType":  # pandas is not imported
+    # Comparing the name of the type avoids importing pandas.
+    if value is None or type(value).__name__ == "NAType":
         return True
     differs = value != value
     return isinstance(differs, (bool, np.bool_)) and bool(differs)
@@ -179,8 +185,8 @@ def refuse_iterator(name, value):
     """Raise ValueError if a value can be read only once."""
     if isinstance(value, Iterator):
         raise ValueError(
-            f"{name} is a {type(value).__name__}, which can be read only once. Pass "
-            f"list({name})"
+            f"{name} must allow repeated iteration, but a {type(value).__name__} can "
+            f"be read only once. Pass list({name})"
         )
 
 

@@ -130,7 +130,7 @@ def _rows(n_claims, edges, widest):
             row[v] = at
             taken[at] = taken[at] + 1
         waiting = [v for v in waiting if row[v] < 0]
-    # Root claims are placed just above the first claim that depends on them.
+    # Each root claim is placed just above the first claim that depends on it.
     for u in [u for u in range(n_claims) if not parents[u]]:
         first = min((row[v] for w, v in edges if w == u), default=row[u] + 1)
         free = [at for at in range(row[u] + 1, first) if taken[at] < widest]
@@ -197,7 +197,7 @@ def _crossings(place, links, rows):
 
 def _places(rows, links, half):
     """Compute the horizontal position of each item near its neighbours, keeping the row order."""
-    # This import takes half a second and is only needed for drawings.
+    # Importing scipy.optimize takes half a second and is only needed for drawings.
     from scipy.optimize import isotonic_regression
 
     x = np.zeros(len(half))
@@ -207,7 +207,7 @@ def _places(rows, links, half):
         x[row] = gap[row] - gap[row[-1]] / 2
     for turn in range(TURNS + 1):
         for row, towards in _turns(rows, links, turn):
-            # Trunks are kept straight, and claims move.
+            # Trunks are kept straight by moving the claims.
             weight = np.where(half[row] == TRUNK, 4.0, 1.0)
             target = _wanted(x, towards)[row] - gap[row]
             x[row] = isotonic_regression(target, weights=weight).x + gap[row]
@@ -233,7 +233,8 @@ LOOKS = {
     True: Look("kept", "#00664d", "#003b2c", "#ffffff", False),
     False: Look("dropped", "#f4f4f4", "#6b6b6b", "#333333", True),
 }
-MARKS = {1: "", 0: "false", -1: "not judged"}  # drawn at the corner of a claim
+# Each mark is drawn at the corner of a claim.
+MARKS = {1: "", 0: "false", -1: "not judged"}
 
 
 class Shown(NamedTuple):
@@ -410,7 +411,8 @@ def graph_svg(n_claims, edges, kept=None, labels=None):
     return pen.element(layout.width, layout.height, label)
 
 
-CLAIMS_DRAWN = 150  # larger problems are not drawn, because the drawing is unreadable
+# Larger problems are not drawn, because their drawings are unreadable.
+CLAIMS_DRAWN = 150
 CLAIMS_LISTED = 400
 PROBLEMS_LISTED = 5
 
@@ -469,7 +471,10 @@ def _drawing(graph, kept, labels):
     if not graph.n_claims:
         return "<p>no claims</p>"
     if graph.n_claims > CLAIMS_DRAWN:
-        return f"<p>{graph.n_claims} claims, {len(graph.edges)} edges: too many to draw</p>"
+        return (
+            f"<p>The drawing is omitted because the graph has {graph.n_claims} claims "
+            f"and {len(graph.edges)} edges.</p>"
+        )
     svg = graph_svg(graph.n_claims, graph.edges, kept, labels)
     return f'<div class="drawing">{svg}</div>'
 
@@ -490,7 +495,7 @@ def _item(number, shown, text, reason):
 def _legend(shown):
     """Return a legend of the looks and marks that occur in a drawing."""
     entries = [f"{glyph_svg('', look)} {word}" for look, word in legend_entries(shown)]
-    entries.append("An arrow leads from a claim to a claim that depends on it.")
+    entries.append("An arrow points from a claim to a claim that depends on it.")
     return f'<div class="legend"><span>{"</span><span>".join(entries)}</span></div>'
 
 

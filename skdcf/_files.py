@@ -12,7 +12,7 @@ from pathlib import Path
 
 try:
     import fcntl
-except ImportError:  # Windows, where an open file cannot be removed
+except ImportError:  # Windows lacks fcntl, and an open file cannot be removed there.
     fcntl = None  # type: ignore[assignment]
 
 
@@ -41,7 +41,7 @@ def replaced(path, mode="w", **options):
             yield file
         return
     if path.exists():
-        path.open("ab").close()  # raise an error if the file is read-only
+        path.open("ab").close()  # Opening the file raises an error if it is read-only.
     _remove_drafts(path)
     draft, lock = _new_draft(path)
     try:
@@ -75,9 +75,8 @@ def write_text(path, lines):
         Path of the file.
     """
     with replaced(path, "wb") as file, contextlib.ExitStack() as stack:
-        if str(path).endswith(
-            ".gz"
-        ):  # without name and time, so equal content is equal
+        if str(path).endswith(".gz"):
+            # Without a name and a time, equal content is compressed to equal bytes.
             file = stack.enter_context(gzip.GzipFile("", "wb", fileobj=file, mtime=0))
         file.writelines(f"{line}\n".encode() for line in lines)
     return Path(path)
@@ -91,9 +90,11 @@ def _new_draft(path):
         flags = os.O_CREAT | os.O_EXCL | os.O_RDWR
         lock = os.open(draft, flags, 0o600 if old else 0o666)
         if fcntl is not None:
-            with contextlib.suppress(OSError):  # some file systems do not support locks
+            # Some file systems do not support locks.
+            with contextlib.suppress(OSError):
                 fcntl.flock(lock, fcntl.LOCK_EX)
-            if not os.fstat(lock).st_nlink:  # another process removed it as abandoned
+            # Another process removed this lock file as abandoned.
+            if not os.fstat(lock).st_nlink:
                 os.close(lock)
                 continue
         if old:
@@ -106,7 +107,8 @@ def _new_draft(path):
 def _remove_drafts(path):
     """Remove the files of processes that were killed while writing ``path``."""
     for draft in path.parent.glob(f".{glob.escape(path.name[:100])}.*.part"):
-        with contextlib.suppress(OSError):  # it is in use, or belongs to another user
+        # The file may be in use or belong to another user.
+        with contextlib.suppress(OSError):
             if fcntl is None:
                 draft.unlink()
                 continue
@@ -138,9 +140,8 @@ def open_journal(path):
     return lines
 
 
-_APPENDING = (
-    threading.Lock()
-)  # an incomplete line is removed before the next one is written
+# An incomplete line is removed before the next line is written.
+_APPENDING = threading.Lock()
 
 
 def append_journal(path, entry, *, sync=True):

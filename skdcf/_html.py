@@ -14,13 +14,14 @@ import numpy as np
 
 from ._checks import import_extra, printable
 
-# Colours in light and dark mode. In drawings, only the squares of dropped claims look different.
+# Colours in light and dark mode. In drawings, only the squares of dropped claims have
+# another colour.
 _LIGHT = """--ink:#1d1d1d;--soft:#444;--paper:#fff;--frame:#d0d0d0;--line:#e2e2e2;
 --rule:#9a9a9a;--quote:#eef3f8;--square:#f4f4f4;--bar:#2f5d8a;--gone:#5c5c5c;--false:#a84300"""
 _DARK = """--ink:#e4e8ee;--soft:#b9c2ce;--paper:#1b222c;--frame:#38424f;--line:#333c48;
 --rule:#6f7b8a;--quote:#232d3a;--square:#2c3542;--bar:#7fb0e0;--gone:#9aa6b5;--false:#ff9a5c"""
 
-# Selectors of dark mode in the documentation, Jupyter, VS Code, and `page`.
+# CSS selectors of the dark mode in the documentation, Jupyter, VS Code and `page`.
 STYLE = (
     f".skdcf{{{_LIGHT}}}"
     'html[data-theme="dark"] .skdcf,[data-jp-theme-light="false"] .skdcf,'
@@ -67,7 +68,8 @@ border-bottom:1px solid var(--line);background:none;color:inherit;white-space:no
 """
 )
 
-# Disable typesetting of formulas, which would also apply to texts from users and models.
+# Disable the typesetting of formulas, which would also change texts from users and
+# models.
 IGNORE = "tex2jax_ignore mathjax_ignore"
 
 
@@ -208,7 +210,7 @@ _MINUS_ZERO = re.compile(r"-(0(?:\.0+)?)(?![\d.])")
 
 def _cell(form, row):
     text = printable(form(row) if callable(form) else form.format_map(row))
-    # With a single question there is no standard error.
+    # The standard error is undefined for a single question.
     text = _MINUS_ZERO.sub(r"\1", text.replace(" +- nan", ""))
     unknown = not _is_text(form) and text.strip().startswith(("nan", "+nan"))
     return "-" if unknown else text

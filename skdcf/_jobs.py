@@ -76,7 +76,7 @@ def _in_parallel(jobs, n_jobs):
         yield key, result
 
 
-@cache  # finding the libraries takes 3 ms, and scikit-learn has already loaded all of them
+@cache  # Finding the libraries takes 3 ms.
 def _libraries():
     return ThreadpoolController()
 

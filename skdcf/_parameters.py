@@ -12,11 +12,10 @@ from . import _sklearn
 from ._sklearn import Interval, RealNotInt
 from ._sklearn import StrOptions as StrOptions
 
-if (
-    TYPE_CHECKING
-):  # a base class that type checkers know, so they also check constructors
+# Type checkers know BaseEstimator, so they also check constructors.
+if TYPE_CHECKING:
     MYPY = False
-    if MYPY:  # mypy has no types for scikit-learn, so its classes would be Any
+    if MYPY:  # mypy has no types for scikit-learn and would treat its classes as Any.
         Known = object
     else:
         from sklearn.base import BaseEstimator as Known
@@ -45,7 +44,7 @@ class Number(Interval):
 
     def is_satisfied_by(self, val):
         """Return whether ``val`` is a number in the interval."""
-        if isinstance(val, np.floating):  # `RealNotInt` only supports 64-bit floats
+        if isinstance(val, np.floating):  # `RealNotInt` only supports 64-bit floats.
             val = float(val)
         return not isinstance(val, bool) and super().is_satisfied_by(val)
 
@@ -62,14 +61,15 @@ def positive(kind=Real):
     return Number(Real, 0, None, closed="neither")
 
 
-#: A fraction in (0, 1); a number in [0, 1]; a number in (0, 1]; a positive integer.
+#: Constraints for a fraction in (0, 1), a number in [0, 1], a number in (0, 1] and a
+#: positive integer.
 SHARE = Number(RealNotInt, 0, 1, closed="neither")
 UNIT = Number(Real, 0, 1, closed="both")
 SHARE_OR_ALL = Number(Real, 0, 1, closed="right")
 COUNT = positive(Integral)
 
 
-#: Methods in which a class learns.
+#: Names of the methods that fit a class.
 FITTING = {"fit", "fit_levels"}
 
 
@@ -81,8 +81,8 @@ class Settings(BaseEstimator):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {}
-    #: For parameters that may also be None or a string: the module and the names of the public
-    #: classes whose instances are valid. The first name is the default.
+    #: Public classes that are valid values of a parameter, as a module followed by
+    #: class names. The first class is the default.
     _values: ClassVar[dict[str, tuple[str, ...]]] = {}
 
     def __init_subclass__(cls, **options: Any) -> None:
@@ -98,7 +98,7 @@ class Settings(BaseEstimator):
             cls.requires_fit: bool | None = None  # type: ignore[attr-defined, misc]
 
     @classmethod
-    @cache  # scikit-learn inspects signatures for every clone and every check
+    @cache  # scikit-learn inspects the signature for each clone and each check.
     def _get_param_names(cls):
         return super()._get_param_names()  # type: ignore[misc]  # of BaseEstimator
 
@@ -126,7 +126,7 @@ class Settings(BaseEstimator):
             value = params.get(name, getattr(self, name, self))
             if nested and not hasattr(value, "set_params"):
                 raise ValueError(
-                    f"{key} cannot be set, because {name}={value!r} has no parameters. "
+                    f"{key} cannot be set because {name}={value!r} has no parameters. "
                     f"{self._advise_value(name, nested.partition('__')[0])}"
                 )
         return super().set_params(**params)  # type: ignore[misc]  # of BaseEstimator
@@ -143,7 +143,7 @@ class Settings(BaseEstimator):
         if fitting:
             return f"Pass {' or '.join(fitting)} first"
         example = ", as in scorer=LogisticRegression()" if name == "scorer" else ""
-        return f"Pass a value of {name} that has the parameter {parameter!r}{example}"
+        return f"Set {name} to an object that has the parameter {parameter!r}{example}"
 
     if TYPE_CHECKING:
 

@@ -14,24 +14,24 @@ __all__ = ["chain_edges", "cited_edges", "no_edges", "number_flow_edges"]
 
 Edges: TypeAlias = list[tuple[int, int]]
 
-# The step number in front of a claim is its position, not a value that it uses.
+# The step number in front of a claim is a position instead of a value.
 _STEP_LABEL = re.compile(r"(?:\*\*\s*)?step\s+\d+\s*[:.)]", re.IGNORECASE)
-# The number of a claim, as "#5." or "Step 5:", and the claims that it cites, as "(by #2 #5)"
-# or "(from step 2 and step 5)".
+# Pattern of the number of a claim ("#5." or "Step 5:") and of the claims that it cites
+# ("(by #2 #5)" or "(from step 2 and step 5)").
 _BEARS = re.compile(r"\W*(?:#|step\s+)(\d+)", re.IGNORECASE)
 _CITES = re.compile(r"\((?:by|from|using)\b([^()]*)\)", re.IGNORECASE)
 _CITED = re.compile(r"(?:#|\bsteps?\s+)(\d+)", re.IGNORECASE)
-# Marks inside a number or symbol that have no meaning: LaTeX brackets and spaces, and the
-# braces in 1{,}200.
+# Marks without a meaning inside a number or symbol, namely LaTeX brackets and spaces, and
+# the braces in 1{,}200.
 _DECORATION = re.compile(r"\\left|\\right|\*\*|\\?\$|\\[()\[\]!,;]|\{(?=,)|(?<=,)\}")
-# 1,200.50 is one number, but "1,2" and "2, 3" are two.
+# 1,200.50 is one number, but "1,2" and "2, 3" are two numbers.
 _NUMERAL = re.compile(r"[0-9]{1,3}(?:,[0-9]{3})+(?:\.[0-9]+)?|[0-9]*\.?[0-9]+")
-# A single letter, perhaps with an index: x, a_n and x_{12}, but not a letter of a word or of
-# a LaTeX command, and not the s of "Ann's".
+# Pattern of a single letter, possibly with an index, such as x, a_n and x_{12}. Letters
+# of words and LaTeX commands do not match, and neither does the s in "Ann's".
 _SYMBOL = re.compile(
     r"(?<![A-Za-z\\'\u2019])[A-Za-z](?![A-Za-z'\u2019])(?:_\{?\w{1,3}\}?)?"
 )
-# These occur in unrelated claims.
+# Values and symbols that also occur in unrelated claims.
 _COMMON = {"0", "1", "a", "A", "I"}
 
 

@@ -140,7 +140,8 @@ def coverage_interval(
     """
     if not 0 <= n_covered <= n_problems or n_problems < 1:
         raise ValueError(
-            f"n_covered is {n_covered}, but must be between 0 and n_problems = {n_problems}"
+            f"n_covered must be between 0 and n_problems = {n_problems}, got "
+            f"{n_covered}"
         )
     _check_confidence_level(confidence_level)
     return _clopper_pearson(int(n_covered), int(n_problems), confidence_level)
@@ -188,7 +189,9 @@ def error_rate_upper_bound(
     check_count("n_audited", n_audited, 1)
     check_count("n_errors", n_errors, 0)
     if n_errors > n_audited:
-        raise ValueError(f"n_errors is {n_errors}, but n_audited is only {n_audited}")
+        raise ValueError(
+            f"n_errors must be at most n_audited = {n_audited}, got {n_errors}"
+        )
     _check_confidence_level(confidence_level)
     if n_errors == n_audited:
         return 1.0
@@ -246,7 +249,7 @@ def coverage_band(
     return band_of_law((n_calibration + 1 - k, k), confidence_level, n_test)
 
 
-@lru_cache(4096)  # a comparison needs the same few bands many times
+@lru_cache(4096)  # A comparison needs the same few bands many times.
 def band_of_law(shape, confidence_level, n_test=None):
     """Compute the band of a Beta(a, b) coverage; (1, 1) if b = 0, NaN if a and b are unknown."""
     from scipy.stats import beta, betabinom
@@ -302,7 +305,8 @@ def _clopper_pearson(k, n, confidence_level):
 def _check_confidence_level(confidence_level):
     if not 0 < confidence_level < 1:
         raise ValueError(
-            f"confidence_level is {confidence_level!r}, but must be between 0 and 1"
+            "confidence_level must be strictly between 0 and 1, got "
+            f"{confidence_level!r}"
         )
 
 
@@ -422,7 +426,9 @@ class FilterReport(Table):
         (array([0.5]), array([1.]), array([0.5]))
         """
         if not kept:
-            raise ValueError("kept is empty, but needs the masks of at least one alpha")
+            raise ValueError(
+                "kept must contain the masks of at least one alpha, but it is empty"
+            )
         flat = [flatten(y, masks) for masks in kept.values()]
         labels, _, offsets = flat[0]
         masks = np.array([mask for _, mask, _ in flat])
@@ -600,9 +606,9 @@ def report_of(
     unknown = [None] * len(alphas)
     n = len(offsets) - 1
 
-    # For each problem: the loss, true and false claims kept, whether anything is kept, and
-    # whether a false claim is kept.
-    # With wordings each claim counts once, as it is worded in the text.
+    # For each problem, compute the loss, the numbers of true and false claims kept,
+    # whether any claim is kept, and whether a false claim is kept. With wordings, each
+    # claim counts once, as it is worded in the text.
     def count(mask):
         reworded = np.zeros(n)
         labels, offsets = of_claims
@@ -640,7 +646,7 @@ def report_of(
         passes = _per_question(passing[:, rows], questions[rows])
         share = passes.mean(axis=1)
         rate = false_shown / np.where(shown > 0, shown, np.nan)
-        # The ratio of two means over the same questions.
+        # `rate` is the ratio of two means over the same questions.
         rest = each[4] - rate[:, None] * each[3]
         intervals = [
             _interval_of_passing(*row, guarantee.is_probability, len(rows))
@@ -861,7 +867,9 @@ def leave_one_out(
     levels = _levels_of(filter, alphas)
     check_count("n_draws", 1 if n_draws is None else n_draws, 1)
     if filter.ties == "include":
-        raise ValueError('leave-one-out evaluation needs ties="exclude" or "jitter"')
+        raise ValueError(
+            'leave-one-out evaluation needs ties="exclude" or ties="jitter"'
+        )
     batch, labels = check(filter, X, y)
     questions = question_groups(batch, groups)
     if len(np.unique(questions)) < 2:
@@ -869,13 +877,15 @@ def leave_one_out(
     guarantee = filter.calibration_.guarantee
     if guarantee.show != 1 and len(np.unique(questions)) < len(batch):
         raise ValueError(
-            f"show is {guarantee.show!r}, and leave-one-out evaluation then needs one "
-            f"answer to each question, but there are {len(batch)} answers to "
-            f"{len(np.unique(questions))} questions: use evaluate_filter or compare_filters"
+            "leave-one-out evaluation needs one answer to each question if show is "
+            f"below 1, got show={guarantee.show!r} and {len(batch)} answers to "
+            f"{len(np.unique(questions))} questions. Use evaluate_filter or "
+            "compare_filters"
         )
     part = filter.calibration_part(batch, labels, groups)
-    assert part.rows is not None  # one call made the part
-    if len(part) < len(batch):  # without answers that cannot be used for calibration
+    assert part.rows is not None  # A single call made the part.
+    # Answers that cannot be used for calibration are left out.
+    if len(part) < len(batch):
         labels = np.concatenate([batch.split(labels)[i] for i in part.rows])
         batch = batch[part.rows]
         questions = questions[part.rows]

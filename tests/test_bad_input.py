@@ -36,6 +36,11 @@ from skdcf.scorers import ClassifierScorer, NeymanPearsonScorer
 ONE = np.zeros((3, 1))
 
 
+def like(words):
+    """Return a regex of words, in which .* stands for any text."""
+    return re.escape(words).replace(r"\.\*", ".*")
+
+
 @pytest.fixture
 def problems():
     rng = np.random.default_rng(0)
@@ -52,34 +57,34 @@ def problems():
     ("arguments", "message"),
     [
         ((ONE, [(0, 1), (1, 2), (2, 0)]), "cycle: 0 -> 1 -> 2 -> 0"),
-        ((ONE, [(1, 1)]), "claim 1 is its own parent (a self-loop)"),
+        ((ONE, [(1, 1)]), r"claim 1.*own parent.*self-loop"),
         ((ONE, [(0, 3)]), "edge (0, 3) is out of range"),
         ((ONE, [(-1, 0)]), "edge (-1, 0) is out of range"),
-        (([[0.0], [np.nan]], []), "claim 1, feature 0 is nan"),
-        (([[0.0], [np.inf]], []), "claim 1, feature 0 is inf"),
+        (([[0.0], [np.nan]], []), r"claim 1, feature 0.*nan"),
+        (([[0.0], [np.inf]], []), r"claim 1, feature 0.*inf"),
         (
             ([0.0, 1.0], []),
-            "features have shape (2,), but must have (n_claims, n_features)",
+            "features must have shape (n_claims, n_features).*(2,)",
         ),
         (([[0.0], [1.0, 2.0]], []), "a table of numbers"),
         (([["a"]], []), "a table of numbers"),
-        (([["1.5"]], []), "a table of numbers: they are of type <U3"),
-        (([[1.0 + 2.0j]], []), "a table of numbers: they are of type complex128"),
+        (([["1.5"]], []), r"table.*numbers.*type <U3"),
+        (([[1.0 + 2.0j]], []), "a table of numbers.*complex128"),
         (([[1.0, 2j, None]], []), "a table of numbers: one of them is 2j"),
-        ((np.zeros((1, 1), "datetime64[s]"), []), "they are of type datetime64[s]"),
-        (([[0.0], [None]], []), "claim 1, feature 0 is nan"),
-        (([[0.0], [pd.NA]], []), "claim 1, feature 0 is nan"),
-        ((np.ma.array(ONE, mask=[[1], [0], [0]]), []), "features hold masked entries"),
-        (([np.ma.array([1.0], mask=[1])], []), "features hold masked entries"),
+        ((np.zeros((1, 1), "datetime64[s]"), []), "type datetime64[s"),
+        (([[0.0], [None]], []), r"claim 1, feature 0.*nan"),
+        (([[0.0], [pd.NA]], []), r"claim 1, feature 0.*nan"),
+        ((np.ma.array(ONE, mask=[[1], [0], [0]]), []), r"features.*masked entries"),
+        (([np.ma.array([1.0], mask=[1])], []), r"features.*masked entries"),
         ((ONE, [(0.5, 1)]), "pairs of integers"),
         ((ONE, [(0, 1, 2)]), "pairs of integers"),
         ((ONE, [(0, 1), (1, 2, 0)]), "pairs of integers (parent, child), got [("),
         ((ONE, [0, 1]), "pairs of integers (parent, child), got [0, 1]"),
-        ((None, []), "features and claims are both None"),
+        ((None, []), r"features.*claims.*None"),
     ],
 )
 def test_bad_graph(arguments, message):
-    with pytest.raises(ValueError, match=re.escape(message)):
+    with pytest.raises(ValueError, match=like(message)):
         ReasoningGraph(*arguments)
     with pytest.raises(ValueError, match=re.escape('problem "x": ')):
         ReasoningGraph(*arguments, id="x")
@@ -88,37 +93,37 @@ def test_bad_graph(arguments, message):
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"claims": ["a"]}, "1 claim texts, but 3 rows of features"),
-        ({"feature_names": ["a", "b"]}, "2 feature names, but 1 features"),
+        ({"claims": ["a"]}, r"claim texts.*rows.*features.*1.*3"),
+        ({"feature_names": ["a", "b"]}, r"1 features.*2"),
         ({"feature_names": ["a", "a"]}, "repeated: ['a']"),
-        ({"feature_names": {"a"}}, "feature_names is a set, but must be a list"),
+        ({"feature_names": {"a"}}, r"feature_names.*list.*set"),
         (
             {"feature_names": frozenset("a")},
-            "feature_names is a frozenset, but must be a list",
+            r"feature_names.*list.*frozenset",
         ),
         (
             {"feature_names": {"a": 1}.keys()},
-            "feature_names is a dict_keys, but must be a list",
+            r"feature_names.*list.*dict_keys",
         ),
         (
             {"feature_names": {1: "a"}.values()},
-            "feature_names is a dict_values, but must be a list",
+            r"feature_names.*list.*dict_values",
         ),
-        ({"feature_names": "a"}, "feature_names is one text, but must be a list"),
-        ({"feature_names": 3}, "feature_names is a int, but must be a list"),
+        ({"feature_names": "a"}, r"feature_names.*list.*text"),
+        ({"feature_names": 3}, r"feature_names.*list.*int"),
     ],
 )
 def test_bad_graph_fields(fields, message):
-    with pytest.raises(ValueError, match=re.escape(message)):
+    with pytest.raises(ValueError, match=like(message)):
         ReasoningGraph(ONE, [], **fields)
     message = message.replace(
-        "1 claim texts, but 3 rows of features", "claims has 1 entries, but"
+        r"claim texts.*rows.*features.*1.*3", r"claims.*entries.*1"
     )
-    with pytest.raises(ValueError, match=re.escape(message)):
+    with pytest.raises(ValueError, match=like(message)):
         GraphBatch.from_arrays(ONE, [0, 3], **fields)
     batch = GraphBatch.from_arrays(ONE, [0, 3])
     if "feature_names" in fields:
-        with pytest.raises(ValueError, match=re.escape(message)):
+        with pytest.raises(ValueError, match=like(message)):
             batch.replace_features(ONE, **fields)
 
 
@@ -129,60 +134,60 @@ def test_bad_graph_fields(fields, message):
             [(0, 1), (2, 3), (3, 4), (4, 2)],
             'problem 1 ("q"): the claims depend on each other in a cycle: 0 -> 1 -> 2 -> 0',
         ),
-        ([(3, 3)], 'problem 1 ("q"), claim 1 is its own parent'),
+        ([(3, 3)], r'problem 1 ("q"), claim.*own parent'),
         ([(0, 5)], "edge (0, 5) is out of range"),
-        ([(1, 2)], "edge (1, 2) joins problem 0 and problem 1"),
+        ([(1, 2)], r"edge (1, 2.*problem.*joins.*0"),
     ],
 )
 def test_bad_flat_edges(edges, message):
-    with pytest.raises(ValueError, match=re.escape(message)):
+    with pytest.raises(ValueError, match=like(message)):
         GraphBatch.from_arrays(np.zeros((5, 1)), [0, 2, 5], edges, ids=["p", "q"])
 
 
 @pytest.mark.parametrize(
     ("features", "offsets", "message"),
     [
-        ([[0.0], [np.nan]], [0, 1, 2], "problem 1, claim 0, feature 0 is nan"),
-        ([[0.0], [None]], [0, 1, 2], "problem 1, claim 0, feature 0 is nan"),
-        ([[0.0], [pd.NA]], [0, 1, 2], "problem 1, claim 0, feature 0 is nan"),
+        ([[0.0], [np.nan]], [0, 1, 2], r"problem 1, claim 0, feature.*nan"),
+        ([[0.0], [None]], [0, 1, 2], r"problem 1, claim 0, feature.*nan"),
+        ([[0.0], [pd.NA]], [0, 1, 2], r"problem 1, claim 0, feature.*nan"),
         ([["a"], ["b"]], [0, 1, 2], "features must be a table of numbers"),
-        ([[1j], [0]], [0, 1, 2], "a table of numbers: they are of type complex"),
-        (np.ma.masked_equal([[0], [1]], 1), [0, 1, 2], "features hold masked entries"),
+        ([[1j], [0]], [0, 1, 2], r"table.*numbers.*type"),
+        (np.ma.masked_equal([[0], [1]], 1), [0, 1, 2], r"features.*masked entries"),
         ([[0.0]], [0, 2], "n_claims = 2"),
         ([[0.0]], [1, 1], "must start with 0"),
         ([[0.0]], [0, 2, 1], "must not decrease"),
         ([[0.0]], [0], "at least two integers"),
-        (None, [0, 1], "both None"),
+        (None, [0, 1], "features and claims"),
     ],
 )
 def test_bad_flat_arrays(features, offsets, message):
-    with pytest.raises(ValueError, match=re.escape(message)):
+    with pytest.raises(ValueError, match=like(message)):
         GraphBatch.from_arrays(features, offsets)
 
 
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"claims": ["a", 3, "c"]}, 'problem 1 ("q"), claim 0 is 3, but must be a str'),
+        ({"claims": ["a", 3, "c"]}, r'1 ("q".*0.*3'),
         (
             {"claims": ["a", "b", None]},
-            'problem 1 ("q"), claim 1 is None, but must be a str',
+            r'problem 1 ("q"), claim.*str.*None',
         ),
-        ({"claims": ["a", "b", pd.NA]}, 'problem 1 ("q"), claim 1 is <NA>'),
-        ({"claims": "abc"}, "claims is one text, but must be a list"),
-        ({"claims": {"a", "b", "c"}}, "claims is a set, but must be a list"),
-        ({"claims": ["a"]}, "claims has 1 entries, but 3"),
+        ({"claims": ["a", "b", pd.NA]}, r'problem 1 ("q"), claim.*NA'),
+        ({"claims": "abc"}, r"claims.*list.*text"),
+        ({"claims": {"a", "b", "c"}}, r"claims.*list.*set"),
+        ({"claims": ["a"]}, r"claims.*3 entries.*got 1"),
         (
             {"problems": ["Why?", 3]},
-            'problem 1 ("q"): the question is 3, but must be a str or',
+            r'problem 1 ("q".*question.*str.*3',
         ),
-        ({"problems": [np.nan, "?"]}, 'problem 0 ("p"): the question is nan'),
-        ({"problems": "ab"}, "problems is one text, but must be a list"),
-        ({"ids": {"p", "q"}}, "ids is a set, but must be a list"),
+        ({"problems": [np.nan, "?"]}, r'problem 0 ("p".*question.*nan'),
+        ({"problems": "ab"}, r"problems.*list.*text"),
+        ({"ids": {"p", "q"}}, r"ids.*list.*set"),
     ],
 )
 def test_bad_flat_texts(fields, message):
-    with pytest.raises(ValueError, match=re.escape(message)):
+    with pytest.raises(ValueError, match=like(message)):
         GraphBatch.from_arrays(ONE, [0, 1, 3], **{"ids": ["p", "q"]} | fields)
 
 
@@ -193,7 +198,7 @@ def test_texts_of_some_problems():
     assert [graph.claims for graph in batch] == [None, ("b", "c")]
     assert [graph.problem for graph in batch] == ["Why?", None]
     assert GraphBatch.from_arrays(ONE, [0, 3], claims=[None] * 3).claims is None
-    with pytest.raises(ValueError, match=r"problem.*0.*claim.*0"):
+    with pytest.raises(ValueError, match=r"problem 0, claim.*str.*None"):
         GraphBatch.from_arrays(None, [0, 1, 3], claims=[None, "b", "c"])
 
 
@@ -209,12 +214,12 @@ def test_masks_without_masked_entries_pass():
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"claims": "abc"}, 'problem "a": claims is one text, but must be a list'),
-        ({"claims": ["x", None]}, 'problem "a": claim 1 is None, but must be a str'),
-        ({"claims": ["x", float("nan")]}, 'problem "a": claim 1 is nan'),
+        ({"claims": "abc"}, r'problem "a": claims.*list.*text'),
+        ({"claims": ["x", None]}, r'problem "a": claim 1.*str.*None'),
+        ({"claims": ["x", float("nan")]}, r'problem "a": claim 1.*nan'),
         (
             {"claims": ["x"], "problem": float("nan")},
-            'problem "a": the question is nan',
+            r'problem "a".*question.*nan',
         ),
     ],
 )
@@ -226,12 +231,12 @@ def test_texts_that_are_none(fields, message):
 @pytest.mark.parametrize(
     ("X", "message"),
     [
-        ([], "X is empty"),
+        ([], r"X.*empty"),
         (
             [{"steps": ["a"]}],
-            "X is a list of dict, but must be a GraphBatch, a list of ReasoningGraph",
+            r"X.*GraphBatch.*list.*ReasoningGraph.*dict",
         ),
-        (ReasoningGraph(None, [], claims=["a"]), "X is a single ReasoningGraph"),
+        (ReasoningGraph(None, [], claims=["a"]), r"X.*single ReasoningGraph"),
     ],
 )
 def test_transformers_say_what_they_want(X, message):
@@ -247,28 +252,28 @@ TEXTS = {"claim": ["a", "b"], "score": ["high", "low"]}
 @pytest.mark.parametrize(
     ("X", "found", "advice"),
     [
-        ({"steps": ["a"]}, "X is a dict, but", "skdcf.adapters converts"),
-        ([{"steps": ["a"]}], "X is a list of dict, but", "converts tables and records"),
-        ("some text", "X is a str, but", "skdcf.adapters"),
-        (["some", "texts"], "X is a list of str, but", "skdcf.adapters"),
-        ([[1.0], [1.0, 2.0]], "X is a list of list, but", "skdcf.adapters"),
-        ([1.0, 2.0], "X is a list of float, but", "skdcf.adapters"),
-        (1.5, "X is a float, but", "skdcf.adapters"),
-        (None, "X is a NoneType, but", "skdcf.adapters"),
-        (np.zeros((2, 2, 2)), "X is a ndarray, but", "skdcf.adapters"),
-        (pd.DataFrame(TEXTS), "X is a DataFrame, but", "adapters.from_frame"),
-        (pd.DataFrame(TEXTS).astype("category"), "X is a DataFrame, but", "from_frame"),
-        (pl.DataFrame(TEXTS), "X is a DataFrame, but", "adapters.from_frame"),
+        ({"steps": ["a"]}, r"X.*dict", "skdcf.adapters converts"),
+        ([{"steps": ["a"]}], r"X.*list.*dict", "converts tables and records"),
+        ("some text", r"X.*str", "skdcf.adapters"),
+        (["some", "texts"], r"X.*list.*str", "skdcf.adapters"),
+        ([[1.0], [1.0, 2.0]], r"X.*list", "skdcf.adapters"),
+        ([1.0, 2.0], r"X.*list.*float", "skdcf.adapters"),
+        (1.5, r"X.*float", "skdcf.adapters"),
+        (None, r"X.*NoneType", "skdcf.adapters"),
+        (np.zeros((2, 2, 2)), r"X.*ndarray", "skdcf.adapters"),
+        (pd.DataFrame(TEXTS), r"X.*DataFrame", "adapters.from_frame"),
+        (pd.DataFrame(TEXTS).astype("category"), r"X.*DataFrame", "from_frame"),
+        (pl.DataFrame(TEXTS), r"X.*DataFrame", "adapters.from_frame"),
         (
             pl.LazyFrame({"a": [1.0]}),
-            "X is a LazyFrame, but",
+            r"X.*LazyFrame",
             "call its collect() first",
         ),
-        (scipy.sparse.eye(3).tocsr(), "X is a csr_", "toarray()"),
+        (scipy.sparse.eye(3).tocsr(), "X", "toarray()"),
     ],
 )
 def test_what_is_no_problem_is_named(X, found, advice):
-    with pytest.raises(ValueError, match=re.escape(found)) as info:
+    with pytest.raises(ValueError, match=like(found)) as info:
         as_batch(X)
     assert EXPECTED in str(info.value) and advice in str(info.value)
 
@@ -276,15 +281,15 @@ def test_what_is_no_problem_is_named(X, found, advice):
 @pytest.mark.parametrize(
     ("X", "message"),
     [
-        (np.ma.masked_equal(np.eye(2), 1), "features hold masked entries"),
-        (np.eye(2) * 1j, "features must be a table of numbers: they are of type compl"),
-        (pd.DataFrame({"a": [1, None]}), "problem 1, claim 0, feature 0 is nan"),
-        (pd.DataFrame({"a": [1, pd.NA]}), "problem 1, claim 0, feature 0 is nan"),
-        (np.empty((0, 2)), "X is empty"),
+        (np.ma.masked_equal(np.eye(2), 1), r"features.*masked entries"),
+        (np.eye(2) * 1j, r"features.*table.*numbers.*type"),
+        (pd.DataFrame({"a": [1, None]}), r"problem 1, claim 0, feature.*nan"),
+        (pd.DataFrame({"a": [1, pd.NA]}), r"problem 1, claim 0, feature.*nan"),
+        (np.empty((0, 2)), r"X.*empty"),
     ],
 )
 def test_bad_tables(X, message):
-    with pytest.raises(ValueError, match=re.escape(message)):
+    with pytest.raises(ValueError, match=like(message)):
         as_batch(X)
 
 
@@ -307,7 +312,7 @@ def test_the_wrong_label_is_named(bad, form):
         labels = [value for row in labels for value in row]
     elif form == "series":
         labels = pd.Series(labels)
-    with pytest.raises(ValueError, match=r"problem.*20.*claim.*1") as info:
+    with pytest.raises(ValueError, match=r"problem 20, claim 1.*label") as info:
         pack_labels(labels, as_batch(graphs))
     assert "1 (true), 0 (false) or -1 (unknown)" in str(info.value)
     unjudged = bad is None or bad is pd.NA or bad != bad
@@ -318,37 +323,37 @@ def test_masked_labels_are_named():
     batch = GraphBatch.from_arrays(ONE, [0, 1, 3])
     masked = np.ma.array([1, 0, 1], mask=[0, 0, 1])
     for labels in (masked, [masked[:1], masked[1:]], [[1], [0, np.ma.masked]]):
-        with pytest.raises(ValueError, match=r"problem.*1.*claim.*1"):
+        with pytest.raises(ValueError, match=r"problem 1, claim.*label.*masked"):
             pack_labels(labels, batch)
     square = np.ma.array([[1, 0], [1, 1]], mask=[[0, 0], [0, 1]])
-    with pytest.raises(ValueError, match=r"problem.*1.*claim.*1"):
+    with pytest.raises(ValueError, match=r"problem 1, claim.*label.*masked"):
         pack_labels(square, GraphBatch.from_arrays(np.zeros((4, 1)), [0, 2, 4]))
 
 
 @pytest.mark.parametrize(
     ("y", "message"),
     [
-        (None, "y is None, but must hold one array of labels per problem"),
-        ("110", "y is a str, but"),
-        ({0: [1], 1: [1, 0]}, "y is a dict, but"),
-        ({1, 0, -1}, "y is a set, but"),
-        (3, "y is a int, but"),
-        (iter([[1], [1, 0]]), "y is a list_iterator, which can be read only once"),
+        (None, r"y.*array.*labels per problem.*None"),
+        ("110", r"y.*str"),
+        ({0: [1], 1: [1, 0]}, r"y.*dict"),
+        ({1, 0, -1}, r"y.*set"),
+        (3, r"y.*int"),
+        (iter([[1], [1, 0]]), "y must allow repeated iteration, but a list_iterator"),
         (
             pd.DataFrame({"label": [1, 1, 0], "sure": [1, 1, 1]}),
-            "y is a DataFrame, but",
+            r"y.*DataFrame",
         ),
-        (np.array(1), "y is a ndarray, but"),
-        ([[1], [0]], "problem 1: 1 labels, but 2 claims"),
-        ([[1], [0, [1]]], "problem 1, claim 1: the label is [1]"),
-        ([np.array([1.0]), np.array(["1", "0"])], "problem 1, claim 0: the label is"),
-        ([[1], None], "problem 1 has no labels (they are None)"),
-        ([[1]], "y has 1 entries for 2 problems"),
-        (np.ones(4), "y has 4 labels, but the problems have 3 claims"),
+        (np.array(1), r"y.*ndarray"),
+        ([[1], [0]], r"problem 1.*2 claims"),
+        ([[1], [0, [1]]], r"problem 1, claim.*label"),
+        ([np.array([1.0]), np.array(["1", "0"])], r"problem 1, claim 0.*label"),
+        ([[1], None], r"problem 1.*labels.*None"),
+        ([[1]], r"y.*2 problems.*1 entries"),
+        (np.ones(4), r"y.*3 claims.*4"),
     ],
 )
 def test_bad_label_sequences(y, message):
-    with pytest.raises(ValueError, match=re.escape(message)):
+    with pytest.raises(ValueError, match=like(message)):
         pack_labels(y, GraphBatch.from_arrays(ONE, [0, 1, 3]))
 
 
@@ -356,7 +361,7 @@ def test_bad_label_sequences(y, message):
 def test_missing_groups_are_named(problems, missing):
     graphs, y = problems
     groups = [*range(7), missing, *range(8, 20)]
-    with pytest.raises(ValueError, match=r"problem.*7.*group"):
+    with pytest.raises(ValueError, match="group of problem 7"):
         HardCF("a").fit(graphs, y, groups=groups)
 
 
@@ -369,7 +374,7 @@ def test_reversed_edges_are_noticed():
     edges = [(v + 1, v) for v in range(10)]
     graphs = [ReasoningGraph(np.ones((11, 1)), edges)] * 9
     labels = [np.ones(11)] * 9
-    with pytest.warns(GuaranteeWarning, match=r"edge.*claim"):
+    with pytest.warns(GuaranteeWarning, match="every edge points from a later claim"):
         HardCF(0).fit(graphs, labels)
 
 
@@ -401,11 +406,11 @@ def test_graphs_that_disagree():
     [
         (
             lambda y: [*y[:7], [0, 1], *y[8:]],
-            'problem 7 ("id-7"): 2 labels, but 3 claims',
+            r'problem 7 ("id-7".*3 claims.*2',
         ),
         (
             lambda y: [*y[:7], [0, 1, 2], *y[8:]],
-            'problem 7 ("id-7"), claim 2: the label is',
+            r'problem 7 ("id-7"), claim 2.*label',
         ),
         (
             lambda y: [*y[:7], [0, 1, np.nan], *y[8:]],
@@ -415,11 +420,11 @@ def test_graphs_that_disagree():
             lambda y: [*y[:7], list("abc"), *y[8:]],
             "1 (true), 0 (false) or -1 (unknown)",
         ),
-        (lambda y: y[:-1], "y has 19 entries for 20 problems"),
+        (lambda y: y[:-1], r"y.*20 problems.*19 entries"),
         (lambda y: None, "y is None"),
         (
             lambda y: np.zeros(59, int),
-            "y has 59 labels, but the problems have 60 claims",
+            r"y.*60 claims.*59",
         ),
     ],
 )
@@ -428,51 +433,51 @@ def test_graphs_that_disagree():
 )
 def test_bad_labels(problems, filter, change, message):
     graphs, y = problems
-    with pytest.raises(ValueError, match=re.escape(message)):
+    with pytest.raises(ValueError, match=like(message)):
         filter.fit(graphs, change(y))
     assert not hasattr(filter, "nonconformity_scores_")
 
 
 @pytest.mark.parametrize("X", [[], (), np.empty((0, 2)), np.empty(0, object)])
 def test_no_problems(X):
-    with pytest.raises(ValueError, match=r"X is empty|0 sample|Expected 2D"):
+    with pytest.raises(ValueError, match=r"X.*empty|0 sample|Expected 2D"):
         HardCF().fit(X, [])
 
 
 @pytest.mark.parametrize("alpha", [0, 1, -0.1, 1.5, np.nan, "0.1", None])
 def test_alpha_outside(problems, alpha):
     graphs, y = problems
-    with pytest.raises(ValueError, match="between 0 and 1, both excluded"):
+    with pytest.raises(ValueError, match=r"alpha.*between 0 and 1"):
         HardCF(0, alpha=alpha).fit(graphs, y)
     if alpha is not None:
         fitted = HardCF(0).fit(graphs, y)
-        with pytest.raises(ValueError, match="between 0 and 1, both excluded"):
+        with pytest.raises(ValueError, match=r"alpha.*between 0 and 1"):
             fitted.predict(graphs, alpha=alpha)
 
 
 @pytest.mark.parametrize(
     ("filter", "message"),
     [
-        (HardCF("c"), "no feature 'c'. The features are ['a', 'b']"),
-        (HardCF(2), "there is no feature 2: there are only 2"),
-        (HardCF(1.5), "scorer is 1.5, but must be None, one of ['stack', 'linear'"),
-        (HardCF(True), "scorer is True, but must be None"),
-        (HardCF(GaussianNB), "scorer is <class"),
-        (HardCF(get_scorer("accuracy")), "scorer is make_scorer(accuracy_score"),
+        (HardCF("c"), r"feature 'c'.*features.*'a', 'b'"),
+        (HardCF(2), r"feature.*2"),
+        (HardCF(1.5), r"scorer.*None.*'stack', 'linear'.*1.5"),
+        (HardCF(True), r"scorer.*None.*True"),
+        (HardCF(GaussianNB), r"scorer.*class"),
+        (HardCF(get_scorer("accuracy")), r"scorer.*make_scorer(accuracy_score"),
         (HardCF(StandardScaler()), "a classifier with decision_function or predict"),
         (SingleFeatureCF("a", beta_mix=2), "'beta_mix' parameter of FrequencyScorer"),
         (SingleFeatureCF("a", over="parents"), "'over' parameter of FrequencyScorer"),
-        (SingleFeatureCF(1.5), "feature is 1.5, but must be a name or a column number"),
-        (HardCF(calibration_size=20), "at least 1 sample must be left to train on"),
+        (SingleFeatureCF(1.5), r"feature.*name.*column number.*1.5"),
+        (HardCF(calibration_size=20), "least 1 sample"),
         (HardCF(lambda b: np.zeros(3)), "(60,), got shape (3,)"),
         (
             HardCF(lambda b: np.full(b.n_claims, np.nan)),
-            'in problem 0 ("id-0"), claim 0 is nan',
+            r'nan.*problem 0 ("id-0"), claim',
         ),
     ],
 )
 def test_bad_parameters(problems, filter, message):
-    with pytest.raises(ValueError, match=re.escape(message)):
+    with pytest.raises(ValueError, match=like(message)):
         filter.fit(*problems)
 
 
@@ -492,7 +497,7 @@ def test_features_that_differ_from_fit(problems):
     with pytest.raises(ValueError, match="X has 3 features"):
         by_number.predict(np.zeros((2, 3)))
     lost = [g.replace(feature_names=["c", "b"]) for g in graphs]
-    with pytest.raises(ValueError, match=re.escape("no feature 'a'")):
+    with pytest.raises(ValueError, match=re.escape("feature 'a'")):
         fitted.predict(lost)
     with pytest.raises(ValueError, match=r"unknown.*because"):
         fitted.fit([g.replace(feature_names=None) for g in graphs], y)
@@ -544,15 +549,15 @@ def test_too_few_problems_keeps_nothing_and_says_so(problems):
 @pytest.mark.parametrize(
     ("y", "message"),
     [
-        ([0, 1, 2] * 7, "3 distinct values"),
-        ([5] * 21, "one class only, 5"),
-        (["yes", "maybe"] * 10 + ["no"], "'maybe' has no known meaning"),
-        ([-1] * 21, "one class only, -1"),
-        ([-1, 1, 2] * 7, "3 distinct values"),
-        ([0, 1], "2 labels, but X has 21 problems"),
+        ([0, 1, 2] * 7, r"distinct values.*3"),
+        ([5] * 21, "got only 5"),
+        (["yes", "maybe"] * 10 + ["no"], r"'maybe'.*known meaning"),
+        ([-1] * 21, "got only -1"),
+        ([-1, 1, 2] * 7, r"distinct values.*3"),
+        ([0, 1], r"21 problems.*X.*2"),
         ([0.0, np.nan] * 10 + [1], "label 1 is .*nan"),
         (np.array([0, None] * 10 + [1], object), "label 1 is None"),
-        (np.array([0, "a"] * 10 + [1], object), "are of several kinds: "),
+        (np.array([0, "a"] * 10 + [1], object), "several kinds"),
         (
             np.ma.array([0, 1, 0] * 7, mask=[0, 0, 1] * 7),
             "label 2 is masked",
@@ -632,9 +637,9 @@ def test_alpha_that_was_meant_the_other_way_round(problems, method):
 
 def test_groups(problems):
     graphs, y = problems
-    with pytest.raises(ValueError, match=re.escape("groups has shape (3,)")):
+    with pytest.raises(ValueError, match=r"groups .*shape \(3,\)"):
         HardCF(GaussianNB()).fit(graphs, y, groups=[1, 2, 3])
-    with pytest.raises(ValueError, match=r"group.*2.*groups"):
+    with pytest.raises(ValueError, match=r"groups.*2.*group"):
         HardCF(GaussianNB()).fit(graphs, y, groups=np.zeros(20))
 
 
@@ -647,7 +652,7 @@ def test_metrics(problems):
         leave_one_out(HardCF(0, ties="include").fit(graphs, y), graphs, y)
     with pytest.raises(ValueError, match=r"least.*questions"):
         leave_one_out(fitted, graphs[:1], y[:1])
-    with pytest.raises(ValueError, match="problem 1: 3 labels, but 2 entries"):
+    with pytest.raises(ValueError, match=r"problem 1.*labels.*entries.*3.*2"):
         coverage_score([[1], [1, 0, 0]], [[True], [True, True]])
 
 
@@ -676,23 +681,23 @@ def test_found_by_fuzzing(call):
     [
         (
             [[], ["s1"]],
-            "parents[1] holds 's1', but parents must be positions of claims",
+            r"parents[1.*positions.*claims.*'s1'",
         ),
         (
             [[], [1]],
-            "claim 1 is its own parent (a self-loop)",
+            r"claim 1.*own parent.*self-loop",
         ),
-        ([[2], []], "edge (2, 0) is out of range: n_claims is 2"),
+        ([[2], []], r"edge (2, 0.*range.*n_claims"),
     ],
 )
 def test_parents_that_are_no_positions(parents, message):
-    with pytest.raises(ValueError, match=re.escape(message)):
+    with pytest.raises(ValueError, match=like(message)):
         ReasoningGraph.from_parents(parents, claims=["a", "b"])
 
 
 def test_problems_without_labels_among_others():
     graphs = [ReasoningGraph([[1.0], [2.0]], []) for _ in range(3)]
-    with pytest.raises(ValueError, match=r"problem.*1.*\(they.*None\)"):
+    with pytest.raises(ValueError, match=r"problem 1.*labels.*None"):
         HardCF(0).fit(graphs, [[1, 0], None, [1, 1]])
 
 

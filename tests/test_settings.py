@@ -311,11 +311,13 @@ WITHOUT_TRAINING = {
 @pytest.mark.parametrize("cls", [CoherentConformalFilter, BoostedIndependentFactuality])
 def test_settings_of_training_are_refused_where_nothing_is_trained(cls, setting, name):
     filter = cls(WITHOUT_TRAINING[name], **{setting: UNUSED[setting]})
-    with pytest.raises(ValueError, match=f"^{setting} is set, but ") as info:
+    with pytest.raises(ValueError, match=f"^{setting} has no effect with") as info:
         filter.fit(GRAPHS, Y)
     message = str(info.value)
-    assert "would ignore it" in message and f"Leave {setting} at None" in message
-    assert 'choose scorer="stack", "linear"' in message and "MLPModel()" in message
+    assert f"Leave {setting} at None" in message
+    assert (
+        'choose scorer="stack", scorer="linear"' in message and "MLPModel()" in message
+    )
     assert not hasattr(filter, "scorer_")
 
 
@@ -356,11 +358,11 @@ def test_what_is_accepted_makes_a_difference(scorer):
     [
         (
             SoftTraining(init="random", shrinkage=100.0),
-            "shrinkage is 100.0.*random",
+            r"shrinkage.*random.*100\.0",
         ),
         (
             SoftTraining(Adam(patience=20, validation_size=None)),
-            "patience is 20, but has no effect without validation",
+            r"patience.*effect without validation.*20",
         ),
     ],
 )
@@ -442,7 +444,7 @@ def test_parameters_of_the_other_filters(cls, name, value):
 )
 @pytest.mark.parametrize("cls", FILTERS)
 def test_alpha_is_a_share(cls, alpha):
-    with pytest.raises(ValueError, match=r"0.*1"):
+    with pytest.raises(ValueError, match=r"alpha .*between 0 and 1"):
         cls(alpha=alpha).fit(GRAPHS, Y)
 
 
@@ -559,7 +561,7 @@ def test_parameters_are_checked_again_at_calibration():
     for change in ({"ties": "keep"}, {"edges": "no"}):
         with pytest.raises(ValueError, match=r"parameter.*CoherentConformalFilter"):
             clone_of(filter).set_params(**change).calibrate(GRAPHS, Y)
-    with pytest.raises(ValueError, match="alpha is 2"):
+    with pytest.raises(ValueError, match=r"alpha .*got 2"):
         clone_of(filter).set_params(alpha=2).calibrate(GRAPHS, Y)
 
 

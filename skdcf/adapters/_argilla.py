@@ -67,8 +67,9 @@ def read_argilla(frame: Any, columns: dict[str, str | None]) -> Any:
     names = [str(name) for name in frame.columns]
     if names and set(names) >= _NESTED:
         raise ValueError(
-            "the records of Argilla are nested, so their responses have no status, and drafts "
-            "cannot be distinguished from submitted responses. Export them with "
+            "the records of Argilla must be flat. In nested records, the responses "
+            "have no status, so drafts cannot be distinguished from submitted "
+            "responses. Export the records with "
             "dataset.records.to_list(flatten=True)"
         )
     questions = [name.removesuffix(_STATUS) for name in names if name.endswith(_STATUS)]
@@ -102,9 +103,11 @@ def _label(row, responses, states):
     responses, states = _as_list(responses), _as_list(states)
     if len(responses) != len(states):
         raise ValueError(
-            f"row {row} has {len(responses)} responses, but {len(states)} states"
+            f"row {row} must have as many response states as responses, got "
+            f"{len(states)} states for {len(responses)} responses"
         )
-    states = [word_key(state).rpartition(".")[2] for state in states]  # may be an enum
+    # A state may be an enum.
+    states = [word_key(state).rpartition(".")[2] for state in states]
     if others := sorted({*states} - _STATES):
         raise ValueError(
             f"row {row}: the status of a response must be one of {sorted(_STATES)}, got "
@@ -117,8 +120,8 @@ def _label(row, responses, states):
     ]
     if unknown := [word for word in words if word_key(word) not in LABEL_WORDS]:
         raise ValueError(
-            f"row {row}: it is unknown whether the response {unknown[0]!r} means true or "
-            "false. Rename the labels of the question"
+            f"row {row}: the response {unknown[0]!r} must have a known meaning, true "
+            "or false. Rename the labels of the question"
         )
     labels = {LABEL_WORDS[word_key(word)] for word in words}
     return labels.pop() if len(labels) == 1 else 0 if labels else None
@@ -131,8 +134,9 @@ def _as_list(cell):
             cell = _read_list(cell)
         except ValueError as error:
             raise ValueError(
-                f"a cell with responses or their states must be a list, got {cell!r:.60}. Pass "
-                "the records themselves, or write the table as Parquet"
+                "a cell with responses or their states must be a list, got "
+                f"{cell!r:.60}. Pass the original records, or save the table as "
+                "Parquet"
             ) from error
     if cell is None or (np.ndim(cell) == 0 and is_missing(cell)):
         return []

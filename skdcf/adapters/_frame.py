@@ -25,12 +25,14 @@ from ..graphs.labels import LABEL_WORDS, word_key
 from ..graphs.wordings import claims_as_worded
 from ._argilla import is_argilla, read_argilla
 
-#: Type annotations of a rule for edges, of labels, and of replacements for missing scores.
+#: Type annotations of a rule for edges, of labels, and of replacements for missing
+#: scores.
 EdgeRule = Callable[[Sequence[str], str | None], Iterable[tuple[int, int]]]
 Labels = Sequence[ArrayLike]
 Missing = str | float
 
-# Labels, columns derived from labels or by a filter, positions, and identifiers.
+# Columns of labels, of values derived from labels or by a filter, of positions, and of
+# identifiers.
 _TAKEN = """
 label labels gold gold_label annotation manual_annotation correct is_correct truth
 ground_truth verdict verdicts is_true optimal-score removed original_response
@@ -39,7 +41,7 @@ id problem problem_id claim claim_id claim_idx parents deps index level_0 group
 _NOT_FEATURES = {"unnamed: 0", *_TAKEN.split()}
 
 
-# Columns about people's judgements, which are unknown for new problems.
+# Columns that describe people's judgements are unknown for new problems.
 _OF_PEOPLE = re.compile(
     r"(^|[^a-z])(humans?|annotators?|annotations?|gold|reviewers?|reviewed|raters?|experts?|"
     r"suggestions?|feedback|labels?|verdicts?|ground.?truth|hallucinat\w*)([^a-z]|$)|"
@@ -53,9 +55,9 @@ _OF_LABELS = re.compile(
 )
 _PRODIGY = {"accept", "reject", "ignore"}  # values of its column "answer"
 _NUMBER = re.compile(r"[-+\u2212]?[\d.,' \u00a0]*\d(e[-+]?\d+)?", re.IGNORECASE)
-_MOST = (
-    0.5  # a text column with a larger share of numbers was probably meant as numbers
-)
+# A text column with a larger share of numbers was probably intended as a numeric
+# column.
+_MOST = 0.5
 
 
 def may_be_feature(name):
@@ -70,11 +72,11 @@ def is_taken(name):
     return str(name).strip().lower() in _NOT_FEATURES
 
 
-# Names of the columns to read, unless the caller gives others.
+# Names of the columns to read, unless the caller passes other names.
 _NAMES = "wording text question alternatives context group metadata parents label"
 _RESERVED = ["problem", "claim", *_NAMES.split()]
 _OF_PROBLEMS = ["question", "alternatives", "context", "group", "metadata"]
-#: Value in the column of parents if they are unknown.
+#: Value of the parents column if the parents are unknown.
 _UNKNOWN = "?"
 
 
@@ -287,7 +289,7 @@ def _record(cells, rows):
         texts = cells.get("text")
         if texts is None or any(text is None for text in texts):
             raise ValueError(
-                f"row {rows[0]}: the problem has wordings, so every row needs a text"
+                f"row {rows[0]} must have a text, because the problem has wordings"
             )
         bounds = pairwise([*starts, len(rows)])
         record["wordings"] = [list(texts[a:b]) for a, b in bounds]
@@ -296,8 +298,8 @@ def _record(cells, rows):
         record[key] = _read_json(record.get(key))
     if "group" in record and any(group != record["group"] for group in cells["group"]):
         raise ValueError(
-            f"row {rows[0]}: the group is {record['group']!r}, but other rows of the problem "
-            "have another group. All rows of a problem must have the same group"
+            f"row {rows[0]}: all rows of a problem must have the same group, but the "
+            f"group is {record['group']!r} here and differs in other rows"
         )
     if isinstance(record.get("group"), float):
         record["group"] = _whole(record["group"], "the group", rows[0])
@@ -323,8 +325,8 @@ def add_edges(edges, record):
     claims = record.get("claims")
     if edges is not no_edges and (claims is None or None in claims):
         raise ValueError(
-            "edges needs the texts of all claims, but some claims have no text. Pass "
-            "edges=no_edges if the claims are independent"
+            "edges can only be computed if every claim has a text, but some claims "
+            "have no text. Pass edges=no_edges if the claims are independent"
         )
     edges_found = [] if claims is None else edges(claims, record.get("problem"))
     return record | {"edges": edges_found, "parents": None}
@@ -341,14 +343,13 @@ def _eager(frame):
     try:
         frame = nw.from_native(frame, eager_only=True)
     except TypeError:
-        of_others = "Use pandas.DataFrame for a dict, or pandas.read_csv for a file"
+        of_others = "For a dict, use pandas.DataFrame. For a file, use pandas.read_csv"
         advice = "Pass frame.collect()" if hasattr(frame, "collect") else of_others
         raise ValueError(
-            f"frame must be a data frame with rows, got a {type(frame).__name__}. "
-            + advice
+            f"frame must be a data frame, got a {type(frame).__name__}. " + advice
         ) from None
     if not len(frame):
-        raise ValueError("the table has no rows, so it contains no problem")
+        raise ValueError("the table must have at least one row, got 0 rows")
     return frame
 
 
@@ -357,15 +358,18 @@ def _check_named(frame, named):
     for key, name in named.items():
         needed = key == "problem" or name not in (None, key)
         if needed and name not in frame.columns:
-            raise ValueError(f"no column {name!r} for {key!r}, only {frame.columns}")
+            raise ValueError(
+                f"the column {name!r} for {key!r} does not exist. The columns are "
+                f"{frame.columns}"
+            )
 
 
 def _floats(frame, name):
     """Return a column as an array of floats."""
     try:
         return frame[name].cast(_narwhals().Float64).to_numpy()
-    except Exception as error:  # every library has its own errors
-        raise ValueError(f"column {name!r} is not numeric: {error}") from error
+    except Exception as error:  # Each data frame library raises its own errors.
+        raise ValueError(f"the column {name!r} must be numeric: {error}") from error
 
 
 def _feature_names(frame, features, named):
@@ -381,8 +385,8 @@ def _feature_names(frame, features, named):
         if of_people:
             warn(
                 f"the columns {of_people} seem to contain people's judgements, or ids and times of "
-                "a labelling tool, and are not used as features. If they are known for new "
-                "problems, pass their names as features=",
+                "a labelling tool, and are not used as features. If these columns are also known "
+                "for new problems, list them in features=",
                 ParameterWarning,
             )
         for name in free:
@@ -392,7 +396,9 @@ def _feature_names(frame, features, named):
     if isinstance(features, str):
         raise ValueError(f"features must be a list of names, got {features!r}")
     if absent := [name for name in features if name not in frame.columns]:
-        raise ValueError(f"no columns {absent}, only {frame.columns}")
+        raise ValueError(
+            f"the columns {absent} do not exist. The columns are {frame.columns}"
+        )
     if (label := named["label"]) in features:
         raise ValueError(f"{label!r} contains the labels and cannot be a feature")
     return features
@@ -424,9 +430,9 @@ def _warn_of_numbers(name, values):
     if n_numbers > _MOST * len(cells):
         which = f"; row {texts[0][0]} contains {texts[0][1]!r:.40}" if texts else ""
         warn(
-            f"the column {name!r} contains texts and is not used as a feature, although "
-            f"{n_numbers} of its {len(cells)} cells are numbers{which}. Convert it to numbers to "
-            "use it",
+            f"the column {name!r} contains texts and is not used as a feature, "
+            f"although {n_numbers} of its {len(cells)} cells are numbers{which}. To "
+            "use the column, convert it to numbers",
             ParameterWarning,
         )
 
@@ -442,7 +448,7 @@ def _of_problems(batch):
     """Return the columns with one value per problem, with groups separated from metadata."""
     metadata = [plain(row) for row in batch.metadata_rows]
     groups = [row.pop("group", None) for row in metadata]
-    if len(set(map(type, groups)) - {type(None)}) > 1:  # a column has a single type
+    if len(set(map(type, groups)) - {type(None)}) > 1:  # A column has a single type.
         groups = [group if group is None else str(group) for group in groups]
     texts = {"alternatives": batch.alternatives, "context": batch.context}
     texts["metadata"] = metadata if any(metadata) else None
@@ -485,7 +491,8 @@ def _feature_columns(batch):
     names = batch.feature_names or [f"x{j}" for j in range(batch.n_features)]
     if taken := sorted(n for n in names if n in _RESERVED or not may_be_feature(n)):
         raise ValueError(
-            f"features named {taken} have the name of another column or of a label. Rename them"
+            f"the features {taken} must not have the same name as another column or a "
+            "label. Rename these features"
         )
     return dict(zip(names, batch.features.T, strict=True))
 
@@ -497,8 +504,9 @@ def _problem_names(batch):
     for i, name in enumerate(batch.ids):
         if number.setdefault(name, i) != i:
             raise ValueError(
-                f"problems {number[name]} and {i} have the same id {name!r}. Make the ids unique, "
-                "or remove them with [g.replace(id=None) for g in graphs]"
+                f"problems {number[name]} and {i} have the same id {name!r}, but ids "
+                "must be unique. Change the ids, or remove them with "
+                "[g.replace(id=None) for g in graphs]"
             )
     return batch.ids
 
@@ -516,14 +524,14 @@ def _rows_of_problems(frame, problem, claim, wording):
     if nameless := [row for row, name in enumerate(names) if name is None]:
         shown = f"{nameless[:10]}" + (" and more" if len(nameless) > 10 else "")
         raise ValueError(
-            f"rows {shown} have no {problem!r}. Fill in the column or drop the rows: the "
-            "guarantee counts problems, so each row must belong to one"
+            f"the rows {shown} must have a {problem!r}, because each row must belong "
+            "to a problem. Fill in this column or drop the rows"
         )
     try:
         for row, name in enumerate(names):
             rows_of[name].append(row)
     except TypeError as error:
-        raise ValueError(f"{problem!r} contains invalid names: {error}") from error
+        raise ValueError(f"{problem!r} contains an invalid name: {error}") from error
     position = _positions(frame, claim) if claim in frame.columns else None
     if wording in frame.columns:
         places = _positions(frame, wording)
@@ -534,8 +542,8 @@ def _rows_of_problems(frame, problem, claim, wording):
             for due, row in enumerate(rows):
                 if position[row] != due:
                     raise ValueError(
-                        f"problem {name!r}: positions in {claim!r} must be 0, 1, ..., got "
-                        f"{position[row]} instead of {due}"
+                        f"problem {name!r}: the positions in {claim!r} must be 0, 1, "
+                        f"..., got {position[row]} instead of {due}"
                     )
     return rows_of
 
@@ -558,8 +566,9 @@ def _sort_wordings(rows_of, wording, claims, places):
             found = (due[0] if claims is None else claims[row], places[row])
             if found != due or due[0] < 0:
                 raise ValueError(
-                    f"problem {name!r}, row {row}: {wording!r} is {places[row]}. The wordings of "
-                    "a claim must be 0 (the most specific one), 1, ..., and the claims 0, 1, ..."
+                    f"problem {name!r}, row {row}: the claims must be numbered 0, 1, ... and the "
+                    "wordings of each claim 0 (the most specific one), 1, ..., but "
+                    f"{wording!r} is {places[row]}"
                 )
             before = due
 
@@ -628,13 +637,18 @@ def fill_missing(table, names, missing, place):
     if missing == "raise":
         row = int(absent.any(axis=1).argmax())
         raise ValueError(
-            f"missing or infinite values: {n_missing}; the first is at {place(row)}. Correct "
-            'them, or pass missing="median", "mean" or a number to replace them'
+            f"all values must be finite, but some are missing or infinite ({n_missing}). "
+            f"The first one is at {place(row)}. Correct these "
+            'values, or replace them with missing="median", missing="mean" or '
+            "missing=NUMBER"
         )
     if is_number(missing):
         return np.where(absent, missing, table)
     if absent.all(axis=0).any():
         name = names[int(absent.all(axis=0).argmax())]
-        raise ValueError(f"{name!r} has no finite value, and therefore no {missing}")
+        raise ValueError(
+            f"the {missing} of {name!r} is undefined, because the column has no finite "
+            "value"
+        )
     average = np.nanmean if missing == "mean" else np.nanmedian
     return np.where(absent, average(np.where(absent, np.nan, table), axis=0), table)

@@ -25,7 +25,10 @@ def check_parallel(name, values, n_problems):
             f"{name} must be a list with one entry per problem, got {values!r}"
         )
     if len(values) != n_problems:
-        raise ValueError(f"got {len(values)} {name} for {n_problems} problems")
+        raise ValueError(
+            f"the number of {name} must be {n_problems}, which is the number of problems, "
+            f"got {len(values)}"
+        )
 
 
 class Given(TypedDict, total=False):
@@ -83,13 +86,15 @@ def read_score(value, name, place):
     if is_missing(value):
         return math.nan
     if np.ndim(value) == 0 and hasattr(value, "item"):
-        value = value.item()  # for example of a tensor
+        value = value.item()  # A tensor has the method `item`.
     if not _frame.is_number(value):
         raise ValueError(f"{place}: {name!r} must be a number, got {value!r}")
     try:
         return float(value)
     except OverflowError:
-        raise ValueError(f"{place}: {name!r} is too large for a float") from None
+        raise ValueError(
+            f"{place}: {name!r} must fit into a float, but the number is too large"
+        ) from None
 
 
 _CLAIMS = (
@@ -192,7 +197,7 @@ def _texts(claims):
         right = isinstance(row, (list, tuple))
         if not right or not all(hasattr(claim, "claim_text") for claim in row):
             raise ValueError(
-                f"claims of problem {i} must be a list of claims, as in {_CLAIMS}"
+                f"the claims of problem {i} must be a list of claims, as in {_CLAIMS}"
             )
     return [[claim.claim_text for claim in row] for row in claims]
 
@@ -208,11 +213,14 @@ def _claim_level(values, name):
             continue
         if method in columns:
             raise ValueError(
-                f'"{method}" and ("claim", "{method}") are both in {name}. Rename one of them'
+                f'{name} must not contain both "{method}" and ("claim", "{method}"). '
+                "Rename one of the keys"
             )
         columns[method] = column
     if not columns:
-        raise ValueError(f"{name} has no entry of level 'claim', only {list(values)}")
+        raise ValueError(
+            f"{name} must have an entry of level 'claim', got only {list(values)}"
+        )
     return columns
 
 
@@ -222,8 +230,9 @@ def _labels(labels, texts):
         checks = _claim_level(labels, "labels")
         if len(checks) > 1:
             raise ValueError(
-                f"labels contains several fact checks of claims, {list(checks)}. Pass one, such "
-                'as labels=manager.gen_metrics["claim", name]'
+                f"labels must contain one fact check of claims, got {list(checks)}. "
+                'Select one of them, for example labels=manager.gen_metrics["claim", '
+                "name]"
             )
         ((_, labels),) = checks.items()
     verdicts = np.array(_scores(labels, texts, "labels"), dtype=float)
@@ -246,10 +255,16 @@ def _scores(values, texts, name):
         check_parallel(f"lists of {name}", values, len(texts))
         for i, (n, m) in enumerate(zip(map(len, values), map(len, texts), strict=True)):
             if n != m:
-                raise ValueError(f"problem {i} has {n} values of {name} for {m} claims")
+                raise ValueError(
+                    f"problem {i} must have one value of {name} for each of its {m} "
+                    f"claims, got {n}"
+                )
         values = [value for row in values for value in row]
     if len(values) != len(places):
-        raise ValueError(f"got {len(values)} values of {name} for {len(places)} claims")
+        raise ValueError(
+            f"{name} must have one value for each of the {len(places)} claims, got "
+            f"{len(values)}"
+        )
     return [read_score(v, name, place) for v, place in zip(values, places, strict=True)]
 
 
@@ -335,11 +350,12 @@ def from_uqlm(
     names = _number_keys(every) if scorers is None else list(scorers)
     if not names:
         raise ValueError(
-            "no claim has a score. Check that result is the output of a long-text scorer of UQLM"
+            "at least one claim must have a score. Check that result is the output "
+            "of a long-text scorer of UQLM"
         )
     if unknown := [key for key in names if not any(key in claim for claim in every)]:
         raise ValueError(
-            f"no claim has the scores {unknown}, only {_number_keys(every)}"
+            f"the scores {unknown} do not exist. The scores are {_number_keys(every)}"
         )
     texts = [
         [value_of(c, ("claim", "sentence"), "a claim") for c in a] for a in answers
@@ -356,25 +372,26 @@ def from_uqlm(
 def _lists(result):
     """Return the claims, prompts and samples in the output of UQLM, or in a part of it."""
     table = getattr(result, "data", result)
-    if hasattr(table, "columns"):  # as returned by UQResult.to_df()
+    if hasattr(table, "columns"):  # `UQResult.to_df()` returns a data frame.
         table = {name: table[name].to_list() for name in table.columns}
-    if _is_rows(table):  # the records of that table
+    if _is_rows(table):  # `table` may also be a list of the records of that data frame.
         table = {name: [row.get(name) for row in table] for name in table[0]}
     if isinstance(table, Mapping):
-        table = table.get("data", table)  # as returned by UQResult.to_dict()
+        table = table.get("data", table)  # `UQResult.to_dict()` returns a dict.
         if "claims_data" not in table:
             raise ValueError(
-                f"the result has no 'claims_data', only {list(table)}. Use LongTextUQ, "
-                "LongTextQA or LongTextGraph of UQLM, which score claims"
+                f"the result must have the key 'claims_data', got only {list(table)}. "
+                "Use LongTextUQ, LongTextQA or LongTextGraph of UQLM, which score "
+                "claims"
             )
         prompts = table.get("prompts", table.get("prompt"))
         lists = table["claims_data"], prompts, table.get("sampled_responses")
-        # In the JSON of a table, each column is a dict keyed by row number.
+        # In the JSON of a data frame, each column is a dict keyed by row number.
         return tuple(list(x.values()) if isinstance(x, Mapping) else x for x in lists)
     if hasattr(result, "__len__") and not isinstance(result, str):
         return list(result), None, None
     raise ValueError(
-        "result must be a UQResult of UQLM, or its claims_data, got a "
+        "result must be a UQResult of UQLM or its claims_data, got a "
         f"{type(result).__name__}"
     )
 
@@ -415,5 +432,7 @@ def value_of(row, keys, where=None):
         if key in row:
             return row[key]
     if where is not None:
-        raise ValueError(f"{where} has none of the keys {list(keys)}, only {list(row)}")
+        raise ValueError(
+            f"{where} must have one of the keys {list(keys)}, got only {list(row)}"
+        )
     return None

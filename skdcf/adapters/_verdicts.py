@@ -15,18 +15,19 @@ from ..graphs.labels import LABEL_WORDS, word_key
 from . import _frame
 from ._tools import Given, check_dicts, check_parallel, make_problems, value_of
 
-#: Keys under which results store their answers, answers their claims, and claims their parts.
-#: The first existing key is used, but all verdicts must agree.
+#: Keys of the answers in a result, of the claims in an answer, and of the parts of a
+#: claim. If a record has several of the keys, the first one is used.
 _ANSWERS = ("detailed_information", "decisions")
 _LISTS = ("statements", "claim_level_factuality", "detail", "decisions", "claims")
-_PARALLEL = ("ys", "verdicts", "labels")  # verdicts in a separate list
+# Keys of verdicts in a list that is separate from the claims.
+_PARALLEL = ("ys", "verdicts", "labels")
 _TEXTS = ("claim", "statement", "atom", "text", "content", "triplet")
 _VERDICTS: tuple[str, ...] = (
     *("verdict", "factuality", "is_supported", "label", "human_label", "annotation"),
     *("gold", "gold_label", "ground_truth", "is_true", "is_correct"),
 )
-#: Words in the names of other keys that contain a verdict, if their value is a known word or
-#: number, and of keys whose values are the opposite of a verdict.
+#: Patterns of names of other keys that contain a verdict, or the opposite of a verdict,
+#: if their value is a known word or number.
 _OF_PEOPLE = re.compile(
     r"(^|_)(humans?|gold|manual|experts?|annotations?|annotated|annotators?|reviews?|reviewed|"
     r"reviewers?|raters?|votes?|feedback)(_|$)"
@@ -153,7 +154,8 @@ def from_verdicts(
             dropped.append((i, str(error)))
     if dropped and not read:
         raise ValueError(
-            f"all {len(dropped)} answers were dropped. The first reason: {dropped[0][1]}"
+            f'on_invalid="drop" left no answer: all {len(dropped)} answers were '
+            f"dropped. The first reason: {dropped[0][1]}"
         )
 
     results_read = [results[i] for i in names]
@@ -161,7 +163,7 @@ def from_verdicts(
         key: [value_of(r, keys) if isinstance(r, dict) else None for r in results_read]
         for key, keys in (("problems", _QUESTIONS), ("context", _CONTEXTS))
     }
-    # The references of RefChecker are passages.
+    # In RefChecker, the references are the passages.
     for i, answer in enumerate(results_read):
         if (
             isinstance(answer, dict)
@@ -190,8 +192,8 @@ def _judged(result, i, meaning):
     """Return the texts, labels and reasons of the claims of one answer."""
     if result is None:
         raise ValueError(
-            f"problem {i} is None, because the checker failed on it. Check it again, or drop "
-            'such answers with on_invalid="drop"'
+            f"problem {i} is None, because the checker failed on it. Run the checker "
+            'again, or drop such answers with on_invalid="drop"'
         )
     rows = _rows(result, i)
     where = f"problem {i}, claim {{}}".format
@@ -203,8 +205,8 @@ def _judged(result, i, meaning):
     contradicted = [text for text in texts if labels_of_text[_same(text)] >= {0, 1}]
     if contradicted:
         warn(
-            f"problem {i}: the claim {printable(contradicted[0])!r} is listed twice with different "
-            "verdicts. It is labelled unsure (0)",
+            f"problem {i}: the claim {printable(contradicted[0])!r} is listed twice "
+            "with different verdicts, so it gets the label 0 (unsure)",
             LabelWarning,
         )
     labels = [
@@ -227,7 +229,8 @@ def _rows(result, i):
         rows = check_list(f"problem {i}", value_of(result, _LISTS, f"problem {i}"))
         if any(key in result for key in _PARALLEL):
             rows = _joined(rows, result, i)
-        # If FacTool failed to judge a claim, the entry is None and its text is elsewhere.
+        # If FacTool could not judge a claim, the entry is None and its text is stored
+        # elsewhere.
         texts = check_list(f"problem {i}, claims", result.get("claims") or rows)
         result = [_unjudged(texts, v) if r is None else r for v, r in enumerate(rows)]
     rows = [_plain(row) for row in check_list(f"problem {i}", result)]
@@ -240,7 +243,8 @@ def _joined(claims, result, i):
     verdicts = check_list(f"problem {i}, {key}", result[key])
     if len(verdicts) != len(claims):
         raise ValueError(
-            f"problem {i} has {len(verdicts)} {key} for {len(claims)} claims"
+            f"problem {i} must have one entry of {key} for each of its {len(claims)} "
+            f"claims, got {len(verdicts)}"
         )
     rows = []
     for claim, verdict in zip(claims, map(_plain, verdicts), strict=True):
@@ -257,7 +261,7 @@ def _agreed(verdict):
     if not isinstance(verdict, list | tuple):
         return verdict
     words = {str(word) for word in verdict}
-    # A neutral passage does not count if others are decided.
+    # A neutral passage is ignored if another passage decides about the claim.
     decided = words - {"Neutral"}
     return decided.pop() if len(decided) == 1 else "unsure" if decided else "Neutral"
 
@@ -283,8 +287,9 @@ def _label(row, meaning, where):
     for key, verdict in verdicts.items():
         if _key(verdict) not in meaning:
             raise ValueError(
-                f"{where}: unknown verdict {verdict!r}. Define its meaning, as in "
-                f"values={{{verdict!r}: 0}}, with 1 for true, 0 for false and -1 for unknown"
+                f"{where}: the verdict {verdict!r} is unknown. Define its meaning, "
+                f"for example values={{{verdict!r}: 0}}. Use 1 for true, 0 for false "
+                "and -1 for unknown"
             )
         given.append((key, verdict, meaning[_key(verdict)]))
     for key, verdict in row.items():
@@ -295,8 +300,8 @@ def _label(row, meaning, where):
     if len(labels) > 1:
         shown = ", ".join(f"{key}={verdict!r}" for key, verdict, _ in given)
         raise ValueError(
-            f"{where}: the verdicts {shown} differ, and it is unknown which of them counts. "
-            "Keep one of these keys in each claim"
+            f"{where}: the verdicts {shown} differ, so the verdict is ambiguous. Keep "
+            "only one of these keys in each claim"
         )
     return labels.pop() if labels else meaning[""]
 
@@ -309,7 +314,8 @@ def _beside(key, value, meaning):
     is_verdict = opposite or _OF_PEOPLE.search(name) or _SAYS.search(name)
     if _OF_EVIDENCE.search(name):
         return
-    if isinstance(value, Mapping):  # such as {"annotations": [{"label": 0}]}
+    # A nested verdict has a form such as {"annotations": [{"label": 0}]}.
+    if isinstance(value, Mapping):
         for inner, held in value.items():
             yield from _beside(f"{key}.{inner}", held, meaning)
     elif isinstance(value, list | tuple):
@@ -318,7 +324,7 @@ def _beside(key, value, meaning):
     elif is_verdict and _key(value) in meaning:
         is_number = _frame.is_number(value) and not isinstance(value, bool)
         if is_number and _NAMES_WHO.search(name):
-            return  # the number identifies a person or a position
+            return  # A number under such a key identifies a person or a position.
         label = meaning[_key(value)]
         inverted = opposite and label in (0, 1) and _key(value) in _YES_OR_NO
         yield key, value, 1 - label if inverted else label

@@ -37,7 +37,7 @@ def reworded(message: object, entry_point: Literal["program", "client"]) -> str:
         _words(part, entry_point) if isinstance(part, Advice) else part
         for part in _parts(message)
     )
-    # On the command line, problems are numbered from 1, like lines of files.
+    # On the command line, problems are numbered from 1, like the lines of a file.
     return renumbered(text, 1) if entry_point == "program" else text
 
 

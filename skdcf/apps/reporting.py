@@ -59,8 +59,8 @@ def page(body, title):
     return PAGE.format(title=escape(title), body=body)
 
 
-_MISSED = 20  # largest number of listed answers that keep a false claim
-_CLAIMS = 4000  # largest number of claims in each of the two lists of answers
+_MISSED = 20  # maximum number of listed answers that keep a false claim
+_CLAIMS = 4000  # maximum number of claims in each of the two lists of answers
 
 
 def write_report(
@@ -137,15 +137,15 @@ def write_report(
     )
     summary = _summary(filter, report, level, describe_labels(batch, labels))
     cards = [
-        card(summary, "What is guaranteed, and what was found"),
+        card(summary, "What is guaranteed, and what was observed"),
         _figure(report),
         card(_paragraphs(_verdict_of_levels(report)), "Coverage at each level"),
         report._repr_html_(),
         *_chances(filter, batch, labels, groups),
-        card(_more_labels(filter), "What more labels would give"),
+        card(_more_labels(filter), "The effect of more labels"),
         *_answers(explain(filter, batch, labels), _texts(filter, batch), n_answers),
     ]
-    title = f"What was kept of {report.n_problems} answers"
+    title = f"Claims kept in {report.n_problems} answers"
     about = (
         f"Filter: {filter_name or type(filter).__name__}. "
         f"Answers: {data_name or 'passed in Python'}. "
@@ -175,11 +175,11 @@ def _summary(filter, report, own, labels):
     return _paragraphs(
         f"{guarantee[0].upper()}{guarantee[1:]}.",
         _verdict_of_coverage(report, j),
-        f"At alpha = {own:g}, with {report.n_calibration} calibration answers{unused}, the "
-        f"guarantee was met in {report.coverage[j]:.1%} of {answers}. They answer "
-        f"{report.n_questions} questions.{theory}",
-        f"{report.retention[j]:.2f} true and {report.false_kept[j]:.2f} false claims were "
-        f"kept per answer. {_of_shown(report, j)}",
+        f"At alpha = {own:g}, with {report.n_calibration} calibration "
+        f"answers{unused}, the guarantee was met in {report.coverage[j]:.1%} of "
+        f"{answers}. These are answers to {report.n_questions} questions.{theory}",
+        f"{report.retention[j]:.2f} true and {report.false_kept[j]:.2f} false claims "
+        f"were kept per answer. {_of_shown(report, j)}",
         f"The labels: {labels}.",
         *([f"Warning{report.warning}."] if report.warning else []),
     )
@@ -189,18 +189,19 @@ def _verdict_of_coverage(report, j):
     """Return a sentence on whether the observed coverage agrees with the guarantee."""
     low, high = report.coverage_band[j]
     if np.isnan(low):
-        return "Theory gives no range for the coverage of these answers."
+        return "Theory does not predict a range for the coverage of these answers."
     if report.coverage[j] < low:
         return (
-            "These answers do not agree with the guarantee: more of them keep a false claim than "
-            "can be explained by chance. They probably differ from the calibration answers."
+            "These answers contradict the guarantee: the filter kept a false claim "
+            "in more of them than chance can explain. The answers probably differ "
+            "from the calibration answers."
         )
     if report.coverage[j] > high:
         return (
-            "The guarantee holds, and fewer of these answers keep a false claim than theory "
-            "expects."
+            "The guarantee holds, and the filter kept a false claim in fewer of "
+            "these answers than theory predicts."
         )
-    return "These answers agree with the guarantee."
+    return "The results on these answers agree with the guarantee."
 
 
 def _verdict_of_levels(report):
@@ -209,10 +210,10 @@ def _verdict_of_levels(report):
     below = report.alpha[report.coverage < low]
     if len(below):
         levels = ", ".join(f"{level:g}" for level in below)
-        return f"The coverage is lower than theory expects at alpha = {levels}."
+        return f"The coverage is lower than theory predicts at alpha = {levels}."
     if np.isnan(low).all():
-        return "Theory gives no range for the coverage of these answers."
-    return "At every level, the coverage is at least as high as theory expects."
+        return "Theory does not predict a range for the coverage of these answers."
+    return "At every level, the coverage is at least as high as theory predicts."
 
 
 def _of_shown(report, j):
@@ -220,9 +221,10 @@ def _of_shown(report, j):
     if not report.shown[j]:
         return "No claim of any answer was kept."
     return (
-        f"At least one claim was kept of {report.shown[j]:.0%} ± {report.shown_error[j]:.0%} "
-        f"of the answers. Of these texts, {report.false_among_shown[j]:.0%} ± "
-        f"{report.false_among_shown_error[j]:.0%} contain a false claim (± one standard error)."
+        f"The filter kept at least one claim of {report.shown[j]:.0%} ± "
+        f"{report.shown_error[j]:.0%} of the answers. Of these answers, "
+        f"{report.false_among_shown[j]:.0%} ± {report.false_among_shown_error[j]:.0%} "
+        "keep a false claim (± one standard error)."
     )
 
 
@@ -267,9 +269,10 @@ def _chances(filter, batch, labels, groups):
         return
     report = evaluate_error_probability(filter, batch, labels, groups=groups)
     yield card(
-        "<p>The guarantee is about all answers together. For a single text, the filter "
-        "estimates the probability that it contains a false claim. This is an estimate, not a "
-        "guarantee. The estimates are compared with these labels below.</p>",
+        "<p>The guarantee applies to all answers together. For a single text, the "
+        "filter estimates the probability that it contains a false claim. This is an "
+        "estimate, not a guarantee. The estimates are compared with these labels "
+        "below.</p>",
         title,
     )
     if report.n_texts.sum():
@@ -289,11 +292,12 @@ def _verdict_of_chances(report):
         if differs.any():
             worst = np.argmax(differs * abs(report.stated - report.observed))
             return (
-                f"The stated probabilities are {words} in {int(differs.sum())} of {n_bins} groups "
-                f"of texts: {report.stated[worst]:.2f} was stated and "
-                f"{report.observed[worst]:.2f} observed."
+                f"The estimated probabilities are {words} in {int(differs.sum())} of "
+                f"{n_bins} groups of texts. In the group with the largest difference, "
+                f"the estimate was {report.stated[worst]:.2f} and the observed share "
+                f"was {report.observed[worst]:.2f}."
             )
-    return "The stated probabilities agree with the labels."
+    return "The estimated probabilities agree with the labels."
 
 
 def _texts(filter, batch):
@@ -302,7 +306,7 @@ def _texts(filter, batch):
         return [""] * len(batch)
     chances = filter.error_probability(batch)
     return [
-        "" if np.isnan(chance) else f", {chance:.0%} chance of a false claim"
+        "" if np.isnan(chance) else f", {chance:.0%} probability of a false claim"
         for chance in chances
     ]
 
@@ -326,7 +330,7 @@ def _more_labels(filter):
         "With four times as many calibration answers, the coverage of one filter would vary by "
         f"{high_then - low_then:.3f} instead of {high - low:.3f}."
     )
-    hint = "More labels also train a better score, which keeps more true claims."
+    hint = "More labels also train a better scorer, which keeps more true claims."
     return _paragraphs(verdict) + table(header, rows) + _paragraphs(hint)
 
 
@@ -334,9 +338,12 @@ def _answers(explained, chances, n_answers):
     """Yield cards with the answers whose kept claims include a false one, and with a sample."""
     answers = list(zip(explained, chances, strict=True))
     missed = [answer for answer in answers if _keeps(answer[0], 0)]
-    title = f"{len(missed)} of {len(explained)} answers keep a false claim"
+    title = f"A false claim was kept in {len(missed)} of {len(explained)} answers"
     if n_more := sum(_keeps(e, -1) and not _keeps(e, 0) for e in explained):
-        title += f"; {n_more} more keep an unjudged claim, which counts as false"
+        title += (
+            f". An unjudged claim, which counts as false, was kept in {n_more} other "
+            "answers"
+        )
     yield card(_shown(missed, _MISSED), title)
     examples = answers[:: max(1, len(answers) // max(1, n_answers))][:n_answers]
     yield card(
@@ -355,7 +362,7 @@ def _shown(answers, most):
     n = int(np.sum(claims <= _CLAIMS))
     sections = "".join(_folded(*answer) for answer in answers[:n])
     left = len(answers) - n
-    left_out = f"<p>{left} more answers are left out to keep this page small.</p>"
+    left_out = f"<p>{left} more answers are omitted to keep this page small.</p>"
     return sections + left_out if left else sections
 
 

@@ -20,7 +20,8 @@ _VERSIONS = {
 }
 #: Scores in both data sets; higher values mean more confidence.
 _SCORES = ("frequency-score", "gpt-score")
-#: Values that the authors count as true and as false; others are slips of annotators.
+#: Values that the authors interpret as true and as false. Other values are typing errors
+#: of annotators.
 _VERDICTS = {
     "annotation": {"Y": 1, "S": 1, "N": 0, "U": 0},
     "manual_annotation": {"1.0": 1, "1": 1, "0.0": 0, "0": 0},
@@ -154,7 +155,8 @@ def fetch_conformal_factuality(
     arXiv:2402.10978.
     """
     check_choice("subset", subset, _SUBSETS)
-    file = f"{_SUBSETS[subset]}_subclaims_with_scores.jsonl"  # a single JSON object
+    # The file contains a single JSON object.
+    file = f"{_SUBSETS[subset]}_subclaims_with_scores.jsonl"
     of = "conformal_factuality"
     records = rows(f"{of}/{file}", f"{of}/{subset}/{{i}}", options)
     parse = partial(_parse_scored, scores=_SCORES, label="annotation")
@@ -165,11 +167,11 @@ def _parse_scored(record, scores, label, graph=None):
     """Convert a record of a data set with scores to the format of `build_dataset`."""
     claims = record["claims"]
     texts = [claim["subclaim"] for claim in claims]
-    # In one of the files, a Y is followed by hundreds of blanks.
+    # In one of the files, a "Y" is followed by hundreds of blanks.
     words = [str(claim[label]).strip() for claim in claims]
     labels = read_words(label, words, _VERDICTS[label])
     out = {"problem": record["prompt"], "claims": texts, "labels": labels}
-    if graph is not None:  # row = child, column = parent
+    if graph is not None:  # Each row is a child, and each column is a parent.
         graph_of_claims = ReasoningGraph.from_adjacency(record[graph], claims=texts)
         out["edges"] = graph_of_claims.edges
     if scores:
@@ -400,7 +402,8 @@ def _majority(v, responses):
     votes = sum(read_words("response", answers, {"yes": 1, "no": -1}, f"claim {v}"))
     if not votes:
         raise ValueError(
-            f"claim {v} has as many yes as no among its {len(answers)} responses"
+            f'claim {v} must not have as many "yes" as "no" among its {len(answers)} '
+            "responses"
         )
     return int(votes > 0)
 
@@ -488,7 +491,8 @@ def _premise_edges(entries, n_steps):
     position = {entry["step_number"]: v for v, entry in enumerate(entries)}
     if len(position) != n_steps or len(entries) != n_steps:
         raise ValueError(
-            f"got {n_steps} steps, but premises for the steps {list(position)}"
+            f"the premises must belong to the {n_steps} steps, got premises for the "
+            f"steps {list(position)}"
         )
     cited = [(p[0], e["step_number"]) for e in entries for p in e["premises"] if p[0]]
     if unknown := [pair for pair in cited if pair[0] not in position]:
@@ -501,7 +505,10 @@ def _perl_labels(annotation, n_steps, label):
     entries = annotation["error_annotations"]["step_level"]
     entries = sorted(entries, key=lambda entry: entry["step_number"])
     if len({entry["step_number"] for entry in entries}) != n_steps:
-        raise ValueError(f"got {n_steps} steps, but error entries for {len(entries)}")
+        raise ValueError(
+            f"the error entries must cover the {n_steps} steps, got {len(entries)} "
+            "entries"
+        )
     return [int(not _is_false(entry, label)) for entry in entries]
 
 
@@ -511,6 +518,7 @@ def _is_false(entry, label):
     verdict = entry["has_error"]
     if verdict is not bool(types):
         raise ValueError(
-            f"step {step} has has_error={verdict!r}, but {len(types)} errors"
+            f"step {step} must have errors exactly if has_error is True, got "
+            f"has_error={verdict!r} and {len(types)} errors"
         )
     return any(label == "any" or kind != "Accumulation_Error" for kind in types)

@@ -29,7 +29,8 @@ CLEAN, PARTIAL, HALLUCINATED = range(3)
 DRAWN_DOMAINS = ("domain_science", "domain_reasoning")
 
 
-#: Parameters of the simulation; triples are for clean, partial and hallucinated problems.
+#: Parameters of the simulation. Each triple is for clean, partly wrong and hallucinated
+#: problems.
 _SETTINGS = {
     "math": {
         "share": (0.812, 0.118, 0.07),  # shares of the problems
@@ -48,7 +49,7 @@ _SETTINGS = {
         "inherit": 0.75,
     },
 }
-#: Terms of the logit that a resampled answer contains the claim.
+#: Terms of the logit of the probability that a resampled answer contains the claim.
 _FREQUENCY = {
     "math": dict(base=-0.3, problem=0.9, hard=0.6, true=0.9, hallucinated=0.7),
     "felm": dict(base=-0.9, problem=0.7, hard=0.7, true=2.0, hallucinated=0.6),
@@ -185,7 +186,8 @@ def _draw_labels(rng, setting, batch, type_of, difficulty):
     """Draw labels with errors at difficult claims, which are propagated along the edges."""
     pressure = -2 + 0.9 * difficulty - rng.logistic(size=batch.n_claims)
     worst = np.maximum.reduceat(pressure, batch.offsets[:-1])[batch.problem_of]
-    wrong = (pressure > 0) | (pressure == worst)  # at least one error
+    # At least one claim contains an error.
+    wrong = (pressure > 0) | (pressure == worst)
     partial = (type_of == PARTIAL)[batch.problem_of]
     wrong &= partial
     handed_on = partial & (rng.random_sample(batch.n_claims) < setting["inherit"])
@@ -344,7 +346,7 @@ def _draw_problem(i, n_alternatives, rng):
     ranges = plot["numbers"].items()
     steps = plot["steps"]
     numbers = {k: rng.randint(low, high + 1) for k, (low, high) in ranges}
-    # Some questions invite a mistake that several answers make, so wrong answers agree.
+    # Some questions provoke the same mistake in several answers.
     tempting = rng.randint(len(steps)) if rng.rand() < 0.4 else None
     trap = tempting, (rng.randint(1, 3), rng.randint(100)), rng.rand()
     many = range(1 + n_alternatives)
@@ -409,11 +411,11 @@ def _calculate(terms, numbers, results):
 def _mistake(kind, choice, terms, made, numbers):
     """Return the step changed by one of three kinds of mistakes."""
     left, sign, right, value = made
-    if kind == 0:  # the result is miscalculated
+    if kind == 0:  # The result is miscalculated.
         return left, sign, right, value + (-10, -2, -1, 1, 2, 10)[choice % 6]
-    if kind == 1 and isinstance(terms[2], str):  # another number is read
+    if kind == 1 and isinstance(terms[2], str):  # A wrong number is used.
         other_numbers = [n for n in numbers.values() if n != right] or [right + 1]
         right = other_numbers[choice % len(other_numbers)]
-    else:  # the operation is mistaken
+    else:  # A wrong operation is used.
         sign = {"+": "-", "-": "+", "*": "+"}[sign]
     return left, sign, right, _SIGNS[sign](left, right)

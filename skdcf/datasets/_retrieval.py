@@ -11,7 +11,7 @@ from .fetch import Names, Options, Rule, chosen, fetcher, load, read, read_words
 _SUBSETS = ("medication_qa", "live_qa", "kqa_silver_wogold", "kqa_golden")
 _LARGE = _SUBSETS[:3]
 _SCORE = "similarity-score"
-#: The authors' code writes "not factual" in two ways ("N" and "NF").
+#: The authors' code uses two labels for "not factual", "N" and "NF".
 _VERDICTS = {"S": 1, "I": 0, "U": 0, "N": 0, "NF": 0}
 _FIRST, _LAST, _SOURCE = "page_content='", " metadata=", "{'source': "
 
@@ -77,7 +77,8 @@ def fetch_conformal_rag(
     """
     of = chosen(subset=(subset, _SUBSETS))
     passages = {name: _passages_of(name, options) for name in of["subset"]}
-    file = "conformal_rag/{subset}_subclaims_with_scores.jsonl"  # a single JSON object
+    # The file contains a single JSON object.
+    file = "conformal_rag/{subset}_subclaims_with_scores.jsonl"
     records = rows(file, "conformal_rag/{subset}/{i}", options, **of)
     verdicts = _VERDICTS | {"I": int(irrelevant)}
     parse = partial(_parse_answer, passages=passages, verdicts=verdicts)
@@ -91,7 +92,7 @@ def _passages_of(subset, options):
     """Return the passages of each question, in file order."""
     passages = defaultdict(list)
     for _, text in read(f"conformal_rag/{subset}_ref_docs_texts.json", options):
-        # The text may contain quotation marks; its description is always a dict.
+        # The text may contain quotation marks, but its description is always a dict.
         content, _, about = text.rpartition(_LAST)
         # The source is a Python repr, so it is compared with the repr of the question.
         source, _, _ = about.removeprefix(_SOURCE).rpartition(", 'file_path': ")
@@ -108,14 +109,15 @@ def _parse_answer(record, passages, verdicts):
     # A few passages contain only the question.
     context = [text for text in texts if text]
     if not context:
-        raise ValueError(f"there is no passage for the question {question!r}")
+        raise ValueError(f"the passage for the question {question!r} is missing")
     sentences = [claim["annotation"] for claim in claims]
     return {
         "problem": question,
         "claims": [claim["subclaim"].strip() for claim in claims],
         "context": context,
         "features": [[float(claim[_SCORE])] for claim in claims],
-        "n_features": 1,  # needed because one answer has no claims
+        # The number of features must be stated, because one answer has no claims.
+        "n_features": 1,
         "feature_names": [_SCORE],
         "labels": read_words("annotation", sentences, verdicts),
         "metadata": {

@@ -26,7 +26,7 @@ _PRM_RATINGS = {1: 1, 0: 1, -1: 0, None: -1}
 _SUBJECTS = ("math", "biology", "chemistry", "medicine", "physics")
 _STEP = re.compile(r"\s*(?:Step\s+(\d+)|Solution\s*:)")
 _MODELS = ("6b_finetuning", "6b_verification", "175b_finetuning", "175b_verification")
-# <<16-3=13>>: a calculation and its result.
+# Pattern of a calculation and its result, such as <<16-3=13>>.
 _CALCULATION = re.compile(r"<<([^<>=]+)=\s*(-?[\d.,]+)\s*>>")
 _ANNOTATION = re.compile(r"<<[^<>]*>>")
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
@@ -191,11 +191,14 @@ def fetch_prm800k(*, graph: Rule = "chain", **options: Unpack[Options]) -> Any:
 
 def _parse_prm800k(record):
     steps = record["question"]["pre_generated_steps"]
-    # The first completion is the model's own step; the others were sampled as replacements.
+    # The first completion is the model's own step. All other completions were sampled
+    # as replacements.
     judged = [step["completions"][0] for step in record["label"]["steps"]]
     for v, completion in enumerate(judged):
         if v >= len(steps) or completion["text"] != steps[v]:
-            raise ValueError(f"the judged step {v} differs from that of the solution")
+            raise ValueError(
+                f"the judged step {v} must equal that of the solution, but it differs"
+            )
     labels = np.full(len(steps), -1)
     ratings = [completion["rating"] for completion in judged]
     labels[: len(ratings)] = fetch.read_words(
@@ -345,7 +348,7 @@ def _parse_mr_ben(record):
     first = record["Model_Solution_First_Error_Step"]
     if first != "N/A" and first not in numbers:
         raise ValueError(
-            f"the first error is step {first}, but the steps are {numbers}"
+            f"the first error must be one of the steps {numbers}, got {first}"
         )
     error = None if first == "N/A" else numbers.index(first)
     return {
@@ -424,7 +427,7 @@ def fetch_gsm8k_solutions(**options: Unpack[Options]) -> Any:
 def _parse_gsm8k(record):
     marks = list(_CALCULATION.finditer(record["solution"]))
     if not marks:
-        raise ValueError("the solution contains no calculation")
+        raise ValueError("the solution must contain at least one calculation")
     results = [_value(mark[2]) for mark in marks]
     return {
         "problem": record["question"],
@@ -455,7 +458,7 @@ def _cut(solution, marks):
     ends = []
     for mark, following in pairwise(marks):
         line_end = solution.find("\n", mark.end())
-        # Both calculations are on the same line.
+        # Both calculations must be on the same line.
         if not mark.end() <= line_end < following.start():
             word = re.compile(r"\S+").match(solution, mark.end())
             word_end = word.end() if word else mark.end()

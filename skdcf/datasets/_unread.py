@@ -60,8 +60,8 @@ def refuse_unread(holder: Mapping[str, Any], what: str, read: Collection[str]) -
     ]
     if unknown:
         raise UnreadError(
-            f"{what} has the unknown keys {unknown}. Remove them if they are not part of the "
-            f"step; {keys_of(holder)}"
+            f"{what} has the unknown keys {unknown}. Remove these keys if they are not part "
+            f"of the step. {keys_of(holder)}"
         )
 
 
@@ -114,8 +114,8 @@ def keys_of(value: Mapping[str, Any]) -> str:
         The description.
     """
     kind = value.get("type") or value.get("part_kind") or value.get("kind")
-    of_type = f"its type is {kind!r} and " if kind else ""
-    return f"{of_type}its keys are {[str(key) for key in value]}"
+    of_type = f"The type is {kind!r}, and the" if kind else "The"
+    return f"{of_type} keys are {[str(key) for key in value]}"
 
 
 def _describes(key, value):

@@ -51,7 +51,7 @@ def _address(url, name):
     return f"{url}/{name}"
 
 
-#: The source of each file, keyed by its path below the data directory.
+#: Source of each file, keyed by its path below the data directory.
 SOURCES = _read_sources()
 
 
@@ -127,8 +127,8 @@ def local_file(
     if not download_if_missing:
         state = "is missing" if checksum == "missing" else f"has checksum {checksum}"
         raise FileNotFoundError(
-            f"{path} {state}, expected {source.checksum}. Allow the download "
-            f"(download_if_missing=True), or save {source.url} there"
+            f"{path} {state}, expected {source.checksum}. Allow the download with "
+            f"download_if_missing=True, or save {source.url} at this path"
         )
     _download(source, path, n_retries, delay)
     return path
@@ -139,7 +139,7 @@ def checksum_of(path: Any, source: Any) -> str:
     content = Path(path).read_bytes()
     if len(source.checksum) == 64:
         return hashlib.sha256(content).hexdigest()
-    # Only the git hash is known, which includes a header.
+    # The published checksum is the git hash, which also covers a header.
     return hashlib.sha1(b"blob %d\0" % len(content) + content).hexdigest()
 
 
@@ -150,9 +150,8 @@ def _download(source, path, n_retries, delay):
     sha256 = source.checksum if len(source.checksum) == 64 else None
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        if (
-            sha256 is None
-        ):  # fetch_file would keep an existing file without verifying it
+        # `fetch_file` would keep an existing file without verifying it.
+        if sha256 is None:
             path.unlink(missing_ok=True)
         fetch_file(
             source.url,
@@ -164,11 +163,14 @@ def _download(source, path, n_retries, delay):
         )
         if checksum_of(path, source) != source.checksum:
             path.unlink()
-            raise OSError(f"its checksum is not the expected {source.checksum}")
+            raise OSError(
+                f"the checksum must be {source.checksum}, but the downloaded file has "
+                "another one"
+            )
     except PermissionError as error:
         raise PermissionError(
-            f"{path} is missing, and its directory is not writable. Choose another data_home "
-            "(or SKDCF_DATA), or have the file saved there"
+            f"{path} is missing, and its directory is not writable. Choose another "
+            "data_home (or SKDCF_DATA), or ask for the file to be saved there"
         ) from error
     except OSError as error:
         raise OSError(
@@ -224,7 +226,9 @@ def chosen(**asked: Any) -> Any:
             value = list(choices) if value == "all" else [value]
         out[name] = list(dict.fromkeys(value))
         if not out[name]:
-            raise ValueError(f"{name} is empty. Choose some of {sorted(choices)}")
+            raise ValueError(
+                f"{name} must not be empty. Choose some of {sorted(choices)}"
+            )
         for item in out[name]:
             check_choice(name, item, choices)
     return out

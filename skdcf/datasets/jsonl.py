@@ -28,7 +28,7 @@ from .lines import MAX_LINE_BYTES, is_plain, iter_objects, name_of
 from .records import Problem
 
 _END = object()
-_LOOKED_AT = 10_000  # lines to read after the first invalid one
+_LOOKED_AT = 10_000  # number of lines to read after the first invalid one
 _SHOWN = 5  # maximum number of different errors in one message
 
 #: Lists with one entry per problem, in the order of the fields of `Problem`.
@@ -139,7 +139,10 @@ def _per_problem(values, graphs):
     if not (flat and values.ndim == 1 and isinstance(graphs, GraphBatch)):
         return values
     if values.shape != (graphs.n_claims,):
-        raise ValueError(f"got {len(values)} values for {graphs.n_claims} claims")
+        raise ValueError(
+            f"there must be one value for each of the {graphs.n_claims} claims, got "
+            f"{len(values)}"
+        )
     return graphs.split(values)
 
 
@@ -149,8 +152,8 @@ def _lines(given):
         row: dict[str, Any] = dict(zip(given, values, strict=True))
         if short := [name for name, value in row.items() if value is _END]:
             raise ValueError(
-                f"got only {number} {' and '.join(short)}. All arguments need one entry per "
-                "problem"
+                f"all arguments must have one entry per problem, got only {number} "
+                f"{' and '.join(short)}"
             )
         try:
             problem = Problem(
@@ -469,8 +472,8 @@ def jsonl_partitions(
     filled = 0
     if not is_plain(path):
         raise ValueError(
-            f"{path} must be an uncompressed UTF-8 file to be read in parts. Decompress it, or "
-            "convert it to UTF-8"
+            f"{path} must be an uncompressed UTF-8 file to be read in parts. "
+            "Decompress the file, or convert it to UTF-8"
         )
     with open(path, "rb") as file:
         place = 0
@@ -481,6 +484,6 @@ def jsonl_partitions(
                 filled += 1
             place += len(line)
     if not cuts:
-        raise ValueError(f"{path} contains no problem")
+        raise ValueError(f"{path} must contain at least one problem, but it is empty")
     pairs = pairwise([*cuts, (place, 0)])
     return [JsonlPartition(path, start, stop, n) for (start, n), (stop, _) in pairs]

@@ -11,12 +11,12 @@ import zlib
 
 from .._checks import warn
 
-#: Patterns of possible and actual unpaired surrogates, which are halves of characters.
+#: Patterns of possible and actual unpaired surrogates. A surrogate is half of a character.
 _HALF = re.compile(r"\\u[dD][89a-fA-F]|[\ud800-\udfff]")
 _HALF_IN_BYTES = re.compile(rb"\\u[dD][89a-fA-F]|\xed[\xa0-\xbf]")
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 
-#: Maximum size of a line in bytes, since even a small compressed file may have a huge line.
+#: Maximum size of a line in bytes, because a small compressed file may contain a huge line.
 MAX_LINE_BYTES = 2**26
 _FORMS = {"[": ("an array", "'.[]'"), "{": ("objects over several lines", ".")}
 _MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
@@ -69,8 +69,8 @@ def iter_objects(
         for number, line in enumerate(lines, first_line):
             if len(line) > max_line_bytes:
                 raise ValueError(
-                    f"{name}, line {number} has more than {max_line_bytes:,} bytes. If such "
-                    "a long line is intended, set max_line_bytes (--max-line-bytes)"
+                    f"{name}, line {number} must have at most {max_line_bytes:,} bytes. If "
+                    "such a long line is intended, increase max_line_bytes (--max-line-bytes)"
                 )
             start += len(line)
             if line.strip():
@@ -89,7 +89,7 @@ def iter_objects(
     if len(repaired) > 1:
         shown = ", ".join(map(str, repaired[:20])) + ", ..." * (len(repaired) > 20)
         warn(
-            f"{name}: {len(repaired)} lines contain halves of characters, which were replaced by "
+            f"{name}: {len(repaired)} lines contain unpaired surrogates, which were replaced by "
             f"\ufffd: lines {shown}",
             UnicodeWarning,
         )
@@ -109,7 +109,7 @@ def is_plain(path):
 @contextlib.contextmanager
 def _opened(path, start):
     """Return the open lines of a file or stream, which the caller must close."""
-    path = getattr(path, "buffer", path)  # standard input was opened as text
+    path = getattr(path, "buffer", path)  # Standard input was opened as text.
     with contextlib.ExitStack() as stack:
         file = path if hasattr(path, "read") else stack.enter_context(open(path, "rb"))
         if isinstance(file, io.TextIOBase):
@@ -146,7 +146,7 @@ def _check_form(line, name):
     if text[:1] == "[" or text == "{":
         form, path = _FORMS[text[0]]
         raise ValueError(
-            f"{name} must have one object per line, got {form}. Convert it with: "
+            f"{name} must contain one object per line, got {form}. Convert it with: "
             f"jq -c {path} {name}"
         )
 
@@ -166,9 +166,9 @@ def _decoded(line, parse_constant):
         )
     except json.JSONDecodeError as error:
         reason = f"{error.msg} at character {error.pos + 1}"
-        return ValueError(f"not a JSON object on one line: {reason}")
+        return ValueError(f"the line must contain a whole JSON object: {reason}")
     except RecursionError:
-        return ValueError("its brackets are nested too deeply")
+        return ValueError("the brackets of the line are nested too deeply")
     except ValueError as error:
         return error
     if not isinstance(record, dict):
@@ -187,8 +187,8 @@ def _whole(record, place, number, repaired):
         repaired.append(number)
         if len(repaired) == 1:
             warn(
-                f"{place}: \\u{ord(text[error.start]):x} is half of a character, probably because "
-                "a text was cut. It was replaced by \ufffd",
+                f"{place}: \\u{ord(text[error.start]):x} is an unpaired surrogate, probably "
+                "because a text was cut off. It was replaced by \ufffd",
                 UnicodeWarning,
             )
         text = _SURROGATE.sub("\ufffd", text)
@@ -202,12 +202,12 @@ def _without_copies(pairs):
         names = [name for name, _ in pairs]
         twice = next(name for name in names if names.count(name) > 1)
         raise ValueError(
-            f"the key {twice!r} occurs twice in one object. Keep only one of them"
+            f"the key {twice!r} must not occur twice in an object. Keep only one of the two"
         )
     return record
 
 
 def _no_constant(name):
     raise ValueError(
-        f"{name} is not valid JSON. Numbers must be finite; use null for unknown"
+        f"{name} is not valid JSON. Numbers must be finite. Use null for unknown values"
     )

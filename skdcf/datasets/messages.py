@@ -59,8 +59,10 @@ _OF_THOUGHTS |= {"reasoningContent", "redactedContent", "reasoningText"}
 _MEDIUM = re.compile(
     r"(^|_)(image|audio|video|file|document|media|binary|blob|uri|resource|inline)(_|$)"
 )
-_CODE = "executable_code"  # Gemini runs it; neither it nor its result has an id
-_INSTRUCTION = ("system_prompt", "instruction")  # parts of a request of pydantic-ai
+# Gemini runs code parts. Code parts and their results have no id.
+_CODE = "executable_code"
+# Parts of a request that pydantic-ai treats as instructions.
+_INSTRUCTION = ("system_prompt", "instruction")
 
 _IDS = ("call_id", "tool_call_id", "tool_use_id", "approval_request_id", "id")
 _TYPES = ("type", "part_kind", "kind", "block_type", "content_type", "$type")
@@ -71,7 +73,7 @@ _ARGUMENTS = (
 )
 _ANSWERS = ("content", "output", "response", "result")
 _RESULTS = ("output", "outputs", "result", "results", "error_text")
-#: Keys of a call that do not describe what it does.
+#: Keys of a call that do not describe what the call does.
 _NOT_ARGUMENTS = {*_IDS, *_NAMES, *_RESULTS, *_TYPES, "custom", "status", "state"}
 _NOT_ARGUMENTS |= {
     "error",
@@ -102,7 +104,8 @@ _CONTENTS = (
     "content_blocks",
 )
 _SAME_AS_CONTENT = ("blocks", "contents", "items")
-_LANGCHAIN = "additional_kwargs"  # LangChain puts values without a field here
+# LangChain stores values without a field under "additional_kwargs".
+_LANGCHAIN = "additional_kwargs"
 _WRAPPINGS = ("data", "raw_item", "message")
 _OF_WRAPPED = {"role", "parts", "toolInvocations"}  # keys of a message under "content"
 _OF_MESSAGES = {*_CONTENTS, *CALLS, *_TYPES, _LANGCHAIN, "role"}
@@ -169,7 +172,7 @@ def chat_messages(run: Mapping[str, Any]) -> Iterator[tuple[int, Message]]:
     ValueError
         If the format of a message is not supported, or if a message cannot be read completely.
     """
-    # The calls of one response are separate items, which follow each other and the text.
+    # The calls of one response are separate items that follow each other and the text.
     response: list[tuple[int, _Found]] = []
     for position, item in enumerate(_items_of(run)):
         with naming(position):
@@ -213,13 +216,13 @@ def naming(position: int) -> Iterator[None]:
         yield
     except UnreadError as error:
         raise ValueError(
-            f"message {position} does not have a supported form: {error}"
+            f"message {position} has an unsupported form: {error}"
         ) from error
     except (LookupError, TypeError, AttributeError) as error:
         raise ValueError(
-            f"message {position} does not have a supported form. A message must be an object "
-            "with a role and a content, which is a text or a list of parts. Calls must have an "
-            "id, a name and arguments"
+            f"message {position} has an unsupported form. A message must be an object "
+            "with a role and a content, which is a text or a list of parts. Calls "
+            "must have an id, a name and arguments"
         ) from error
 
 
@@ -249,7 +252,8 @@ def _unwrapped(item):
     """Return a message without the wrapper of LangChain, the OpenAI Agents SDK or another tool."""
     if not isinstance(item, Mapping):
         raise UnreadError(
-            f"it must be an object with a role and a content, got a {type(item).__name__}"
+            "the message must be an object with a role and a content, got a "
+            f"{type(item).__name__}"
         )
     if item.get("type") == "constructor" and isinstance(item.get("kwargs"), Mapping):
         outside = {key: item[key] for key in item.keys() - {"kwargs", "graph", "id"}}
@@ -276,7 +280,7 @@ def _role_of(position, message):
     if role not in _KNOWN_ROLES:
         raise ValueError(
             f"the role of message {position} must be one of 'system', 'developer', 'user', "
-            f"'assistant' and 'tool', got {given!r}; {keys_of(message)}"
+            f"'assistant' and 'tool', got {given!r}. {keys_of(message)}"
         )
     return role
 
@@ -306,13 +310,13 @@ class _Found:
         """Read a whole message, or raise UnreadError if a part of it is not recognised."""
         held = [key for key in CALLS if message.get(key)]
         if role != "assistant" and held:
-            raise UnreadError(f'it is not from the agent, but has "{held[0]}"')
+            raise UnreadError(f'only messages of the agent may have "{held[0]}"')
         if role == "tool" and not _holds_answers(message):
             framework = message.get(_LANGCHAIN) or {}
             self.answers.append(_answered({**framework, **message}))
             return
         if role != "assistant" and not any(key in message for key in _CONTENTS):
-            raise UnreadError(f"it has no content; {keys_of(message)}")
+            raise UnreadError(f"the message has no content. {keys_of(message)}")
         framework = message.get(_LANGCHAIN) or {}
         for source in (message, framework):
             for key in _CONTENTS:
@@ -328,7 +332,8 @@ class _Found:
             )
         elif self.calls:
             raise UnreadError(
-                f"it is not from the agent, but calls {self.calls[0].name!r}"
+                "only messages of the agent may contain calls, got a call of "
+                f"{self.calls[0].name!r}"
             )
 
     def add_part(self, part, role):
@@ -336,13 +341,15 @@ class _Found:
         if isinstance(part, str):
             part = {"type": "text", "text": part}
         if not isinstance(part, Mapping):
-            raise UnreadError(f"its parts must be objects, got {part!r:.40}")
+            raise UnreadError(
+                f"the parts of a message must be objects, got {part!r:.40}"
+            )
         part = _call_of_page(part)
         kind = _kind_of(part)
         body = _body_of(part, kind)
         if _CALL.search(kind):
             call = _call_of(body, kind)
-            # Some logs contain an item twice. Items without an id are different calls.
+            # Some logs contain a call twice. Calls without an id are different calls.
             if call.id == call.name or call not in self.calls:
                 self.calls.append(call)
             if kind != "image_generation_call":
@@ -360,7 +367,7 @@ class _Found:
         """Read the value of one of the content keys."""
         if not isinstance(content, str | Mapping | list | tuple):
             raise UnreadError(
-                f"its content must be a text or a list of parts, got {content!r:.40}"
+                f"the content of a message must be a text or a list of parts, got {content!r:.40}"
             )
         collected = _Found()
         for part in [content] if isinstance(content, str | Mapping) else content:
@@ -385,7 +392,7 @@ class _Found:
         said = "".join(self.texts).strip() or self.calls
         if not (said or self.answers or self.thinks):
             raise UnreadError(
-                "it is from the agent, but has neither a text nor calls that can be read; "
+                "the message is from the agent, but contains no readable text or call. "
                 f"{keys_of(message)}"
             )
 
@@ -440,7 +447,7 @@ def _merged(body, inner):
     for key in body.keys() & inner.keys() & {*_ARGUMENTS}:
         if body[key] is not None and _parsed(body[key]) != _parsed(inner[key]):
             raise UnreadError(
-                f'"{key}" occurs twice in one of its calls; {keys_of(body)}'
+                f'"{key}" must not occur twice in a call. {keys_of(body)}'
             )
     return body | inner
 
@@ -485,14 +492,14 @@ def _text_of(part, body, kind, role):
     if role == "tool" and kind == "document":
         return _written(part)
     if role == "assistant" or not _MEDIUM.search(kind):
-        raise UnreadError(f"one of its parts has no text; {keys_of(part)}")
+        raise UnreadError(f"a part of the message has no text. {keys_of(part)}")
     return f"[{kind}]"
 
 
 def _call_of(call, kind=""):
     """Convert a call of any tool to a `Call`."""
     if not isinstance(call, Mapping):
-        raise UnreadError(f"its calls must be objects, got {call!r:.40}")
+        raise UnreadError(f"the calls of a message must be objects, got {call!r:.40}")
     wrapping = snake(call.get("type"))
     body = _body_of(call, wrapping)
     if isinstance(body.get("function"), Mapping):
@@ -502,10 +509,10 @@ def _call_of(call, kind=""):
     ]
     hosted = kind if kind == _CODE else _CALL.sub("", kind)
     if not names and hosted in ("", "function", "tool", "custom_tool"):
-        raise UnreadError(f"one of its calls has no name; {keys_of(call)}")
+        raise UnreadError(f"a call must have a name. {keys_of(call)}")
     id = _id_of(body)
     if id in (None, body.get("name")) and call.get("type") == "function_call":
-        raise UnreadError(f"one of its calls has no call_id; {keys_of(call)}")
+        raise UnreadError(f"a call must have a call_id. {keys_of(call)}")
     given = {key: body[key] for key in _ARGUMENTS if body.get(key) is not None}
     known = {*_NOT_ARGUMENTS, *_ARGUMENTS, kind, wrapping}
     others = {key: value for key, value in body.items() if key not in known and value}
@@ -538,9 +545,7 @@ def _answered(body, kind=""):
     """Return the id of the call that a tool answers, and its answer."""
     id = _CODE if kind == "code_execution_result" else _id_of(body)
     if id is None:
-        raise UnreadError(
-            f"an answer to a call does not name the call; {keys_of(body)}"
-        )
+        raise UnreadError(f"an answer to a call must name the call. {keys_of(body)}")
     return id, _answer_of(body)
 
 
@@ -552,7 +557,7 @@ def _answer_of(body):
         return _observed(contents[0] if contents else "")
     rest = {key: value for key, value in body.items() if key not in _NOT_ARGUMENTS}
     if not rest:
-        raise UnreadError(f"an answer to a call has no content; {keys_of(body)}")
+        raise UnreadError(f"an answer to a call must have a content. {keys_of(body)}")
     return _observed(rest)
 
 

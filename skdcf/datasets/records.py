@@ -30,7 +30,8 @@ from ..graphs.sources import MARKED_WORDS
 from .paths import MISSING, value_at
 
 VERSION = 1
-_LONGEST = 10_000_000  # characters, in all passages of a context together
+# maximum number of characters of all passages of a context together
+_LONGEST = 10_000_000
 _TYPES: dict[str, set[type]] = {
     "array": {list},
     "object": {dict},
@@ -42,7 +43,7 @@ _TYPES: dict[str, set[type]] = {
 }
 _F = TypeVar("_F", bound=Callable)
 _KEYWORD = inspect.Parameter.KEYWORD_ONLY
-#: The metadata key that lists the unknown keys of a line, which are kept in the metadata.
+#: Metadata key that lists the unknown keys of a line.
 OWN = "own_keys"
 #: The metadata key of passages that were objects, without their texts.
 PASSAGES = "passages_in_log"
@@ -55,7 +56,7 @@ BROKEN = (
     OverflowError,
 )
 _PLAIN = {str, int, float, bool, type(None)}
-#: Names that other tools use for keys of the format (RAGAS, LangChain, LlamaIndex, TruLens).
+#: Names of format keys in other tools (RAGAS, LangChain, LlamaIndex, TruLens).
 USUAL = {
     "contexts": "context",
     "passages": "context",
@@ -66,8 +67,9 @@ USUAL = {
 _LINKS = {"links", "link", "dependencies", "depends_on", "deps", "relations", "arcs"}
 #: Keys of the text in a passage that is an object (LangChain, LlamaIndex, Haystack).
 _TEXTS = ("text", "page_content", "content")
-_WORDS_OF_PASSAGE = 8  # average number of words; claims and keywords are shorter
-#: Pairs of keys that have the same meaning; a line has only one of them.
+# average number of words of a passage; claims and keywords are shorter
+_WORDS_OF_PASSAGE = 8
+#: Pairs of keys that have the same meaning. A line has only one key of each pair.
 _SAME = {"question": "problem", "parents": "edges"}
 
 
@@ -83,7 +85,7 @@ def spread(options: Any, **defaults: Any) -> Callable[[_F], _F]:
     """
 
     fields = options if isinstance(options, dict) else options.__annotations__
-    # Use names that readers know, such as Labels, instead of what they are aliases of.
+    # Show type aliases such as Labels by name instead of their definitions.
     hints = {name: getattr(h, "__forward_arg__", h) for name, h in fields.items()}
 
     def decorate(function):
@@ -215,10 +217,12 @@ def as_bunch(rows: list[Problem], dropped: Sequence[Any] = ()) -> Bunch:
     """Return a Bunch of the problems that were not dropped."""
     if not rows:
         if not dropped:
-            raise ValueError("the data contain no problem")
+            raise ValueError(
+                "the data must contain at least one problem, but they are empty"
+            )
         raise ValueError(
             Message(
-                f"all {len(dropped)} problems were dropped. The first reason: ",
+                f"all {len(dropped)} problems were dropped. The first reason is: ",
                 dropped[0][1],
             )
         )
@@ -341,8 +345,8 @@ def format_problem(problem: Any) -> str:
         key for key in ("metadata", *own_values) if back.get(key) != record.get(key)
     ]:
         raise ValueError(
-            f"{wrong[0]} would change when written as JSON. Use lists instead of tuples, and "
-            "strings as keys"
+            f"{wrong[0]} would change when written as JSON. Use lists instead of "
+            "tuples, and strings as keys"
         )
     return text
 
@@ -375,7 +379,8 @@ def _renamed(record, rename):
         new = "problem" if new == "question" else new
         if new in out and value is not None and out[new] is not None:
             raise ValueError(
-                f"{new!r} is given twice, the second time as {key!r}. Remove one"
+                f"{new!r} must not be given twice, but is also given as {key!r}. "
+                "Remove one of the two"
             )
         if out.get(new) is None:
             out[new] = value
@@ -385,7 +390,8 @@ def _renamed(record, rename):
             continue
         if out.get(new) is not None:
             raise ValueError(
-                f"{new!r} is given twice, the second time as {path!r}. Remove one"
+                f"{new!r} must not be given twice, but is also given as {path!r}. "
+                "Remove one of the two"
             )
         out[new] = value
     return out
@@ -479,12 +485,13 @@ def _check_content(record, own_keys):
     if not ({"claims", "features", "wordings"} & {*record, *map(_near, own_keys)}):
         advice = Advice(
             "name_claims",
-            "pass at least one. Keys with other names can be renamed, as in "
-            'rename={"steps": "claims"}',
+            "add at least one of these keys. Keys with other names can be renamed, "
+            'for example with rename={"steps": "claims"}',
         )
         raise ValueError(
             Message(
-                f"the problem has neither claims nor features, only {sorted(record)}: ",
+                "the problem must have claims or features, got only the keys "
+                f"{sorted(record)}: ",
                 advice,
             )
         )
@@ -507,8 +514,8 @@ def _refuse_passages(key, record):
     raise ValueError(
         Message(
             f'the key "{key_shown}" contains {len(texts)} texts of '
-            f"{n_words / len(texts):.0f} words on average, and the problem has no context. "
-            "If the answer must be supported by these texts, ",
+            f"{n_words / len(texts):.0f} words on average, and the problem has no "
+            "context. If the answer must be supported by these texts, ",
             _read_as(key_shown, "context"),
             ". Otherwise, ",
             _say_own(key_shown),
@@ -538,8 +545,8 @@ def _refuse_links(key, record):
         return
     raise ValueError(
         Message(
-            f'the key "{key}" is not read as edges, and the line has no edges. If it contains '
-            "pairs [parent, child], ",
+            f'the key "{key}" is unknown, and the line has no edges. If this key '
+            "contains pairs [parent, child], ",
             _read_as(key, "edges"),
             ". Otherwise, ",
             _say_own(key),
@@ -568,8 +575,8 @@ def _check_near(key, record, warned):
     if key not in warned:
         warned.add(key)
         warn(
-            f'unknown key "{key_shown}": did you mean "{near}"? The key is kept in the '
-            "metadata",
+            f'the key "{key_shown}" is unknown and is kept in the metadata. Did you '
+            f'mean "{near}"?',
             UnknownKeyWarning,
         )
 
@@ -590,7 +597,8 @@ def _merge(record, own):
     for k, value in extra.items():
         if metadata.setdefault(k, value) != value:
             raise ValueError(
-                f"{k!r} is {value!r} in the line, but {metadata[k]!r} in its metadata"
+                f"{k!r} must have one value, got {value!r} in the line and "
+                f"{metadata[k]!r} in its metadata"
             )
     if own:
         metadata[OWN] = [*metadata.get(OWN, ()), *own]
@@ -609,7 +617,9 @@ def _graph(record, metadata):
     if parents is None:
         return ReasoningGraph.from_dict(record | {"metadata": metadata})
     if "edges" in record:
-        raise ValueError("edges and parents are both given. Pass only one of them")
+        raise ValueError(
+            "edges and parents must not be passed together. Pass only one of them"
+        )
     features = record.pop("features", None)
     record.pop("n_features", None)
     return ReasoningGraph.from_parents(parents, features, metadata=metadata, **record)
@@ -626,7 +636,10 @@ def _per_claim(values):
 def _check_lengths(graph, **columns):
     for name, values in columns.items():
         if values is not None and len(values) != graph.n_claims:
-            raise ValueError(f"got {len(values)} {name} for {graph.n_claims} claims")
+            raise ValueError(
+                f"{name} must have one value for each of the {graph.n_claims} claims, got "
+                f"{len(values)}"
+            )
 
 
 # --- the published schema of a line, and the validation against it ----------------------
@@ -674,7 +687,7 @@ def _with_types(schema):
     kinds = [kinds] if isinstance(kinds, str) else kinds
     values = [float, *map(type, schema["enum"])] if "enum" in schema else []
     types_of_kinds = [_TYPES[kind] for kind in kinds]
-    allowed = {*values, *chain.from_iterable(types_of_kinds)}  # 1.0 equals 1 in JSON
+    allowed = {*values, *chain.from_iterable(types_of_kinds)}  # In JSON, 1.0 equals 1.
     out = schema | {"kinds": allowed}
     return out | ({"items": _with_types(schema["items"])} if "items" in schema else {})
 
@@ -712,22 +725,26 @@ def check_context(passages: Any) -> Any:
             raise ValueError(f"passage {k} of the context {fault}")
     if (length := sum(map(len, passages))) > _LONGEST:
         raise ValueError(
-            f"the context must have at most {_LONGEST:,} characters, got {length:,}. Pass only "
-            "the passages that the answer is based on, not a whole collection"
+            f"the context must have at most {_LONGEST:,} characters, got {length:,}. "
+            "Pass only the passages that support the answer instead of a whole "
+            "collection"
         )
     return passages
 
 
 def _context_fault(text):
     if not text.strip():
-        return "is empty. Leave it out; an empty list means that there are no passages"
+        return "is empty. Leave it out. An empty list means that there are no passages"
     if "\0" in text:
-        return f"contains a NUL at character {text.index(chr(0))}. Check that it is a text file"
+        return (
+            f"contains a NUL at character {text.index(chr(0))}. Check that it is text"
+        )
     try:
         text.encode()
     except UnicodeEncodeError as error:
         return (
-            f"contains half a character ({text[error.start]!r} at {error.start}), probably "
-            "because the text was cut. Remove or replace this character"
+            f"contains an unpaired surrogate ({text[error.start]!r} at "
+            f"{error.start}), probably because the text was cut off. Remove or "
+            "replace this character"
         )
     return None

@@ -30,7 +30,7 @@ _COLUMNS = (
 )
 #: Shorter arguments occur in observations by chance.
 _SHORTEST_ARGUMENT = 3
-_MOST_STEPS = 2000  # each step is compared with all earlier ones
+_MOST_STEPS = 2000  # Each step is compared with all earlier steps.
 _AGREEMENT = "answer_agreement"
 _THOUGHT = re.compile(r"(?s)<think>.*?</think>")
 _ANSWER = re.compile(r"(?s)<answer>(.*?)(?:</answer>|\Z)")
@@ -89,14 +89,17 @@ def read_run(
     task = run.get("task")
     if isinstance(task, bool) or not isinstance(task, str | int) or task == "":
         raise ValueError(
-            "task must be a text or a whole number that identifies the task of the run, got "
-            f"{task!r}"
+            "task must be a text or an integer that identifies the task of the run, "
+            f"got {task!r}"
         )
     steps = _Steps()
     for position, message in chat_messages(run):
         steps.read(position, message)
     if not steps.texts:
-        raise ValueError("the run has no step: no message has the role 'assistant'")
+        raise ValueError(
+            "the run must have at least one step, but no message has the role "
+            "'assistant'"
+        )
 
     n_steps = len(steps.texts)
     pairs = [[v - 1, v] for v in range(1, n_steps)]
@@ -115,8 +118,9 @@ def read_run(
     if alternatives is not None:
         if not alternatives:
             raise ValueError(
-                f"there is no other run of the task {task!r}. With alternatives=True each "
-                "answer is compared with those of other runs, so pass several runs per task"
+                "alternatives=True needs several runs of each task, because each "
+                f"answer is compared with those of other runs. The task {task!r} has "
+                "only one run"
             )
         record["alternatives"] = list(alternatives)
         record["feature_names"].append(_AGREEMENT)
@@ -152,8 +156,8 @@ def read_beginning(run: Mapping[str, Any]) -> dict[str, Any]:
         steps.read(position, message)
     if steps.texts:
         raise ValueError(
-            f"message {steps.positions[0]} is a step. Open a run with the messages before its "
-            "first step only"
+            "a run must be opened with the messages before its first step, but "
+            f"message {steps.positions[0]} is already a step"
         )
     names = [*_COLUMNS, *([_AGREEMENT] if run.get("alternatives") else [])]
     asked = {} if steps.question is None else {"question": steps.question}
@@ -187,14 +191,14 @@ def _labels_of(labels, positions):
         by_position = {int(position): label for position, label in labels.items()}
     except (AttributeError, TypeError, ValueError) as error:
         raise ValueError(
-            "labels must be a dict from the position of a step's message to 1, 0 or -1, got "
-            f"{labels!r:.40}"
+            "labels must be a dict that maps the position of a step's message to 1, "
+            f"0 or -1, got {labels!r:.40}"
         ) from error
     strangers = sorted(set(by_position) - set(positions))
     if strangers:
         raise ValueError(
-            f"labels has an entry for message {strangers[0]}, which is not a step. The steps "
-            f"are the messages {positions}"
+            f"labels must be keyed by steps, which are the messages {positions}, got "
+            f"message {strangers[0]}"
         )
     return [by_position.get(position, -1) for position in positions]
 
@@ -223,8 +227,8 @@ class _Steps:
         name = message.answers
         if name not in self.caller:
             raise ValueError(
-                f"message {position} answers the call {name!r}, but no earlier message makes "
-                "this call"
+                f"message {position} answers the call {name!r}, but no earlier "
+                "message contains this call"
             )
         self.observed[self.caller[name]] += "\n" + message.text
 
@@ -253,9 +257,9 @@ class _Steps:
         """Return the pairs of a step whose observation is used and the step that uses it."""
         if len(self.texts) > _MOST_STEPS:
             raise ValueError(
-                f'with edges="data" a run may have at most {_MOST_STEPS:,} steps, because each '
-                f"is compared with all earlier ones, got {len(self.texts):,}. Use "
-                'edges="chain", or split the run into parts'
+                f'edges="data" allows at most {_MOST_STEPS:,} steps per run, because '
+                "each step is compared with all earlier steps, got "
+                f'{len(self.texts):,}. Use edges="chain", or split the run into parts'
             )
         pairs = []
         for v, arguments in enumerate(self.arguments):
@@ -271,7 +275,8 @@ class _Steps:
 def _arguments_of(arguments):
     """Return the arguments as written, and the values inside them if they are JSON."""
     written = arguments
-    if not isinstance(arguments, str):  # some frameworks have already parsed them
+    # Some frameworks parse the arguments of a call.
+    if not isinstance(arguments, str):
         written = json.dumps(arguments, ensure_ascii=False)
     try:
         parsed = json.loads(written or "{}")

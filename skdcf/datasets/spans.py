@@ -22,7 +22,7 @@ _NESTED = (
     "instrumentationLibrarySpans",
     "spans",
 )
-#: A span has at least one of these keys. The keys below contain its ids.
+#: Keys that identify a span, followed by the keys of its ids.
 _OF_SPAN = ("attributes", "events", "name", "span_id", "spanId", "context")
 _IDS = ("span_id", "spanId", "id")
 _PARENTS = ("parent_id", "parentSpanId", "parent_span_id", "parentId")
@@ -92,8 +92,8 @@ def messages_of_spans(spans: Any) -> list[Any]:
     placed = list(zip(spans, owners, strict=True))
     agents = [span for span, owner in placed if _is_agent(span) and owner is None]
 
-    # The agent's own span may have fewer messages than its model calls. Spans below a tool or
-    # below another agent are not part of this run.
+    # The agent's own span may contain fewer messages than its model calls. Spans below
+    # a tool or below another agent do not belong to the run.
     of_agent = {id(agent) for agent in agents}
     model_spans = agents + [
         span
@@ -174,8 +174,9 @@ def _read(span):
             value = json.loads(value) if isinstance(value, str) else value
         except ValueError as error:
             raise ValueError(
-                f"{key} of the span {span.get('name')!r} is not complete JSON ({error}). Raise "
-                "the limit for the length of attributes in the program that exports the spans"
+                f"{key} of the span {span.get('name')!r} must be complete JSON "
+                f"({error}). Increase the limit for the length of attributes in the "
+                "program that exports the spans"
             ) from error
         if not isinstance(value, list):
             raise ValueError(f"{key} must be a list, got a {type(value).__name__}")
@@ -264,9 +265,9 @@ def _refuse_several(agents):
     of_agents = any(map(_is_agent, agents))
     if (of_agents and len(names) > 1) or len(questions) > 1:
         raise ValueError(
-            f"the spans are from several runs, {list(names)[:5]}, none of which calls the "
-            "others. Pass the spans of one agent, including those of the tools and agents that "
-            "it calls"
+            f"the spans must come from one run, got several runs, {list(names)[:5]}, "
+            "none of which calls the others. Pass the spans of one agent, including "
+            "those of the tools and agents that it calls"
         )
 
 
@@ -282,8 +283,9 @@ def _refuse_unseen_tools(tools, messages):
         call = name if id is None else id
         if str(call) not in known:
             raise ValueError(
-                f"the tool {name!r} ran (span {span.id}), but no message contains the call "
-                f"{call!r}, so the messages of the spans are not the whole run"
+                "the spans must contain the messages of the whole run, but the tool "
+                f"{name!r} ran (span {span.id}), and no message contains the call "
+                f"{call!r}"
             )
 
 
@@ -308,8 +310,9 @@ def _refuse_lost_steps(spans, messages):
         for step, said in _steps_in(span.messages):
             if step not in known:
                 raise ValueError(
-                    f"span {span.id} contains the step {said}, which is missing in the span "
-                    "with the most messages, so its messages are not the whole run"
+                    "the spans must contain the messages of the whole run, but span "
+                    f"{span.id} contains the step {said}, which is missing in the "
+                    "span with the most messages"
                 )
 
 
@@ -351,7 +354,8 @@ def _nothing_found(spans):
         f". They have the attributes of {starts[0]}, which are not supported. Pass the messages "
         'as "messages" instead'
         if starts
-        else ". Turn on the capture of message contents in the program that exports the spans"
+        else ". Enable the capture of message contents in the program that exports the "
+        "spans"
     )
     return (
         f"the spans must have the attributes {_MESSAGES[0]} and {_MESSAGES[1]}, but the "

@@ -43,8 +43,8 @@ def labelled_part(estimator, X, y, groups):
     view = selection.view.take(selection.candidates)
     view.with_columns = estimator._with_columns(view.raw)
     part = score(estimator, view)
-    # If this part is later joined with one that people labelled, a model's labels no longer count.
-    # So the scores by people's labels alone are stored as well.
+    # Labels from a model do not count if the part is later joined with a part that
+    # people labelled, so the scores based on people's labels alone are also stored.
     labels = labels_of_people(view.labels, view.raw)
     if (labels == view.labels).all():
         return part
@@ -71,8 +71,8 @@ def score(estimator, view):
     guarantee = estimator._resolved_guarantee()
     view.confidence = estimator._confidence(view)
     risk = estimator._risk(view.confidence, view.raw, steady=True)
-    # `NoFalseClaim` needs path risks only for problems with a false claim. Other guarantees may
-    # need them for all problems.
+    # `NoFalseClaim` needs path risks only for problems with a false claim. Other
+    # guarantees may need path risks for all problems.
     if type(guarantee) is NoFalseClaim:
         path = path_risk_of_errors(risk, view.labels, view.with_columns)
     else:
@@ -81,7 +81,7 @@ def score(estimator, view):
     named = with_names(view, guarantee)
     claims = guarantee.path_risks(path, named)
     precision = guards.at_scores(estimator, view, named, claims)
-    if estimator.ties != "include":  # the published code compares unmodified scores
+    if estimator.ties != "include":  # The published code compares unmodified scores.
         jumps = replace(jumps, position=precision.lower(jumps.position))
     return CalibrationPart(
         jumps=jumps,
@@ -107,11 +107,12 @@ def _extremes(risk, view, precision):
     """Return the smallest and largest path risk of each answer, both exact and lowered."""
     offsets = view.raw.offsets
     largest = segment_max(risk, offsets)
-    # A whole answer is released if its largest risk is below that of all answers with an error.
+    # A whole answer is released if its largest risk is below those of all answers with an
+    # error.
     wrong = np.zeros(len(largest), dtype=bool)
     wrong[view.raw.problem_of[view.labels != 1]] = True
-    # An answer passes if its smallest path risk is below the cut. It is the risk of a claim
-    # without parents.
+    # An answer passes if its smallest path risk is below the cut. The smallest path risk
+    # belongs to a claim without parents.
     risk_of_roots = risk.copy()
     risk_of_roots[view.with_columns.edges[:, 1]] = np.inf
     lowest = segment_min(risk_of_roots, offsets)
@@ -126,12 +127,12 @@ def _extremes(risk, view, precision):
 def calibrate_with(estimator, part, fewest):
     """Choose one answer to each question, calibrate on the scores, and store the result."""
     part.refuse_copies()
-    # A copy, since the caller may change the original.
+    # Copy the array, because the caller may change the original.
     guarantee = deepcopy(estimator._resolved_guarantee())
     level = level_of(estimator, None)
     chosen, left_over = part.choose(guarantee, level, fewest)
-    # A whole answer is released once, however many groups it is in. So one answer per question
-    # is chosen across all groups. Otherwise a question would be counted once per group.
+    # A whole answer is released once, even if it is in several groups, so one answer
+    # per question is chosen across all groups.
     released = chosen
     if part.groups is not None:
         released, _ = part.choose(guarantee, level, fewest, in_groups=False)

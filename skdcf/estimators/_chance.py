@@ -24,8 +24,9 @@ def chances_of(
     else:
         if alpha is not None:
             raise ValueError(
-                f"alpha is {alpha:g}, but masks are passed as well, and masks already say which "
-                "claims are kept. Leave out one of the two"
+                "alpha and masks cannot both be passed, because masks already "
+                f"determine which claims are kept, got alpha={alpha:g}. Leave out one "
+                "of them"
             )
         view = fitted._look(X)
         _, kept, _ = flatten(view.raw.split(np.ones(view.raw.n_claims)), masks)
@@ -73,7 +74,8 @@ def first_claims(filter: Any, X: Problems, share: float = 0.0) -> NDArray[Any]:
     risk = claims.path_risk
     order = np.lexsort((np.arange(len(risk)), batch.depth, risk, batch.problem_of))
 
-    # Select the given share of the claims, at least one, but no claim that may never be kept.
+    # Select the given share of the claims, at least one, but no claim that may never be
+    # kept.
     position = np.empty(len(risk), dtype=np.int64)
     position[order] = np.arange(len(risk)) - batch.offsets[:-1][batch.problem_of]
     n_first = np.maximum(np.ceil(share * batch.sizes - 1e-9), 1)
@@ -88,7 +90,7 @@ def _refuse_open(kept: NDArray[np.bool_], batch: GraphBatch) -> None:
         row = int(child[open_[0]])
         above = int(parent[open_[0]] - batch.offsets[batch.problem_of[row]])
         raise ValueError(
-            f"{batch.locate(row)} is kept without claim {above}, on which it depends. The "
-            "probability is only defined for sets that contain all ancestors of their claims: "
-            "keep both claims, or drop both"
+            f"{batch.locate(row)} is kept without claim {above}, on which it depends. "
+            "The error probability is only defined for sets that contain all "
+            "ancestors of their claims. Keep both claims, or drop both"
         )

@@ -30,8 +30,8 @@ from ._validation import View, admit, filter_in
 
 SAFEST_CLAIM = "safest-claim"
 Rule = Literal["safest-claim", "whole"]
-#: Risks whose difference is smaller than this, relative to 1 + abs(risk), are tied. The last bits
-#: of a risk can change with the batch, and without this tolerance the row would decide.
+#: Largest difference of tied risks, relative to 1 + abs(risk). The last bits of a risk
+#: can depend on the batch and must not decide between answers.
 _TIED = 1e-6
 
 
@@ -173,8 +173,9 @@ def _chosen(filter, X, groups, rule):
     question, n_answers = _questions(batch, groups)
     if len(n_answers) > 1 and (n_answers == 1).all():
         warn(
-            f"each of the {len(n_answers)} questions has only one answer, so there is nothing to "
-            "choose from. Pass all answers to a question, with groups= or the same question text",
+            f"each of the {len(n_answers)} questions has only one answer, so there is "
+            "nothing to choose from. Pass all answers to a question, with groups= or "
+            "with the same question text",
             ParameterWarning,
         )
     best = np.full(len(n_answers), np.inf)
@@ -262,8 +263,8 @@ def join_answers(X: Problems, groups: Groups = None, y: Any = None) -> Any:
     refuse_chosen(batch)
     if batch.wordings is not None:
         raise ValueError(
-            "answers with wordings cannot be joined: pass them without wordings, or choose one "
-            "answer with chosen_answers"
+            "answers with wordings cannot be joined. Pass the answers without "
+            "wordings, or choose one answer with chosen_answers"
         )
     question, n_answers = _questions(batch, groups)
     order = np.argsort(question, kind="stable")
@@ -305,27 +306,28 @@ def _refuse_unlike(answers):
         column = getattr(answers, field)
         if column is not None and len({value is None for value in column}) == 2:
             raise ValueError(
-                f"{name}: some answers to its question have {field} and others do not. Pass "
-                f"{field} for all answers or for none"
+                f"{name}: either all answers to a question must have {field}, or none "
+                f"of them. Pass {field} for all answers or for none"
             )
     if answers.context is not None and len(set(answers.context)) > 1:
         raise ValueError(
-            f"{name}: the answers to its question have different contexts, so they cannot be "
-            "joined. Pass the same context for all answers to a question"
+            f"{name}: all answers to a question must have the same context to be "
+            "joined, but their contexts differ. Pass the same context for all of "
+            "them"
         )
     several = answers.sizes > 1
     if len(set(answers.edges_known[several].tolist())) == 2:
         raise ValueError(
-            f"{name}: the edges of some answers to its question are unknown. Pass edges for all "
-            "answers to a question or for none"
+            f"{name}: the edges of some answers to its question are unknown. Pass "
+            "edges for all answers to a question or for none"
         )
     for key in (*MADE, "sampling"):
         values = [row.get(key) for row in answers.metadata_rows]
         if any(value != values[0] for value in values):
             raise ValueError(
-                f"{name}: {key} differs between answers to its question: {values[0]!r} and "
-                f"{next(v for v in values if v != values[0])!r}. Join answers that were made "
-                "in the same way"
+                f"{name}: all answers to a question must have the same {key}, got "
+                f"{values[0]!r} and {next(v for v in values if v != values[0])!r}. "
+                "Join answers that were made in the same way"
             )
 
 

@@ -60,10 +60,10 @@ if TYPE_CHECKING:
     from ..relaxation import Relaxation
 
 Level: TypeAlias = float | None
-#: Parameters that define the guarantee. Filters that differ in one of them cannot be compared by
-#: the number of true claims that they keep.
+#: Parameters that define the guarantee. The numbers of kept true claims can only be
+#: compared between filters with the same guarantee.
 PROMISED = ("alpha", "guarantee", "edges", "ties")
-PLAIN = NoFalseClaim()  # the meaning of guarantee=None
+PLAIN = NoFalseClaim()  # meaning of guarantee=None
 OUTPUTS = {"graphs": lambda graph: graph, "text": answer_text}
 
 
@@ -131,7 +131,7 @@ class ConformalFilter(Settings):
 
     def __sklearn_clone__(self) -> Any:
         clone = super().__sklearn_clone__()  # type: ignore[misc]  # of BaseEstimator
-        if "_accepted" in vars(self):  # clones made by a search keep the reason
+        if "_accepted" in vars(self):  # Clones made by a search keep the stated reason.
             clone._accepted = self._accepted
         return clone
 
@@ -262,7 +262,7 @@ class ConformalFilter(Settings):
             The calibration data. A part occupies about 50 bytes per problem. A part also contains a
             few of the problems, which are used to compare scorers.
         """
-        fitted = copy(self)  # a copy, because the provenance is stored on it
+        fitted = copy(self)  # A copy is needed, because the provenance is stored on it.
         batch = check(self, X)
         part = labelled_part(fitted, batch, y, groups)
         probes = probes_of(batch, self._path_risks_alone)
@@ -320,7 +320,7 @@ class ConformalFilter(Settings):
             labels, _ = flat_labels(y, batch, is_table, self._classes())
         guards.at_use(self, batch, labelled=y is not None)
         if y is not None:
-            # Labelled problems may be scored repeatedly, so store their columns with them.
+            # Labelled problems may be scored repeatedly, so their columns are stored.
             batch = carry_columns(self.features, batch)
         with_columns = self._with_columns(batch)
         return View(
@@ -356,7 +356,7 @@ class ConformalFilter(Settings):
         if not (steady or batch.features is None or self.ties == "include"):
             risk = raised(risk, batch.features)
         if self.ties == "jitter":
-            # Online, later claims must not affect the jitter.
+            # If the filter works online, later claims must not affect the jitter.
             jitter = _online.jittered_so_far if self.online else jittered
             risk = jitter(risk, batch, self._seed, steady)
         if batch.metadata is None:
@@ -646,7 +646,7 @@ class ConformalFilter(Settings):
             threshold = threshold[view.raw.problem_of]
         with np.errstate(invalid="ignore"):
             margin = threshold - claims.path_risk
-        # These claims are never kept, whatever the threshold.
+        # Claims with an infinite path risk are never kept.
         margin[np.isposinf(claims.path_risk)] = -np.inf
         return margin
 
@@ -770,8 +770,9 @@ class ConformalFilter(Settings):
         threshold = self.calibration_.threshold(level)
         if np.isnan(threshold):
             raise ValueError(
-                f"there is no common threshold, because guarantee={self.guarantee!r} computes "
-                "one for each problem. Use decision_function or predict"
+                "the filter has no common threshold, because "
+                f"guarantee={self.guarantee!r} computes a threshold for each problem. "
+                "Use decision_function or predict"
             )
         return threshold
 
@@ -800,8 +801,8 @@ class ConformalFilter(Settings):
             ": see scorer_.estimator_" if hasattr(self.scorer_, "estimator_") else ""
         )
         raise AttributeError(
-            f"{type(self).__name__} has no {name}, because its scorer, the "
-            f"{type(self.scorer_).__name__} in scorer_, has none{inside}",
+            f"{type(self).__name__} has no attribute {name}, because its scorer, the "
+            f"{type(self.scorer_).__name__} in scorer_, does not have it{inside}",
             name=name,
             obj=self,
         )
@@ -809,6 +810,7 @@ class ConformalFilter(Settings):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()  # type: ignore[misc]  # of BaseEstimator
         tags.target_tags.required = True
-        # The type is not "classifier", whose checks use the labels {-1, 1}.
+        # The estimator type is not "classifier", because the checks of classifiers use
+        # the labels {-1, 1}.
         tags.classifier_tags = ClassifierTags(multi_class=False)
         return tags

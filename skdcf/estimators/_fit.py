@@ -57,7 +57,7 @@ def fit(estimator, X, y, groups) -> None:
     split = divide(estimator, selection, scorer, n_held)
     task = task_of(estimator, split)
     train: Any = split.training
-    # One level here. `_levels` passes several tasks.
+    # Only one level is fitted here. `_levels` passes several tasks.
     [fitted] = split.scorer.fit_levels(train.with_columns, train.labels, [task])
     take_scorer(estimator, fitted, split)
     if is_chosen(estimator):
@@ -112,7 +112,8 @@ def prepare(estimator, X, y, groups) -> tuple[Selection, Scorer | None]:
     """
     estimator.validate()
     view = read_labelled(estimator, X, y, groups, reset=True)
-    vars(estimator).pop("provenance_", None)  # the guards compare and store it again
+    # The guards compare the provenance and store it again.
+    vars(estimator).pop("provenance_", None)
     estimator.share_ = None
     seed = check_random_state(estimator.random_state).randint(2**31 - 1)
     estimator._seed = int(seed)
@@ -143,12 +144,12 @@ def count_held_out(estimator, selection, scorer):
     if selection.judges_are_mixed:
         if size is not None:
             raise ValueError(
-                f"calibration_size is {size!r}, but people labelled {len(selection.candidates)} "
-                "of these answers and a model labelled others. All answers labelled by people "
-                "are used for calibration, and the others for training. Leave out "
-                "calibration_size. CalibratedSearch and compare_filters hold out answers "
-                "themselves: pass them only the answers labelled by people, or only those "
-                "labelled by the model"
+                "calibration_size must be left out if people labelled some answers "
+                f"and a model labelled others, got {size!r}. All "
+                f"{len(selection.candidates)} answers labelled by people are used for "
+                "calibration, and the others for training. CalibratedSearch and "
+                "compare_filters hold out answers themselves. Pass them only the "
+                "answers labelled by people, or only those labelled by the model"
             )
         return None
     if size is None and not learns and not is_chosen(estimator):
@@ -162,8 +163,9 @@ def count_held_out(estimator, selection, scorer):
         guarantee = estimator._resolved_guarantee()
         level = level_in_force(estimator)
         size = guarantee.calibration_count(n, level)
-        # With fewer than ``needed`` questions nothing is kept. So hold out that many if reviewed
-        # answers are left for training. This decision depends on counts only.
+        # With fewer than ``needed`` questions, nothing is kept, so ``needed`` questions
+        # are held out if reviewed answers are left for training. The decision depends
+        # on counts only.
         needed = guarantee.problems_needed(level)
         if size < needed <= n and selection.others_may_train:
             size = needed
@@ -192,9 +194,10 @@ def divide(estimator, selection, scorer, n_held) -> Split:
         training_rows = training_rows[:0]
     elif not len(training_rows):
         raise ValueError(
-            "0 problems are left for training, but at least 1 is needed: all questions are "
-            "used for calibration. Add answers to other questions, or choose a scorer that "
-            "does not need training, for example a feature column or PublicPrior()"
+            "at least 1 problem is needed for training, but all questions are used "
+            "for calibration, so 0 problems are left. Add answers to other "
+            "questions, or choose a scorer that does not need training, for example "
+            "a feature column or PublicPrior()"
         )
     guards.at_fit(estimator, selection, training_rows, calibration_rows)
     if scorer is None:
@@ -223,8 +226,8 @@ def divide(estimator, selection, scorer, n_held) -> Split:
 def task_of(estimator, split) -> FitTask:
     """Return the settings for fitting a scorer on the training problems."""
     level = level_in_force(estimator)
-    # A guarantee on the expected number of false claims can have a level of 1 or more, but
-    # scorers are trained for a probability.
+    # A guarantee on the expected number of false claims can have a level of 1 or more.
+    # Scorers need a probability for training.
     alpha = level if level < 1 else estimator.alpha
     return FitTask(
         # Smaller values would overflow in training.

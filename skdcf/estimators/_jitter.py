@@ -17,7 +17,8 @@ _ODD = np.uint64(0x9E3779B97F4A7C15)
 SCALE = (
     1e-8  # size of the noise, far larger than the rounding allowance of the thresholds
 )
-BITS = 10  # bits per feature that enter the hash, relative to the problem's largest feature
+# bits per feature used for the hash, relative to the problem's largest feature
+BITS = 10
 
 
 def jittered(risk, batch, seed, steady=False):
@@ -49,7 +50,8 @@ def _hash_rows(batch, seed):
         for column in units.T:
             rows = mix(rows + np.ascontiguousarray(column).view(np.uint64))
     if batch.claims is not None:
-        # A problem without texts must get the same hash in a batch where others have texts.
+        # The hash of a problem without texts must not depend on whether other problems
+        # have texts.
         with_text = np.flatnonzero([text is not None for text in batch.claims])
         texts = map(hash_text, batch.claims[with_text])
         codes = np.fromiter(texts, dtype=np.uint64, count=len(with_text))

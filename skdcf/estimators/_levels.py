@@ -61,7 +61,7 @@ def fit_levels(
     """
     estimators = [at_level(estimator, check_alpha(alpha)) for alpha in alphas]
     if not estimators:
-        raise ValueError("alphas is empty, but at least one level is needed")
+        raise ValueError("alphas must contain at least one level, but it is empty")
     first = estimators[0]
     selection, scorer = prepare(first, X, y, groups)
     share(first, estimators)
@@ -69,7 +69,8 @@ def fit_levels(
     for each in estimators:
         sharing.setdefault(count_held_out(each, selection, scorer), []).append(each)
     for n_held, members in sharing.items():
-        # Only the first one is checked, and the lowest level has the strictest checks.
+        # Only the first filter is checked, because the lowest level has the strictest
+        # checks.
         members.sort(key=level_in_force)
         _fit_together(members, selection, scorer, n_held)
     return estimators
@@ -80,15 +81,17 @@ def _fit_together(estimators, selection, scorer, n_held):
     first = estimators[0]
     split = divide(first, selection, scorer, n_held)
     share(first, estimators)
-    # A scorer that does not use alpha is fitted once, with the first task. Otherwise each level
-    # draws the same random numbers as if it were fitted alone.
+    # A scorer that does not use alpha is fitted once, with the first task. Other
+    # scorers draw the same random numbers at each level as if the level were fitted
+    # alone.
     tasks = [task_of(each, split) for each in estimators]
     if split.scorer.uses_alpha:
         tasks = [replace(task, rng=deepcopy(task.rng)) for task in tasks]
     training: Any = split.training
     fitted = split.scorer.fit_levels(training.with_columns, training.labels, tasks)
 
-    # Levels that share a scorer are scored once: their guarantees differ only in the level.
+    # Levels that share a scorer are scored once, because their guarantees differ only in
+    # the level.
     parts: dict[int, Any] = {}
     for each, task, scorer_of_level in zip(estimators, tasks, fitted, strict=True):
         take_scorer(each, scorer_of_level, split)
@@ -164,7 +167,7 @@ def calibrated_masks(
     n_calibration : list of int
         Number of calibration problems at each level.
     """
-    first = copy_at(filter, min(alphas))  # the provenance is stored on this copy
+    first = copy_at(filter, min(alphas))  # The provenance is stored on the copy.
     part = labelled_part(first, *labelled)
     estimators = [copy_at(first, alpha) for alpha in alphas]
     for each in estimators:

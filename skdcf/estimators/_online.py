@@ -34,7 +34,8 @@ from ..scorers import (
 from ._jitter import jittered
 from ._validation import confidence_of, filter_in, with_names
 
-#: Number of claims in a block of prefixes. An answer of 10,000 claims has prefixes with 50 million.
+#: Number of claims in a block of prefixes. The prefixes of an answer with 10,000 claims
+#: have 50 million claims in total.
 BLOCK = 2**19
 
 
@@ -43,8 +44,9 @@ def refuse_late_parents(batch: GraphBatch) -> None:
     late = np.flatnonzero(batch.edges[:, 0] > batch.edges[:, 1])
     if len(late):
         raise ValueError(
-            f"{batch.locate(int(batch.edges[late[0], 1]))} comes before a claim that it "
-            "depends on. An online filter needs parents before their children"
+            "an online filter needs parents before their children, but "
+            f"{batch.locate(int(batch.edges[late[0], 1]))} comes before a claim on "
+            "which it depends. Reorder the claims"
         )
 
 
@@ -91,7 +93,8 @@ def _prefixes(batch, chosen):
     shift = np.repeat(offsets[:-1] - batch.offsets[problem], n_edges)
     edges = batch.edges[ranges(first, n_edges)] + shift[:, None]
     metadata = None
-    if batch.metadata is not None:  # claims that are never kept are handled per problem
+    # Claims that are never kept are handled per problem.
+    if batch.metadata is not None:
         answers = [_without_positions(entry) for entry in batch.metadata]
         metadata = [answers[i] for i in problem]
     columns = {n: getattr(batch, n) for n in ("problems", "alternatives", "context")}
@@ -185,20 +188,21 @@ def decide_online(fitted, claims, alpha, *, stop=False, **about):
         ahead = list_looking_ahead(fitted.features) or repr(fitted.scorer)
         raise ValueError(
             Message(
-                "stream needs a filter whose risks depend only on earlier claims, but the risks "
-                f"of this filter may depend on later ones (because of {ahead}): ",
+                "stream needs a filter whose risks depend only on earlier claims, "
+                "but the risks of this filter may depend on later claims (because of "
+                f"{ahead}): ",
                 Advice(
                     "fit_online",
                     "fit it with online=True to decide while an answer is written",
                 ),
             )
         )
-    # In a chain, every later claim has the dropped one as an ancestor.
+    # In a chain, each later claim has the dropped claim as an ancestor.
     if stop and fitted.edges not in ("given", chain_edges):
         raise ValueError(
-            f"stop=True needs edges that form a chain, but this filter has edges="
-            f'{fitted.edges!r}. Fit it with edges="given" or skdcf.edges.chain_edges, or '
-            "use stop=False"
+            "stop=True needs edges that form a chain, got a filter with "
+            f'edges={fitted.edges!r}. Fit it with edges="given" or '
+            "skdcf.edges.chain_edges, or use stop=False"
         )
     return _decisions(fitted, claims, alpha, stop=stop, about=about)
 
@@ -210,8 +214,8 @@ def _decisions(fitted, claims, alpha, *, stop, about):
         wrong = [u for u in parents if not (isinstance(u, int) and 0 <= u < v)]
         if wrong:
             raise ValueError(
-                f"claim {v} has parent {wrong[0]!r}, but parents must be positions of earlier "
-                "claims"
+                f"parents of claim {v} must be positions of earlier claims, got "
+                f"{wrong[0]!r}"
             )
         if stop and v > 0 and fitted.edges == "given" and v - 1 not in parents:
             raise ValueError(
@@ -249,7 +253,7 @@ class _Answer:
         self.about = about | {"metadata": _without_positions(metadata)}
         self.filter = fitted
         self.alpha = alpha
-        # The newest claim is the last of its prefix, so there are no later claims.
+        # The newest claim is the last of its prefix, so no claims follow it.
         self.whole = copy(fitted)
         self.whole.online = False
         self.whole._calibrated_as = settings_of(self.whole)
@@ -277,7 +281,8 @@ class _Answer:
             edges = self.edges
             risks_before = self.path_risk
         graph = _graph_of(rows, edges if edges_known else None, self.about)
-        if v == 0:  # settings, level and number of problems are checked once
+        # The settings, the level and the number of problems are checked once.
+        if v == 0:
             self.level = self.filter._at_level([graph], self.alpha)[2]
             risks_before = []
 
@@ -392,7 +397,7 @@ def decide(
     threshold = np.broadcast_to(threshold, margin.shape)
     try:
         levels = calibration.levels(risks, fitted.ties == "include")
-    except ValueError:  # with overlapping groups, a claim has no single smallest level
+    except ValueError:  # With overlapping groups, a claim has no single smallest level.
         levels = np.full(len(margin), np.nan)
     return Decision(
         batch=view.with_columns,

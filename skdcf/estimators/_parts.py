@@ -24,11 +24,12 @@ from ._validation import check
 
 #: Names of the settings that are compared, in the order of ``made_as``.
 MADE_AS = ("edges", "online", "ties", "guarantee", "scorer", "random_state")
-LEVELS = ("delta", "bound", "unseen", "show")  # settings that scores do not depend on
-MANY = (
-    10_000  # from this many problems on, all are used if each has a separate question
-)
-N_PROBES = 8  # problems of a part whose path risks are used to compare scorers
+# settings that do not affect the scores
+LEVELS = ("delta", "bound", "unseen", "show")
+# All problems are used if there are at least MANY and each has a separate question.
+MANY = 10_000
+# number of problems of a part whose path risks are used to compare scorers
+N_PROBES = 8
 
 
 #: Columns of a part with one value per problem, each of which may be missing.
@@ -265,7 +266,7 @@ class CalibrationPart:
             numbers: dict[Any, Any] = {}
             group_of[:] = [numbers.setdefault(group, len(numbers)) for group in groups]
         elif each_alone and (len(self) >= MANY or not fewest):
-            rows = np.arange(len(self))  # avoids computing an order
+            rows = np.arange(len(self))  # `arange` avoids the computation of an order.
             return rows, rows[:0]
 
         order, order_of_questions = self._orders
@@ -274,7 +275,8 @@ class CalibrationPart:
         if overlap or not fewest:
             return rows, rows[:0]
 
-        # With MANY questions, use all of them: the rank is rounded by at most 1 / (n + 1).
+        # With at least MANY questions, all are used, and the rank is rounded by at most 1
+        # / (n + 1).
         chosen = np.zeros(len(self), bool)
         for group in range(group_of.max(initial=0) + 1):
             members = rows[group_of[rows] == group]
@@ -309,8 +311,8 @@ class CalibrationPart:
         parts = list(parts)
         if not parts:
             raise ValueError(
-                "parts is empty, so there are no calibration problems: pass at least one part, "
-                "made by calibration_part"
+                "parts must contain at least one part made by calibration_part, but "
+                "it is empty"
             )
         first = parts[0]
         for part in parts:
@@ -365,7 +367,7 @@ def choose_one_each(questions, order, group_of):
     -------
     ndarray of int, sorted
     """
-    # Decreasing negative numbers: every problem has a separate question.
+    # Decreasing negative numbers mean that each problem has a separate question.
     if (questions[:1] < 0).all() and (questions[1:] < questions[:-1]).all():
         return np.arange(len(questions))
     by = np.lexsort((order, questions, group_of))
@@ -391,7 +393,7 @@ def refuse_part(part, fitted):
         return
     _refuse_other_settings(part.made_as, part_settings(fitted))
     for batch, risks_before in part.probes:
-        # If ``edges`` is a function, this computes the edges again.
+        # If ``edges`` is a function, `check` computes the edges again.
         checked = check(fitted, batch)
         risks_now = fitted._path_risks_alone(checked)
         same_edges = np.array_equal(checked.edges, batch.edges)
@@ -399,15 +401,17 @@ def refuse_part(part, fitted):
             risks_now.path_risk, risks_before.path_risk
         ):
             raise ValueError(
-                "a part was made with another scorer or with other edges, so its path risks "
-                "differ from those of this filter. Score it again with calibration_part"
+                "the path risks of a part differ from those of this filter, because "
+                "the part was made with another scorer or with other edges. Score "
+                "the part again with calibration_part"
             )
         if risks_now.groups != risks_before.groups or not nearly_equal(
             risks_now.weights, risks_before.weights
         ):
             raise ValueError(
-                "a part was made with another by or weight, so its groups or weights differ "
-                "from those of this filter. Score it again with calibration_part"
+                "the groups or weights of a part differ from those of this filter, "
+                "because the part was made with another by or weight. Score the part "
+                "again with calibration_part"
             )
 
 
@@ -429,7 +433,8 @@ def _refuse_other_settings(made_as, expected):
         return
     if made_as is None or expected is None or len(made_as) != len(expected):
         raise ValueError(
-            "a part has unknown settings: score it again with calibration_part"
+            "the settings of a part are unknown. Score the part again with "
+            "calibration_part"
         )
     for name, setting_before, setting_now in zip(
         MADE_AS, made_as, expected, strict=True
@@ -437,5 +442,5 @@ def _refuse_other_settings(made_as, expected):
         if setting_before != setting_now:
             raise ValueError(
                 f"a part was made with {name} = {setting_before}, but this filter has "
-                f"{setting_now}: score it again with calibration_part"
+                f"{setting_now}. Score the part again with calibration_part"
             )

@@ -21,8 +21,8 @@ from ..guards.judges import kinds_of, labels_of_people, person_judged
 from ..training.splitting import hold_out, number_groups
 from ._validation import View
 
-# Values of ``metadata["sampling"]``. In a review, a person checks claims that a filter chose. In an
-# audit, a person judges texts that a filter has shown.
+# Values of ``metadata["sampling"]``. In a review, a person checks claims that a filter
+# chose. In an audit, a person judges texts that a filter kept.
 CHOSEN_BY_FILTER = ("review", "audit")
 
 
@@ -161,9 +161,9 @@ def warn_of_unused(selection):
 def warn_of_models(n_people, n_left_out):
     """Warn that labels of a model are ignored because they are not needed for training."""
     warn(
-        f"People judged {n_people} of these answers, and only these are used for "
-        "calibration. Nothing is trained on labels from a model here, so the other "
-        f"{n_left_out} answers are ignored.",
+        f"People judged {n_people} of these answers, and only these answers are used "
+        f"for calibration. The other {n_left_out} answers are ignored, because "
+        "nothing is trained on labels from a model here.",
         LabelWarning,
     )
 
@@ -186,11 +186,12 @@ def rows_that_count(batch, labels, *, to_train=False):
     reviewed = np.isin(drawn, CHOSEN_BY_FILTER)
     if reviewed.any() and (reviewed.all() or not to_train):
         raise ValueError(
+            "the calibration answers must be drawn at random, but "
             f"{int(reviewed.sum())} problems, the first of which is "
-            f"{batch.name_of(int(np.argmax(reviewed)))}, were labelled in a review or an audit, "
-            "in which a filter chose the claims to judge. The calibration answers must be drawn "
-            "at random. Leave these problems out, or pass them to fit together with answers "
-            "that were drawn at random"
+            f"{batch.name_of(int(np.argmax(reviewed)))}, were labelled in a review or "
+            "an audit, where a filter chose the claims to judge. Leave these "
+            "problems out, or pass them to fit together with answers that were drawn "
+            "at random"
         )
     judged = judged_problems(batch, labels) & ~reviewed
     has_claims = (sizes > 0) & ~reviewed

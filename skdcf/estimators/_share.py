@@ -27,8 +27,8 @@ from ..scorers.resolve import (
 )
 from ._validation import with_names
 
-N_FOLDS = 3  # for the out-of-fold risks from which the share is chosen
-LARGEST = 0.9  # "auto" is refused if the counts do not allow a share this large
+N_FOLDS = 3  # number of folds for the out-of-fold risks that determine the share
+LARGEST = 0.9  # "auto" is refused if the counts do not allow a share of 0.9.
 
 
 def is_chosen(estimator) -> bool:
@@ -95,7 +95,8 @@ def set_share(estimator, split, task) -> None:
         fold_of = folds(
             len(train.with_columns), task.groups, N_FOLDS, deepcopy(task.rng)
         )
-        if fold_of.any():  # all 0 if all training problems answer the same question
+        # All entries are 0 if all training problems answer the same question.
+        if fold_of.any():
             folded = Folded(train.with_columns, fold_of)
             [confidence] = out_of_fold_confidence(
                 split.scorer, folded, train.labels, [task]

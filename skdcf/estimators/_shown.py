@@ -55,7 +55,7 @@ def shown_masks(
     names = [None] * len(batch)
     calibrations = {None: fitted.calibration_}
     if isinstance(fitted.calibration_, PerGroup):
-        # This raises an error for groups without calibration answers.
+        # `thresholds` raises an error for groups without calibration answers.
         fitted.calibration_.thresholds(claims, alpha)
         names = [as_one(group) for group in claims.groups]
         calibrations = dict(
@@ -70,7 +70,7 @@ def shown_masks(
     rows = rows[fitted.calibration_.passes(claims)[rows]]
     thresholds = np.full(len(batch), -np.inf)
     for number, calibration in enumerate(calibrations.values()):
-        # If only some answers may pass, these make up the batch.
+        # If only some answers may pass, the passing answers make up the batch.
         calibration = getattr(calibration, "among", calibration)
         members = rows[group_of[rows] == number]
         rank = shown_rank(calibration.scores, lowest[members], alpha)
@@ -80,7 +80,8 @@ def shown_masks(
             _warn_of_few(calibration.n, len(members), alpha)
 
     kept = claims.path_risk < thresholds[segment_ids(batch.offsets)]
-    kept &= ~np.isposinf(claims.path_risk)  # these claims are never kept
+    # Claims with an infinite path risk are never kept.
+    kept &= ~np.isposinf(claims.path_risk)
     return view.shaped(kept)
 
 
@@ -89,23 +90,24 @@ def _refuse_unproven(fitted):
     guarantee = fitted.calibration_.guarantee
     if fitted.ties == "include":
         raise ValueError(
-            'this filter has ties="include", which keeps claims whose path risk equals the '
-            'threshold and has no guarantee. Calibrate a filter with ties="exclude"'
+            'the filter must not have ties="include", which keeps claims whose path '
+            "risk equals the threshold and has no guarantee. Calibrate a filter with "
+            'ties="exclude"'
         )
     if type(guarantee) is not NoFalseClaim:
         raise ValueError(
-            "the guarantee about shown texts is proven only for NoFalseClaim, but this filter "
-            f"has {guarantee!r}: calibrate a filter with NoFalseClaim"
+            "the guarantee about shown texts is proven only for NoFalseClaim, got "
+            f"{guarantee!r}. Calibrate a filter with NoFalseClaim"
         )
     if guarantee.weight is not None or guarantee.delta is not None:
         raise ValueError(
-            "no guarantee about shown texts is known for weight or delta, but this "
-            f"filter has {guarantee!r}: leave both at None and calibrate again"
+            "no guarantee about shown texts is known for weight or delta, got "
+            f"{guarantee!r}. Leave both at None and calibrate again"
         )
     if isinstance(fitted.calibration_, Overlapping):
         raise ValueError(
-            f"by={guarantee.by!r} gives overlapping groups, for which no guarantee about "
-            "shown texts is known: assign each problem to one group"
+            "no guarantee about shown texts is known for overlapping groups, got "
+            f"by={guarantee.by!r}. Assign each problem to one group"
         )
 
 
@@ -114,9 +116,10 @@ def _refuse_calibrated(batch, hashes, calibrated):
     same_question |= hashes.asked & np.isin(hashes.content, calibrated["content"])
     if same_question.any():
         raise ValueError(
+            "the guarantee is about new questions, but "
             f"{batch.name_of(int(np.argmax(same_question)))} and "
-            f"{int(same_question.sum()) - 1} other problems answer calibration questions of "
-            "the filter. The guarantee is about new questions: leave these problems out"
+            f"{int(same_question.sum()) - 1} other problems answer calibration "
+            "questions of the filter. Leave these problems out"
         )
 
 
@@ -132,10 +135,10 @@ def _one_answer_each(batch, hashes, group_of, one_per_question):
     raise ValueError(
         Message(
             f"{batch.name_of(int(second))} is one of {n_answers} answers to the same "
-            "question. Errors of such answers are not independent. Pass one answer to "
-            "each question, or ",
+            "question, and the errors of such answers are not independent. Pass one "
+            "answer to each question, or ",
             Advice("one_per_question", "one_per_question=True"),
-            " to show one answer per question, chosen without using labels",
+            " to show one answer per question, chosen without labels",
         )
     )
 
@@ -146,8 +149,9 @@ def _warn_of_few(n, m, alpha):
     if n >= needed:
         return
     warn(
-        f"nothing is shown of {m} answers at alpha = {alpha:g}. The filter was calibrated on "
-        f"{n} answers, but to show a fifth of a batch, {needed} are needed. Fit or calibrate "
-        f"with alpha = {alpha / 5:g}, which uses more answers, and pass alpha here",
+        f"nothing is shown of {m} answers at alpha = {alpha:g}. The filter was "
+        f"calibrated on {n} answers, but {needed} are needed to show a fifth of a "
+        f"batch. Fit or calibrate with alpha = {alpha / 5:g}, which uses more "
+        "answers, and pass alpha here",
         CalibrationWarning,
     )

@@ -31,9 +31,9 @@ from ..graphs.wordings import claims_as_worded
 from ..guards.judges import judges_of
 from ..guards.presence import without_unknown_edges
 
-#: Treatment of a claim whose path risk equals the threshold. "exclude" drops it. "include" keeps
-#: it, as published code does, which loses the guarantee if scores are tied. "jitter" breaks ties
-#: by a seeded hash of the problem.
+#: Treatment of a claim whose path risk equals the threshold. "exclude" drops the claim.
+#: "include" keeps it, as published code does, which loses the guarantee if scores are
+#: tied. "jitter" breaks ties by a seeded hash of the problem.
 TIES = ("exclude", "include", "jitter")
 
 _P = ParamSpec("_P")
@@ -164,14 +164,15 @@ def admit(estimator, X, *, reset):
     if is_table:
         batch = _pack_table(estimator, X, reset)
     elif not len(batch):
-        raise ValueError("X is empty, but at least one problem is needed")
+        raise ValueError("X must contain at least one problem, but it is empty")
     elif reset:
         estimator.n_features_in_ = batch.n_features or 0
         vars(estimator).pop("feature_names_in_", None)
         if batch.feature_names is not None:
             estimator.feature_names_in_ = np.array(batch.feature_names, dtype=object)
     elif estimator.n_features_in_ and not batch.n_claims and batch.features is None:
-        # Answers without claims have no feature names, and may be alone in a part of a file.
+        # Answers without claims have no feature names, and may be alone in a part of a
+        # file.
         batch = batch.replace_features(
             np.zeros((0, estimator.n_features_in_)),
             getattr(estimator, "feature_names_in_", None),
@@ -188,20 +189,20 @@ def admit(estimator, X, *, reset):
 def _pack_table(estimator, X, reset):
     if (row := other_row(X)) is not None:
         raise ValueError(
-            f"X holds a {type(row).__name__}, but must hold problems. Use "
+            f"X must contain problems, got a {type(row).__name__}. Use "
             "ReasoningGraph.from_dict to convert a dict, and ReasoningGraph(None, "
             "claims=[...]) for texts"
         )
     try:
         table = validate_data(estimator, X, reset=reset, dtype=np.float64)
     except OverflowError as error:
-        raise ValueError(f"X holds a number that is too large: {error}") from error
+        raise ValueError(f"X contains a number that is too large: {error}") from error
     passed = np.asarray(X)
     if passed.dtype.kind in "OSU":
         for value in passed.flat:
             if not (is_number(value) or is_missing(value)):
                 shown = printable(repr(value))[:80]
-                raise ValueError(f"X must hold numbers, got {shown}")
+                raise ValueError(f"X must contain numbers, got {shown}")
     names = getattr(estimator, "feature_names_in_", None)
     offsets = np.arange(len(table) + 1)
     return GraphBatch.from_arrays(table, offsets, (), feature_names=names)
@@ -210,15 +211,16 @@ def _pack_table(estimator, X, reset):
 def _ruled(batch, rule):
     """Return the problems with edges computed by a function."""
     edges = []
-    # The function gets each claim in its most specific wording.
+    # The function receives each claim in its most specific wording.
     plain = batch if batch.wordings is None else claims_as_worded(batch, 0)[0]
     for i in np.flatnonzero(plain.sizes > 1).tolist():
         start, stop = plain.offsets[i : i + 2].tolist()
         texts = None if plain.claims is None else plain.claims[start:stop].tolist()
         if texts is None or texts[0] is None:
             raise ValueError(
-                f"{batch.name_of(i)} has no texts, but edges={rule!r} computes edges from "
-                'texts: pass claims with their texts, or use edges="given"'
+                f"{batch.name_of(i)} must have texts, because edges={rule!r} computes "
+                "edges from texts. Pass claims with their texts, or use "
+                'edges="given"'
             )
         question = optional_rows(batch.problems, i)
         edges += [
@@ -243,14 +245,15 @@ def _compare_features(estimator, batch):
     names = batch.feature_names
     names_in_fit = getattr(estimator, "feature_names_in_", None)
 
-    # If the scorer reads columns by name, and nothing else reads columns, compare only the names.
+    # If the scorer reads columns by name and nothing else reads columns, compare only the
+    # names.
     columns_read = estimator.scorer_.columns_read()
     if columns_read is not None and names is not None and not _reads_all(estimator):
         missing = [name for name in columns_read if name not in names]
         if missing:
             raise ValueError(
-                f"X has no feature {missing[0]!r}, which the scorer needs. Its features are "
-                f"{list(names)}"
+                f"X must have the feature {missing[0]!r}, which the scorer needs, got "
+                f"the features {list(names)}"
             )
         return
 
@@ -263,8 +266,8 @@ def _compare_features(estimator, batch):
     if (names is None) != (names_in_fit is None):
         where = "X but not in fit" if names_in_fit is None else "fit but not in X"
         warn(
-            f"the features are named in {where}, so their order cannot be checked. Name the "
-            "features in both",
+            f"the features have names only in {where}, so their order cannot be "
+            "checked. Name the features in both",
             GuaranteeWarning,
         )
     elif names and names_in_fit is not None and tuple(names_in_fit) != names:
@@ -291,11 +294,12 @@ def flat_labels(y, batch, is_table, classes=None):
     refuse_iterator("y", y)
     if np.ma.is_masked(y):
         row = int(np.argmax(np.ma.getmaskarray(y)))
-        raise ValueError(f"label {row} is masked: use -1 for claims without a verdict")
+        raise ValueError(f"label {row} is masked. Use -1 for claims without a verdict")
     y = column_or_1d(y, warn=True)
     if len(y) != len(batch):
         raise ValueError(
-            f"y has {len(y)} labels, but X has {len(batch)} problems: pass one label per row"
+            f"y must have one label for each of the {len(batch)} problems in X, got "
+            f"{len(y)}"
         )
     return read_column(y, classes)
 
@@ -340,8 +344,8 @@ def confidence_of(scorer, batch):
         confidence = np.asarray(returned, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise ValueError(
-            f"the scorer must return {batch.n_claims} numbers, one per claim, concatenated over "
-            f"the problems, but returned a {type(returned).__name__}"
+            f"the scorer must return {batch.n_claims} numbers, one per claim, "
+            f"concatenated over the problems, got a {type(returned).__name__}"
         ) from error
     if confidence.shape != (batch.n_claims,):
         raise ValueError(
@@ -351,8 +355,8 @@ def confidence_of(scorer, batch):
     if not np.isfinite(confidence).all():
         row = int(np.argmin(np.isfinite(confidence)))
         raise ValueError(
-            f"the scorer's confidence in {batch.locate(row)} is {confidence[row]}, but "
-            "confidences must be finite"
+            f"the scorer must return finite confidences, got {confidence[row]} for "
+            f"{batch.locate(row)}"
         )
     return confidence
 

@@ -17,7 +17,7 @@ from ..graphs.ragged import flatten
 from ..metrics import mean_interval
 from ..ops.hard import segment_sum
 
-FEWEST = 20  # texts in a bin; with fewer, the interval is too wide to be useful
+FEWEST = 20  # The interval would be too wide to be useful for a bin with fewer texts.
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -134,8 +134,8 @@ class ChanceReport(Table):
         questions = np.arange(len(chance)) if groups is None else np.asarray(groups)
         if not len(wrong) == len(chance) == len(questions):
             raise ValueError(
-                f"chance has {len(chance)} values, wrong has {len(wrong)} and groups has "
-                f"{len(questions)}, but each needs one per problem"
+                "chance, wrong and groups must have one value per problem, got "
+                f"{len(chance)}, {len(wrong)} and {len(questions)} values"
             )
         shown = ~np.isnan(chance)
         n_empty = int((~shown).sum())
@@ -144,7 +144,8 @@ class ChanceReport(Table):
         questions = questions[shown]
         if ((chance < 0) | (chance > 1)).any():
             raise ValueError(
-                "chance must contain probabilities, got values below 0 or above 1"
+                "chance must contain probabilities from 0 to 1, got values outside "
+                "this range"
             )
 
         n = len(chance)
@@ -170,7 +171,8 @@ class ChanceReport(Table):
             calibration_error=float(abs(stated - observed) @ n_texts / n)
             if n
             else np.nan,
-            # The mean absolute deviation of a binomial share is .8 of its standard deviation.
+            # The mean absolute deviation of a binomial share is 0.8 of its standard
+            # deviation.
             calibration_error_expected=float(
                 0.8 * np.sqrt(n_bins * constant * (1 - constant) / n)
             )

@@ -255,7 +255,7 @@ class ComparisonReport(LevelTable):
         """Return the corrected standard error of the change from the first filter, in percent."""
         paired = self.retention - self.retention[0]
         error = corrected_error(paired, self.sizes)
-        error[0] = np.nan  # the first filter is not compared with itself
+        error[0] = np.nan
         with np.errstate(divide="ignore", invalid="ignore"):
             return 100 * error / np.where(reference > 0, reference, np.nan)
 
@@ -273,7 +273,7 @@ class ComparisonReport(LevelTable):
         shown = 1 - mean["abstention"]
         share = np.where(shown > 0, shown, np.nan)
         rate = mean.pop("false_shown") / share
-        # The ratio of two means over the same splits.
+        # `rate` is the ratio of two means over the same splits.
         rest = self.false_shown - rate[:, None] * (1 - self.abstention)
         kept = retention + mean["false_kept"]
         chosen = [

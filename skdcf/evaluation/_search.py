@@ -132,7 +132,8 @@ class CalibratedSearch(BaseEstimator):
         )
         asked = (_taken(groups, rest), _taken(groups, held_rows))
         with warnings.catch_warnings():
-            # The thresholds that these refer to are replaced below.
+            # Warnings about the thresholds are ignored, because the thresholds are
+            # replaced below.
             warnings.simplefilter("ignore", CalibrationWarning)
             search = clone(self.search)
             if self.n_jobs is not None:
@@ -198,8 +199,8 @@ def check_search(search):
         search.estimator, "calibrate_parts"
     ):
         raise ValueError(
-            f"search is {search!r}, but must be a scikit-learn search around a filter, "
-            "such as GridSearchCV(HardCF(...), {...})"
+            "search must be a scikit-learn search around a filter, such as "
+            f"GridSearchCV(HardCF(...), {{...}}), got {search!r}"
         )
     for key in sorted(set(_keys(search))):
         words = key.split("__")
@@ -207,20 +208,21 @@ def check_search(search):
             words = words[1:]
         if words[0] in PROMISED:
             raise ValueError(
-                f"the search tries values of {key!r}, but filters that differ in "
-                f"{words[0]} have different guarantees, so the one that keeps more true "
-                f"claims is not better. Set {words[0]} in the filter"
+                f"the search must not try values of {key!r}. Filters that differ in "
+                f"{words[0]} have different guarantees, so their numbers of kept true "
+                f"claims cannot be compared. Set {words[0]} in the filter"
             )
         if words[0] == "calibration_size":
             raise ValueError(
-                f"the search tries values of {key!r}. Set it in CalibratedSearch instead"
+                f"the search must not try values of {key!r}. Set this parameter in "
+                "CalibratedSearch instead"
             )
     _check_scoring(search.scoring)
     many_scores = isinstance(search.scoring, (Mapping, list, tuple, set))
     if many_scores and search.refit is True:
         raise ValueError(
-            f"the search has several scores, {list(search.scoring)}. Select one of them with "
-            'refit="<name>"'
+            f"the search must have one score to optimise, got {list(search.scoring)}. "
+            'Select one of them with refit="<name>"'
         )
 
 
@@ -238,9 +240,9 @@ def _check_scoring(scoring):
     for score in scoring if isinstance(scoring, (list, tuple, set)) else [scoring]:
         if isinstance(score, str) or hasattr(score, "_score_func"):
             raise ValueError(
-                f"scoring is {score!r}, but scikit-learn's scorers compare one class per row "
-                "and cannot count kept claims. Leave scoring at None, which counts the true "
-                "claims kept, or pass a function of (filter, X, y)"
+                "scoring must be None or a function of (filter, X, y), got "
+                f"{score!r}. Scorers of scikit-learn compare one class per row and "
+                "cannot count kept claims. None counts the true claims kept"
             )
 
 
@@ -274,8 +276,9 @@ def choose(search, X, y, questions, rows=None, n_problems=None):
         cv = check_cv(cv, y, classifier=is_classifier(estimator))
         search.cv = [*cv.split(X, y, *([questions] if has_groups else []))]
     if search.refit is True:
-        search.refit = False  # the caller fits the chosen filter
-    with config_context(enable_metadata_routing=True):  # for the filters in the search
+        search.refit = False
+    # Metadata routing is needed for the filters in the search.
+    with config_context(enable_metadata_routing=True):
         search.estimator.set_fit_request(groups=True)
         with reason_sent_with(search):
             search.fit(X, y, groups=groups)
@@ -287,8 +290,8 @@ def _predefined(cv, rows, n_problems):
     if isinstance(cv, PredefinedSplit):
         if len(cv.test_fold) != n_problems:
             raise ValueError(
-                f"cv is a PredefinedSplit of {len(cv.test_fold)} problems, but there are "
-                f"{n_problems}"
+                f"cv must be a PredefinedSplit of all {n_problems} problems, got one "
+                f"of {len(cv.test_fold)} problems"
             )
         cv = cv.split()
     position = np.full(n_problems, -1)
@@ -298,8 +301,9 @@ def _predefined(cv, rows, n_problems):
         train, test = (position[part][position[part] >= 0] for part in split)
         if not (len(train) and len(test)):
             raise ValueError(
-                "without the calibration problems, a split in cv has no training or no test "
-                "problem. Use larger folds, or another random_state"
+                "each split in cv must contain training and test problems after the "
+                "calibration problems are removed, but one of the two is empty. Use "
+                "larger folds, or another random_state"
             )
         splits.append((train, test))
     return splits
@@ -375,7 +379,8 @@ def fit_each(filter, X, y, alphas, groups=None, **changes):
         fitted = estimators.fit_levels(
             clone(filter).set_params(**changes), X, y, alphas, groups=groups
         )
-        # The levels share one fit, unless each chooses its own share of answers that may pass.
+        # The levels share one fit, unless each level chooses its own share of answers
+        # that may pass.
         scorers = [(id(each.scorer_), each.share_) for each in fitted]
         for scorer in dict.fromkeys(scorers):
             positions = [

@@ -35,12 +35,12 @@ from ..training.splitting import number_groups
 from ._report import ComparisonReport
 from ._search import as_groups, check_search, fit_each, search_in
 
-DRAWS = (
-    10  # random choices of the calibration answer, if questions have several answers
-)
+# number of random choices of the calibration answer, if questions have several
+# answers
+DRAWS = 10
 REPEATS = {"folds": 20, "leave-one-out": 40}
 SHARES = {"folds": (0.70, 0.15, 0.15), "leave-one-out": (0.5, 0.5)}
-BEGIN = b'{"key": '  # the beginning of each line in a results file
+BEGIN = b'{"key": '  # beginning of each line in a results file
 METRICS = (
     "coverage",
     "retention",
@@ -156,9 +156,8 @@ def compare_filters(
     filters = check_filters(filters, levels, protocol)
     plain = list(_plain_filters(filters))
     batch, labels = check(plain[0], X, y)
-    for filter_of in plain[
-        1:
-    ]:  # columns that learn nothing are computed once, and sliced
+    # Columns that are not learnt are computed once and sliced.
+    for filter_of in plain[1:]:
         batch = check(filter_of, batch)
     questions = number_groups(question_groups(batch, groups))
     split_labels = batch.split(labels)
@@ -170,7 +169,8 @@ def compare_filters(
     if resume is not None:
         if not isinstance(random_state, Integral):
             raise ValueError(
-                f"resume needs an integer random_state, got {random_state!r}"
+                "random_state must be an integer if resume is set, got "
+                f"{random_state!r}"
             )
         settings = (levels, protocol, splits, seeds, DRAWS)
         key = key_of(filters, batch, split_labels, questions, settings=settings)
@@ -215,7 +215,8 @@ def check_filters(filters: Any, alphas: Any, protocol: Any) -> Any:
     """Check the filters, and return clones keyed by name."""
     if not isinstance(filters, Mapping) or not filters:
         raise ValueError(
-            f"filters is {filters!r}, but must be a dict of one or more filters, keyed by name"
+            "filters must be a dict of one or more filters, keyed by name, got "
+            f"{filters!r}"
         )
     return {str(k): _check_filter(k, f, alphas, protocol) for k, f in filters.items()}
 
@@ -225,7 +226,8 @@ def _check_filter(name, filter, alphas, protocol):
         missing = [alpha for alpha in alphas if alpha not in filter]
         if missing:
             raise ValueError(
-                f"filter {name!r} has one filter per alpha, but none for {missing}"
+                f"filter {name!r} must have a filter for each alpha, but has none for "
+                f"{missing}"
             )
         return {a: _check_filter(name, filter[a], alphas, protocol) for a in alphas}
     inner = getattr(search := search_in(filter), "estimator", filter)
@@ -233,13 +235,13 @@ def _check_filter(name, filter, alphas, protocol):
         check_search(search)
     if not hasattr(inner, "calibrate_parts"):
         raise ValueError(
-            f"filter {name!r} is a {type(inner).__name__}, but must be a filter of skdcf or a "
-            "search around one. Pass transformers to the filter, as features="
+            f"filter {name!r} must be a filter of skdcf or a search around one, got a "
+            f"{type(inner).__name__}. Pass transformers to the filter as features="
         )
     if protocol == "leave-one-out" and getattr(inner, "ties", None) == "include":
         raise ValueError(
-            f'filter {name!r} has ties="include", which leave-one-out evaluation does '
-            'not support: use protocol="folds", or ties="jitter"'
+            f'filter {name!r} must not have ties="include", which leave-one-out '
+            'evaluation does not support. Use protocol="folds", or ties="jitter"'
         )
     return clone(filter)
 
@@ -270,8 +272,8 @@ def run_split(
     of_parts = [(batch[p], labels[p], as_groups(questions[p])) for p in parts]
     results = {}
     with warnings.catch_warnings(), accept_provenance(reason):
-        # The filters will be calibrated on other problems, and the caller has already been
-        # warned if these are too few.
+        # The filters will be calibrated on other problems, and the caller has already
+        # received a warning if there are too few of them.
         warnings.simplefilter("ignore", CalibrationWarning)
         for name, filter in filters.items():
             try:
@@ -334,7 +336,7 @@ def _rows(report, n_calibration):
 
 def _warn_of_abstention(filters, questions, splits, alphas):
     n = min(len(np.unique(questions[parts[1]])) for parts in splits)
-    n -= len(splits[0]) == 2  # a question is not used for its own calibration
+    n -= len(splits[0]) == 2  # A question is not used for its own calibration.
     warned = set()
     for name, filter in filters.items():
         guarantee = next(_plain_filters(filter)).guarantee or NoFalseClaim()
@@ -346,7 +348,8 @@ def _warn_of_abstention(filters, questions, splits, alphas):
             warn(
                 f"{n} calibration problems per split are too few for alpha = "
                 f"{', '.join(f'{a:g}' for a in low)}, so nothing can be kept{whose}. "
-                f"{low[0]:g} needs {guarantee.problems_needed(low[0])}.",
+                f"At least {guarantee.problems_needed(low[0])} are needed for alpha = "
+                f"{low[0]:g}.",
                 CalibrationWarning,
             )
 
@@ -398,7 +401,7 @@ def make_splits(cv: Any, questions: Any, protocol: Any, rng: Any) -> Any:
             cv = cv.split(np.zeros(n), **options)
         splits = [_given(split, questions, shares, rng) for split in cv]
     if not splits:
-        raise ValueError(f"cv must give at least one split, got cv={cv!r}")
+        raise ValueError(f"cv must return at least one split, got cv={cv!r}")
     for number, parts in enumerate(splits):
         _check_split(parts, number, questions, protocol)
     return splits
@@ -429,7 +432,7 @@ def _given(split, codes, shares, rng):
         parts = [*_cut(parts[0], codes, shares[:2], rng), parts[1]]
     if len(parts) != len(shares):
         raise ValueError(
-            f"a split has {len(parts)} parts, but {len(shares)} are needed: "
+            f"a split must have {len(shares)} parts, got {len(parts)}: "
             + ("train, calibration, test" if len(shares) == 3 else "train, test")
         )
     return tuple(parts)
@@ -441,19 +444,19 @@ def _check_split(parts, number, codes, protocol):
     if any(len(part) < least for part in parts):
         sizes = "/".join(str(len(part)) for part in parts)
         raise ValueError(
-            f"split {number} has parts of {sizes} problems, but each needs at least "
-            f"{least}. Pass more problems, or more questions with fewer answers"
+            f"the size of each part of split {number} must be at least {least}, got "
+            f"{sizes}. Pass more problems, or more questions with fewer answers"
         )
     members = np.concatenate([np.unique(codes[part]) for part in parts])
     if len(np.unique(np.concatenate(parts))) < sum(map(len, parts)):
         raise ValueError(
-            f"split {number}: a problem is in two parts, or twice in one part"
+            f"split {number} must contain each problem once, but a problem occurs twice"
         )
     if len(np.unique(members)) < len(members):
         raise ValueError(
-            f"split {number}: answers to one question are in two parts. Leave cv at its "
-            "default, or use a splitter that keeps groups together, such as "
-            "GroupShuffleSplit"
+            f"split {number} must keep the answers to one question in the same part, "
+            "but they are in two parts. Leave cv at its default, or use a splitter "
+            "that keeps groups together, such as GroupShuffleSplit"
         )
 
 
@@ -487,7 +490,7 @@ def key_of(
         return digest([filters, table, [*labels], questions, settings, __version__])
     except Exception as error:
         raise ValueError(
-            f"resume needs inputs that can be pickled, but: {error}. Use a named function "
+            f"resume needs inputs that can be pickled ({error}). Use a named function "
             "instead of a lambda"
         ) from error
 
@@ -521,13 +524,14 @@ def finished_splits(path: Any, key: Any, names: Any) -> Any:
             if isinstance(error, json.JSONDecodeError) and BEGIN.startswith(line[:8]):
                 continue
             raise ValueError(
-                f"{path} is not a results file of a comparison, or was written by another "
-                f"version: {error!r}. Pass another path"
+                f"{path} is not a results file of a comparison, or was written by "
+                f"another version ({error!r}). Pass another path"
             ) from error
         if its_key != key:
             raise ValueError(
-                f"{path} belongs to a comparison with other inputs. Pass the same inputs to "
-                "resume it, or another path"
+                f"{path} belongs to a comparison with other inputs. To resume it, "
+                "pass the same inputs. Otherwise, pass another path"
             )
-    open_journal(path)  # creates the file, or terminates a line that was cut off
+    # `open_journal` creates the file, or terminates an incomplete line.
+    open_journal(path)
     return finished

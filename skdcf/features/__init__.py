@@ -42,5 +42,5 @@ __all__ = [
     "reasoning_features",
 ]
 
-# Classes that are stored in saved filters, because `reasoning_features` uses them.
+# Saved filters may contain classes that `reasoning_features` uses.
 __saved__: list[str] = ["OptionFeatures"]

@@ -27,19 +27,22 @@ from ._expression import NEVER, rewrite_plainly
 from ._text import LONG_WORD, find_quantities, read_claim, read_question
 from ._transformers import OptionalColumns
 
-_LONGEST = 200  # longest answer, in characters, that is read as a value
-# The final answer begins after the last of these marks.
+# maximum number of characters of an answer that is interpreted as a value
+_LONGEST = 200
+# The final answer begins after the last of the marks.
 _MARK = re.compile(
     r"\\boxed ?\{|#### ?(?=-?\d)|\banswer(?: is| ?[:=])|\bchoice(?:\\?_| \(?)(?=[a-h]\b)"
 )
-_MARK_WORDS = ("\\boxed", "####", "answer", "choice")  # a mark begins with one of these
+# beginnings of the marks
+_MARK_WORDS = ("\\boxed", "####", "answer", "choice")
 _UP_TO_DIGIT = re.compile(r"(?s:.*)\d")
 _ENDED = re.compile(r"[.;!?](?= |$)")
 _CHOICE = re.compile(r"\(?([a-z])(?:[).:,]|$)")
-# A minus after a value is an operator, not a sign.
+# A minus after a value is an operator instead of a sign.
 _NUMERAL = re.compile(rf"(?:(?<![\d)\]}}] )(?<![\w)\]}}])-)?{NUMBER}")
 _PROSE_BEFORE = re.compile(r"(?:[a-z']{2,},? )+(?=-?\d)")
-_SEVERAL = re.compile(r"\d[^a-z]*[a-z]{2}.*\d")  # as in 3 hours 20 minutes
+# Pattern of texts with several numbers, such as "3 hours 20 minutes".
+_SEVERAL = re.compile(r"\d[^a-z]*[a-z]{2}.*\d")
 _LETTER = re.compile("[a-z]")
 _BLANK = re.compile(r"(?<!\d) | (?!\d)")
 
@@ -110,7 +113,7 @@ def normalise_answer(answer: str) -> float | str:
     if choice := _CHOICE.match(text):
         return choice[1]
     plain = rewrite_plainly(text)
-    if NEVER in plain:  # the text contained a relation such as "<"
+    if NEVER in plain:  # The text contained a relation such as "<".
         return _BLANK.sub("", text)
     text = plain.rpartition("=")[2].replace("%", "").strip(" .,:;'\"")
     compact = _BLANK.sub("", text)
@@ -129,12 +132,14 @@ _AGREEMENT = list_names(
     "results_agreement results_all_agree has_results words_agreement "
     "numbers_agreement_above"
 )
-# Pairs of the share of right answers and the factor by which two other answers increase the
-# number of true claims kept at alpha = 0.05.
+# Each pair contains the share of right answers and the factor by which two other answers
+# increased the number of true claims kept at alpha = 0.05.
 _MEASURED = ((0.16, 1.0), (0.31, 1.0), (0.45, 1.4), (0.48, 1.5), (0.6, 1.8))
-_NEUTRAL = 0.5  # share if there is nothing to compare
-_MOST_SENTENCES = 200  # maximum per alternative; later ones are ignored
-_REMEMBERED = 1024  # texts in the cache; answers to a question share their alternatives
+_NEUTRAL = 0.5  # value of the shares if there is nothing to compare
+# maximum number of sentences per alternative; later sentences are ignored
+_MOST_SENTENCES = 200
+# number of texts in the cache, because answers to a question share their alternatives
+_REMEMBERED = 1024
 _SENTENCE = re.compile(r"[.!?:;](?= |$)|\bstep \d{1,9}")
 
 
@@ -235,7 +240,8 @@ class AgreementFeatures(OptionalColumns):
         conclude = self.answer or find_answer
         read = lru_cache(_REMEMBERED)(lambda text: _Reading(text, conclude))
         rows = []
-        assert batch.alternatives is not None  # ensured by the check of the batch
+        # The check of the batch ensures that alternatives exist.
+        assert batch.alternatives is not None
         for i, (a, b) in enumerate(pairwise(batch.offsets.tolist())):
             question = None if batch.problems is None else batch.problems[i]
             numbers_known = read_question(question).known
@@ -261,20 +267,18 @@ class AgreementFeatures(OptionalColumns):
 class AgreementWorth(NamedTuple):
     """Estimated benefit of sampling other answers to each question."""
 
-    n_answers: int  # answers whose labels determine whether they are right
-    share_right: float  # share of these answers without a false claim
-    interval: tuple[float, float]  # 95 % interval of that share
-    factor: tuple[
-        float, float
-    ]  # gain in true claims kept, at both ends of the interval
+    n_answers: int  # number of answers whose labels determine whether they are right
+    share_right: float  # share of the labelled answers without a false claim
+    interval: tuple[float, float]  # 95 % interval of the share
+    factor: tuple[float, float]  # gain in true claims kept at both ends of the interval
 
     def __str__(self) -> str:
         low, high = self.factor
         return (
             f"{self.share_right:.0%} of {self.n_answers:,} answers are right (between "
-            f"{self.interval[0]:.0%} and {self.interval[1]:.0%}). In published data with such "
-            f"a share, two other answers multiplied the number of true claims kept at "
-            f"alpha 0.05 by {low:.1f} to {high:.1f}"
+            f"{self.interval[0]:.0%} and {self.interval[1]:.0%}). In published data "
+            "with a similar share, two other answers multiplied the number of true "
+            f"claims kept at alpha = 0.05 by {low:.1f} to {high:.1f}"
         )
 
 
@@ -318,12 +322,13 @@ def estimate_agreement(y: Sequence[ArrayLike]) -> AgreementWorth:
     right = [int(0 not in row) for row in labels if 0 in row or -1 not in row]
     if not right:
         raise ValueError(
-            "y does not determine whether any answer is right: every answer has unknown "
-            "labels and no false claim. Pass complete labels of some answers"
+            "y must determine for at least one answer whether it is right, but every "
+            "answer has unknown labels and no false claim. Pass complete labels of "
+            "some answers"
         )
     n_right = sum(right)
     ends = betaincinv(n_right + 0.5, len(right) - n_right + 0.5, (0.025, 0.975))
-    interval = tuple(ends.tolist())  # Jeffreys' interval
+    interval = tuple(ends.tolist())  # This is Jeffreys' interval.
     factor = tuple(np.interp(interval, *np.array(_MEASURED).T).tolist())
     return AgreementWorth(len(right), float(np.mean(right)), interval, factor)
 
@@ -401,14 +406,15 @@ def _find_lowest(batch, table):
     return np.where(np.isinf(lowest), _NEUTRAL, lowest)
 
 
-# "A: text", "(b) text", "C. text" at the beginning of a line.
+# Pattern of "A: text", "(b) text" and "C. text" at the beginning of a line.
 _OPTION = re.compile(r"(?m)^\s{0,9}\(?([A-Ha-h])[).:]\s{1,9}(\S.{0,500})$")
 _SIGNS = re.compile(r"[^\W_]+")
 _DENIES = list_names(
     "not no cannot isn doesn don false incorrect incorrectly wrong eliminate "
     "eliminated exclude excluded rule ruled unlikely instead neither nor"
 )
-_NAMED = 0.5  # a claim is about an option if it contains this share of its words
+# A claim refers to an option if it contains half of the option's words.
+_NAMED = 0.5
 
 
 class OptionFeatures(OptionalColumns):

@@ -6,31 +6,34 @@ from itertools import chain
 
 from .._messages import Advice, Message
 
-# White space and mark-up depend on the source of a text, not on its truth.
+# White space and mark-up depend on the source of a text instead of its truth.
 _MARKUP = re.compile(r"\*\*|\$|\\[$()\[\]]|`|<<[^<>]*>>")
-# In 2**3 the stars mean a power, in **bold** they are mark-up.
+# The stars mean a power in 2**3 and mark-up in **bold**.
 _POWER = re.compile(r"(?<=[\d)])\*\*(?=\d)")
-# "## Step 3:", "- " and "2. " in front of a claim. A list mark counts only before a word, so
-# "- 3 + 5 = 2" keeps its minus.
+# Patterns of "## Step 3:", "- " and "2. " in front of a claim. A list mark must precede a
+# word, so "- 3 + 5 = 2" keeps its minus.
 _LABEL = re.compile(
     r"(?:#+\s*|(?:[-*+>•]|\d{1,3}[.)])\s+(?=[a-z#])){0,3}"
     r"(?:step\s*\d{1,9}\s*[:.)]?\s*)?"
 )
-_LABELS = frozenset("#-*+>•s0123456789")  # a label begins with one of these
-# "by steps 2 and 3" refers to claims; 2 and 3 are not quantities here.
+# possible first characters of a label
+_LABELS = frozenset("#-*+>•s0123456789")
+# "by steps 2 and 3" refers to claims, so 2 and 3 are not quantities here.
 _STEP = re.compile(r"\bsteps? \d+(?:(?:,| and| to|-) ?\d+)*")
 # ".5" is written as "0.5".
 _POINT = re.compile(r"(?<![\d.])\.(?=\d)")
-# A comma is a thousands separator if three digits follow: 1,200 is one number, 1,20 two.
+# A comma is a thousands separator if three digits follow. 1,200 is one number, but 1,20
+# is two numbers.
 NUMBER = r"\d+(?:,\d{3}(?!\d))*(?:\.\d+)?"
 _NUMBER = re.compile(NUMBER)
-# Translation of UTF-8 bytes: everything but digits, commas and points becomes a blank.
+# Translation table of UTF-8 bytes. Every byte except digits, commas and points becomes a
+# blank.
 _RUNS = bytes(c if c in b"0123456789,." else 32 for c in range(256))
 _OTHER_DIGIT = re.compile(r"[^\D0-9]")  # digits of another script
 _WORD = re.compile(r"[a-z]+")
-_REMEMBERED = 10_000  # characters; the numbers of longer texts are not cached
-LONGEST_NUMBER = 30  # characters; a longer numeral is not a quantity
-# These numbers occur in nearly every text, so they are no evidence that texts are related.
+_REMEMBERED = 10_000  # The numbers of texts with more characters are not cached.
+LONGEST_NUMBER = 30  # A numeral with more characters is not a quantity.
+# Numbers that occur in nearly every text are no evidence that two texts are related.
 IGNORED = frozenset((0.0, 1.0, 2.0, 100.0))
 
 
@@ -54,7 +57,8 @@ _FRACTIONS |= {word + "s": n for word, n in _FRACTIONS.items()}
 _FRACTIONS |= {"half": 0.5, "quarter": 4, "quarters": 4, "dozen": 12, "thousand": 1000}
 _SCALES = {"hundred": 100, "thousand": 1000}
 NUMBER_WORDS = {w: float(n) for w, n in (_ONES | _TEENS | _TENS | _FRACTIONS).items()}
-_SCALED = NUMBER_WORDS.keys() - _SCALES  # "hundred" and "thousand" may follow these
+# words that "hundred" and "thousand" may follow
+_SCALED = NUMBER_WORDS.keys() - _SCALES
 
 
 def clean(text: str) -> str:
@@ -92,7 +96,8 @@ def clean_words(text: str) -> tuple[str, list[str]]:
         text = _POWER.sub("^", text)
     if "\\" in text or "<<" in text:
         text = _MARKUP.sub("", text)
-    else:  # equivalent but faster; removing other mark-up first may join two stars
+    else:
+        # A text without other mark-up needs only a few replacements.
         text = text.replace("**", "").replace("$", "").replace("`", "")
     if not text.isascii():
         text = _OTHER_DIGIT.sub(lambda m: str(int(m[0])), text)
@@ -170,7 +175,8 @@ def find_spelled_numbers(text: str) -> list[float]:
     if NUMBER_WORDS.keys().isdisjoint(words):
         return numbers
     for word in words:
-        # Combine as in twenty + five and three * hundred; any other number starts a new one.
+        # Combine numbers as in twenty + five and three * hundred. Any other number starts
+        # a new one.
         if word in _ONES and previous in _TENS:
             numbers[-1] += _ONES[word]
         elif word in _SCALES and previous in _SCALED and numbers:
@@ -188,7 +194,7 @@ def check_claim_texts(batch):
         if text is None:
             raise ValueError(
                 Message(
-                    f"{batch.locate(row)} has no text: ",
+                    f"{batch.locate(row)} must have a text, but it has none: ",
                     Advice("give_claims", "pass claims= to the graph"),
                 )
             )

@@ -15,10 +15,12 @@ from ._cleaning import find_numbers, list_names
 from ._text import find_quantities
 from ._transformers import OptionalColumns
 
-_LONGEST = 2_000_000  # characters of one context; reading it takes seconds and 200 MB
-_REMEMBERED = 10_000  # characters; longer passages are not cached
-_MOST_WORDS = 1000  # maximum per claim; later ones are ignored
-_MOST_SENTENCES = 10_000  # maximum per passage; later ones are ignored
+# maximum number of characters of one context, which takes seconds and 200 MB to process
+_LONGEST = 2_000_000
+_REMEMBERED = 10_000  # Passages with more characters are not cached.
+_MOST_WORDS = 1000  # maximum number of words per claim; later words are ignored
+# maximum number of sentences per passage; later sentences are ignored
+_MOST_SENTENCES = 10_000
 # A sentence ends at a full stop before a blank, at a blank line, or before a list mark.
 _END = re.compile(
     r"[.!?\n。！？](?:(?<=[.!?])[\"')\]]*\s+|(?<=[。！？])|(?<=\n)\s*(?=[-*•#\d\n]))"  # noqa: RUF001
@@ -127,12 +129,14 @@ class ContextFeatures(OptionalColumns):
                 )
 
     def own_columns(self, batch: GraphBatch) -> np.ndarray:
-        assert batch.context is not None  # ensured by the check of the batch
+        # The check of the batch ensures that contexts exist.
+        assert batch.context is not None
         assert batch.claims is not None
         table = np.zeros((batch.n_claims, len(self.columns)))
         bounds = list(pairwise(batch.offsets.tolist()))
-        read = lru_cache(4)(_Passage)  # long passages are cached during this call only
-        # Process answers to the same passages one after the other.
+        # Long passages are cached during a single call only.
+        read = lru_cache(4)(_Passage)
+        # Answers to the same passages are processed one after the other.
         for i in sorted(range(len(batch)), key=batch.context.__getitem__):
             passages = [
                 _read_short(text) if len(text) <= _REMEMBERED else read(text)
@@ -188,7 +192,7 @@ class _Passage:
         return f" {' '.join(words)} " in self.text
 
 
-_read_short = lru_cache(64)(_Passage)  # about 150 KB for 600 words
+_read_short = lru_cache(64)(_Passage)  # A passage of 600 words takes about 150 KB.
 
 
 def _split(text):
@@ -244,10 +248,10 @@ def _share_found(wanted, sets):
 class Support(NamedTuple):
     """The sentence of a context that shares the most words with a claim."""
 
-    passage: int  # number of the passage, from 0
-    start: int  # the sentence is context[passage][start:stop]
+    passage: int  # number of the passage, starting at 0
+    start: int  # The sentence is context[passage][start:stop].
     stop: int
-    share: float  # share of the claim's different words that are in the sentence
+    share: float  # share of the claim's distinct words that are in the sentence
 
 
 def find_support(claims: Sequence[str], context: Sequence[str]) -> list[Support | None]:

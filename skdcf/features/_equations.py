@@ -15,12 +15,14 @@ from typing import Any
 from ._cleaning import NUMBER, list_names, read_numeral
 from ._expression import UNKNOWN, evaluate, is_bare, judge_equality, rewrite_plainly
 
-# Two kinds of items replace text that is not arithmetic. UNKNOWN makes its side unreadable.
-# At a WORD the side is cut, as at the words around "3 * 5" in "so 3 * 5 eggs".
+# Two kinds of items replace text that is not arithmetic. UNKNOWN makes its side
+# unreadable. The side is cut at each WORD, as at the words around "3 * 5" in "so 3 * 5
+# eggs".
 WORD = "word"
 _UNREADABLE = [UNKNOWN]
-_MOST_SIDES = 200  # maximum per clause, and per text; later ones are ignored
-_LONGEST_SIDE = 1000  # characters; longer sides are not read as arithmetic
+# maximum number of sides per clause and per text; later sides are ignored
+_MOST_SIDES = 200
+_LONGEST_SIDE = 1000  # Sides with more characters are not interpreted as arithmetic.
 
 # A clause ends at punctuation, except inside a number or an ellipsis.
 _CLAUSE = re.compile(r"[^.,;:?]+(?:(?:[.,](?=\d)|\.(?=\.)|(?<=\.)\.)[^.,;:?]*)*\??")
@@ -29,7 +31,7 @@ _PROSE = r"[^\W\d_]+(?:(?: |['’-])[^\W\d_]+)*"  # noqa: RUF001
 _TOKEN = re.compile(rf" ?(?:{NUMBER}|{_PROSE}|\\[a-z]+|[^\s\d])")
 _DIGIT = re.compile(r"\d")
 _MEASURED = re.compile("[0-9] ?([a-z]+)")
-# Most sides look like "3 * 5 + 2" or "12 eggs" and can be read without tokens.
+# Most sides look like "3 * 5 + 2" or "12 eggs" and can be parsed without tokens.
 _MERE_ARITHMETIC = re.compile(rf" ?{NUMBER}(?: ?[-+*/] ?{NUMBER})* ?")
 _COUNT = re.compile(rf" ?({NUMBER})((?: [a-z]{{2,}})+) ?")
 _PIECE = re.compile(rf"{NUMBER}| - |[-+*/]")
@@ -44,7 +46,8 @@ _UNITS = list_names(
     "km cm mm m kg g mg lb lbs oz ml l gb mb tb kb mph kmh h hr hrs min mins s sec kw "
     "kwh am pm ft in st nd rd th"
 )
-# Units of one kind, by their names; without "in" and the like, which are also words.
+# Names of units, grouped by kind. Units such as "in" are left out, because they are also
+# words.
 _KINDS = (
     "second/seconds/sec minute/minutes/min/mins hour/hours/hr/hrs/h day/days week/weeks "
     "month/months year/years",
@@ -55,7 +58,7 @@ _KINDS = (
     "ounce/ounces/oz cup/cups pint/pints quart/quarts gallon/gallons ml liter/liters/l",
 )
 _UNIT_OF = [{form: u for u in kind.split() for form in u.split("/")} for kind in _KINDS]
-# Words that change the value of their neighbours: "5 more than 3" is not 5.
+# Words that change the value of their neighbours. For example, "5 more than 3" is not 5.
 _CHANGING = frozenset(
     list_names(
         "than half twice double triple third quarter thirds quarters percent square "
@@ -147,7 +150,8 @@ def _read_equalities(clauses):
         left = _UNREADABLE
         previous = first
         read = first
-        if first.strip() == name:  # a new sentence about the same quantity
+        # The equation starts a new sentence about the same quantity.
+        if first.strip() == name:
             left = _drop_bare(read_side(last)[0])
             read = last
         elif _DIGIT.search(first):
@@ -191,12 +195,14 @@ def _measure_shared_ending(one, other):
     while n < limit and one[-1 - n] == other[-1 - n]:
         n += 1
     if n < len(one) and one[-1 - n] in _OPERATORS:
-        return 0  # as in 6 + x = 2, x = 2 - 6
-    unit = 0  # as in 3 * 5 miles, distance = 15 miles
+        # In "6 + x = 2, x = 2 - 6", the shared x follows an operator and is not a name.
+        return 0
+    unit = 0  # "3 * 5 miles, distance = 15 miles" has the unit before the name.
     while unit < len(other) - n and other[len(other) - n - 1 - unit].isalpha():
         unit += 1
-    # A word of a name ends in a letter. Up to three words of a unit may precede the name. In
-    # this case a single shared word is a name only if it is the whole first side.
+    # A word of a name ends in a letter. Up to three words of a unit may precede the
+    # name. After a unit, a single shared word is a name only if it is the whole first
+    # side.
     words = other[len(other) - n :]
     is_whole = n == len(one) or not unit
     named = any(w[-1].isalpha() for w in words) and unit <= 3 and (is_whole or n > 1)
@@ -207,7 +213,7 @@ def _may_convert(one, other):
     """Return whether the sides may agree after unit conversion, as in 2 * 30 minutes = 1 hour."""
     words = _MEASURED.findall(f"{one} {other}")
     if "cents" in words or "cent" in words:
-        return True  # the dollar sign was removed before
+        return True  # The dollar sign was removed before.
     return any(len({unit.get(w) for w in words} - {None}) > 1 for unit in _UNIT_OF)
 
 
@@ -281,16 +287,17 @@ def _append_prose(items, before, token, after):
             items.append(spoken)
             return
     if before == "/" and glued and len(token) > 1 and items[-1:] == ["/"]:
-        items.pop()  # as in km/h, 5/hour
+        items.pop()  # The slash of "km/h" and "5/hour" belongs to a unit.
         return
-    share = has_value and words[0] == "of"  # as in 30% of the total
+    share = has_value and words[0] == "of"  # "30% of the total" is a share.
     touches = glued and before[-1:].isdecimal()
     if share or _is_variable(words, touches) or not _CHANGING.isdisjoint(words):
         items += (UNKNOWN, WORD, UNKNOWN)
     elif not (has_value and len(words) <= 4 and _closes(after)):
         items.append(WORD)
     elif not after and (len(words) > 2 or is_bare(_cut_tail(items))):
-        items += (WORD, UNKNOWN)  # as in 3 hours = 3 * 60 minutes
+        # The sides of "3 hours = 3 * 60 minutes" have different units.
+        items += (WORD, UNKNOWN)
 
 
 def _is_value(items):
@@ -301,7 +308,7 @@ def _is_value(items):
 def _is_variable(words, touches):
     """Return whether words contain letters that denote numbers, such as "2lw" and "n"."""
     if touches and words[0] not in _UNITS:
-        return True  # as in 2lw
+        return True  # An example is "2lw".
     return any([len(w) == 1 and w not in "ai" for w in words])
 
 
@@ -321,7 +328,8 @@ def _find_spoken_operator(items, words, glued, after):
         symbol = _SPOKEN.get(" ".join(words[-n:]))
         unit = words[:-n]
         if symbol and 1 not in map(len, unit) and _CHANGING.isdisjoint(unit):
-            # 5x3, 5 x 3 and 5 m x 3, but 5x (3) is a product with a variable
+            # "5x3", "5 x 3" and "5 m x 3" are multiplications, but "5x (3)" is a product
+            # with a variable.
             even = (glued and not unit) == (after[0] != " ")
             return symbol if words[-1] != "x" or even else None
     return None
@@ -341,12 +349,12 @@ def _append_symbol(items, text, glued, after):
         items.append("r" if text == "√" else "(")
     elif text in ")]}":
         if items[-2:] == ["(", WORD]:
-            del items[-2:]  # as in 3 (breakfast)
+            del items[-2:]  # The brackets of "3 (breakfast)" contain only a remark.
         else:
             items.append(")")
     elif text == "-":
         if after[:1].isalpha() and len(after) > 1:
-            return  # as in 5-digit
+            return  # An example is "5-digit".
         items.append("m" if after[:1] == " " and (not glued or not items) else "-")
     elif text != "!" or _closes(after):
         items.append("C" if text == "∁" else text)

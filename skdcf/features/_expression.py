@@ -17,10 +17,10 @@ _BINDING = {"+": 1, "-": 1, "m": 1, "*": 2, "/": 2, "C": 2, "~": 3, "r": 4, "^":
 _PREFIX = {"-": "~", "m": "~"}
 _OPENING = frozenset("(r-m")
 _FREQUENT = {"+": add, "-": sub, "m": sub, "*": mul, "/": truediv}
-UNKNOWN = "unknown"  # replaces unreadable parts of an expression
+UNKNOWN = "unknown"  # item that replaces unreadable parts of an expression
 _SUMS = frozenset("+-m")
 _LARGEST = 1e300
-_EXACT = 2.0**53  # integers below it are exact in floating point
+_EXACT = 2.0**53  # Integers below 2^53 are exact in floating point.
 
 
 def evaluate(items: list[Any]) -> float | None:
@@ -87,7 +87,7 @@ def _apply_behind_value(item, values, waiting):
         return True
     if item not in _BINARY:
         raise ValueError
-    binding = _BINDING[item] + (item == "^")  # a ^ b ^ c means a ^ (b ^ c)
+    binding = _BINDING[item] + (item == "^")  # a ^ b ^ c means a ^ (b ^ c).
     while waiting and waiting[-1] != "(" and _BINDING[waiting[-1]] >= binding:
         _apply(waiting.pop(), values)
     waiting.append(item)
@@ -244,15 +244,19 @@ _TYPOGRAPHIC = (
 _SIGN = re.compile(f"[{''.join(_TYPOGRAPHIC)}]")
 _FRACTION = re.compile(r"\\(frac|binom)\s?\{([^{}]*)\}\s?\{([^{}]*)\}")
 _ROOT = re.compile(r"\\sqrt\s?(?=[{\d])|\bsqrt(?=\()")
-_MIXED = re.compile(r"\d\s?$")  # 2\frac{1}{2} may be a sum or a product
-_CLOCK = re.compile(r":(?<=\d:)(?=\d)")  # as in 11:30, and in ratios
-_INSIDE = re.compile(r"\(([^()=]*=[^()]*)\)")  # as in (3 * 5 = 15)
+_MIXED = re.compile(r"\d\s?$")  # 2\frac{1}{2} may be a sum or a product.
+# colon of a time such as "11:30", or of a ratio
+_CLOCK = re.compile(r":(?<=\d:)(?=\d)")
+# equation in brackets, such as "(3 * 5 = 15)"
+_INSIDE = re.compile(r"\(([^()=]*=[^()]*)\)")
 _DEEPEST = 3  # maximum number of nested fractions
-# A remark such as "(first day)" between numbers, but not the argument of a function.
+# Pattern of a remark such as "(first day)" between numbers. The argument of a function
+# does not match.
 _NOTE = re.compile(r"\((?<![a-z]\()(?=[^()]*[a-z]{3})[a-z][a-z ,.'&-]*\)")
 _UNEQUAL = re.compile(r"!=|<=?|>=?|==|=>|\\(?:neq?|leq?|geq?|equiv)(?![a-z])|≠|≤|≥|≡")
-_RELATIONS = ("<", ">", "!=", "==", "\\")  # possible beginnings of _UNEQUAL
-NEVER = "¿"  # replaces every relation other than equality
+# possible beginnings of the relations in _UNEQUAL
+_RELATIONS = ("<", ">", "!=", "==", "\\")
+NEVER = "¿"  # item that replaces every relation other than equality
 
 
 def rewrite_plainly(text: str) -> str:

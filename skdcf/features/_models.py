@@ -21,9 +21,9 @@ from ._cleaning import check_claim_texts
 from ._transformers import GraphTransformer, check_known
 
 WEB = ("http://", "https://")
-_N_PROBED = 8  # pairs that are scored twice, in different order
-_TOLERANCE = 1e-3  # padding may change scores by this much
-_LONGEST = 2**24  # bytes; the rest of a reply is not read
+_N_PROBED = 8  # number of pairs that are scored twice, in different order
+_TOLERANCE = 1e-3  # largest difference of two scores that padding may cause
+_LONGEST = 2**24  # maximum number of bytes of a reply; the rest is ignored
 
 
 class _NoRedirects(HTTPRedirectHandler):
@@ -67,8 +67,8 @@ def post(address: str, body: dict[str, Any], timeout: float, whose: str) -> byte
         reply_body = error.read(200) if isinstance(error, HTTPError) else b""
         raise ConnectionError(
             f"{whose} at {address} failed ({error} "
-            f"{printable(reply_body.decode(errors='replace'))}). Earlier replies are kept: "
-            "call again to request the rest"
+            f"{printable(reply_body.decode(errors='replace'))}). Earlier replies are "
+            "kept. Call again to request the rest"
         ) from error
 
 
@@ -79,7 +79,8 @@ class ModelColumns(GraphTransformer):
     """
 
     requires_fit = False
-    per_problem: ClassVar[bool] = False  # unknown: it depends on the model
+    # The value depends on the model and is unknown.
+    per_problem: ClassVar[bool] = False
 
     def __sklearn_clone__(self) -> Self:
         copy = type(self)(**self.get_params(deep=False))
@@ -270,9 +271,9 @@ class PairFeature(ModelColumns):
         if len(wrong):
             text, claim = pair = pairs[wrong[0]]
             raise ValueError(
-                f"score(texts, claims) must return finite numbers, got {numbers[wrong[0]]} for "
-                f"the claim {printable(claim[:60])!r} of {batch.name_of(wanted[pair])} and the "
-                f"text {printable(text[:60])!r}"
+                "score(texts, claims) must return finite numbers, got "
+                f"{numbers[wrong[0]]} for the claim {printable(claim[:60])!r} of "
+                f"{batch.name_of(wanted[pair])} and the text {printable(text[:60])!r}"
             )
         return numbers.tolist()
 
@@ -282,9 +283,10 @@ class PairFeature(ModelColumns):
         back = np.array(self._ask(pairs[::-1], batch, wanted))[::-1]
         if not np.allclose(forward, back, rtol=_TOLERANCE, atol=_TOLERANCE):
             raise ValueError(
-                f"score(texts, claims) must return one number per pair, in the same order, "
-                f"that depends on this pair only. It returned {forward.tolist()} for "
-                f"{len(pairs)} pairs, and {back.tolist()} for the same pairs in reverse order"
+                "score(texts, claims) must return one number per pair, in the same "
+                "order, and each number must depend on its pair only, got "
+                f"{forward.tolist()} for {len(pairs)} pairs and {back.tolist()} for "
+                "the same pairs in reverse order"
             )
 
 
@@ -396,10 +398,11 @@ class StepReward(AnswerColumns):
         for claim in claims:
             if self.separator in claim:
                 raise ValueError(
-                    f"{name}: the claim {printable(claim[:60])!r} contains the separator "
-                    f"{self.separator!r}, so its reward would be ambiguous"
+                    f"{name}: the claim must not contain the separator "
+                    f"{self.separator!r}, because its reward would be ambiguous, got "
+                    f"{printable(claim[:60])!r}"
                 )
-        # Only called if the source is a URL.
+        # A reward model is requested over HTTP only if the source is a URL.
         assert isinstance(self.source, str)
         steps = "".join(claim + self.separator for claim in claims)
         messages = (("user", question), ("assistant", steps))

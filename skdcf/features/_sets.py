@@ -27,7 +27,8 @@ from ._transformers import Graphs, GraphTransformer, GraphUnion, list_columns
 _STRUCTURE = list_names(
     "nx_in_degree nx_out_degree n_ancestors nx_depth_from_sources nx_is_source nx_is_sink"
 )
-# Columns of the data, domains, and graph metrics. None selects all of a kind.
+# Names of the columns of the data, the domains and the graph metrics. None selects all of
+# a kind.
 _FELM_7 = (
     "coherent_to_ancestors inference_gap_size has_missing_dependencies",
     "",
@@ -167,7 +168,7 @@ class _GivenColumns(GraphTransformer):
     """Columns that are copied from the input, possibly under other names."""
 
     reads_edges = False
-    # Whether to compute ``claim_index`` if the data do not have it.
+    # If True, ``claim_index`` is computed if the data do not contain it.
     counts_claims = False
 
     def _sources(self) -> Sequence[str]:
@@ -181,8 +182,8 @@ class _GivenColumns(GraphTransformer):
             n for n in self._sources() if n not in columns_there + columns_made
         ]:
             raise ValueError(
-                f"the problems have no column {', '.join(map(repr, missing))}, got "
-                f"{columns_there or 'no feature columns'}"
+                f"the problems must have the columns {', '.join(map(repr, missing))}, "
+                f"got {columns_there or 'no feature columns'}"
             )
 
     def own_columns(self, batch: GraphBatch) -> np.ndarray:
@@ -338,7 +339,7 @@ class GraphFeatures(GraphTransformer):
     def _check(self, batch: GraphBatch) -> None:
         if unknown := [name for name in self.own_names() if name not in METRICS]:
             raise ValueError(
-                f"unknown metrics {unknown}; the metrics are {list(METRICS)}"
+                f"the metrics must be some of {list(METRICS)}, got {unknown}"
             )
         check_size(batch, self.own_names())
 
@@ -346,8 +347,9 @@ class GraphFeatures(GraphTransformer):
         return compute_metrics(batch, self.own_names())
 
 
-# One regular expression per domain, applied to the cleaned question. They avoid false matches
-# at the cost of missing some, except word_problems, which matches everyday nouns.
+# One regular expression per domain, applied to the cleaned question. The patterns avoid
+# false matches and therefore miss some questions, except word_problems, which matches
+# everyday nouns.
 LEXICON = {
     "linear_equations": r"linear|system of equations|solve for [a-z]\b|\b\d?[a-z] [-+] "
     r"\d+ = |\bslope",
@@ -380,7 +382,8 @@ LEXICON = {
     r"histor|president|author|born|capital of|famous|world",
 }
 _PATTERNS = {name: re.compile(pattern) for name, pattern in LEXICON.items()}
-_LONGEST = 20_000  # characters; only the beginning of a question is searched
+# maximum number of characters of a question that are searched
+_LONGEST = 20_000
 
 
 @settings
@@ -444,22 +447,24 @@ class DomainIndicators(_GivenColumns):
             return
         if unknown := [name for name in self.own_names() if name not in LEXICON]:
             raise ValueError(
-                f"the lexicon has no domain {', '.join(map(repr, unknown))}. Its domains are "
-                f"{list(LEXICON)}. For other domains, use MetadataIndicators"
+                f"the lexicon has no domain {', '.join(map(repr, unknown))}. Its "
+                f"domains are {list(LEXICON)}. For other domains, use "
+                "MetadataIndicators"
             )
         questions = [None] * len(batch) if batch.problems is None else batch.problems
         for i, question in enumerate(questions):
             if question is None:
                 raise ValueError(
-                    f"{batch.name_of(i)} has no question text. Pass problem=..., or use "
-                    "MetadataIndicators"
+                    f"{batch.name_of(i)} must have a question text, but it has none. "
+                    "Pass problem=..., or use MetadataIndicators"
                 )
 
     def own_columns(self, batch: GraphBatch) -> np.ndarray:
         names = self.own_names()
         if set(names) <= set(list_columns(batch)):
             return super().own_columns(batch)
-        assert batch.problems is not None  # ensured by the check of the batch
+        # The check of the batch ensures that questions exist.
+        assert batch.problems is not None
         texts = [clean(question)[:_LONGEST] for question in batch.problems]
         flags = [[bool(_PATTERNS[n].search(text)) for n in names] for text in texts]
         return np.array(flags, dtype=float).reshape(-1, len(names))[batch.problem_of]
@@ -567,8 +572,8 @@ class MetadataIndicators(GraphTransformer):
         for i, value in enumerate(values):
             if is_missing(value):
                 raise ValueError(
-                    f"{batch.name_of(i)} has no metadata {key!r}, which is needed for a "
-                    f"column. Pass metadata={{{key!r}: ...}}"
+                    f"{batch.name_of(i)} must have the metadata {key!r}, which is "
+                    f"needed for a column. Pass metadata={{{key!r}: ...}}"
                 )
         return values
 
@@ -576,10 +581,11 @@ class MetadataIndicators(GraphTransformer):
         for key, values in self.values_.items():
             if unseen := {v for v in self._read(batch, key) if v not in values}:
                 warn(
-                    f"metadata {key!r} has the values {sorted(unseen, key=str)}, which have no "
-                    f"column; the columns are for {values}. All columns of this key are 0 for "
-                    "such problems. There is no guarantee for them unless some of them were "
-                    "used for calibration",
+                    f"metadata {key!r} has the values {sorted(unseen, key=str)}, "
+                    f"which have no column, because the columns are for {values}. All "
+                    "columns of this key are 0 for such problems. There is no "
+                    "guarantee for them unless some of them were used for "
+                    "calibration",
                     GuaranteeWarning,
                 )
 

@@ -15,10 +15,10 @@ from .._parameters import positive, settings
 from ..graphs import ReasoningGraph
 from ._models import AnswerColumns, post
 
-#: Tokens of a text, and the log-probability of each; None for a first token.
+#: Tokens of a text, and their log-probabilities, which are None for a first token.
 Tokens = tuple[Sequence[str], Sequence[float | None]]
 NAMES = ("surprisal_mean", "surprisal_sum", "surprisal_max", "surprisal_digits")
-_BROKEN = "\ufffd"  # servers return this for an incomplete character
+_BROKEN = "\ufffd"  # Servers return U+FFFD for an incomplete character.
 _WIDEST = 4  # largest number of characters in tokens with incomplete characters
 
 
@@ -123,15 +123,15 @@ class Surprisal(AnswerColumns):
             numbers = found["token_logprobs"]
         except (ValueError, LookupError, TypeError):
             raise ValueError(
-                f"{name}: the language model at {self.source} replied "
-                f"{printable(content[:80].decode(errors='replace'))!r}, but "
-                '{"choices": [{"logprobs": {"tokens": [...], "token_logprobs": [...]}}]} is '
-                "needed, as vLLM's /v1/completions replies to echo and logprobs"
+                f'{name}: the language model at {self.source} must reply {{"choices": '
+                f'[{{"logprobs": {{"tokens": [...], "token_logprobs": [...]}}}}]}}, '
+                "as vLLM's /v1/completions does with echo and logprobs, got "
+                f"{printable(content[:80].decode(errors='replace'))}"
             ) from None
         if self.model is not None and reply.get("model", self.model) != self.model:
             raise ValueError(
-                f"{name}: the language model at {self.source} is {reply['model']!r}, but "
-                f"model is {self.model!r}"
+                f"{name}: the language model at {self.source} must be {self.model!r}, "
+                f"got {reply['model']!r}"
             )
         return tokens, numbers
 
@@ -188,7 +188,7 @@ def find_tokens(tokens: Sequence[str], text: str, name: str) -> list[int]:
     starts = []
     position = gap = 0
     for i, token in enumerate(tokens):
-        if _BROKEN in token:  # the next token determines where the character ends
+        if _BROKEN in token:  # The next token determines where the character ends.
             whole = token[: token.index(_BROKEN)]
             after = position + bool(gap)
             place = text.find(whole, after, position + gap + len(whole))
@@ -198,7 +198,8 @@ def find_tokens(tokens: Sequence[str], text: str, name: str) -> list[int]:
             starts.append(position)
             gap += _WIDEST
             continue
-        after = position + bool(gap)  # the incomplete character is at least one
+        # The incomplete character has a length of at least one.
+        after = position + bool(gap)
         place = text.find(token, after, position + gap + len(token))
         if place < 0 and i == 0:
             starts.append(-1)
@@ -206,19 +207,21 @@ def find_tokens(tokens: Sequence[str], text: str, name: str) -> list[int]:
         if place < 0 and position < len(text):
             expected = text[position : position + 20]
             raise ValueError(
-                f"{name}: the log-probabilities are those of another text. Token {i} is "
-                f"{printable(token[:40])!r}, and the text goes on with {printable(expected)!r}"
+                f"{name}: the log-probabilities belong to another text. Token {i} is "
+                f"{printable(token[:40])!r}, but the text continues with "
+                f"{printable(expected)!r}"
             )
         if place < 0:
-            break  # tokens that the model generated after the text
+            break  # The model generated the remaining tokens after the text.
         blank = len(token) - len(token.lstrip())
         starts.append(place + (blank if token.strip() else 0))
         position = place + len(token)
         gap = 0
     if position + gap < len(text.rstrip()):
         raise ValueError(
-            f"{name}: the tokens end after {position} of {len(text)} characters. A server may "
-            "have truncated the text: check the context length of the model"
+            f"{name}: the tokens end after {position} of {len(text)} characters, so "
+            "the server may have truncated the text. Check the context length of the "
+            "model"
         )
     return starts
 
@@ -227,17 +230,19 @@ def _check_numbers(tokens, log_probabilities, name):
     """Return the surprisal of each token, or raise ValueError."""
     if len(log_probabilities) < len(tokens):
         raise ValueError(
-            f"{name}: {len(log_probabilities)} log-probabilities for {len(tokens)} tokens of the "
-            "prompt, but every token needs one. Check that the server returns those of the prompt"
+            f"{name}: every token of the prompt must have a log-probability, got "
+            f"{len(log_probabilities)} for {len(tokens)} tokens. Check that the "
+            "server returns the log-probabilities of the prompt"
         )
     given = list(log_probabilities[: len(tokens)])
     if given[:1] == [None]:
-        given[0] = 0.0  # nothing precedes the first token
+        given[0] = 0.0  # No token precedes the first one.
     missing = [i for i, value in enumerate(given) if value is None]
     if missing:
         raise ValueError(
-            f"{name}: {len(missing)} of {len(tokens)} tokens, token {missing[0]} first, have no "
-            "log-probability. Every token of the prompt but the first needs one"
+            f"{name}: every token of the prompt except the first must have a "
+            f"log-probability, but {len(missing)} of {len(tokens)} tokens have none. "
+            f"The first of these is token {missing[0]}"
         )
     return check_log_probabilities(given, name)
 
@@ -285,8 +290,8 @@ def check_log_probabilities(
     if wrong.any():
         i = int(np.argmax(wrong))
         raise ValueError(
-            f"{name}: the log-probability of token {i} is {values[i]}, but must be a finite "
-            "number of at most 0"
+            f"{name}: the log-probability of token {i} must be a finite number of at "
+            f"most 0, got {values[i]}"
         )
     return np.maximum(-values, 0.0)
 

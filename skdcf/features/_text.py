@@ -22,9 +22,10 @@ from . import _cleaning as cleaning
 from ._equations import check_equalities, find_results, split_clauses
 from ._transformers import GraphTransformer
 
-_MOST_NUMBERS = 64  # maximum of different numbers per text; later ones are ignored
-_HEAD = 4000  # characters; later words are ignored
-_REMEMBERED = 1000  # characters; longer texts are not cached
+# maximum number of distinct numbers per text; later numbers are ignored
+_MOST_NUMBERS = 64
+_HEAD = 4000  # maximum number of characters; later words are ignored
+_REMEMBERED = 1000  # Texts with more characters are not cached.
 
 
 def _list_forms(words):
@@ -90,7 +91,7 @@ def read_claim(text: str) -> ClaimText:
     return _read_short(text) if len(text) <= _REMEMBERED else ClaimText(text)
 
 
-_read_short = lru_cache(8192)(ClaimText)  # about 4 KB each
+_read_short = lru_cache(8192)(ClaimText)  # A cached text takes about 4 KB.
 
 
 class Question:
@@ -101,7 +102,7 @@ class Question:
     def __init__(self, text):
         text = cleaning.clean(text or "")
         asked = cleaning.find_numbers(text) + cleaning.find_spelled_numbers(text)
-        # At most 63, so each has one bit of a 64-bit number.
+        # There are at most 63, so each has one bit of a 64-bit number.
         self.asked = _drop_repeats(asked)[:63]
         shares = ((k, round(q / 100, 9)) for k, q in enumerate(self.asked))
         self.bit_of = {share: 1 << k for k, share in shares if share}
@@ -187,7 +188,7 @@ def _is_derived(x, known):
     """Return whether one operation derives x from known numbers."""
     operands = list(islice(known, _MOST_NUMBERS))
     for a in operands:
-        # x = b - a, a + b, b / a, a * b, square root of a
+        # The combinations are x = b - a, a + b, b / a, a * b and the square root of a.
         if x + a in known or x - a in known or x * a in known or x / a in known:
             return True
         if x * x == a:
@@ -207,13 +208,13 @@ def _is_derived(x, known):
     return False
 
 
-# Computed claim by claim. The other columns follow from the whole batch.
+# Columns that are computed claim by claim, without the rest of the batch.
 _COUNTED = cleaning.list_names(
     "log_length n_numbers n_equalities new_numbers unsupported_numbers arithmetic_right "
     "arithmetic_wrong numbers_in_question numbers_in_premises words_in_premises "
     "uses_problem_data"
 ) + tuple(FLAGS)
-# Values of each claim that the columns of the whole answer need.
+# Values of each claim that are needed for the columns of the whole answer.
 _FACTS = ("wrong", "underived", "largest")
 _pack = Struct(f"{len(_COUNTED) + len(_FACTS)}d").pack
 _LOGARITHMIC = slice(0, 5)
@@ -221,7 +222,7 @@ _WHOLE = cleaning.list_names(
     "claim_index relative_position log_n_claims question_unused question_covered "
     "underived_numbers arithmetic_wrong_above log_magnitude"
 )
-_MOST_PARENTS = 64  # maximum per claim; later ones are ignored
+_MOST_PARENTS = 64  # maximum number of parents per claim; later parents are ignored
 
 
 class TextFeatures(GraphTransformer):

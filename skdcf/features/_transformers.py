@@ -25,8 +25,8 @@ from ..graphs import GraphBatch, ReasoningGraph, as_batch
 from ..graphs.wordings import table_of_wordings
 from ._cleaning import check_claim_texts
 
-# Claims that are processed together: few enough that texts read by one member of a union are
-# still in the cache when the other members need them.
+# Number of claims that are processed together. With few claims, texts parsed by one
+# member of a union are still in the cache when other members need them.
 _BLOCK = 4096
 Graphs = GraphBatch | Sequence[ReasoningGraph]
 
@@ -95,9 +95,10 @@ class GraphTransformer(TransformerMixin, Settings, auto_wrap_output_keys=None):
         """
         if self.does_learn():
             raise ValueError(
-                f"{self!r} learns from the problems it is fitted to. In a Pipeline these "
-                "include the calibration problems, which voids the guarantee. Pass it to the "
-                "filter as features=, so it is fitted to training problems only"
+                f"{self!r} learns from the problems that it is fitted to. In a "
+                "Pipeline, these include the calibration problems, which voids the "
+                "guarantee. Pass it to the filter as features=, so it is fitted to "
+                "training problems only"
             )
         return self.fit(X, y).transform(X)
 
@@ -178,7 +179,8 @@ class GraphTransformer(TransformerMixin, Settings, auto_wrap_output_keys=None):
         if names != names_of_fit:
             name = type(self).__name__
             raise ValueError(
-                f"{name} was fitted with the columns {names_of_fit}, got {names}"
+                f"{name} must get the columns that it was fitted with, "
+                f"{names_of_fit}, got {names}"
             )
         return self._add(batch)
 
@@ -209,7 +211,7 @@ class GraphTransformer(TransformerMixin, Settings, auto_wrap_output_keys=None):
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.requires_fit = self.does_learn()
-        tags.input_tags.two_d_array = False  # X holds graphs
+        tags.input_tags.two_d_array = False  # X contains graphs.
         return tags
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -311,9 +313,9 @@ def check_known(batch: GraphBatch, field: str) -> None:
             is_unknown = "are unknown" if field[-1] == "s" else "is unknown"
             raise ValueError(
                 Message(
-                    f"the {field} of {batch.name_of(i)} {is_unknown}, but the columns depend "
-                    "on it, and the guarantee of a filter that was calibrated with it needs "
-                    "it. ",
+                    f"the {field} of {batch.name_of(i)} {is_unknown}, but the columns "
+                    "depend on it. A filter that was calibrated with it needs it for "
+                    "the guarantee. ",
                     Advice(
                         "give_texts",
                         f"Pass {field}=[...] with texts obtained in the same way as for the "
@@ -462,7 +464,8 @@ class GraphUnion(GraphTransformer, Composition):
             for column in member.own_names():
                 if column in owner:
                     raise ValueError(
-                        f"{owner[column]!r} and {name!r} both have the column {column!r}"
+                        f"{owner[column]!r} and {name!r} must not have the same "
+                        f"column {column!r}. Rename one of the columns"
                     )
                 owner[column] = name
         return super().fit(batch)
@@ -480,12 +483,14 @@ class GraphUnion(GraphTransformer, Composition):
             named = isinstance(pair, (tuple, list)) and len(pair) == 2
             if not (named and isinstance(pair[1], GraphTransformer)):
                 raise ValueError(
-                    f"transformer_list must contain pairs of a name and a transformer of "
-                    f"skdcf.features, got {pair!r}. Put other transformers after the union, as "
-                    "in make_pipeline(GraphUnion(...), PCA(3))"
+                    "transformer_list must contain pairs of a name and a transformer "
+                    f"of skdcf.features, got {pair!r}. Put other transformers after "
+                    "the union, as in make_pipeline(GraphUnion(...), PCA(3))"
                 )
         if not self.transformer_list:
-            raise ValueError("transformer_list is empty. Add (name, transformer) pairs")
+            raise ValueError(
+                "transformer_list must not be empty. Add pairs (name, transformer)"
+            )
         self._validate_names([name for name, _ in self.transformer_list])
 
     def _join_names(self, given: list[str]) -> list[str]:

@@ -131,7 +131,7 @@ def fit_columns(
     for position, step in enumerate(steps):
         if isinstance(step, GraphTransformer):
             step.fit(batch, labels)
-        elif not isinstance(step, FrozenEstimator):  # a frozen one is fitted already
+        elif not isinstance(step, FrozenEstimator):  # A frozen step is already fitted.
             _fit_table(step, batch, labels)
         if position + 1 < len(steps):
             batch = _apply(step, batch)
@@ -150,8 +150,8 @@ def _fit_table(step, batch, labels):
     judged = labels >= 0
     if not judged.any():
         raise ValueError(
-            f"{step!r} learns from judged claims, but the training problems have none. Label "
-            "some of their claims"
+            f"{step!r} learns from judged claims, but no claim of the training "
+            "problems is judged. Label some of these claims"
         )
     step.fit(table[judged], labels[judged])
 
@@ -207,7 +207,7 @@ def carry_columns(transformer: Any, batch: GraphBatch) -> GraphBatch:
     batch_so_far = batch
     for step in our_steps:
         batch_so_far = step.fit(batch_so_far).transform(batch_so_far)
-    # All these steps come from this package and add columns.
+    # All steps belong to this package and add columns.
     assert batch_so_far.features is not None
     return batch.carry_table(key, batch_so_far.features, batch_so_far.feature_names)
 
@@ -269,9 +269,10 @@ def _naming_the_page(step):
         yield
     except (AttributeError, TypeError, ValueError) as error:
         raise ValueError(
-            f"{step!r} failed ({error}). The problems have no columns, so it was called with "
-            "the problems instead of a table. Put a transformer that adds columns in front of "
-            "it, such as reasoning_features(). The page 'Add a feature' shows how to write one"
+            f"{step!r} failed ({error}). The problems have no columns, so it received "
+            "the problems instead of a table. Add a transformer that adds columns in "
+            "front of it, such as reasoning_features(). The page 'Add a feature' "
+            "shows how to write one"
         ) from error
 
 
@@ -299,8 +300,9 @@ def table_of(step: Any, batch: GraphBatch) -> Any:
     params = step.get_params().values() if hasattr(step, "get_params") else ()
     if graph_steps := [p for p in params if isinstance(p, GraphTransformer)]:
         raise ValueError(
-            f"{type(step).__name__} concatenates tables, but {type(graph_steps[0]).__name__} in "
-            "it returns graphs. Use a pipeline, in which each step adds its columns: "
+            f"{type(step).__name__} concatenates tables, but "
+            f"{type(graph_steps[0]).__name__} in it returns graphs. Use a pipeline "
+            "whose steps add columns: "
             f"make_pipeline({', '.join(map(repr, graph_steps))})"
         )
     if batch.features is None:

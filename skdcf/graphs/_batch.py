@@ -21,7 +21,8 @@ from ._graph import ReasoningGraph
 from .ragged import offsets_of, optional_rows, ranges, read_only, reduce_segments
 from .wordings import claim_of_row, expand_edges
 
-# Fields with one value per problem. The field of a graph has the singular name.
+# Fields with one value per problem. The corresponding field of a graph has the singular
+# name.
 _ROWS = {"problems": "problem", "alternatives": "alternatives", "context": "context"}
 _ROWS |= {"ids": "id", "metadata": "metadata", "wordings": "wordings"}
 
@@ -84,7 +85,8 @@ class GraphBatch(Structure, Sequence[ReasoningGraph]):
 
     def __init__(self) -> None:
         raise TypeError(
-            "use GraphBatch.from_graphs(graphs) or GraphBatch.from_arrays(...)"
+            "GraphBatch cannot be called. Use GraphBatch.from_graphs(graphs) or "
+            "GraphBatch.from_arrays(...)"
         )
 
     @classmethod
@@ -175,7 +177,9 @@ class GraphBatch(Structure, Sequence[ReasoningGraph]):
         names = Names(_inputs.check_column(ids, len(bounds) - 1, "ids"), bounds)
         texts = _inputs.check_flat_claims(claims, names, needed=features is None)
         if features is None and texts is None:
-            raise ValueError("features and claims are both None, but one is needed")
+            raise ValueError(
+                "features and claims must not both be None. Pass at least one of them"
+            )
         table = _inputs.check_features(features, int(bounds[-1]), names)
         return cls._trusted(
             features=table,
@@ -262,7 +266,8 @@ class GraphBatch(Structure, Sequence[ReasoningGraph]):
         if self.counts is not None:
             pairs = np.reshape(np.asarray(edges, dtype=np.int64), (-1, 2))
             edges = expand_edges(pairs, self.counts)
-        # Values computed from the edges are dropped: only declared fields are copied.
+        # Values computed from the edges are dropped, because only declared fields are
+        # copied.
         declared = Structure.__annotations__ | GraphBatch.__annotations__
         fields = {name: self.__dict__[name] for name in declared}
         new = _edge_fields(edges, np.ones(len(self), dtype=bool), self)
@@ -358,7 +363,7 @@ class GraphBatch(Structure, Sequence[ReasoningGraph]):
 
     def __getitem__(self, key):
         if isinstance(key, tuple) and len(key) == 2 and key[1] is Ellipsis:
-            key = key[0]  # scikit-learn indexes all objects with a shape in this way
+            key = key[0]  # scikit-learn indexes all objects with a shape by a tuple.
         if isinstance(key, Integral) and not isinstance(key, (bool, np.bool_)):
             return self._unpack(range(len(self))[key])
         return self._trusted(**_take(self, _positions(self, key)))
@@ -366,12 +371,13 @@ class GraphBatch(Structure, Sequence[ReasoningGraph]):
     def __array__(self, dtype: Any = None, copy: Any = None) -> NDArray[Any]:
         if dtype is None or np.dtype(dtype) != object:
             raise TypeError(
-                "a GraphBatch is not a table of numbers. Instead of a FeatureUnion, use "
-                "make_pipeline(GraphFeatures(), TextFeatures()), in which each step adds columns. "
-                "Pass estimators that learn from columns to the filter, which applies them to "
-                "claims: HardCF(features=StandardScaler()) or HardCF(BaggingClassifier()). To "
-                "shuffle columns, use skdcf.inspection.permutation_importance. list(batch) is a "
-                "list of graphs"
+                "a GraphBatch is not a table of numbers. Instead of a FeatureUnion, "
+                "use make_pipeline(GraphFeatures(), TextFeatures()), in which each "
+                "step adds columns. Pass estimators that learn from columns to the "
+                "filter, which applies them to claims: "
+                "HardCF(features=StandardScaler()) or HardCF(BaggingClassifier()). "
+                "To shuffle columns, use skdcf.inspection.permutation_importance. To "
+                "get a list of graphs, use list(batch)"
             )
         return np.fromiter(self, dtype=object, count=len(self))
 
@@ -383,7 +389,8 @@ class GraphBatch(Structure, Sequence[ReasoningGraph]):
         a, b = self.offsets[i : i + 2].tolist()
         c, d = self.edge_offsets[i : i + 2].tolist()
         texts = None if self.claims is None else tuple(self.claims[a:b])
-        if texts and texts[0] is None:  # then all texts of the problem are None
+        # If the first text is None, all texts of the problem are None.
+        if texts and texts[0] is None:
             texts = None
         columns = {single: getattr(self, name) for name, single in _ROWS.items()}
         rows = {name: optional_rows(c, i) for name, c in columns.items()}
@@ -412,7 +419,7 @@ def _edge_fields(edges, known, names):
 def _pack(graphs):
     """Return the fields of a `GraphBatch` from a list of graphs."""
     if not graphs:
-        raise ValueError("X is empty, but at least one problem is needed")
+        raise ValueError("X must contain at least one problem, but it is empty")
     # An answer without claims does not show which columns it has.
     first = next((g for g in graphs if getattr(g, "n_claims", 0)), graphs[0])
     graphs = [_with_columns(graph, first) for graph in graphs]
@@ -509,7 +516,7 @@ def _take(batch, rows):
         fields[name] = optional_rows(column, rows)
     tables = (batch.tables or {}).items()
     fields["tables"] = {k: (read_only(t[claims]), names) for k, (t, names) in tables}
-    # The depth is independent of the batch, so keep it if it was computed.
+    # The depth is independent of the batch, so it is kept if it was computed.
     if "depth" in batch.__dict__:
         fields["depth"] = batch.depth[claims]
     return fields

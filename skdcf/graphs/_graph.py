@@ -35,7 +35,7 @@ _OF_GRAPH = _FIELDS[3:]  # fields of the graph as a whole
 
 #: Advice for the JSON format of networkx.node_link_data.
 _NODE_LINK = (
-    ". This is node-link data: read it with "
+    ". This is node-link data. Read it with "
     "ReasoningGraph.from_networkx(networkx.node_link_graph(data))"
 )
 
@@ -143,7 +143,8 @@ class ReasoningGraph:
         where = names.at()
         if features is None and claims is None and wordings is None:
             raise ValueError(
-                f"{where}features and claims are both None, but one is needed"
+                f"{where}features and claims must not both be None. Pass at least one "
+                "of them"
             )
         table = _inputs.check_features(features, None, names, copy=True)
         texts = _inputs.check_texts(claims, "claims", where)
@@ -161,7 +162,8 @@ class ReasoningGraph:
         n_claims = len(texts if table is None else table)
         if texts is not None and len(texts) != n_claims:
             raise ValueError(
-                f"{where}{len(texts)} claim texts, but {n_claims} rows of features"
+                f"{where}there must be as many claim texts as rows of features, got "
+                f"{len(texts)} texts and {n_claims} rows"
             )
         rows = {"problem": problem, "alternatives": alternatives, "context": context}
         rows["metadata"] = metadata
@@ -193,14 +195,15 @@ class ReasoningGraph:
 
     def __setattr__(self, name: str, *value: object) -> NoReturn:
         raise AttributeError(
-            f"ReasoningGraph is immutable: use .replace({name}=...) to get a changed copy"
+            f"ReasoningGraph is immutable. Use .replace({name}=...) to get a changed "
+            "copy"
         )
 
     def __delattr__(self, name: str) -> NoReturn:
         self.__setattr__(name)
 
     def __setstate__(self, state: Any) -> None:
-        for name in ("features", "edges"):  # unpickled arrays are writeable
+        for name in ("features", "edges"):  # Unpickled arrays are writeable.
             if state[1][name] is not None:
                 state[1][name] = read_only(state[1][name])
         self._set(**state[1])
@@ -244,11 +247,11 @@ class ReasoningGraph:
         values = {name: getattr(self, name) for name in _FIELDS}
         values["edges"] = self._edges_between() if self.edges_known else None
         if self.wordings is not None:
-            values["claims"] = None  # derived from the wordings
+            values["claims"] = None  # The claims are derived from the wordings.
             if changes.get("claims") is not None:
                 values["wordings"] = None
         if _inputs.column_names(changes.get("features")) is not None:
-            del values["feature_names"]  # the new table has names
+            del values["feature_names"]  # The new table has feature names.
         return ReasoningGraph(**values | changes)
 
     def ancestors(self, v: int) -> NDArray[np.int64]:
@@ -266,8 +269,8 @@ class ReasoningGraph:
         """
         if not 0 <= v < self.n_claims:
             raise ValueError(
-                f"v is {v}, but must be a position from 0 to {self.n_claims - 1}, one of "
-                f"{self.n_claims} claims"
+                f"v must be a position from 0 to {self.n_claims - 1}, because there "
+                f"are {self.n_claims} claims, got {v}"
             )
         return find_ancestors(self.edges, self.n_claims, v)
 
@@ -290,8 +293,8 @@ class ReasoningGraph:
         mask = np.asarray(mask)
         if mask.dtype != bool or mask.shape != (self.n_claims,):
             raise ValueError(
-                f"mask must be {self.n_claims} booleans, got {mask.dtype} of shape "
-                f"{mask.shape}"
+                f"mask must contain {self.n_claims} booleans, got {mask.dtype} of "
+                f"shape {mask.shape}"
             )
         values = {name: getattr(self, name) for name in self.__slots__}
         if self.features is not None:
@@ -387,8 +390,8 @@ class ReasoningGraph:
         width = data.pop("n_features", 0)
         if unknown := set(data) - {*_FIELDS}:
             raise ValueError(
-                f"unknown keys {sorted(map(str, unknown))}: use only {list(_FIELDS)}"
-                + (_NODE_LINK if "nodes" in unknown else "")
+                f"the keys {sorted(map(str, unknown))} are unknown. Use only "
+                f"{list(_FIELDS)}" + (_NODE_LINK if "nodes" in unknown else "")
             )
         features = data.pop("features", None)
         if features is None and not {"claims", "wordings"} & {
@@ -412,7 +415,7 @@ class ReasoningGraph:
         import networkx as nx
 
         fields = {name: getattr(self, name) for name in _OF_GRAPH}
-        del fields["wordings"]  # each wording is a node
+        del fields["wordings"]  # Each wording is a node.
         out = nx.DiGraph(**{k: v for k, v in fields.items() if v is not None})
         if not self.edges_known:
             out.graph["edges_known"] = False
@@ -445,8 +448,8 @@ class ReasoningGraph:
         """
         if not graph.is_directed():
             raise ValueError(
-                "graph is undirected, so the direction of its edges is unknown: pass a "
-                "networkx.DiGraph with edges parent -> child"
+                "graph must be directed, because the direction of each edge is "
+                "needed. Pass a networkx.DiGraph with edges parent -> child"
             )
         position = {node: i for i, node in enumerate(graph.nodes)}
         values = {name: graph.graph.get(name) for name in _OF_GRAPH}
@@ -490,15 +493,16 @@ class ReasoningGraph:
         n_claims = _count_claims(features, fields)
         if n_claims not in (None, len(check_list("parents", parents))):
             raise ValueError(
-                f"parents has {len(parents)} lists, but there are {n_claims} claims"
+                f"parents must have one list for each of the {n_claims} claims, got "
+                f"{len(parents)}"
             )
         edges = []
         for v, row in enumerate(parents):
             row = list(check_list(f"parents[{v}]", row, sized=False))
             if wrong := [u for u in row if not isinstance(u, Integral)]:
                 raise ValueError(
-                    f"parents[{v}] holds {wrong[0]!r}, but parents must be positions of "
-                    "claims, integers starting at 0"
+                    f"parents[{v}] must contain positions of claims, which are "
+                    f"integers starting at 0, got {wrong[0]!r}"
                 )
             edges += [(u, v) for u in row]
         return cls(features, edges, **fields)
@@ -538,11 +542,13 @@ class ReasoningGraph:
             matrix = matrix.reshape(0, 0)
         if matrix.shape != (n_claims, n_claims):
             raise ValueError(
-                f"matrix has shape {matrix.shape}, but must be square with one row for each "
-                f"of the {n_claims} claims"
+                f"matrix must be square with one row for each of the {n_claims} "
+                f"claims, got shape {matrix.shape}"
             )
         if not np.isin(matrix, (0, 1)).all():
-            raise ValueError("matrix must hold only 0 and 1, but has other values")
+            raise ValueError(
+                "matrix must contain only 0 and 1, but it contains other values"
+            )
         pairs = np.argwhere(matrix)
         edges = pairs[:, ::-1] if orientation == "child_row" else pairs
         return cls(features, edges, **fields)

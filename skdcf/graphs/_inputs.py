@@ -14,7 +14,8 @@ from ._derived import find_cycle, find_depth, sort_edges
 from .ragged import read_only, segment_ids
 from .sources import NEVER_KEPT, is_list_of_claims
 
-# These are iterable, but a text is not a list of texts, and the others have no reliable order.
+# A text is not a list of texts. Sets and mappings are iterable, but have no reliable
+# order.
 NO_LISTS = (str, bytes, Set, Mapping, ValuesView)
 
 
@@ -29,14 +30,14 @@ def check_features(features, n_claims, names, copy=False):
     if table.ndim != 2 or n_claims not in (None, len(table)):
         due = "" if n_claims is None else f", with n_claims = {n_claims}"
         raise ValueError(
-            f"{names.at()}features have shape {table.shape}, but must have "
-            f"(n_claims, n_features){due}"
+            f"{names.at()}features must have shape (n_claims, n_features){due}, got "
+            f"{table.shape}"
         )
     if not np.isfinite(table).all():
         row, column = np.argwhere(~np.isfinite(table))[0]
         raise ValueError(
-            f"{names.locate(row)}, feature {column} is {table[row, column]}: "
-            "features must be finite. Impute or drop these values first"
+            f"{names.locate(row)}, feature {column} must be finite, got "
+            f"{table[row, column]}. Impute or drop such values first"
         )
     return read_only(table)
 
@@ -51,13 +52,13 @@ def has_masked(values):
 def _float_table(features, where, copy):
     if has_masked(features):
         raise ValueError(
-            f"{where}features hold masked entries, which have no value: impute "
-            "them first, or drop the columns"
+            f"{where}features must not contain masked entries, because these have no "
+            "value. Impute them first, or drop the columns"
         )
     if (row := other_row(features)) is not None:
         raise ValueError(
-            f"{where}features hold a {type(row).__name__}, but each row must be a sequence "
-            "of numbers"
+            f"{where}each row of features must be a sequence of numbers, got a "
+            f"{type(row).__name__}"
         )
     try:
         table = (np.array if copy else np.asarray)(features, order="C")
@@ -69,7 +70,7 @@ def _float_table(features, where, copy):
         ) from None
     if table.dtype.kind not in "biuf":
         raise ValueError(
-            f"{where}features must be a table of numbers: they are of type {table.dtype}"
+            f"{where}features must be a table of numbers, got type {table.dtype}"
         )
     return table.astype(np.float64, copy=False)
 
@@ -89,7 +90,7 @@ def column_names(features, where=""):
     As in scikit-learn, columns are considered unnamed if no name is a str, for example if the names
     are column numbers.
     """
-    # In pyarrow, `columns` are the values.
+    # In pyarrow, `columns` contains the values.
     names = getattr(features, "column_names", getattr(features, "columns", None))
     if names is None:
         return None
@@ -99,8 +100,8 @@ def column_names(features, where=""):
         return None
     if not_texts:
         raise ValueError(
-            f"{where}the feature column {show(not_texts[0])} has a name that is not a "
-            "str, but other names are: use only str"
+            f"{where}the names of all feature columns must be str if one of them is, "
+            f"got {show(not_texts[0])}"
         )
     return names
 
@@ -117,8 +118,9 @@ def check_names(feature_names, features, table, where=""):
         names = [*map(str, in_order(feature_names, "feature_names", where))]
         if own_names not in (None, names):
             raise ValueError(
-                f"{where}feature_names are {names}, but the columns of the features are "
-                f"named {own_names}: leave feature_names out, or rename the columns"
+                f"{where}feature_names must equal the column names of the features, "
+                f"{own_names}, got {names}. Leave feature_names out, or rename the "
+                "columns"
             )
     if names is None:
         return None
@@ -129,7 +131,8 @@ def check_names(feature_names, features, table, where=""):
         )
     if table is not None and (width := table.shape[1]) != len(names):
         raise ValueError(
-            f"{where}{len(names)} feature names, but {width} features: pass one name per column"
+            f"{where}feature_names must have one name for each of the {width} "
+            f"features, got {len(names)}"
         )
     return tuple(names)
 
@@ -139,7 +142,7 @@ def in_order(values, name, where=""):
     if isinstance(values, NO_LISTS) or not isinstance(values, Iterable):
         is_text = isinstance(values, (str, bytes))
         kind = "one text" if is_text else f"a {type(values).__name__}"
-        raise ValueError(f"{where}{name} is {kind}, but must be a list")
+        raise ValueError(f"{where}{name} must be a list, got {kind}")
     return list(values)
 
 
@@ -151,9 +154,7 @@ def check_texts(texts, name, where):
     for k, text in enumerate(texts):
         if not isinstance(text, str):
             singular = name.removesuffix("s")
-            raise ValueError(
-                f"{where}{singular} {k} is {show(text)}, but must be a str"
-            )
+            raise ValueError(f"{where}{singular} {k} must be a str, got {show(text)}")
     return texts
 
 
@@ -164,19 +165,19 @@ def check_field(name, value, n_claims, where):
     if name in ("problem", "problems"):
         if not isinstance(value, str):
             raise ValueError(
-                f"{where}the question is {show(value)}, but must be a str or None"
+                f"{where}the question must be a str or None, got {show(value)}"
             )
         return value
     if name != "metadata":
         return check_texts(value, name, where)
     if not isinstance(value, Mapping):
-        raise ValueError(f"{where}metadata is {show(value)}, but must be a dict")
+        raise ValueError(f"{where}metadata must be a dict, got {show(value)}")
     for key in NEVER_KEPT:
         listed = value.get(key, [])
         if not is_list_of_claims(listed, n_claims):
             raise ValueError(
-                f"{where}metadata {key!r} is {show(listed)}, but must be a list of positions "
-                f"of its {n_claims} claims, starting at 0"
+                f"{where}metadata {key!r} must be a list of positions of its "
+                f"{n_claims} claims, starting at 0, got {show(listed)}"
             )
     return dict(value)
 
@@ -209,9 +210,7 @@ def check_flat_claims(claims, names, needed):
     wrong = np.flatnonzero(has_texts[problem_of] & ~is_text)
     if wrong.size:
         value = claims[wrong[0]]
-        raise ValueError(
-            f"{names.locate(wrong[0])} is {show(value)}, but must be a str"
-        )
+        raise ValueError(f"{names.locate(wrong[0])} must be a str, got {show(value)}")
     return claims if has_texts.any() else None
 
 
@@ -225,7 +224,7 @@ def check_column(values, length, name):
     values = in_order(values, name)
     if len(values) != length:
         raise ValueError(
-            f"{name} has {len(values)} entries, but {length} are needed according to offsets"
+            f"{name} must have {length} entries to match offsets, got {len(values)}"
         )
     return np.fromiter(values, dtype=object, count=length)
 
@@ -244,8 +243,8 @@ def check_edges(edges, offsets, names):
     if pairs.min() < 0 or pairs.max() >= n_claims:
         u, v = pairs[((pairs < 0) | (pairs >= n_claims)).any(axis=1)][0]
         raise ValueError(
-            f"{names.at()}edge ({u}, {v}) is out of range: n_claims is {n_claims}, and "
-            "positions start at 0"
+            f"{names.at()}edge ({u}, {v}) is out of range, because n_claims is "
+            f"{n_claims} and positions start at 0"
         )
     if len(offsets) > 2:
         home = segment_ids(offsets)[pairs]
@@ -253,14 +252,15 @@ def check_edges(edges, offsets, names):
             row = np.argmax(home[:, 0] != home[:, 1])
             (u, v), (i, j) = pairs[row], home[row]
             raise ValueError(
-                f"edge ({u}, {v}) joins problem {i} and problem {j}, but both claims must be "
-                "in one problem"
+                f"edge ({u}, {v}) must join two claims of one problem, but it joins "
+                f"problem {i} and problem {j}"
             )
     late = (pairs[:, 0] >= pairs[:, 1]).any()
     if late and (pairs[:, 0] == pairs[:, 1]).any():
         v = pairs[pairs[:, 0] == pairs[:, 1]][0, 0]
         raise ValueError(
-            f"{names.locate(v)} is its own parent (a self-loop). Note that positions start at 0"
+            f"{names.locate(v)} must not be its own parent (a self-loop). Note that "
+            "positions start at 0"
         )
     pairs = np.ascontiguousarray(sort_edges(pairs, n_claims))
     depth = None
@@ -279,14 +279,13 @@ def _edge_array(edges, names):
     try:
         packed = isinstance(edges, np.ndarray)
         pairs = edges if packed else np.array([tuple(e) for e in edges])
-    except (TypeError, ValueError):  # an entry is not a pair, or the lengths differ
+    except (TypeError, ValueError):  # An entry is not a pair, or the lengths differ.
         pairs = np.zeros(1)
     if pairs.size == 0:
         return np.empty((0, 2), dtype=np.int64)
     if pairs.ndim == 2 and pairs.shape[1] == 2 and pairs.dtype.kind in "iu":
-        return pairs.astype(
-            np.int64
-        )  # a copy, since the caller may change the original
+        # Copy the array, because the caller may change the original.
+        return pairs.astype(np.int64)
     raise ValueError(
         f"{names.at()}edges must be pairs of integers (parent, child), got "
         f"{show(edges)}"
@@ -305,14 +304,15 @@ def check_edges_known(known, edges, pairs, names):
     known = np.array(known)
     if known.shape != (n_graphs,) or known.dtype != bool:
         raise ValueError(
-            f"edges_known must be {n_graphs} booleans, one per problem, got "
+            f"edges_known must contain {n_graphs} booleans, one per problem, got "
             f"{known.dtype} of shape {known.shape}"
         )
     home = np.searchsorted(names.offsets, pairs[:, 1], side="right") - 1
     if not known[home].all():
         i = home[np.argmin(known[home])]
         raise ValueError(
-            f"{names.at(i)}edges are passed, but edges_known is False for this problem"
+            f"{names.at(i)}edges must not be passed if edges_known is False for this "
+            "problem"
         )
     return read_only(known)
 
@@ -331,8 +331,8 @@ def check_offsets(offsets):
     return offsets
 
 
-LONGEST = 80  # characters of a value shown in a message
-MOST = 10  # claims of a cycle named in a message
+LONGEST = 80  # maximum number of characters of a value shown in a message
+MOST = 10  # maximum number of claims of a cycle named in a message
 
 
 def show(value):

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-BLOCK = 8192  # ancestors per block, a multiple of 8
-_ROWS = 1024  # claims processed together when bits are read
+BLOCK = 8192  # number of ancestors per block, a multiple of 8
+_ROWS = 1024  # number of claims processed together when bits are read
 
 
 class Lineage:
@@ -46,7 +46,8 @@ class Lineage:
         self.ends: tuple[NDArray[Any], NDArray[Any]] = _sort(
             parent, child, self.n_claims
         )
-        # Counted from the original edges: the order of summation must not change later.
+        # The original edges are used, because the order of summation must not change
+        # later.
         self._n_parents = np.bincount(self.ends[1], minlength=self.n_claims)
 
     def reversed(self) -> Any:
@@ -89,7 +90,8 @@ class Lineage:
             sources = np.arange(start, stop)
             _set_bits(rows, sources - start, sources - start)
             inside = (start <= parent) & (parent < stop)
-            direct = inside & root[parent]  # these parents have only their own bits
+            # The row of a root contains only the root itself.
+            direct = inside & root[parent]
             roots.append(np.stack([parent[direct], child[direct]]))
             _set_bits(rows, child[direct] - start, parent[direct] - start)
             rest = np.flatnonzero(inside & ~direct)

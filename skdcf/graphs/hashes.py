@@ -29,7 +29,7 @@ from scipy.sparse.csgraph import connected_components
 
 from ._batch import GraphBatch
 
-BLOCK = 10_000  # problems hashed together
+BLOCK = 10_000  # number of problems hashed together
 
 
 def mix(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
@@ -48,9 +48,9 @@ def hash_text(text: str) -> int:
 def hash_question(kind: str, value: Any) -> int:
     """Return the first 63 bits of the SHA-256 of a value and of its ``kind``."""
     if isinstance(value, float) and value.is_integer():
-        value = int(value)  # data frames with missing values hold integers as floats
+        value = int(value)  # Data frames with missing values store integers as floats.
     if isinstance(value, int) and not isinstance(value, bool):
-        value = str(value)  # 7 in a table and "7" in a file are the same
+        value = str(value)  # 7 in a table and "7" in a file are the same key.
     content = repr((kind, value)).encode("utf-8", "surrogatepass")
     return _first_63_bits(content)
 
@@ -81,9 +81,8 @@ def question_hashes(batch: GraphBatch) -> NDArray[np.int64]:
     """
     hashes = np.full(len(batch), -1)
     for column, kind in ((batch.context, "context"), (batch.problems, "question")):
-        hash_of: dict[
-            Any, Any
-        ] = {}  # hash each distinct text once, since many problems may share a passage
+        # Each distinct text is hashed once, because many problems may share a passage.
+        hash_of: dict[Any, Any] = {}
         for i, text in enumerate(() if column is None else column):
             if not text:
                 continue
@@ -282,7 +281,7 @@ class Hashes:
             return joined
         n = len(joined.question)
         own_numbers = -1 - np.arange(n)
-        # If all parts declare it, each answer is a separate question.
+        # If all parts declare it, each answer belongs to a separate question.
         text = np.full(n, -1) if joined.alone.all() else joined.text
         if (joined.name >= 0).all():
             question = joined.name
@@ -310,7 +309,8 @@ class Hashes:
             named = np.maximum(self.question, -1).view(np.uint64)
             answer = mix(mix(named) + self.content)
 
-            # Number the copies of an answer, and change the hash of each copy after the first.
+            # Number the copies of an answer, and change the hash of each copy after the
+            # first.
             by = np.lexsort((answer, self.question.clip(-1)))
             place = np.arange(len(by))
             new = np.append(True, answer[by][1:] != answer[by][:-1])[: len(by)]

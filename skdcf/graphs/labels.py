@@ -14,8 +14,8 @@ from ._graph import ReasoningGraph
 from ._inputs import NO_LISTS, has_masked, show
 from .wordings import close_labels
 
-_NUMBERS = "biuf"  # numpy dtype kinds: bool, int, uint, float
-LABELS = (0, 1)  # the labels of false and true
+_NUMBERS = "biuf"  # numpy dtype kinds of bool, int, uint and float
+LABELS = (0, 1)  # the labels of false and true claims
 #: Words that people and programs use for labels. The meaning of other words is never guessed.
 WORDS = {
     1: "1 1.0 true t yes y correct right ok valid accurate supported support supports "
@@ -32,9 +32,9 @@ LABEL_WORDS = {word: label for label, words in WORDS.items() for word in words.s
 LABEL_WORDS |= {"": -1, "not enough evidence": 0, "not enough info": 0}
 LABEL_WORDS |= {"partially supported": 0, "partially true": 0, "not verifiable": 0}
 LABEL_WORDS |= {"not supported": 0, "not factual": 0, "not grounded": 0}
-LABEL_WORDS["no claim"] = 1  # it cannot be false
-#: Pairs of words for false and true. If a column holds only one word of a pair, the other one is
-#: its second class. Words without a pair use the pair of the first line.
+LABEL_WORDS["no claim"] = 1  # A sentence without a claim cannot be false.
+#: Pairs of words for false and true. If a column contains only one word of a pair, the
+#: other word is its second class. Words without a pair use the first pair.
 PAIRS = [
     pair.split(" / ")
     for pair in """false / true
@@ -146,8 +146,8 @@ def read_labels(values: Any, place: Callable[[int], str]) -> NDArray[np.int8]:
         value = flat[row].item() if isinstance(flat[row], np.generic) else flat[row]
         missing = is_missing(value) or value is np.ma.masked
         raise ValueError(
-            f"{place(row)}: the label is {show(value)}, but labels must be 1 (true), 0 (false) "
-            "or -1 (unknown)"
+            f"{place(row)}: the label must be 1 (true), 0 (false) or -1 (unknown), got "
+            f"{show(value)}"
             + (". Use -1 for claims that nobody judged" if missing else "")
         )
     return flat.astype(np.int8)
@@ -189,8 +189,8 @@ def labels_from_first_error(n_claims: int, first_error: int | None) -> NDArray[A
     is_number = is_number and not isinstance(first_error, bool)
     if not (is_number and -1 <= first_error < n_claims):
         raise ValueError(
-            f"first_error is {first_error!r}, but must be the position of one of "
-            f"{n_claims} claims, starting at 0, or -1 if there is no error"
+            f"first_error must be the position of one of the {n_claims} claims, "
+            f"starting at 0, or -1 if there is no error, got {first_error!r}"
         )
     first = n_claims if first_error == -1 else int(first_error)
     return np.sign(first - np.arange(n_claims, dtype=np.int64))
@@ -245,9 +245,9 @@ def read_words(
     if unknown := [key for key in dict.fromkeys(keys) if key not in LABEL_WORDS]:
         where = "" if place is None else f"{place(keys.index(unknown[0]))}: "
         raise ValueError(
-            f"{where}the label {show(unknown[0])} has no known meaning: it may be true or false. "
-            "Pass 1 (true), 0 (false) and -1 (unknown), for example "
-            f"np.where(y == {unknown[0]!r}, 0, 1) if it means false"
+            f"{where}the label {show(unknown[0])} must have a known meaning, true or "
+            "false. Pass 1 (true), 0 (false) and -1 (unknown), for example "
+            f"np.where(y == {unknown[0]!r}, 0, 1) if this label means false"
         )
     return np.array([LABEL_WORDS[key] for key in keys], dtype=np.int8)
 
@@ -291,15 +291,15 @@ def read_column(
     for row, value in enumerate(listed):
         if is_missing(value) or value in (np.inf, -np.inf):
             raise ValueError(
-                f"label {row} is {value}, but every problem needs a label: use -1 if nobody "
-                "judged it"
+                f"label {row} is {value}, but every problem needs a label. Use -1 if "
+                "nobody judged the problem"
             )
     if listed and all(map(_is_word, listed)):
         labels = read_words(map(_as_text, listed))
         return labels, _word_classes(y, labels) if classes is None else classes
     if not all(isinstance(value, (Real, np.bool_)) for value in listed):
         raise ValueError(
-            "the labels must be all numbers or all words, but are of several kinds: "
+            "the labels must be all numbers or all words, got several kinds: "
             f"{list(dict.fromkeys(map(show, listed)))[:5]}"
         )
     values = np.unique(y).tolist()
@@ -309,8 +309,8 @@ def read_column(
     meaning = LABELS if words else tuple(classes.tolist())
     if not {*meaning, *([-1] if meaning == LABELS else ())}.issuperset(values):
         raise ValueError(
-            f"the labels are {values[:5]}, but must be the two values for false and true "
-            f"seen in fit, {list(meaning)}"
+            "the labels must be the two values for false and true seen in fit, "
+            f"{list(meaning)}, got {values[:5]}"
         )
     unknown = (y == -1) if meaning == LABELS else np.zeros(len(y), dtype=bool)
     return np.where(unknown, -1, y == meaning[1]).astype(np.int8), classes
@@ -324,20 +324,21 @@ def _meaning_of(found):
         return LABELS
     if found == [-1, 1]:
         raise ValueError(
-            "the labels are -1 and 1. In a table -1 may mean false, as in classifiers, or "
-            "unknown, as in semi-supervised learning and in reasoning graphs. If -1 means "
-            "false, pass y == 1. If it means that nobody judged the row, pass graphs with one "
-            "claim each and one array of labels per graph"
+            "the labels must not be -1 and 1, because -1 is ambiguous in a table: it "
+            "means false for classifiers, but unknown in semi-supervised learning "
+            "and in reasoning graphs. If -1 means false, pass y == 1. If it means "
+            "that nobody judged the row, pass graphs with one claim each and one "
+            "array of labels per graph"
         )
     if len(found) == 1:
         raise ValueError(
-            f"y holds one class only, {found[0]!r}, which may mean true or false. Pass "
-            "booleans, or 0 for false and 1 for true"
+            f"y must contain two classes, got only {found[0]!r}, which may mean true "
+            "or false. Pass booleans, or 0 for false and 1 for true"
         )
     if len(found) != 2:
         raise ValueError(
-            f"y has {len(found)} distinct values {found[:5]}, but must have two, the larger "
-            "of which means true (or 0 and 1, with -1 for unknown)"
+            "y must have two distinct values, the larger of which means true (or 0 "
+            f"and 1, with -1 for unknown), got {len(found)} values {found[:5]}"
         )
     return tuple(found)
 
@@ -389,15 +390,16 @@ def _flat_labels(y, batch):
     if _is_plain(y):
         if len(y) != batch.n_claims:
             raise ValueError(
-                f"y has {len(y)} labels, but the problems have {batch.n_claims} claims"
+                f"y must have one label for each of the {batch.n_claims} claims, got "
+                f"{len(y)}"
             )
         return y
     if len(y) == batch.n_claims and all(np.ndim(value) == 0 for value in y):
         return _column(y)
     if len(y) != len(batch):
         raise ValueError(
-            f"y must hold one array of labels per problem, but y has {len(y)} entries for "
-            f"{len(batch)} problems"
+            f"y must contain one array of labels for each of the {len(batch)} "
+            f"problems, got {len(y)} entries"
         )
     rows = list(y)
     flat = _join_arrays(rows)
@@ -410,10 +412,13 @@ def _flat_labels(y, batch):
         n = lengths[wrong[0]]
         if is_missing(y[i]):
             raise ValueError(
-                f"{batch.name_of(i)} has no labels (they are {y[i]}): pass only labelled "
+                f"{batch.name_of(i)} must have labels, got {y[i]}. Pass only labelled "
                 "problems to fit and calibrate"
             )
-        raise ValueError(f"{batch.name_of(i)}: {n} labels, but {batch.sizes[i]} claims")
+        raise ValueError(
+            f"{batch.name_of(i)} must have one label for each of its {batch.sizes[i]} "
+            f"claims, got {n}"
+        )
     return np.concatenate(rows) if flat is None else flat
 
 
@@ -427,7 +432,7 @@ def _join_arrays(rows):
         return None
     try:
         flat = np.concatenate(rows)
-    except ValueError:  # the arrays have different numbers of axes
+    except ValueError:  # The arrays have different numbers of dimensions.
         return None
     return flat if _is_plain(flat) else None
 
@@ -439,7 +444,8 @@ def _check_sequence(y):
     if not is_sequence or isinstance(y, NO_LISTS):
         kind = "None" if y is None else f"a {type(y).__name__}"
         raise ValueError(
-            f"y is {kind}, but must hold one array of labels per problem, in the same order"
+            "y must contain one array of labels per problem, in the same order, got "
+            f"{kind}"
         )
 
 
@@ -456,7 +462,7 @@ def _column(values):
             if column.dtype.kind in _NUMBERS:
                 return column
             return np.ravel(np.array(values, dtype=object))
-        except ValueError:  # one of the labels is a list
+        except ValueError:  # One of the labels is a list.
             pass
     entries = list(np.ravel(values) if isinstance(values, np.ndarray) else values)
     return np.fromiter(entries, dtype=object, count=len(entries))

@@ -18,10 +18,10 @@ from ._inputs import show
 from .hashes import Hashes, hash_question, join_questions, most_answers, question_hashes
 from .sources import sentences_without_claim
 
-#: The question of each problem; False means that each problem is a separate question.
+#: Question of each problem. False means that each problem belongs to a separate question.
 Groups: TypeAlias = ArrayLike | Literal[False] | None
-#: Problems: graphs (also networkx graphs), packed graphs, or a table in which each row is a
-#: problem with one claim.
+#: Problems as a list of graphs (also networkx graphs), as packed graphs, or as a table
+#: whose rows are problems with one claim.
 Problems: TypeAlias = GraphBatch | Sequence[ReasoningGraph] | ArrayLike
 
 
@@ -52,16 +52,17 @@ def as_batch(X: Any) -> GraphBatch:
     """
     packed = pack_graphs(X)
     if packed is not None:
-        return packed  # even an empty batch, since its columns are known
+        # An empty batch is also returned, because its columns are known.
+        return packed
     if not _is_table(X):
         many = isinstance(X, (list, tuple))
         kind = f"a list of {type(X[0]).__name__}" if many else f"a {type(X).__name__}"
         raise ValueError(
-            f"X is {kind}, but must be a GraphBatch, a list of ReasoningGraph or a 2-D array of "
-            f"numbers. {_advise(X)}"
+            "X must be a GraphBatch, a list of ReasoningGraph or a 2-D array of "
+            f"numbers, got {kind}. {_advise(X)}"
         )
     if not len(X):
-        raise ValueError("X is empty, but at least one problem is needed")
+        raise ValueError("X must contain at least one problem, but it is empty")
     return GraphBatch.from_arrays(X, np.arange(len(X) + 1), ())
 
 
@@ -81,7 +82,9 @@ def _advise(X):
     lazy = hasattr(X, "collect")
     first = "This table is lazy: call its collect() first. " if lazy else ""
     if lazy or hasattr(X, "columns"):
-        return f"{first}Use skdcf.adapters.from_frame if it has one row per claim"
+        return (
+            f"{first}If the table has one row per claim, use skdcf.adapters.from_frame"
+        )
     if hasattr(X, "toarray"):
         return "Use its toarray() method to get an array"
     return "skdcf.adapters converts tables and records to graphs"
@@ -97,15 +100,15 @@ def pack_graphs(X: Any) -> Any:
         return X
     if isinstance(X, ReasoningGraph) or _is_networkx(X):
         raise ValueError(
-            f"X is a single {type(X).__name__}, but must be a list of graphs: pass [graph]"
+            f"X must be a list of graphs, got a single {type(X).__name__}. Pass [graph]"
         )
     refuse_iterator("X", X)
-    if getattr(X, "ndim", None) == 1:  # X is an array, or a Series of pandas or polars
+    if getattr(X, "ndim", None) == 1:  # X is an array, or a Series of pandas or polars.
         X = list(X)
     if not isinstance(X, (list, tuple)):
         return None
     if not len(X):
-        raise ValueError("X is empty, but at least one problem is needed")
+        raise ValueError("X must contain at least one problem, but it is empty")
     if any(map(_is_networkx, X)):
         X = [_from_networkx(graph, i) for i, graph in enumerate(X)]
     holds_graphs = any(isinstance(item, ReasoningGraph) for item in X)
@@ -152,7 +155,8 @@ def answer_text(graph: ReasoningGraph) -> str:
         named = "" if graph.id is None else f" ({graph.id})"
         raise ValueError(
             Message(
-                f"the claims of the problem{named} have no texts: ",
+                f"the claims of the problem{named} must have texts, but they have "
+                "none: ",
                 Advice("give_claims", "pass claims= to the graph"),
             )
         )
@@ -182,7 +186,7 @@ def kept_text(graph: ReasoningGraph, mask: NDArray[np.bool_]) -> str:
     return " ".join(answer_text(graph.shown(mask)).split())
 
 
-#: The metadata key that names the question of an answer, as a text or an integer.
+#: Metadata key whose value identifies the question of an answer, as a text or an integer.
 GROUP = "group"
 
 
@@ -313,8 +317,8 @@ def question_names(batch: GraphBatch, groups: Groups = None) -> NDArray[np.int64
             continue
         if isinstance(key, (bool, np.bool_)) or not isinstance(key, (str, Integral)):
             raise ValueError(
-                f"{batch.name_of(i)}: the metadata key {GROUP!r} is {show(key)}, but must "
-                "be a text or an integer"
+                f"{batch.name_of(i)}: the metadata key {GROUP!r} must be a text or an "
+                f"integer, got {show(key)}"
             )
         names[i] = hash_question("group", key)
     return names
@@ -331,22 +335,23 @@ def _check_shared(texts, keys, batch):
             ) or batch.context[i]
             raise ValueError(
                 Message(
-                    f"{n} of {len(texts)} problems have the same question or context, that "
-                    f"of {batch.name_of(i)}: {show(shared_text)}. This may be an instruction "
-                    "with a different task for each answer, or one question that was "
-                    f"answered {n} times. ",
+                    f"{n} of {len(texts)} problems have the same question or context, "
+                    f"which is that of {batch.name_of(i)}: {show(shared_text)}. This "
+                    "text may be an instruction with a different task for each "
+                    f"answer, or one question that was answered {n} times. ",
                     Advice(
                         "name_questions",
-                        "Pass groups= (one entry per problem, equal for answers to one "
-                        "question), or the metadata key 'group', or groups=False if each "
-                        "answer belongs to a separate question",
+                        "Pass groups= (one entry per problem, equal for answers to "
+                        "one question), or the metadata key 'group', or groups=False "
+                        "if each answer belongs to a separate question",
                     ),
                 )
             )
 
 
 SEVERAL = (list, set, frozenset)
-EXTREME = 1e100  # the largest weight; the smallest positive one is its inverse
+# largest weight, whose inverse is the smallest positive weight
+EXTREME = 1e100
 
 
 def read_groups(by: Any, batch: GraphBatch) -> Any:
@@ -387,8 +392,8 @@ def read_groups(by: Any, batch: GraphBatch) -> Any:
         values = [v.item() if isinstance(v, np.generic) else v for v in values]
     if (n := len(values)) != len(batch):
         raise ValueError(
-            f"by={by!r} must return one group per problem, but returned {n} groups for "
-            f"{len(batch)} problems"
+            f"by={by!r} must return one group for each of the {len(batch)} problems, "
+            f"got {n}"
         )
     overlap = any(isinstance(value, SEVERAL) for value in values)
     if overlap:
@@ -418,15 +423,16 @@ def _constant(batch, name):
     empty = np.flatnonzero(batch.sizes == 0)
     if len(empty):
         raise ValueError(
-            f"{batch.name_of(int(empty[0]))} has no claims, so it has no feature {name!r}, "
-            "and its group is not known"
+            f"{batch.name_of(int(empty[0]))} has no claims, so the feature {name!r} "
+            "and the group of this problem are unknown"
         )
     first = column[batch.offsets[:-1]]
     differs = np.flatnonzero(column != first[batch.problem_of])
     if len(differs):
         raise ValueError(
-            f"{batch.locate(int(differs[0]))}: the feature {name!r} differs from that of "
-            "the first claim, but must be the same for all claims of a problem to define a group"
+            f"{batch.locate(int(differs[0]))}: the feature {name!r} must be the same "
+            "for all claims of a problem to define a group, but differs from that of "
+            "the first claim"
         )
     return first.tolist()
 
@@ -436,8 +442,8 @@ def _booleans(table, by):
     table = np.asarray(table)
     if not np.isin(table, (0, 1)).all():
         raise ValueError(
-            f"by={by!r} must return a boolean table with one column per group, but returned "
-            "values other than True and False"
+            f"by={by!r} must return a boolean table with one column per group, but "
+            "returned values other than True and False"
         )
     return table.astype(bool)
 
@@ -447,8 +453,8 @@ def _check_known(values, by, batch):
         members = value if isinstance(value, frozenset) else (value,)
         if not isinstance(value, Hashable) or any(is_missing(v) for v in members):
             raise ValueError(
-                f"{batch.name_of(i)}: its group by={by!r} is {value!r}, but every problem "
-                "needs a group (a text or a number), or a list of groups"
+                f"{batch.name_of(i)} must have a group (a text or a number) or a list "
+                f"of groups, got {value!r} from by={by!r}"
             )
 
 
@@ -481,15 +487,16 @@ def read_weights(weight: Any, batch: GraphBatch) -> NDArray[Any]:
     values = np.asarray(weight(batch), dtype=np.float64)
     if values.shape != (len(batch),):
         raise ValueError(
-            f"weight={weight!r} must return one number per problem, but returned shape "
-            f"{values.shape} for {len(batch)} problems"
+            f"weight={weight!r} must return one number for each of the {len(batch)} "
+            f"problems, got shape {values.shape}"
         )
-    # Sums of larger weights could overflow, and products of smaller ones lose precision.
+    # Sums of larger weights could overflow, and products of smaller weights lose
+    # precision.
     usual = (values == 0) | ((values >= 1 / EXTREME) & (values <= EXTREME))
     if not usual.all():
         i = int(np.argmin(usual))
         raise ValueError(
-            f"{batch.name_of(i)}: its weight is {values[i]}, but weights are likelihood ratios "
-            f"and must be 0 or between {1 / EXTREME:g} and {EXTREME:g}"
+            f"the weight of {batch.name_of(i)} must be 0 or between {1 / EXTREME:g} "
+            f"and {EXTREME:g}, because it is a likelihood ratio, got {values[i]}"
         )
     return values

@@ -78,20 +78,25 @@ def flatten(y: Any, kept: Any) -> Any:
     """Return labels and masks of all claims and the offsets of problems, or raise ValueError."""
     if len(y) != len(kept):
         raise ValueError(
-            f"y and kept must have the same length, but y has {len(y)} problems and kept "
-            f"has {len(kept)}"
+            f"y and kept must have the same number of problems, got {len(y)} and "
+            f"{len(kept)}"
         )
     if not len(y):
-        raise ValueError("y is empty, but at least one problem is needed")
+        raise ValueError("y must contain at least one problem, but it is empty")
     (labels, sizes), (masks, n) = _joined(y), _joined(kept)
     wrong = np.flatnonzero(sizes != n)
     if wrong.size:
         i = wrong[0]
-        raise ValueError(f"problem {i}: {sizes[i]} labels, but {n[i]} entries in kept")
+        raise ValueError(
+            f"problem {i} must have as many labels as entries in kept, got {sizes[i]} "
+            f"labels and {n[i]} entries"
+        )
     for name, values, allowed in (("y", labels, (0, 1, -1)), ("kept", masks, (0, 1))):
         numbers = values.dtype.kind in "biuf"
         if not numbers or not np.isin(values, allowed).all():
-            raise ValueError(f"{name} must hold only {allowed}, but has other values")
+            raise ValueError(
+                f"{name} must contain only {allowed}, but it contains other values"
+            )
     return labels, masks.astype(bool), offsets_of(sizes)
 
 
@@ -100,7 +105,8 @@ def _joined(rows):
     flat = isinstance(rows, np.ndarray) and rows.ndim == 1 and rows.dtype != object
     if any(np.ma.is_masked(row) for row in ([rows] if flat else rows)):
         raise ValueError(
-            "y or kept has masked values: fill them in, and use -1 for unknown labels"
+            "y and kept must not contain masked values. Fill them in, and use -1 for "
+            "unknown labels"
         )
     if flat:
         return rows, np.ones(len(rows), dtype=np.int64)
@@ -108,10 +114,10 @@ def _joined(rows):
     return np.concatenate(rows), np.array([len(row) for row in rows])
 
 
-NARROW = 16  # edges; fewer are processed faster one by one than by numpy
-_LONG = 64  # edges of a chain that is worth separate calls
+NARROW = 16  # Fewer edges are processed faster one by one than by numpy.
+_LONG = 64  # minimum number of edges of a chain that is processed in a separate call
 
-# The scalar function for each ufunc.
+# The scalar function that corresponds to each ufunc.
 _OF_TWO: dict[np.ufunc, Callable[[Any, Any], Any]] = {
     np.maximum: max,
     np.minimum: min,
@@ -162,7 +168,7 @@ class Chain(NamedTuple):
         values[self.claims] = ufunc.accumulate(values[self.claims])
 
 
-#: Edges in an order in which values can be passed on.
+#: Edges in an order in which values can be passed from parents to children.
 Sweep = Sequence[Layer | Walk | Chain]
 
 
@@ -176,7 +182,8 @@ def pass_all(sweep: Sweep, ufunc: np.ufunc, values: NDArray[Any]) -> NDArray[Any
 
 def sort_small(numbers: Any) -> Any:
     """Return the stable sort order of small integers, and the first position of each integer."""
-    if (most := numbers.max(initial=0)) < 2**15:  # numpy sorts these in linear time
+    # numpy sorts integers of up to 16 bits in linear time.
+    if (most := numbers.max(initial=0)) < 2**15:
         numbers = numbers.astype(np.uint8 if most < 2**8 else np.int16)
     return np.argsort(numbers, kind="stable"), offsets_of(np.bincount(numbers))
 

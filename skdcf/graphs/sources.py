@@ -7,22 +7,25 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-#: The metadata key for sources of labels. Its value is a list with an entry for each claim: None,
-#: or a dictionary with ``kind``, ``by``, ``when`` and ``version``.
+#: Metadata key for the sources of labels. The value is a list with None or a dictionary
+#: with ``kind``, ``by``, ``when`` and ``version`` for each claim.
 SOURCES = "label_sources"
-#: A person, a language model, or a rule that derives labels from other data.
+#: Kinds of sources, which are a person, a language model, and a rule that derives labels
+#: from other data.
 KINDS = ("human", "model", "derived")
-#: Metadata keys with lists of claims, as positions starting at 0: claims whose verdict is missing,
-#: and claims that may misstate the answer.
+#: Metadata keys for the positions, starting at 0, of claims whose verdict is missing,
+#: and of claims that may misstate the answer.
 NO_VERDICT = "no_verdict"
 FLAGGED = "flagged_claims"
-#: Filters keep no claim that is listed under one of these keys, and none of its descendants.
+#: Metadata keys for claims that filters never keep. Filters do not keep descendants of
+#: such claims either.
 NEVER_KEPT = (NO_VERDICT, FLAGGED)
-#: Claims that a person looked at but could not call true or false. Their label is 0.
+#: Claims that a person examined but could not call true or false. Their label is 0.
 UNSURE = "unsure_claims"
 #: Claims that a person marked as not stating a fact. Their label is 1.
 NO_CLAIM = "makes_no_claim"
-#: Sentences of the answer that are not claims, each with the number of claims before it.
+#: Sentences of the answer that are not claims. Each is stored with the number of claims
+#: before it.
 WITHOUT_CLAIM = "sentences_without_claim"
 #: Words used as labels in files, with the metadata key that marks the claim.
 MARKED_WORDS = {"unsure": UNSURE, "no claim": NO_CLAIM}

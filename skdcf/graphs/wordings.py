@@ -61,7 +61,8 @@ def check_wordings(
     rows = in_order(wordings, "wordings", where)
     if claims is not None and len(rows) != len(claims):
         raise ValueError(
-            f"{where}wordings has {len(rows)} entries, but there are {len(claims)} claims"
+            f"{where}wordings must have one entry for each of the {len(claims)} "
+            f"claims, got {len(rows)}"
         )
     checked = []
     for v, row in enumerate(rows):
@@ -73,9 +74,9 @@ def check_wordings(
         _check_texts_differ(texts, place)
         if claims is not None and texts[0] != claims[v]:
             raise ValueError(
-                f"{place}its wordings begin with {texts[0]!r}, but the claim is "
-                f"{claims[v]!r}. List every wording of the claim, starting with the claim "
-                "itself, which is the most specific one"
+                f"{place}its wordings must start with the claim {claims[v]!r}, got "
+                f"{texts[0]!r}. List all wordings of the claim, starting with the "
+                "claim itself, which is the most specific one"
             )
         checked.append(tuple(texts))
     return tuple(checked)
@@ -99,18 +100,21 @@ def text_key(text: str) -> str:
 
 def _check_texts_differ(texts, place):
     if not texts:
-        raise ValueError(f"{place}wordings is empty: pass at least one wording")
+        raise ValueError(
+            f"{place}wordings must contain at least one wording, but it is empty"
+        )
     seen: dict[str, int] = {}
     for k, text in enumerate(texts):
         key = text_key(text)
         if not key:
             raise ValueError(
-                f"{place}wordings[{k}] is empty: leave it out, or write a vaguer statement"
+                f"{place}wordings[{k}] must not be empty. Leave it out, or write a "
+                "vaguer statement"
             )
         if key in seen:
             raise ValueError(
-                f"{place}wordings[{k}] is {text!r}, as is wordings[{seen[key]}]: each "
-                "wording must be vaguer than the previous one"
+                f"{place}wordings[{k}] must be vaguer than the previous wording, but "
+                f"it equals wordings[{seen[key]}], {text!r}"
             )
         seen[key] = k
 
@@ -276,7 +280,8 @@ def close_labels(labels: NDArray[np.int8], batch: GraphBatch) -> NDArray[np.int8
     first = offsets_of(counts)
     contradictions = 0
     for steps in range(1, int(counts.max(initial=1))):
-        # Wordings that are ``steps`` steps more specific than the vaguest wording of their claim.
+        # Rows of the wordings that are ``steps`` steps more specific than the vaguest
+        # wording of their claim.
         rows = (first[1:] - 1 - steps)[counts > steps]
         vaguer = closed[rows + 1]
         own = closed[rows]
@@ -285,9 +290,10 @@ def close_labels(labels: NDArray[np.int8], batch: GraphBatch) -> NDArray[np.int8
         closed[rows] = np.where(vaguer == 0, 0, doubtful)
     if contradictions:
         warn(
-            f"{contradictions} wordings are labelled true, but a vaguer wording of the same "
-            "claim is labelled false. The vaguer one counts, so they count as false. Judge "
-            "from the vaguest wording to the most specific one, and stop at the first false one",
+            f"{contradictions} wordings are labelled true, but a vaguer wording of "
+            "the same claim is labelled false. These wordings therefore count as "
+            "false. Judge from the vaguest wording to the most specific one, and "
+            "stop at the first false one",
             LabelWarning,
         )
     return closed
@@ -336,7 +342,7 @@ def shares_of_claims(batch: GraphBatch) -> NDArray[np.float64]:
         The weights of the wordings.
     """
     counts = batch.counts
-    assert counts is not None  # checked by the caller
+    assert counts is not None  # The caller ensures that counts are known.
     return np.repeat(1 / counts, counts)
 
 
@@ -481,7 +487,7 @@ def claims_as_worded(batch: GraphBatch, steps: int) -> tuple[GraphBatch, Any]:
     from ._batch import GraphBatch
 
     counts = batch.counts
-    assert counts is not None  # checked by the caller
+    assert counts is not None  # The caller ensures that counts are known.
     first = offsets_of(counts)
     rows = first[:-1] + np.minimum(steps, counts - 1)
     plain = GraphBatch.from_arrays(
@@ -536,7 +542,7 @@ def table_of_wordings(
         The columns, with one row for each wording.
     """
     counts = batch.counts
-    assert counts is not None  # checked by the caller
+    assert counts is not None  # The caller ensures that counts are known.
     table: Any = None
     for steps in range(max(int(counts.max(initial=1)), 1)):
         plain, rows = claims_as_worded(batch, steps)

@@ -25,7 +25,8 @@ from ..ops.overlap import overlap_threshold
 if TYPE_CHECKING:
     from ._guarantees import Guarantee
 
-_ROUNDED = 1e-12  # above the rounding error of a mean of losses, but negligible
+# tolerance that exceeds the rounding error of a mean of losses
+_ROUNDED = 1e-12
 
 
 @dataclass(frozen=True)
@@ -401,7 +402,7 @@ class OneThreshold(Calibration):
         if not share > 0 or not rank:
             return None
         assert self.scores is not None
-        # With ties, fewer scores lie below the threshold than its rank suggests.
+        # With ties, fewer scores are below the threshold than its rank suggests.
         n_below = int(np.searchsorted(self.scores, self.threshold(level)))
         rank = min(rank, 1 + n_below)
         rate = rank / ((self.n + 1) * share)
@@ -509,7 +510,7 @@ class Controlled(Calibration):
         share = self.shown(level)
         if not self.weighted or not share > 0 or not self.guarantee.is_probability:
             return None
-        # With weights the rank is unknown; the level is used instead.
+        # With weights, the rank is unknown, so the level is used instead.
         return min(level / share, 1.0), np.nan, np.nan
 
     def _order_statistic(self, own, weights, level):
@@ -517,7 +518,9 @@ class Controlled(Calibration):
         n_jumps = len(self.position)
         low = np.full(len(weights), -1)
         high = np.full(len(weights), n_jumps + 1)
-        while (high - low > 1).any():  # low jumps can be included, high ones cannot
+        # Invariant: the first `low` jumps can be included, and the first `high` jumps
+        # cannot.
+        while (high - low > 1).any():
             middle = (low + high) // 2
             sums = self.sums[np.clip(middle, 0, n_jumps)]
             fine = (middle < 0) | (self._level(own, sums, weights) <= level)
@@ -567,7 +570,7 @@ class PerGroup(Calibration):
         share = self.shown(level)
         if not share > 0:
             return None
-        # If nothing is shown of a group, it contributes no errors.
+        # If the filter keeps nothing in a group, the group contributes no errors.
         wrong = np.zeros(len(self.parts))
         for i, part in enumerate(self.parts):
             share_of_part = part.shown(level)
@@ -583,7 +586,7 @@ class PerGroup(Calibration):
         return np.average(values, weights=sizes) if np.sum(sizes) > 0 else 0.0
 
     def levels(self, risks: PathRisks, keep_equal: bool = False) -> NDArray[np.float64]:
-        # Infinite if no alpha keeps the claim.
+        # The smallest alpha is infinite if no alpha keeps the claim.
         out = np.full(len(risks.path_risk), np.inf)
         for part, rows in self._divided(risks):
             if part is not None:
@@ -654,9 +657,9 @@ class PerGroup(Calibration):
 
 def _unseen_error(group, problem, known, pooled):
     return ValueError(
-        f"{problem} has group {group!r}, but there were no calibration problems of this group "
-        f"(their groups are {known[:10]}), so there is no guarantee for it. "
-        f'unseen="empty" keeps nothing of such problems, and unseen="pool" {pooled}'
+        f"{problem} has group {group!r}, for which there is no guarantee, because the "
+        f'calibration problems only have the groups {known[:10]}. unseen="empty" '
+        f'keeps nothing of such problems, and unseen="pool" {pooled}'
     )
 
 
@@ -688,7 +691,7 @@ class Overlapping(Calibration):
         self.n = jumps.n
         self.guarantee = guarantee
         self.indicators = np.array([self._indicate(group) for group in groups])
-        self.lowest = risks.lowest  # in the order of the indicators
+        self.lowest = risks.lowest  # lowest scores, in the order of the indicators
 
     def _indicate(self, groups):
         return np.array([name in groups for name in self.names], dtype=bool)
@@ -705,8 +708,8 @@ class Overlapping(Calibration):
 
     def levels(self, risks: PathRisks, keep_equal: bool = False) -> NDArray[np.float64]:
         raise ValueError(
-            f"by={self.guarantee.by!r} gives overlapping groups, for which the smallest alpha "
-            "of a claim is not defined: use predict(X, alpha)"
+            "the smallest alpha of a claim is not defined for overlapping groups, "
+            f"got by={self.guarantee.by!r}. Use predict(X, alpha)"
         )
 
     def thresholds(self, risks: PathRisks, level: float) -> NDArray[np.float64]:
@@ -714,14 +717,14 @@ class Overlapping(Calibration):
         for groups, rows in rows_of_groups(risks.groups).items():
             groups = as_set(groups)
             groups_known = self._known(groups, risks, rows[0])
-            # The regression is also solved for problems without a group. The threshold of all
-            # problems together may be too high for them, and no other group would compensate.
+            # The regression is also solved for problems without a group, because the
+            # threshold of all problems together may be too high for them.
             if groups_known or not groups:
                 groups_of_problem = self._indicate(groups_known)
                 out[rows] = overlap_threshold(
                     self.position, self.indicators, groups_of_problem, level
                 )
-            # All groups are unseen and pooled: there is no guarantee.
+            # All groups are unseen and pooled, so there is no guarantee.
             elif groups_known is not None:
                 out[rows] = conformal_threshold(np.sort(self.position), level)
         return out
@@ -751,6 +754,7 @@ class Overlapping(Calibration):
         if not short:
             return None
         return (
-            f"groups with too few calibration problems for alpha = {level:g}: "
-            f"{', '.join(short[:5])}. Nothing is kept in them; each needs at least {needed}"
+            f"some groups have too few calibration problems for alpha = {level:g}: "
+            f"{', '.join(short[:5])}. Nothing is kept in these groups. Each group "
+            f"needs at least {needed} calibration problems"
         )

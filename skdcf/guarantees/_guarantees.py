@@ -119,21 +119,23 @@ class Guarantee(Settings, metaclass=ABCMeta):
             )
         if self.by is None and self.unseen != "error":
             raise ValueError(
-                f"unseen is {self.unseen!r}, but there are no groups: set by as well"
+                f"unseen has no effect without groups, got {self.unseen!r}. Set by as "
+                "well, or leave unseen out"
             )
 
     def _check_show(self):
         """Raise ValueError if ``show`` is below 1 but no guarantee has been proven for it."""
         if not self.allows_show:
             raise ValueError(
-                f"show is {self.show!r}, but {type(self).__name__} does not declare that "
-                "it may be below 1: set the class attribute allows_show = True if its loss "
-                "never decreases when the threshold increases"
+                "show must be 1 unless the guarantee allows smaller values, got "
+                f"{self.show!r} for {type(self).__name__}. If its loss never "
+                "decreases when the threshold increases, set the class attribute "
+                "allows_show = True"
             )
         if self.weight is not None:
             raise ValueError(
-                f"show is {self.show!r} and weight is set, but no guarantee is known for "
-                "both: use show=1, or leave weight at None"
+                "no guarantee is known for show below 1 together with weight, got "
+                f"show={self.show!r}. Use show=1, or leave weight at None"
             )
 
     def with_share(self, share: float) -> Guarantee:
@@ -384,8 +386,8 @@ class Guarantee(Settings, metaclass=ABCMeta):
 
     def _overlapping(self, jumps, risks):
         raise ValueError(
-            f"by={self.by!r} gives overlapping groups, which {type(self).__name__} does not "
-            "support: assign each problem to one group"
+            f"{type(self).__name__} does not support overlapping groups, got "
+            f"by={self.by!r}. Assign each problem to one group"
         )
 
     def largest_loss(
@@ -439,8 +441,8 @@ class Guarantee(Settings, metaclass=ABCMeta):
             If there is no closed form for the guarantee.
         """
         raise ValueError(
-            f"leave-one-out evaluation has no closed form for {self!r}: use folds, with "
-            "evaluate_filter or compare_filters"
+            f"leave-one-out evaluation has no closed form for {self!r}. Evaluate on "
+            "folds with evaluate_filter or compare_filters"
         )
 
     def describe(self, level: float) -> str:
@@ -520,10 +522,10 @@ class Guarantee(Settings, metaclass=ABCMeta):
             if passing <= n:
                 least += f", or show >= {conformal.least_share(passing, n):g}"
         return (
-            f"{n} calibration problems are too few for {asked}, so nothing can be kept. At "
-            f"least {self.problems_needed(level)} are needed for "
-            f"calibration, or {least}. With a scorer that needs no training, such as a column "
-            "or a public prior, all problems can be used for calibration."
+            f"{n} calibration problems are too few for {asked}, so nothing can be "
+            f"kept. At least {self.problems_needed(level)} are needed for "
+            f"calibration, or {least}. All problems can be used for calibration with "
+            "a scorer that needs no training, such as a column or a public prior."
         )
 
     def _asked(self, n, level):
@@ -630,9 +632,10 @@ def _compare(name, alone, together, batch, rows):
     if differ.any():
         j = int(np.argmax(differ))
         raise ValueError(
-            f"{batch.name_of(int(rows[j]))} has the {name} {together[rows[j]]} among all "
-            f"problems, but {alone[j]} in a smaller batch. A {name} must depend only on its "
-            "problem: do not rank over the batch, or divide by a sum over it"
+            f"{batch.name_of(int(rows[j]))} has the {name} {together[rows[j]]} among "
+            f"all problems, but {alone[j]} in a smaller batch. The {name} must depend "
+            "only on its own problem. Do not rank over the batch, or divide by a sum "
+            "over it"
         )
 
 
@@ -716,8 +719,9 @@ class NoFalseClaim(Guarantee):
         super().validate()
         if self.delta is not None and self.weight is not None:
             raise ValueError(
-                f"delta is {self.delta!r} and weight is set, but no guarantee for most "
-                "calibration sets is known under a shift. Leave one of them at None"
+                "no guarantee for most calibration sets is known under a shift, got "
+                f"delta={self.delta!r} together with weight. Leave one of them at "
+                "None"
             )
 
     def scores(
@@ -781,14 +785,15 @@ class NoFalseClaim(Guarantee):
     def _overlapping(self, jumps, risks):
         if self.delta is not None or risks.weights is not None:
             raise ValueError(
-                f"by={self.by!r} gives overlapping groups, for which no guarantee with delta "
-                "or weight is known: assign each problem to one group, or leave both at None"
+                "no guarantee with delta or weight is known for overlapping groups, "
+                f"got by={self.by!r}. Assign each problem to one group, or leave "
+                "delta and weight at None"
             )
         if self.show != 1:
             raise ValueError(
-                f"show is {self.show!r} and by={self.by!r} gives overlapping groups, but "
-                "no guarantee is known for both: use show=1, or assign each problem to one "
-                "group"
+                "no guarantee is known for show below 1 and overlapping groups, got "
+                f"show={self.show!r} and by={self.by!r}. Use show=1, or assign each "
+                "problem to one group"
             )
         return kinds.Overlapping(self, jumps, risks)
 
@@ -801,7 +806,8 @@ class NoFalseClaim(Guarantee):
         share = f"for {100 - 100 * self.delta:g} % of all calibration sets"
         if self.by is None:
             return f"{sure} ({share}), {what}{self.scope}"
-        # The coverage of each group varies. With many groups, some are usually below target.
+        # The coverage varies between groups. With many groups, some are usually below the
+        # target.
         return f"{sure}, {what}, in each group by {self.by!r}, {share} of that group"
 
     def describe_passing(self, level: float) -> str:
@@ -871,9 +877,9 @@ def problems_needed(
     (90, 18)
     """
     if not 0 < show <= 1:
-        raise ValueError(f"show is {show!r}, but must be above 0 and at most 1")
+        raise ValueError(f"show must be above 0 and at most 1, got {show!r}")
     if delta is not None and not 0 < delta < 1:
-        raise ValueError(f"delta is {delta!r}, but must be between 0 and 1")
+        raise ValueError(f"delta must be strictly between 0 and 1, got {delta!r}")
     needed = conformal.problems_needed(check_alpha(alpha), delta, show)
     return needed if by is None else ceil(needed / _smallest_share(by) - 1e-9)
 
@@ -881,11 +887,12 @@ def problems_needed(
 def _smallest_share(by):
     shares = (by if isinstance(by, Mapping) else Counter(by)).values()
     if not shares or not all(share > 0 for share in shares):
-        raise ValueError(f"by is {by!r}, but every group must have a share above 0")
+        raise ValueError(f"by must give every group a share above 0, got {by!r}")
     return min(shares) / sum(shares)
 
 
-# For each loss: its jumps, its bound for a new problem, and the loss of a number of false claims.
+# The jumps of each loss, its bound for a new problem, and its value for a number of
+# false claims.
 LOSSES: dict[str, tuple[Callable[..., Any], Callable[..., Any], Callable[..., Any]]] = {
     "count": (conformal.count_jumps, conformal.count_up_to, lambda false, kept: false),
     "share": (
@@ -963,7 +970,8 @@ class ExpectedFalse(Guarantee):
     def describe_after_removal(self, level: float) -> str:
         if self.of == "count":
             return self.describe(level)
-        # A person may also remove true claims, which raises the share: .261 instead of .12.
+        # A person may also remove true claims, which can raise the share from 0.12 to
+        # 0.261, for example.
         return (
             "the mean of the number of false claims left, divided by the number of claims "
             f"kept before the review, is at most {level:g}{self.scope}"
@@ -993,7 +1001,8 @@ class ExpectedFalse(Guarantee):
         return LOSSES[self.of][2](false, segment_sum(kept, offsets))
 
     def level(self, alpha: float | None, own: float) -> float:
-        # The requested level, then ``bound``, then the alpha of the filter.
+        # The value of `level` has priority over ``bound``, and ``bound`` over the alpha
+        # of the filter.
         if alpha is not None:
             check_number("the level", alpha, 0)
             return float(alpha)
@@ -1020,5 +1029,5 @@ class ExpectedFalse(Guarantee):
         return conformal.problems_needed(level, share=share) if level < 1 else 0
 
     def calibration_count(self, n: int, level: float) -> int:
-        # The bound may allow one false claim per answer. Then no rank is needed.
+        # The bound may allow one false claim per answer, and no rank is needed then.
         return super().calibration_count(n, min(level, 0.5))

@@ -147,7 +147,8 @@ class Passing(Calibration):
     @property
     def passing(self) -> float:
         """Share of new answers that pass."""
-        # If the cut is +inf, all n pass; otherwise the new answer is one of |B| + 1.
+        # If the cut is +inf, all n answers pass. If it is finite, the new answer is one
+        # of |B| + 1 answers.
         return 1.0 if np.isposinf(self.cut) else (self.among.n + 1) / (self.n + 1)
 
     def levels(self, risks: PathRisks, keep_equal: bool = False) -> NDArray[np.float64]:
@@ -165,9 +166,9 @@ class Passing(Calibration):
     def shortage(self, level: float) -> str | None:
         if not self.guarantee.show:
             return (
-                "even the answers with the safest claims contain a false claim more often "
-                f"than {level:.0%} in training, so nothing is shown. Use better features "
-                "or a larger alpha"
+                "in training, even the answers with the safest claims contain a "
+                f"false claim more often than {level:.0%}, so nothing is shown. Use "
+                "better features or a larger alpha"
             )
         if not self.among.shortage(level):
             return None
@@ -176,8 +177,8 @@ class Passing(Calibration):
             return self.guarantee.needed(self.n, level)
         return (
             f"only {self.among.n} of {self.n} calibration answers pass with "
-            f"show={self.guarantee.show:g}, because many smallest path risks are equal, so "
-            'nothing can be kept. Use a finer scorer, or ties="jitter"'
+            f"show={self.guarantee.show:g}, because many smallest path risks are "
+            'equal. Nothing can be kept. Use a finer scorer, or ties="jitter"'
         )
 
     def _sentence(self, level):

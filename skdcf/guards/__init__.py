@@ -114,8 +114,8 @@ def at_scores(estimator, view, named, risks):
     warn_of_direction(view.confidence, view.labels, view.raw.problem_of)
     refuse_dependence(estimator._resolved_guarantee(), named, risks)
     rounding = 0.0
-    # Without fitted columns, a scorer whose results are bitwise equal in every batch needs no
-    # measurement.
+    # A scorer without fitted columns needs no measurement if its results are bitwise
+    # equal in every batch.
     if not estimator.scorer_.batch_invariant or estimator.features_ is not None:
         confidence_alone = estimator._confidence_alone
         rounding = measured_rounding(confidence_alone, view.raw, view.confidence)
@@ -158,7 +158,7 @@ def at_choice(estimator, batch):
     refuse_wordings(estimator, batch)
     refuse_chosen(batch)
     provenance = provenance_of(estimator, batch, labelled=False)
-    # An empty list agrees with every rule.
+    # An empty list is consistent with every rule.
     compare_provenance(estimator, provenance | {"chosen_by": []})
 
 

@@ -24,17 +24,19 @@ from ..exceptions import GuaranteeWarning
 from ..graphs import GraphBatch
 from ..graphs.hashes import hash_text
 
-#: The metadata key. A string is the name of a user-defined rule. A dictionary has the ``rule``, the
-#: number ``k`` of answers to the question and, if a filter chose, its ``scorer``.
+#: Metadata key that describes how an answer was chosen. A string is the name of a
+#: user-defined rule. A dictionary has the ``rule``, the number ``k`` of answers to the
+#: question and, if a filter chose the answer, the ``scorer`` of the filter.
 CHOSEN_BY = "chosen_by"
-#: The rule of `skdcf.estimators.join_answers`, for which the choice is still open.
+#: Rule of `skdcf.estimators.join_answers`, which leaves the choice open.
 ANY = "any of k"
-#: The rule that is only for `skdcf.monitoring.release`.
+#: Rule that is only for `skdcf.monitoring.release`.
 WHOLE = "whole"
 _CLEARLY = 3.0  # largest difference of shares, in standard errors
 ACCEPT = Advice(
     "accept_provenance",
-    'say why this is acceptable, with skdcf.accept_provenance("reason"): ...',
+    "state why this difference is acceptable, with "
+    'skdcf.accept_provenance("reason"): ...',
 )
 
 
@@ -92,9 +94,10 @@ def compare_numbers(origin: dict[str, Any], calibrated: dict[str, Any]) -> None:
     if others:
         known = ", ".join(map(str, sorted(before)))
         raise ValueError(
-            f"k is {others[0]} for {now[others[0]]} questions, but the calibration answers were "
-            f"chosen or joined from k = {known}. With another number of answers, the error rate "
-            "changes. Sample as many answers as for calibration, or calibrate with this k"
+            f"k must be one of the numbers of answers in calibration, [{known}], got "
+            f"{others[0]} for {now[others[0]]} questions. With another number of answers, "
+            "the error rate changes. Sample as many answers as for calibration, or calibrate "
+            "with this k"
         )
     n_now = sum(now.values())
     n_before = sum(before.values())
@@ -105,9 +108,10 @@ def compare_numbers(origin: dict[str, Any], calibrated: dict[str, Any]) -> None:
         error = np.sqrt(pooled * (1 - pooled) * (1 / n_now + 1 / n_before))
         if n_now > 1 and abs(share_now - share_before) > _CLEARLY * error:
             warn(
-                f"k is {k} for {share_now:.0%} of the {n_now} new questions, but was {k} for "
-                f"{share_before:.0%} of the {n_before} calibration questions. The guarantee "
-                "holds if each number of answers is as frequent as in calibration",
+                f"k is {k} for {share_now:.0%} of the {n_now} new questions, but was "
+                f"{k} for {share_before:.0%} of the {n_before} calibration questions. "
+                "The guarantee holds if each number of answers is as frequent as in "
+                "calibration",
                 GuaranteeWarning,
             )
             return
@@ -135,9 +139,10 @@ def refuse_other_scorer(estimator: Any, batch: GraphBatch, reason: str | None) -
         if scorer is not None and scorer != own:
             raise ValueError(
                 Message(
-                    f"{batch.name_of(i)}: chosen_by has scorer {scorer!r}, but this filter has "
-                    f"{own!r}. A filter that was fitted again chooses different answers: choose "
-                    "again with it and judge these answers, or ",
+                    f"{batch.name_of(i)}: the scorer in chosen_by must be that of this filter, "
+                    f"{own!r}, got {scorer!r}. A filter that was fitted again chooses "
+                    "different answers. Choose again with this filter and judge these "
+                    "answers, or ",
                     ACCEPT,
                 )
             )
@@ -148,8 +153,9 @@ def refuse_chosen(batch: GraphBatch) -> None:
     for i, mark in enumerate(map(mark_of, batch.metadata_rows)):
         if mark is not None:
             raise ValueError(
-                f"{batch.name_of(i)}: chosen_by is {rule_of(mark)!r}, so this answer was "
-                "already chosen. Pass all sampled answers to each question"
+                f"{batch.name_of(i)} must not be chosen in advance, got "
+                f"chosen_by={rule_of(mark)!r}. Pass all sampled answers to each "
+                "question"
             )
 
 
@@ -158,9 +164,9 @@ def refuse_whole(batch: GraphBatch) -> None:
     for i, mark in enumerate(map(mark_of, batch.metadata_rows)):
         if isinstance(mark, dict) and mark.get("rule") == WHOLE:
             raise ValueError(
-                f'{batch.name_of(i)}: chosen_by has rule "{WHOLE}", which is only for '
-                "skdcf.monitoring.release. After filtering, such answers show more false claims "
-                'than sampled ones. Choose with rule="safest-claim"'
+                f'{batch.name_of(i)}: the rule of chosen_by must not be "{WHOLE}", '
+                "which is only for skdcf.monitoring.release. Such answers keep more "
+                'false claims than sampled answers. Choose with rule="safest-claim"'
             )
 
 
@@ -193,5 +199,5 @@ def _state(value):
     """Return a hash of an object's state, or its repr if it cannot be pickled."""
     try:
         return joblib.hash(value)
-    except Exception:  # for example, functions defined interactively
+    except Exception:  # Functions that were defined interactively cannot be pickled.
         return without_places(repr(value))

@@ -52,8 +52,9 @@ def refuse_copies(hashes: Hashes, has_texts: NDArray[Any]) -> None:
     n_copies = len(content) - len(np.unique(content))
     if n_copies:
         raise ValueError(
-            f"{n_copies} of {len(has_texts)} calibration answers have the same texts as "
-            "others and no question, so they may be the same answers, judged twice. Pass "
-            "groups, with equal values for copies of one answer and different ones otherwise, "
-            "or groups=False if all answers are different"
+            f"{n_copies} of {len(has_texts)} calibration answers have no question and "
+            "the same texts as other answers, so they may be the same answers, "
+            "judged twice. Pass groups, with equal values for copies of one answer "
+            "and different values otherwise, or groups=False if all answers are "
+            "different"
         )

@@ -12,10 +12,10 @@ from scipy.stats import rankdata
 from .._checks import warn
 from ..exceptions import GuaranteeWarning, ParameterWarning
 
-# This many claims are enough to determine the direction of a score.
+# number of claims that is sufficient to determine the direction of a score
 _LOOKED_AT = 20_000
-_FEWEST = 20  # claims of either kind needed for a warning
-_ERRORS = 4  # standard errors below one half, which chance hardly reaches
+_FEWEST = 20  # number of true claims, and of false claims, needed for a warning
+_ERRORS = 4  # number of standard errors below one half that chance hardly reaches
 
 
 def warn_of_reversed_edges(batch):
@@ -23,8 +23,9 @@ def warn_of_reversed_edges(batch):
     edges = batch.edges_between
     if len(edges) >= 10 and (np.diff(edges) < 0).all():
         warn(
-            "every edge leads from a later claim to an earlier one, so the edges may be reversed. "
-            "In an edge (parent, child) the child depends on the parent",
+            "every edge points from a later claim to an earlier one, so the edges "
+            "may be reversed. In an edge (parent, child), the child depends on the "
+            "parent",
             GuaranteeWarning,
         )
 
@@ -53,7 +54,7 @@ def warn_of_direction(confidence, labels, problem_of):
     if min(n_true, n_false) < _FEWEST:
         return
     confidence = confidence[judged]
-    # The share of the claims of the other kind that each claim exceeds.
+    # Compute the share of the claims of the other kind that each claim exceeds.
     exceeded = rankdata(confidence)
     exceeded[true] = (exceeded[true] - rankdata(confidence[true])) / n_false
     exceeded[~true] = (exceeded[~true] - rankdata(confidence[~true])) / n_true
@@ -66,9 +67,10 @@ def warn_of_direction(confidence, labels, problem_of):
     error = max(error_of_answers, error_by_chance)
     if share < 0.5 - _ERRORS * error:
         warn(
-            "the score ranks backwards: among pairs of a true and a false calibration claim, "
-            f"the false one scores higher in {1 - share:.0%}. If the score is a risk, pass its "
-            "negative, since higher must mean more trusted. The guarantee holds, but little "
-            "is kept",
+            f"the score may have the wrong sign: in {1 - share:.0%} of the pairs of a "
+            "true and a false calibration claim, the false claim has the higher "
+            "score. If the score is a risk, pass its negative, because a higher "
+            "score must mean more confidence. The guarantee holds, but few claims "
+            "are kept",
             ParameterWarning,
         )

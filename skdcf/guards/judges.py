@@ -19,12 +19,12 @@ from ..exceptions import LabelWarning
 from ..graphs import GraphBatch
 from ..graphs.sources import SOURCES, iterate_sources, read_sources
 
-_FEW = 0.05  # share of labels from a model above which there is a warning
+_FEW = 0.05  # share of labels from a model above which a warning is issued
 _NO_ERROR = "no false claim"
 
 
-#: Judge of an answer: unknown, a model alone, or a person who labelled a random sample. REACHED is
-#: an answer without claims that a person reached in the random order.
+#: Judge of an answer, which is unknown, a model alone, or a person who labelled a random
+#: sample. REACHED is an answer without claims that a person reached in the random order.
 NOBODY, MODEL, PERSON, REACHED = range(4)
 
 
@@ -132,12 +132,13 @@ def note_judges(estimator, batch, labels):
     estimator.provenance_ |= {"judged": [share], "judges": names}
     if share > _FEW:
         warn(
-            f"{share:.0%} of the calibration labels were given by a language model "
-            f"({', '.join(names)}), so the guarantee is about its verdicts. There is no limit "
-            "for errors that the model overlooks. Let a person label a random sample of "
-            "answers (skdcf label). These are then used for calibration, and the answers "
-            "labelled by the model for training (skdcf fit --people FILE). To measure how "
-            "reliable the labels of the model are, use skdcf label --compare",
+            f"a language model assigned {share:.0%} of the calibration labels "
+            f"({', '.join(names)}), so the guarantee is about its verdicts. There is "
+            "no bound on the errors that the model overlooks. Let a person label a "
+            "random sample of answers (skdcf label). These answers are then used for "
+            "calibration, and the answers labelled by the model for training (skdcf "
+            "fit --people FILE). To measure the reliability of the model's labels, "
+            "use skdcf label --compare",
             LabelWarning,
         )
 

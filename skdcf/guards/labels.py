@@ -18,8 +18,8 @@ def warn_of_no_errors(labels):
     n_true = int(np.sum(labels == 1))
     if n_true and not (labels == 0).any():
         warn(
-            f"No claim is labelled false ({n_true} labels, all 1), so there are no errors to "
-            "learn from. Check that 1 means true and 0 means false",
+            f"no claim is labelled false ({n_true} labels, all 1), so there are no "
+            "errors to learn from. Check that 1 means true and 0 means false",
             LabelWarning,
         )
 
@@ -33,9 +33,9 @@ def warn_of_unjudged(estimator, batch, labels):
     n_unjudged = int(np.sum((n_judged_claims == 0) & (batch.sizes > 0)))
     if n_unjudged > level * (len(batch) + 1):
         warn(
-            f"in {n_unjudged} of {len(batch)} calibration problems no claim was judged true "
-            "or false. All their claims count as false, so the filter may keep far less than "
-            "it could. If the problems to label were drawn at random, leave out those that "
-            "nobody has looked at",
+            f"no claim of {n_unjudged} of the {len(batch)} calibration problems was "
+            "judged true or false. All their claims count as false, so the filter "
+            "may keep far fewer claims than possible. If the problems to label were "
+            "drawn at random, leave out those that nobody has examined",
             LabelWarning,
         )

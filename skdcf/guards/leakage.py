@@ -14,7 +14,7 @@ import numpy as np
 from .._checks import printable, warn
 from ..exceptions import LabelWarning
 
-_FEWEST = 20  # judged claims; with fewer, a good score may equal the labels by chance
+_FEWEST = 20  # With fewer judged claims, a good score may equal the labels by chance.
 
 
 def warn_of_labels_among_columns(batch: Any, labels: Any) -> None:
@@ -44,8 +44,9 @@ def warn_of_labels_among_columns(batch: Any, labels: Any) -> None:
         names = batch.feature_names
         name = str(column) if names is None else repr(printable(names[column]))
         warn(
-            f"the column {name} has one value for all true claims and another for all false "
-            f"claims ({int(judged.sum())} judged claims). If it was computed from the labels, "
-            "leave it out, because new problems have no labels",
+            f"the column {name} has one value for all true claims and another value "
+            f"for all false claims ({int(judged.sum())} judged claims). If it was "
+            "computed from the labels, leave it out, because new problems have no "
+            "labels",
             LabelWarning,
         )

@@ -25,10 +25,12 @@ def level_of(estimator, alpha):
     if alpha is None and trained_at not in (None, level):
         raise ValueError(
             Message(
-                f"the level is {level:g}, but the scorer was trained for {trained_at:g}: ",
+                f"the level must be {trained_at:g}, for which the scorer was trained, "
+                f"got {level:g}: ",
                 Advice(
                     "fit_for_level",
-                    f"fit again, or pass the level, as in predict(X, alpha={level:g})",
+                    "fit again, or pass the level, for example predict(X, "
+                    f"alpha={level:g})",
                     alpha=f"{level:g}",
                 ),
             )
@@ -40,8 +42,8 @@ def warn_of_level(calibration, level):
     """Warn if nothing is kept at a level, or if 1 - alpha may have been intended."""
     if level > 0.5 and calibration.guarantee.is_probability:
         warn(
-            f"alpha = {level:g} allows a false claim in {level:.0%} of the problems, because "
-            f"alpha is the share of errors. Did you mean {1 - level:.3g}?",
+            f"alpha = {level:g} allows a false claim in {level:.0%} of the problems, "
+            f"because alpha is the share of errors. Did you mean {1 - level:.3g}?",
             ParameterWarning,
         )
     shortage = calibration.shortage(level)

@@ -18,15 +18,16 @@ from ..exceptions import GuaranteeWarning
 from ..features.columns import reads_edges
 from ..graphs import GraphBatch
 
-#: Fields that must be present or missing exactly as in calibration.
+#: Fields that must be present or missing in exactly the same way as in calibration.
 PRESENT = {
     "edges": "edges (unknown ones are not the same as none)",
     "alternatives": "alternatives",
     "context": "contexts",
     "wordings": "wordings",
 }
-_MOST = 0.9  # share of calibration problems with edges above which missing edges are suspicious
-_FEW = 0.05  # share of deviating problems above which there is a warning
+# Missing edges are suspicious if more than 90 % of the calibration problems have edges.
+_MOST = 0.9
+_FEW = 0.05  # share of deviating problems above which a warning is issued
 
 
 def needs_edges(estimator):
@@ -66,9 +67,10 @@ def without_unknown_edges(estimator: Any, batch: GraphBatch) -> GraphBatch:
     n_dropped = len(np.unique(batch.problem_of[batch.edges_between[:, 1]]))
     if n_dropped:
         warn(
-            f"the edges of {n_dropped} of {len(batch)} problems are dropped, because the edges of "
-            "all calibration problems were unknown. The guarantee holds, but kept claims may "
-            "depend on dropped ones. To use edges, fit a filter on problems with known edges",
+            f"the edges of {n_dropped} of {len(batch)} problems are dropped, because "
+            "the edges of all calibration problems were unknown. The guarantee "
+            "holds, but kept claims may depend on dropped claims. To use edges, fit "
+            "a filter on problems with known edges",
             GuaranteeWarning,
         )
     return batch.without_edges(known=False)
@@ -77,9 +79,10 @@ def without_unknown_edges(estimator: Any, batch: GraphBatch) -> GraphBatch:
 def compare_presence(name, text, values, before):
     if name == "edges" and len(values) == 2 and not before:
         raise ValueError(
-            f"some problems with several claims have {text}, and others do not. Pass edges for "
-            "all of them, () if all claims are independent, or choose "
-            'edges="none" or a function of skdcf.edges for the filter'
+            f"either all problems with several claims must have {text}, or none of "
+            "them. Pass edges for all of them, with () if all claims are "
+            'independent, or choose edges="none" or a function of skdcf.edges for '
+            "the filter"
         )
     for value in values:
         if before and value not in before:
@@ -89,8 +92,8 @@ def compare_presence(name, text, values, before):
             raise ValueError(
                 Message(
                     f"problems {have} {text}, but the calibration problems {had}. The "
-                    "guarantee only holds for problems made in the same way: make them alike, "
-                    "or fit again",
+                    "guarantee only holds for problems made in the same way. Make "
+                    "them in the same way, or fit again",
                     choose if name == "edges" else "",
                 )
             )
@@ -109,20 +112,21 @@ def warn_of_edges(origin, calibrated):
     ):
         warn(
             Message(
-                f"none of {n_problems} problems with several claims has edges, but "
-                f"{min(shares):.0%} of the calibration problems do. If nobody has looked for "
-                "edges, ",
-                Advice("leave_unknown", "pass edges=None: ()"),
-                " means that all claims are independent. If this is not the case, the "
+                f"none of the {n_problems} problems with several claims has edges, "
+                f"but {min(shares):.0%} of the calibration problems do. If nobody has "
+                "looked for edges, ",
+                Advice("leave_unknown", "pass edges=None, because ()"),
+                " means that all claims are independent. If they are not, the "
                 "guarantee does not hold",
             ),
             GuaranteeWarning,
         )
     if calibrated["edges"] == [] and False in origin["edges"]:
         warn(
-            "all calibration problems have one claim, but some of these problems have several "
-            "claims with unknown edges. The calibration had no data about several errors in one "
-            "answer. Calibrate on answers with several claims",
+            "all calibration problems have one claim, but some of these problems "
+            "have several claims with unknown edges. The calibration data do not "
+            "contain answers with several errors. Calibrate on answers with several "
+            "claims",
             GuaranteeWarning,
         )
 

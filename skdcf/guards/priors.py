@@ -68,16 +68,17 @@ def refuse_known_questions(priors: Any, batch: GraphBatch, hashes: Hashes) -> No
     is_known = known_to_priors(priors, hashes)
     if is_known.any():
         raise ValueError(
-            f"{int(is_known.sum())} of {len(is_known)} problems, the first of which is "
-            f"{batch.name_of(int(np.argmax(is_known)))}, have questions that the public "
-            "prior in the scorer was trained on. The guarantee needs new problems: leave "
-            "these out (seen(X) of the prior returns which they are), or use another prior"
+            f"the guarantee needs new problems, but {int(is_known.sum())} of "
+            f"{len(is_known)} problems, the first of which is "
+            f"{batch.name_of(int(np.argmax(is_known)))}, have questions that were "
+            "used to train the public prior in the scorer. Leave these problems out "
+            "(seen(X) of the prior returns them), or use another prior"
         )
     n_unknown = int((hashes.text < 0).sum())
     if n_unknown:
         warn(
-            f"{n_unknown} of {len(is_known)} problems have no question, so it is unknown "
-            "whether the public prior was trained on them. If it was, the guarantee does "
-            "not hold. Pass their questions as problem=",
+            f"{n_unknown} of {len(is_known)} problems have no question, so it is "
+            "unknown whether the public prior was trained on them. If it was, the "
+            "guarantee does not hold. Pass the questions as problem=",
             GuaranteeWarning,
         )

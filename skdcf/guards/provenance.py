@@ -36,7 +36,7 @@ from .presence import (
     warn_of_edges,
 )
 
-#: Metadata that must be the same as in calibration, if both are known.
+#: Metadata that must be the same as in calibration, if both values are known.
 MADE = {
     "extraction": "what extracted the claims",
     "written_by": "who wrote the answers",
@@ -44,7 +44,7 @@ MADE = {
     "chosen_by": "the rule that chose the answer among several",
     "label_meaning": "what a label means",
 }
-_AS_SAMPLED = "none, as sampled"  # the value if no rule chose the answer
+_AS_SAMPLED = "none, as sampled"  # value if no rule chose the answer
 
 _accepted: ContextVar[str | None] = ContextVar("accepted", default=None)
 
@@ -82,8 +82,8 @@ def accept_provenance(reason: str | None) -> Iterator[None]:
     """
     if reason is not None and not (isinstance(reason, str) and reason.strip()):
         raise ValueError(
-            f"accept_provenance is {reason!r}, but must be a text: the reason why problems "
-            "that were made differently may be used"
+            "accept_provenance needs a text with the reason why problems that were "
+            f"made differently may be used, got {reason!r}"
         )
     token = _accepted.set(reason)
     try:
@@ -115,7 +115,7 @@ def reason_in_force(estimator: Any = None) -> str | None:
 def provenance_of(estimator, batch, labelled):
     """Return the known provenance of problems as a dict."""
     reads = needs_edges(estimator)
-    has_several = batch.has_several  # a single claim needs no edges
+    has_several = batch.has_several  # A single claim needs no edges.
     origin: dict[str, list[Any]] = {
         "edges": _distinct(batch.edges_known[has_several]) if reads else []
     }
@@ -141,7 +141,7 @@ def provenance_of(estimator, batch, labelled):
 
     # The inner dictionaries serve as ordered sets.
     values: dict[str, dict[Any, Any]] = {name: {} for name in MADE}
-    text_of: dict[int, str | None] = {}  # one dict is often shared by a whole file
+    text_of: dict[int, str | None] = {}  # All problems of a file often share one dict.
     for row in batch.metadata_rows or [{}]:
         for name in ("extraction", "written_by"):
             value = row.get(name)
@@ -202,7 +202,8 @@ def compare_provenance(estimator, origin, *, new=False):
         values = origin.get(name, [])
         calibrated_values = list(calibrated.get(name) or ())
         if new and name == CHOSEN_BY:
-            calibrated_values = []  # a fitted filter chooses its calibration answers afterwards
+            # A fitted filter chooses its calibration answers afterwards.
+            calibrated_values = []
         accepted += _compare_values(
             name, text, values, before=calibrated_values, reason=reason
         )
@@ -231,9 +232,9 @@ def _compare_values(name, text, values, *, before, reason):
         value_now, then = _differing_values(differing[0], first)
         raise ValueError(
             Message(
-                f"{name} ({text}) is {value_now}, but was {then} in earlier problems. The "
-                "guarantee is about problems that are made in the same way: fit or calibrate "
-                "again, or ",
+                f"{name} ({text}) must be the same as in calibration, got {value_now} instead "
+                f"of {then}. The guarantee only holds for problems that are made in the same "
+                "way. Fit or calibrate again, or ",
                 ACCEPT,
             )
         )
@@ -241,9 +242,10 @@ def _compare_values(name, text, values, *, before, reason):
     unknown_before = None in before
     if not differing and unknown_now != unknown_before and (unknown_now or values):
         warn(
-            f"{name} ({text}) is {'un' * unknown_now}known for some of these problems, but "
-            f"{'un' * unknown_before}known for the calibration problems. The known value is "
-            f"{_shown(first)}. It cannot be checked whether all problems were made alike",
+            f"{name} ({text}) is {'un' * unknown_now}known for some of these "
+            f"problems, but {'un' * unknown_before}known for the calibration "
+            f"problems. The known value is {_shown(first)}. It cannot be checked "
+            "whether all problems were made in the same way",
             GuaranteeWarning,
         )
     return [

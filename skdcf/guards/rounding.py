@@ -17,15 +17,16 @@ import numpy as np
 from ..graphs.ragged import ranges
 
 LARGEST = 512  # number of problems that are scored again
-# Problems in each batch. Two more batches follow, with a third of the problems and with the rest.
+# Number of problems in each batch. Two more batches follow, with a third of the problems
+# and with the rest.
 SIZES = (*8 * (1,), 7, 60)
-# Relative to the largest confidence, or to 1; float32 differs by about 1e-6.
+# Tolerance relative to the largest confidence, or to 1. Confidences in float32 differ by
+# about 1e-6.
 TOLERATED = 1e-5
-MARGIN = (
-    10.0  # factor by which differences on other machines may exceed the measured one
-)
-SINGLE = 1e-5  # the resolution of scores computed in float32, or from float32 features
-COPIED = 1e-6  # the resolution of scores shared by several problems
+# factor by which differences on other machines may exceed the measured difference
+MARGIN = 10.0
+SINGLE = 1e-5  # resolution of scores computed in float32, or from float32 features
+COPIED = 1e-6  # resolution of scores shared by several problems
 
 
 def measured_rounding(confidence_alone, batch, confidence):
@@ -59,11 +60,12 @@ def measured_rounding(confidence_alone, batch, confidence):
         if difference.max(initial=0.0) > bound:
             claim = int(np.argmax(difference))
             raise ValueError(
-                f"{batch.name_of(rows[part.problem_of[claim]])}: the scorer or its columns "
-                "give other confidences for the problem alone than in a batch. The difference "
-                f"is {difference[claim]:.3g}, but rounding explains only {bound:.3g}. The "
-                "guarantee needs a score that depends on one problem at a time. Do not "
-                "rank, scale or clip over the batch, and compute in float32 or float64"
+                f"{batch.name_of(rows[part.problem_of[claim]])}: the confidences for "
+                "the problem alone differ from those in a batch by "
+                f"{difference[claim]:.3g}, but rounding explains only {bound:.3g}. "
+                "The guarantee needs a score that depends on one problem at a time. "
+                "Do not rank, scale or clip over the batch, and compute in float32 "
+                "or float64"
             )
         worst = max(worst, difference.max(initial=0.0))
     return MARGIN * worst
@@ -157,9 +159,11 @@ def below_copies(scores):
     example, a difference between products near 1e7 is exact only to 1e-8.
     """
     size = 1 + np.abs(scores)
-    with np.errstate(invalid="ignore"):  # scores that are infinite
+    # Scores may be infinite, and their difference is NaN.
+    with np.errstate(invalid="ignore"):
         broken = np.abs(scores - np.round(scores, 3)) > 1e-9 * size
-    if not broken.any():  # for round numbers, skip the search for equal ones
+    # If the numbers are round, the search for equal scores is skipped.
+    if not broken.any():
         return scores
     _, code, count = np.unique(scores, return_inverse=True, return_counts=True)
     copied = broken & (count[code] > 1)

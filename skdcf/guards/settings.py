@@ -16,22 +16,23 @@ def refuse_whole_answers(guarantee, edges):
     """Raise ValueError for groups, weights, losses and shares that require the whole answer."""
     if guarantee.show != 1 and edges is not chain_edges:
         raise ShareError(
-            f"show is {guarantee.show!r}, but unless its claims form a chain, an answer must "
-            "be complete to decide whether it passes",
-            "With online=True set edges=skdcf.edges.chain_edges, or show=1",
+            "show must be 1 with online=True unless the claims form a chain, because "
+            f"only a complete answer shows whether it passes, got {guarantee.show!r}",
+            "Set edges=skdcf.edges.chain_edges, or show=1",
         )
     entries = (("by", entry) for entry in guarantee.entries)
     for name, value in (("weight", guarantee.weight), *entries):
         if callable(value):
             raise ValueError(
-                f"{name} is {value!r}, a function of whole answers, but online=True decides "
-                "while an answer is written. Use the name of a metadata key"
+                f"{name} must be the name of a metadata key with online=True, because "
+                "the filter decides while an answer is written, got a function of "
+                f"whole answers, {value!r}"
             )
     if guarantee.constant_loss is None:
         raise ValueError(
-            f"{guarantee!r} counts kept claims, including later ones, which are unknown while "
-            'an answer is written. With online=True choose ExpectedFalse("share") or '
-            "NoFalseClaim(max_false=...)"
+            f"{guarantee!r} counts all kept claims, but later claims are unknown "
+            "while an answer is written. With online=True, choose "
+            'ExpectedFalse("share") or NoFalseClaim(max_false=...)'
         )
 
 
@@ -45,8 +46,8 @@ def refuse_without_theory(estimator):
         refuse_whole_answers(guarantee, estimator.edges)
     if estimator.ties == "include":
         raise ValueError(
-            f'ties="include" invalidates guarantee={guarantee!r} if scores are tied. Leave '
-            'guarantee at None, or choose ties="exclude" or "jitter"'
+            f'ties="include" invalidates guarantee={guarantee!r} if scores are tied. '
+            'Leave guarantee at None, or choose ties="exclude" or ties="jitter"'
         )
 
 
@@ -58,8 +59,9 @@ def refuse_unused(estimator, scorer):
             continue
         if not scorer.uses_relaxation:
             raise ValueError(
-                f"{name} is set, but {scorer!r} would ignore it. Leave {name} at None, or "
-                'choose scorer="stack", "linear" or a model such as MLPModel()'
+                f"{name} has no effect with {scorer!r}. Leave {name} at None, or "
+                'choose scorer="stack", scorer="linear" or a model such as '
+                "MLPModel()"
             )
         setting.validate()
 
@@ -87,16 +89,16 @@ def refuse_changed(estimator):
     settings = settings_of(estimator)
     if settings != estimator._calibrated_as:
         raise ValueError(
-            "the settings (edges, online, ties, guarantee, whether edges are read) were "
-            f"{estimator._calibrated_as} in calibration, but are now {settings}: call "
-            "calibrate or fit again"
+            "the settings (edges, online, ties, guarantee, whether edges are read) "
+            f"must be those of the calibration, {estimator._calibrated_as}, but are "
+            f"now {settings}. Call calibrate or fit again"
         )
-    # Different functions may have the same source text, and the caller may have changed the
-    # original.
+    # Different functions may have the same source text, and the caller may have changed
+    # the original function.
     if not estimator.calibration_.guarantee.shares_functions(
         estimator._resolved_guarantee()
     ):
         raise ValueError(
-            "guarantee has other functions for by or weight than in calibration: call "
-            "calibrate or fit again"
+            "guarantee must have the same functions for by and weight as in "
+            "calibration. Call calibrate or fit again"
         )

@@ -41,8 +41,9 @@ def warn_of_several_answers(batch: GraphBatch) -> None:
     if repeated:
         questions = "question" if len(repeated) == 1 else "questions"
         warn(
-            f"{sum(repeated)} answers to {len(repeated)} {questions}: the guarantee holds for "
-            "one answer per question that was selected beforehand. It does not hold for all "
-            "of them at once, or for an answer selected by what is kept",
+            f"{sum(repeated)} answers to {len(repeated)} {questions} were passed, but "
+            "the guarantee holds for one answer per question that was selected "
+            "beforehand. It does not hold for all answers at once, or for an answer "
+            "selected by its kept claims",
             GuaranteeWarning,
         )

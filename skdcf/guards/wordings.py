@@ -13,12 +13,14 @@ def refuse_wordings(estimator, batch):
     guarantee = estimator._resolved_guarantee()
     if not guarantee.allows_wordings:
         raise ValueError(
-            f"the problems have wordings, but guarantee={guarantee!r} does not declare that it "
-            "counts statements. Leave wordings out, or set the class attribute "
-            "allows_wordings = True if a claim counts once, in its vaguest wording"
+            f"the problems have wordings, but guarantee={guarantee!r} does not "
+            "declare that it supports them. If a claim counts once, in its vaguest "
+            "wording, set the class attribute allows_wordings = True. Otherwise, "
+            "leave wordings out"
         )
     if estimator.online:
         raise ValueError(
-            "the problems have wordings, but online is True, so a claim would be shown before "
-            "its vaguer wordings are known. Leave wordings out, or set online=False"
+            "online must be False for problems with wordings, because a claim would "
+            "be shown before its vaguer wordings are known. Leave wordings out, or "
+            "set online=False"
         )

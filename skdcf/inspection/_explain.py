@@ -32,7 +32,8 @@ from ..scorers import ClassifierScorer, LinearForm
 
 TABLES = 20  # maximum number of tables of contributions
 FROM_DECISION = ("kept", "confidence", "path_risk", "threshold")
-DIGITS = (4, 6, 9)  # tried in turn, until a risk and a threshold look different
+# Numbers of digits that are tried in turn until a risk and a threshold look different.
+DIGITS = (4, 6, 9)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -113,23 +114,23 @@ class Explanation(Table):
         causes = {}
         for v in np.flatnonzero(~self.kept).tolist():
             if not self.passes:
-                causes[v] = "the filter is not sure enough of any claim of this answer"
+                causes[v] = "every claim of this answer is too uncertain"
             elif np.isneginf(self.threshold[v]):
-                causes[v] = "too few answers were judged to keep anything"
+                causes[v] = "too few answers were judged to keep any claim"
             elif v in self.reworded:
-                causes[v] = "it is not sure enough, and was reworded"
+                causes[v] = "it is too uncertain, so it was reworded"
             elif self.decided_by[v] != v:
-                causes[v] = "it builds on a claim that is not sure enough"
+                causes[v] = "it depends on a claim that is too uncertain"
             else:
-                causes[v] = "it is not sure enough"
+                causes[v] = "it is too uncertain"
         return causes
 
     def _why(self, v):
         cause = int(self.decided_by[v])
         if not self.passes:
             return (
-                ": the answer does not pass, since even its safest claim has the path risk "
-                f"{self.path_risk.min():.4g}"
+                ": the answer does not pass, because even its safest claim has the "
+                f"path risk {self.path_risk.min():.4g}"
             )
         if isinf(self.threshold[v]) and self.threshold[v] < 0:
             return (
@@ -139,7 +140,7 @@ class Explanation(Table):
         comparison = compare(self.path_risk[v], self.threshold[v])
         if cause == v:
             return f": its {comparison}"
-        return f" because it builds on claim {cause + 1}, whose {comparison}"
+        return f" because it depends on claim {cause + 1}, whose {comparison}"
 
     def _way_out(self, v):
         if isnan(self.smallest_alpha[v]) or not self.passes:
@@ -175,14 +176,16 @@ class Explanation(Table):
         """
         if self.form is None:
             raise ValueError(
-                "the scorer is not linear, so features have no weights. Use a linear scorer, "
-                "or permutation_importance"
+                "the scorer must be linear, because other scorers have no feature "
+                "weights. Use a linear scorer, or permutation_importance"
             )
         if not 0 <= v < self.graph.n_claims:
             raise ValueError(
-                f"claim {v} does not exist: the answer has {self.graph.n_claims} claims"
+                f"claim {v} does not exist, because the answer has "
+                f"{self.graph.n_claims} claims"
             )
-        assert self.graph.features is not None  # ensured by the scorer
+        # The scorer ensures that features exist.
+        assert self.graph.features is not None
         values = self.form.values(self.graph.features[v])
         names = self.graph.feature_names or [f"x{j}" for j in range(len(values))]
         return Contributions(names, values, self.form.weights, self.form.offset)
@@ -252,7 +255,7 @@ def compare(risk, threshold):
     """Return the end of a sentence about a risk that is at or above a threshold."""
     if isinf(risk):
         return "risk is infinite, for example because a verdict is missing"
-    risk += 0.0  # turn -0.0 into 0.0
+    risk += 0.0  # Adding 0.0 turns -0.0 into 0.0.
     for digits in DIGITS:
         shown_risk = f"{risk:.{digits}g}"
         shown_threshold = f"{threshold:.{digits}g}"
@@ -307,7 +310,7 @@ def explain(
     1 of 4 claims kept at alpha = 0.1
     Claim 2 was dropped: its risk -2 is not below the threshold -3; it is kept if alpha...
     Claim 3 was dropped: its risk -3 equals the threshold; only claims below it are kept...
-    Claim 4 was dropped because it builds on claim 3, whose risk -3 equals the threshold;...
+    Claim 4 was dropped because it depends on claim 3, whose risk -3 equals the threshold;...
     >>> explained.contributions(3).total
     3.0
     """
@@ -397,8 +400,9 @@ class Contributions(Table):
         shapes = (self.values, self.weights)
         if any(np.shape(shape) != (n,) for shape in shapes):
             raise ValueError(
-                f"each feature needs one value and one weight, got {n} feature names, values of "
-                f"shape {np.shape(self.values)} and weights of shape {np.shape(self.weights)}"
+                f"names, values and weights must have one entry per feature, got {n} "
+                f"feature names, values of shape {np.shape(self.values)} and weights "
+                f"of shape {np.shape(self.weights)}"
             )
 
     @property
@@ -576,7 +580,7 @@ def _shapley(scorer, batch, background):
     form = scorer.linear_form(batch)
     if form is None:
         raise ValueError(
-            f"{scorer!r} is not linear, so its Shapley values cannot be computed exactly. Use "
+            f"exact Shapley values need a linear scorer, got {scorer!r}. Use "
             "skdcf.inspection.permutation_importance, which works with every scorer"
         )
     mean = form.values(background.features).mean(axis=0)

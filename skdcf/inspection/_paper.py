@@ -26,7 +26,7 @@ from ..ops.conformal import conformal_rank, conformal_threshold
 from ..ops.hard import last_safe_thresholds, nonconformity_scores, path_risk
 
 TEST_SIZE = 0.15
-GRID = 2001  # points at which densities are compared
+GRID = 2001  # number of points at which densities are compared
 BEYOND = 0.25  # margin for the tails of the densities, as a share of the range
 
 
@@ -182,7 +182,7 @@ def score_separation(
     levels = check_alphas(alphas).tolist()
     rng = check_random_state(random_state)
     if not filters:
-        raise ValueError("filters is empty. Pass at least one filter")
+        raise ValueError("filters must contain at least one filter, but it is empty")
     batch, labels = check(next(iter(filters.values())), X, y)
     groups = check_groups(groups, len(batch))
     seed = int(rng.randint(2**31 - 1))
@@ -208,7 +208,7 @@ def score_separation(
             [fitted_filter.confidence(batch[test])[judged] for fitted_filter in row]
             for row in fitted
         ]
-        separations.append(np.array(scores))  # shape (filters, levels, claims)
+        separations.append(np.array(scores))  # The shape is (filters, levels, claims).
     pooled = np.concatenate(separations, axis=2).swapaxes(0, 1)
     scores = [_pooled(table) for table in pooled]
     return SeparationReport(
@@ -315,10 +315,11 @@ def single_feature_ablation(
     tried = list(beta_mix)
     if shared:
         raise ValueError(
-            f"{shared[0]!r} is the name of a filter and of a feature. Rename one of them"
+            f"{shared[0]!r} must not be the name of both a filter and a feature. "
+            "Rename one of them"
         )
     if not tried:
-        raise ValueError("beta_mix is empty. Pass at least one value")
+        raise ValueError("beta_mix must contain at least one value, but it is empty")
     reports: dict[Any, Any] = {}
     for name, column in features.items():
         reports[name] = SingleFeatureCF(column, beta_mix=tried[0], ties=ties)
@@ -465,12 +466,13 @@ def surrogate_agreement(
     true = check(filter, X, y)[1] == 1
     if true.all():
         raise ValueError(
-            "y has no false claim, so there are no scores to compare. Pass problems with errors"
+            "y must contain a false claim, so there are scores to compare. Pass "
+            "problems with errors"
         )
     if not conformal_rank(len(batch), levels.min()):
         raise ValueError(
-            f"{len(batch)} problems are too few for alpha = {levels.min():g}. Use at least "
-            f"alpha = {1 / (len(batch) + 1):.4g}, or more problems"
+            f"alpha must be at least {1 / (len(batch) + 1):.4g} with {len(batch)} "
+            f"problems, got {levels.min():g}. Use a larger alpha, or more problems"
         )
     if relaxation is None:
         relaxation = getattr(filter, "relaxation", None) or PathRelaxation()

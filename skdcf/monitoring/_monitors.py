@@ -33,10 +33,10 @@ from ..graphs.wordings import statements_of
 from ..ops.hard import segment_sum
 from ._nulls import Urn, is_urn, level_of, nulls_of, why_not_watched
 
-PACE = 100.0  # problems after which the waiting wealth has fallen to 63 %
+PACE = 100.0  # number of problems after which the waiting wealth has fallen to 63 %
 
 
-LARGEST = 700.0  # the exponential of it is still finite
+LARGEST = 700.0  # largest exponent, whose exponential is still finite
 
 
 def waiting(t):
@@ -129,10 +129,10 @@ def play(before, state, log_factors):
     return logsumexp(stakes_played, axis=1), np.stack([product[-1], stakes[-1]])
 
 
-_BLOCK = 512  # problems that are ranked among each other at a time
+_BLOCK = 512  # number of problems that are ranked among each other at a time
 
-#: The bets, functions of a p-value: it is small, it is large, it is at the sides, it is
-#: in the middle. Each has the mean 1 over [0, 1].
+#: The bets are functions of a p-value with mean 1 over [0, 1]. The bets favour small
+#: values, large values, values at the sides, and values in the middle.
 _SLOPES = np.array([-1.8, -0.9, 0.9, 1.8])
 _BENDS = np.array([0.8, -0.4])
 
@@ -262,8 +262,8 @@ class ExchangeabilityTest(BettingMonitor):
             values = largest_of(X)
         else:
             raise ValueError(
-                "groups is set, but X holds path risks, which are all counted: pass the "
-                "problems themselves"
+                "groups has no effect if X contains path risks, because all of them "
+                "are counted. Pass the problems themselves"
             )
         uniform = self.rng_.random_sample(len(values))
         for start in range(0, len(values), _BLOCK):
@@ -277,8 +277,8 @@ class ExchangeabilityTest(BettingMonitor):
         """Return the largest path risks of answers to new questions."""
         if self.filter_ is None:
             raise ValueError(
-                "X holds problems, but there is no filter to score them: call fit(filter) "
-                "first, or pass path risks"
+                "X contains problems, but there is no filter to score them. Call "
+                "fit(filter) first, or pass path risks"
             )
         risks, hashes = largest_risks(self.filter_, batch, groups)
         keys, calibrated_before = _keys(self.filter_, hashes)
@@ -315,7 +315,9 @@ def largest_of(path_risk) -> NDArray[Any]:
     """Return the largest path risk of each problem, or -inf for a problem without claims."""
     values = np.array([np.max(row, initial=-np.inf) for row in path_risk], np.float64)
     if np.isnan(values).any():
-        raise ValueError(f"problem {np.isnan(values).argmax()}: a path risk is NaN")
+        raise ValueError(
+            f"problem {np.isnan(values).argmax()} must have a path risk, got NaN"
+        )
     return values
 
 
@@ -325,7 +327,8 @@ def _log_factors(p):
     return np.log(np.hstack([1 + _SLOPES * centred, bends]))
 
 
-#: The bets, as odds ratios of an error relative to the rate that the null allows.
+#: The bets, as odds ratios of an error relative to the rate that the null hypothesis
+#: allows.
 ODDS = np.array([1.25, 1.5, 2.0, 3.0, 5.0])
 
 
@@ -430,8 +433,8 @@ class CoverageMonitor(BettingMonitor):
         super().validate()
         if not hasattr(self._current(), "calibration_"):
             raise ValueError(
-                f"filter is {self.filter!r}, but must be a fitted filter or a "
-                "SlidingCalibration"
+                "filter must be a fitted filter or a SlidingCalibration, got "
+                f"{self.filter!r}"
             )
 
     def update(
@@ -604,9 +607,9 @@ class CoverageMonitor(BettingMonitor):
         self.groups_ = list(nulls)
         n = len(nulls)
         self.counts_ = np.zeros((n, 2), dtype=np.int64)
-        self.sums_ = np.zeros(n)  # of the losses since the last calibration
+        self.sums_ = np.zeros(n)  # sums of the losses since the last calibration
         self.group_wealth_ = np.zeros(n)
-        self.states_ = [None] * n  # its logarithm
+        self.states_ = [None] * n  # logarithm of the wealth
 
     def _nulls(self, number):
         """Return the null hypothesis of each group after calibration ``number``."""
@@ -721,7 +724,7 @@ def _keys(fitted, hashes) -> tuple[list, NDArray[np.bool_]]:
     asked = hashes.question >= 0
     contents_differ = len(calibrated["content"]) >= fitted.n_calibration_
     calibrated_before = asked & np.isin(hashes.question, calibrated["question"])
-    # In calibration the question may have had a name, and here only its text.
+    # In calibration, the question may have had a name, but only its text is known here.
     if "text" in calibrated:
         calibrated_before |= hashes.among(calibrated)[0]
     if contents_differ:
@@ -796,10 +799,10 @@ class SlidingCalibration(Settings):
         """Raise ValueError if the parameters are not valid."""
         super().validate()
         if not hasattr(self.filter, "calibrate_parts"):
-            raise ValueError(f"filter is {self.filter!r}, but must be a fitted filter")
+            raise ValueError(f"filter must be a fitted filter, got {self.filter!r}")
         if self.smallest > self.window:
             raise ValueError(
-                f"smallest is {self.smallest}, but must be at most window = {self.window}"
+                f"smallest must be at most window = {self.window}, got {self.smallest}"
             )
 
     def update(self, X: Problems, y: Labels) -> Self:

@@ -80,7 +80,8 @@ def find_highest(values: np.ndarray, batch: GraphBatch) -> np.ndarray:
 
 def _sort(values):
     """Return the row numbers sorted by value; equal values remain in the order of the rows."""
-    order = np.argsort(values)  # This is several times as fast as a stable sort.
+    # `argsort` is several times as fast as a stable sort here.
+    order = np.argsort(values)
     ordered = values[order]
     tied = (ordered[1:] == ordered[:-1]).any()
     return np.argsort(values, kind="stable") if tied else order
@@ -103,8 +104,8 @@ def sum_ancestors(values: np.ndarray, batch: GraphBatch) -> np.ndarray:
     """
     if not batch.n_claims:
         return np.array(values)
-    # How sums of other numbers are rounded depends on the order of the terms, which must not
-    # change when a filter is loaded by a later version.
+    # The rounding of sums of floating-point numbers depends on the order of the terms.
+    # The order must not change when a later version loads a filter.
     is_exact = values.dtype.kind == "i"
     others = batch.unlisted if is_exact else batch.large
     indptr, indices = batch.listed_closure if is_exact else batch.small_closure
@@ -112,7 +113,7 @@ def sum_ancestors(values: np.ndarray, batch: GraphBatch) -> np.ndarray:
     tree = batch.is_forest[others]
     if tree.any():
         rows = np.isin(batch.problem_of, others[tree])
-        # Outside forests, sums over all paths could overflow.
+        # Sums over all paths could overflow in graphs other than forests.
         out[rows] = pass_on(np.add, np.where(rows, values, 0), batch)[rows]
     for i in others[~tree].tolist():
         a, b = batch.offsets[i : i + 2]
@@ -151,7 +152,7 @@ def _count_below(batch, rows):
     jump[edges[:, 1]] = edges[:, 0]
     count = np.ones(n + 1, dtype=np.int64)
     while (jump < n).any():
-        # Sums of whole numbers below 2^53 are exact.
+        # Sums of integers below 2^53 are exact.
         count += np.bincount(jump, count, minlength=n + 1).astype(np.int64)
         count[n] = 0
         jump = jump[jump]

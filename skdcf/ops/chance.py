@@ -30,7 +30,8 @@ from scipy.optimize import minimize
 from ..graphs import GraphBatch
 from .hard import segment_sum
 
-#: Centre and spread of the prior on (log theta, a, b), which matters if there are few errors.
+#: Centre and spread of the prior on (log theta, a, b). The prior matters if there are few
+#: errors.
 CENTRE = np.array([np.log(0.3), 0.0, 1.0])
 SPREAD = np.array([1.5, 0.3, 0.3])
 
@@ -118,7 +119,7 @@ def fit_frailty(
         hazard_before = np.maximum(total - cumulative_hazard[ends], 0)
         survival = _log_survival(total, theta)
         survival_before = _log_survival(hazard_before, theta)
-        # The first error, if there is one, is the last claim that was followed.
+        # The first error, if it exists, is the last claim that was followed.
         fall = np.maximum(survival_before - survival, 1e-300)
         log_fall = survival_before + np.log(-np.expm1(-fall))
         away = (numbers - CENTRE) / SPREAD

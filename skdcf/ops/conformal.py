@@ -31,8 +31,8 @@ from scipy.special import betainccinv
 from ..graphs.ragged import ranges, segment_ids
 from .hard import segment_min
 
-MOST = 2**53  # the largest number of problems that messages name
-DIGITS = 12  # significant digits of a level that is not a ratio of integers
+MOST = 2**53  # largest number of problems named in messages
+DIGITS = 12  # number of significant digits of a level that is not a ratio of integers
 
 
 def claim_level(below: Any, n: int, delta: float | None = None) -> Any:
@@ -189,7 +189,7 @@ def passing_cut(lowest: NDArray[Any], share: float) -> float:
     return float(np.partition(lowest, k)[k]) if k < len(lowest) else inf
 
 
-@lru_cache  # since a comparison asks for the same few levels in every split
+@lru_cache  # A comparison asks for the same few levels in every split.
 def problems_needed(alpha, delta=None, share=1):
     """Compute the smallest number of calibration problems for which a claim can be kept."""
     needed = bisect_left(range(MOST), -alpha, key=lambda n: -claim_level(0, n, delta))
@@ -225,7 +225,7 @@ def whole_count(
         are held out.
     """
     otherwise = max(1, round(0.3 * n) if at_most is None else floor(at_most * n + 1e-9))
-    if alpha * share * n < 1:  # a rank of 2 would need more problems than there are
+    if alpha * share * n < 1:  # A rank of 2 would need more problems than there are.
         return otherwise
     count = _fewest(max(2, round(0.4 * alpha * share * n)), n, alpha, share=share)
     return count if count <= 0.6 * n else otherwise
@@ -459,7 +459,7 @@ def _count_kept(order, of, offsets, vaguest):
     if vaguest is None:
         return np.arange(1, len(order) + 1) - offsets[of]
     kept = np.cumsum(vaguest[order])
-    # At equal risks a more specific wording may stand in front of the vaguest one.
+    # If risks are equal, a more specific wording may precede the vaguest one.
     return np.maximum(kept - np.append(0, kept)[offsets[of]], 1)
 
 

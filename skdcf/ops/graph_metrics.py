@@ -21,8 +21,9 @@ from ..graphs import GraphBatch
 from ..graphs.ragged import offsets_of, ranges, sort_small
 from .ancestors import count_ancestors, count_descendants
 
-MOST_LINKS = 50_000_000  # links of one problem, about ten seconds of work
-_BLOCK = 2_000_000  # number of links processed together, about 200 MB
+# maximum number of links of one problem, which take about ten seconds
+MOST_LINKS = 50_000_000
+_BLOCK = 2_000_000  # number of links processed together, which take about 200 MB
 
 
 def compute_metrics(batch: GraphBatch, names: Sequence[str]) -> np.ndarray:
@@ -75,7 +76,7 @@ def check_size(batch: GraphBatch, names: Sequence[str]) -> None:
     if not _PATHS.isdisjoint(names):
         has_many_paths = ~batch.is_forest[batch.problem_of[child]]
         what = " and ".join(name for name in METRICS if name in _PATHS & {*names})
-        # Depth is at most the number of ancestors, and is already known.
+        # The depth is at most the number of ancestors, and is already known.
         _check_links(batch, has_many_paths * (batch.depth[parent] + 1), what)
         _check_links(batch, has_many_paths * (count_ancestors(batch)[parent] + 1), what)
 
@@ -114,7 +115,7 @@ def _cluster(batch):
     n_parents = _count_parents(batch)
     first = offsets_of(n_parents)[:-1]
     width = np.int64(batch.n_claims)
-    key = child * width + parent  # sorted, because the edges are
+    key = child * width + parent  # `key` is sorted, because the edges are sorted.
     triangles = np.zeros(batch.n_claims, dtype=np.int64)
     for a, b in _cut_blocks(n_parents[parent]):
         n_above = n_parents[parent[a:b]]
@@ -128,7 +129,8 @@ def _cluster(batch):
     return triangles / np.maximum(degree * (degree - 1), 1)
 
 
-#: The function of each metric. None: metrics of shortest paths are computed together.
+#: Function of each metric. None marks metrics of shortest paths, which are computed
+#: together.
 METRICS: dict[str, Callable[[GraphBatch], np.ndarray] | None] = {
     "nx_in_degree": _count_parents,
     "nx_out_degree": _count_children,
@@ -153,10 +155,11 @@ def _check_links(batch, n_links, name):
     if total.max(initial=0) > MOST_LINKS:
         i = int(total.argmax())
         raise ValueError(
-            f"{batch.name_of(i)} is too large for {name}: its {batch.sizes[i]:,} claims "
-            f"and {np.diff(batch.edge_offsets)[i]:,} edges need at least {total[i]:,.0f} "
-            f"operations, and the limit is {MOST_LINKS:,}. Leave it out, as in "
-            'GraphFeatures(["nx_in_degree", "nx_out_degree", "nx_depth_from_sources"])'
+            f"{batch.name_of(i)} is too large for {name}, because its "
+            f"{batch.sizes[i]:,} claims and {np.diff(batch.edge_offsets)[i]:,} edges "
+            f"need at least {total[i]:,.0f} operations, and the limit is "
+            f'{MOST_LINKS:,}. Leave {name} out, as in GraphFeatures(["nx_in_degree", '
+            '"nx_out_degree", "nx_depth_from_sources"])'
         )
 
 
@@ -170,7 +173,7 @@ def _cut_blocks(weights) -> Iterator[tuple[int, int]]:
 
 def _measure_paths(batch, names):
     """Compute closeness and betweenness; betweenness is valid only if it is in ``names``."""
-    # Problems with more than one path between two claims.
+    # Problems outside forests have more than one path between two claims.
     has_many_paths = ~batch.is_forest
     n_above = count_ancestors(batch)
     # If there is only one path, each claim on it counts for all pairs that it separates.
@@ -202,7 +205,7 @@ def _walk_paths(batch, with_between):
         _shorten(length, shorter, longer, depth=batch.depth[target])
         np.add.at(distance, target, length)
         if with_between:
-            # Add in the order of s, so the sum does not depend on the blocks.
+            # Add the terms in the order of s, so the sum does not depend on the blocks.
             np.add.at(between, target, _accumulate(length, shorter, longer))
     return distance, between
 
@@ -219,7 +222,8 @@ def _find_pairs(batch, a, b):
     low, high = batch.offsets[[i, j]]
     target = np.repeat(np.arange(low, high), np.diff(indptr[low : high + 1]))
     source = source[indptr[low] : indptr[high]]
-    inside = (a <= source) & (source < b)  # a block may hold a part of a large problem
+    # A block may contain a part of a large problem.
+    inside = (a <= source) & (source < b)
     source = source[inside]
     target = target[inside]
     n_pairs = np.bincount(target - low, minlength=high - low)

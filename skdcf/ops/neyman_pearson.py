@@ -28,9 +28,11 @@ from ..graphs.wordings import shares_of_claims
 from .ancestors import sum_ancestors
 from .hard import path_risk
 
-CERTAIN = 30.0  # largest log odds of a hazard, a probability of 1 - 1e-13
-# Up to these numbers of pieces and rounds, all curves are processed together. Longer curves
-# are processed one by one, since the largest curve determines the number of rounds.
+# largest log odds of a hazard, which correspond to a probability of 1 - 1e-13
+CERTAIN = 30.0
+# Up to these numbers of pieces and rounds, all curves are processed together. Longer
+# curves are processed one by one, because the largest curve determines the number of
+# rounds.
 _TOGETHER = 64
 
 
@@ -58,7 +60,8 @@ def log_price(hazard: Any, batch: GraphBatch, q: Any = 0.0, worth: Any = None) -
     cumulative_hazard = np.logaddexp(0, hazard)
     if not len(cumulative_hazard):
         return cumulative_hazard
-    # In exact arithmetic m increases along the edges; the maximum corrects rounding errors.
+    # In exact arithmetic, m increases along the edges. The maximum corrects rounding
+    # errors.
     total_hazard = path_risk(sum_ancestors(cumulative_hazard, batch), batch)
     order = np.lexsort((batch.depth, total_hazard, batch.problem_of))
     sum_before = _sum_before(cumulative_hazard[order], batch.offsets)
@@ -137,7 +140,7 @@ def minorant_slopes(log_rise: Any, log_run: Any, segment: Any) -> NDArray[Any]:
         falls = np.zeros(len(at), dtype=bool)
         falls[1:] = (slope_now[1:] < slope_now[:-1]) & (curve[1:] == curve[:-1])
         head[at[falls]] = False
-        # Only curves that still have decreasing slopes go into the next round.
+        # Only curves that still have decreasing slopes continue in the next round.
         is_open = np.zeros(n_curves, dtype=bool)
         is_open[curve[falls]] = True
         open_ = is_open[curve]

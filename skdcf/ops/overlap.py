@@ -24,9 +24,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-# Tolerance at a bound: far above the solver's error, and far below any jump.
+# Tolerance at a bound, which is far above the solver's error and far below any jump.
 AT_BOUND = 1e-9
-LOWERED = 1e-9  # thresholds are lowered by this for the solver's rounding
+# The amount by which thresholds are lowered to allow for the solver's rounding.
+LOWERED = 1e-9
 OPTIONS = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
 
 
@@ -82,7 +83,8 @@ def overlap_threshold(
     dual = linprog(
         -values, A_eq=phi.T, b_eq=(1 - alpha) * new, bounds=bounds, options=OPTIONS
     )
-    if dual.status == 2:  # infeasible: no variables balance that of the new problem
+    # The problem is infeasible: no variables balance that of the new problem.
+    if dual.status == 2:
         return -np.inf
     if dual.status != 0:
         raise RuntimeError(f"the linear programming solver failed: {dual.message}")
@@ -98,9 +100,10 @@ def overlap_threshold(
         bounds=(None, None),
         options=OPTIONS,
     )
-    if face.status == 3:  # every threshold is safe, however large
+    if face.status == 3:  # Every threshold is safe, however large.
         return np.inf
-    # With near-ties the feasible face can be so thin that the solver reports it as empty. Any
-    # solution of the regression will do then: it is at most the largest, so less is kept.
+    # With near-ties, the feasible face can be so thin that the solver reports it as
+    # empty. Any solution of the regression is then safe, because it is at most the
+    # largest solution, so fewer claims are kept.
     largest = -face.fun if face.status == 0 else -(new @ dual.eqlin.marginals)
     return float(unsquash(largest - LOWERED))

@@ -141,7 +141,7 @@ def share(g: Any, values: Any, extreme: Any, offsets: NDArray[np.int64]) -> Any:
     """
     hits = np.flatnonzero(values == spread(extreme, offsets))
     filled = np.flatnonzero(np.diff(offsets))
-    if len(hits) == len(filled):  # none is tied
+    if len(hits) == len(filled):  # There are no ties.
         return hits, g[filled]
     segment = segment_ids(offsets)[hits]
     return hits, g[segment] / np.bincount(segment)[segment]

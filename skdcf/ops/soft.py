@@ -136,7 +136,8 @@ def _pull_neural_sort(ans, scores, k, strength):
         order = np.argsort(scores)
         s = scores[order]
         row = _sort_row(s, k, strength)
-        slope = strength * row * (s - ans)  # derivative of the result in each logit
+        # derivative of the result with respect to each logit
+        slope = strength * row * (s - ans)
         below, upto = _places(s)
         total = np.concatenate([[0.0], np.cumsum(slope)])
         from_others = total[-1] - total[upto] - total[below]

@@ -68,7 +68,7 @@ def save(filter: BaseEstimator, path: str | os.PathLike[str]) -> Path:
     from skops import io  # imports all modules of scikit-learn
 
     if not isinstance(filter, BaseEstimator):
-        raise ValueError(f"filter is {filter!r}, but must be a fitted filter of skdcf")
+        raise ValueError(f"filter must be a fitted filter of skdcf, got {filter!r}")
     if hasattr(filter, "fit"):
         check_is_fitted(filter)
     try:
@@ -76,13 +76,14 @@ def save(filter: BaseEstimator, path: str | os.PathLike[str]) -> Path:
         schema = with_public_names(json.loads(parts[_SCHEMA]))
         parts[_SCHEMA] = json.dumps(schema).encode()
         content = build(parts, f"{schema['__module__']}.{schema['__class__']}")
-        # Load the file at once, to find objects that cannot be restored.
+        # Load the file at once to find objects that cannot be restored.
         io.loads(content, trusted=io.get_untrusted_types(data=content))
     except RecursionError as error:
         raise ValueError(
-            f"{type(filter).__name__} cannot be saved: it holds an object that refers to "
-            "itself, such as a search or a set_score_request. If it is a search, save its "
-            "best_estimator_, which is the chosen filter"
+            f"{type(filter).__name__} cannot be saved, because it contains an object "
+            "that refers to itself, such as a search or a set_score_request. If the "
+            "filter contains a search, save its best_estimator_, which is the chosen "
+            "filter"
         ) from error
     except Exception as error:
         if (name := _torch_object_in(filter)) is not None:
@@ -93,9 +94,9 @@ def save(filter: BaseEstimator, path: str | os.PathLike[str]) -> Path:
                 "torch model as a feature column, and save a filter that uses the column"
             ) from error
         raise ValueError(
-            f"{type(filter).__name__} cannot be saved: {error}. The file stores classes and "
-            "functions by import name, not their code: define them in a module, not as a "
-            "lambda"
+            f"{type(filter).__name__} cannot be saved ({error}). The file stores "
+            "classes and functions by import name instead of their code. Define them "
+            "in a module instead of as a lambda"
         ) from error
     with replaced(path, "wb") as file:
         file.write(content)
@@ -176,14 +177,16 @@ def load(path: str | os.PathLike[str], *, trusted: Iterable[str] = ()) -> Any:
         if isinstance(error, ValueError) and str(error):
             raise ValueError(f"{path} cannot be loaded: {error}") from error
         raise ValueError(
-            f"{path} cannot be loaded: it is damaged ({type(error).__name__}: {error})"
+            f"{path} cannot be loaded because it is damaged ({type(error).__name__}: "
+            f"{error})"
         ) from error
     sklearn_version = header["written_with"].get("scikit-learn")
     versions = f"{sklearn_version} (with skdcf {header['skdcf']})"
     warn_of_versions(header["object"], versions)
     if closed:
         warn(
-            f"{path} would open {', '.join(closed)}. This was removed. Set it again if needed",
+            f"{path} would open {', '.join(closed)}. This setting was removed. Set it "
+            "again if needed",
             ParameterWarning,
         )
     return loaded
@@ -193,16 +196,16 @@ def _check_loaded(loaded, header):
     module, _, name = header["object"].rpartition(".")
     if not isinstance(loaded, BaseEstimator) or type(loaded).__name__ != name:
         raise ValueError(
-            f"its header names {module}.{name}, but it holds another object"
+            f"the header names {module}.{name}, but the file contains another object"
         )
     scores = getattr(loaded, "nonconformity_scores_", None)
     if scores is None:
         return
     good = isinstance(scores, np.ndarray) and scores.dtype == np.float64
     if not good or scores.ndim != 1 or np.isnan(scores).any():
-        raise ValueError("its nonconformity scores are damaged")
+        raise ValueError("the nonconformity scores are damaged")
     if (scores[1:] < scores[:-1]).any() or len(scores) != loaded.n_calibration_:
-        raise ValueError("its nonconformity scores are not those of a calibration")
+        raise ValueError("the nonconformity scores do not belong to a calibration")
 
 
 def build(members, kind):
@@ -249,9 +252,9 @@ def read(content):
         parts = unzipped(content)
         header = json.loads(parts.pop(_ABOUT))
     except (zipfile.BadZipFile, EOFError, OSError) as error:
-        raise ValueError(f"it is truncated or damaged ({error})") from error
+        raise ValueError(f"the file is truncated or damaged ({error})") from error
     except (KeyError, RecursionError, NotImplementedError, RuntimeError) as error:
-        raise ValueError(f"it was not written by skdcf ({error})") from error
+        raise ValueError(f"the file was not written by skdcf ({error})") from error
     _check_about(header)
     _check_sums(header["sha256"], parts)
     return header, parts
@@ -260,42 +263,51 @@ def read(content):
 def _check_infos(infos, size):
     names = [array_info.filename for array_info in infos]
     if len(set(names)) < len(names):
-        raise ValueError("it holds two members with the same name")
+        raise ValueError("the file contains two members with the same name")
     if sum(array_info.file_size for array_info in infos) > size:
-        raise ValueError("its members overlap: together they are larger than the file")
+        raise ValueError(
+            "the members of the file overlap, because together they are larger than the "
+            "file"
+        )
     for array_info in infos:
         if array_info.compress_type != zipfile.ZIP_STORED or array_info.flag_bits & 1:
             raise ValueError(
-                f"its member {array_info.filename!r} is compressed or encrypted"
+                f"the member {array_info.filename!r} is compressed or encrypted"
             )
 
 
 def _check_about(header):
     if not isinstance(header, dict) or type(header.get("format")) is not int:
-        raise ValueError("its header does not state the format")
+        raise ValueError("the header does not state the format")
     if header["format"] > FORMAT:
         raise ValueError(
-            f"its format is {header['format']}, written by skdcf {header.get('skdcf')}; "
-            f"this is skdcf {__version__}, which reads format {FORMAT} and older: update skdcf"
+            f"the format must be {FORMAT} or older, got {header['format']}, written "
+            f"by skdcf {header.get('skdcf')}. This is skdcf {__version__}. Update "
+            "skdcf"
         )
     has_texts = all(isinstance(header.get(key), str) for key in ("skdcf", "object"))
     has_tables = all(
         isinstance(header.get(key), dict) for key in ("sha256", "written_with")
     )
     if header["format"] < 1 or not (has_texts and has_tables):
-        raise ValueError("its header is damaged")
+        raise ValueError("the header is damaged")
 
 
 def _check_sums(sums, parts):
     if odd := sorted(sums.keys() ^ parts.keys()):
-        raise ValueError(f"members were added or removed after it was saved: {odd[:3]}")
+        raise ValueError(
+            f"members were added or removed after the file was saved: {odd[:3]}"
+        )
     for name, content in parts.items():
         if hashlib.sha256(content).hexdigest() != sums[name]:
-            raise ValueError(f"its member {name!r} was changed after it was saved")
+            raise ValueError(
+                f"the member {name!r} was changed after the file was saved"
+            )
 
 
 PACKAGE = __name__.partition(".")[0]
-_INSIDE = ("apps", "cli", "estimators", "ops")  # modules that users do not import from
+# Modules that users do not import from.
+_INSIDE = ("apps", "cli", "estimators", "ops")
 # Classes of applications open connections and files.
 _APPLICATIONS = f"{PACKAGE}.apps"
 
@@ -307,17 +319,17 @@ _KNOWN = (
     "skdcf.apps.llm.split_sentences",
     "xgboost.sklearn.XGBClassifier",
 )
-#: Trees that their libraries follow without checks, so a forged tree can crash the process.
-#: Some versions of skops trust them.
+#: Trees that libraries follow without checks, so a forged tree can crash the process.
+#: Some versions of skops trust such trees.
 _UNCHECKED = (
     "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
     "sklearn.tree._tree.Tree",
     "xgboost.core.Booster",
 )
-#: Skops writes this for None.
+#: Text that skops writes for None.
 _NULL: dict[str, Any] = {"content": "null", "is_json": True, "__class__": "str"}
 _NULL |= {"__module__": "builtins", "__loader__": "JsonNode"}
-#: Modules in which versions of Python define objects that are exported from elsewhere.
+#: Modules in which some versions of Python define objects that other modules export.
 _MOVED = {"pathlib._local": "pathlib"}
 
 
@@ -371,7 +383,8 @@ def _public_name(thing):
         if _exported(module, thing.__name__) is thing:
             return module, thing.__name__
     raise ValueError(
-        f"{thing.__module__}.{thing.__name__} is private to {PACKAGE} and cannot be saved"
+        f"{thing.__module__}.{thing.__name__} cannot be saved, because it is private "
+        f"to {PACKAGE}"
     )
 
 
@@ -425,9 +438,9 @@ def check_names(schema, unknown, trusted):
     if untrusted:
         opened = [text for _, text in openings]
         raise ValueError(
-            f"it names {', '.join(untrusted)}, which skdcf does not trust"
-            + (f"; it would open {', '.join(opened)}" if opened else "")
-            + ". If you trust these names, load it in Python with trusted="
+            f"the file names {', '.join(untrusted)}, which skdcf does not trust"
+            + (f". It would open {', '.join(opened)}" if opened else "")
+            + ". If you trust these names, load the file in Python with trusted="
             f"{untrusted}"
         )
 
@@ -465,7 +478,7 @@ def _openings(schema):
             state = node.get("content")
             inner = state.get("content") if isinstance(state, dict) else None
             if not isinstance(inner, dict):
-                raise ValueError(f"its {name} is damaged")
+                raise ValueError(f"the {name} is damaged")
             value = inner.get(parameter)
             shipped = getattr(_class_of(name), "_ships", ())
             inside = "null", *map(json.dumps, shipped)

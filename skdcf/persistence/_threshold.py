@@ -56,10 +56,10 @@ class CalibratedThreshold:
         check_alpha(self.alpha)
         check_choice("ties", self.ties, ("exclude", "include", "jitter"))
         if not isinstance(self.edges, str):
-            raise ValueError(f"edges is {self.edges!r}, but must be a string")
+            raise ValueError(f"edges must be a string, got {self.edges!r}")
         value = self.threshold
         if not isinstance(value, Real) or isinstance(value, bool) or math.isnan(value):
-            raise ValueError(f"threshold is {value!r}, but must be a number")
+            raise ValueError(f"threshold must be a number, got {value!r}")
         check_count("n_calibration", self.n_calibration, 0)
 
     def keep(self, path_risk: ArrayLike) -> NDArray[np.bool_]:
@@ -83,7 +83,7 @@ class CalibratedThreshold:
         risk = np.asarray(path_risk, dtype=np.float64)
         if np.isnan(risk).any():
             row = int(np.isnan(risk).argmax())
-            raise ValueError(f"the path risk of claim {row} is NaN")
+            raise ValueError(f"the path risk of claim {row} must be a number, got NaN")
         if self.ties == "include" and math.isfinite(self.threshold):
             return risk <= self.threshold
         return risk < self.threshold
@@ -131,7 +131,7 @@ def save_threshold(
     """
     value = _of_filter(filter, alpha)
     record = asdict(value)
-    if math.isinf(value.threshold):  # since JSON has no number for infinity
+    if math.isinf(value.threshold):  # JSON has no number for infinity.
         record["threshold"] = str(value.threshold)
     text = json.dumps({"format": FORMAT, "skdcf": __version__, **record}, indent=1)
     return write_text(path, [text])
@@ -169,8 +169,8 @@ def _of_filter(filter, alpha):
     threshold = filter.threshold(alpha)
     if np.ndim(threshold):
         raise ValueError(
-            f"{type(filter).__name__} has {np.size(threshold)} thresholds, but save_threshold "
-            "saves a single one: use skdcf.save"
+            f"{type(filter).__name__} must have a single threshold to be saved by "
+            f"save_threshold, got {np.size(threshold)}. Use skdcf.save"
         )
     n = filter.n_calibration_
     edges = filter.edges
@@ -185,11 +185,11 @@ def _of_filter(filter, alpha):
 
 def _of_record(record):
     if not isinstance(record, dict) or "format" not in record:
-        raise ValueError("it was not written by save_threshold")
+        raise ValueError("the file was not written by save_threshold")
     if record.pop("format") != FORMAT:
         raise ValueError(
-            f"its format is not {FORMAT!r}, which skdcf {__version__} reads; it was written "
-            f"by skdcf {record.get('skdcf')}"
+            f"the format must be {FORMAT!r}, which skdcf {__version__} reads. The "
+            f"file was written by skdcf {record.get('skdcf')}"
         )
     record.pop("skdcf", None)
     value = record.get("threshold")

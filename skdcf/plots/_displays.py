@@ -20,7 +20,7 @@ from ..graphs import Labels
 from ..inspection import SeparationReport, permutation_importance, surrogate_agreement
 from ..metrics import FilterReport, evaluate_filter
 
-# Palette of Okabe and Ito (2008), without the yellow, which is hard to see on white.
+# Palette of Okabe and Ito (2008), without yellow, which is hard to see on white.
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#000000")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 DASHES = ("-", (0, (5, 1.5)), (0, (1, 1)), (0, (5, 1, 1, 1)))
@@ -99,7 +99,7 @@ class Display:
             _, ax = plt.subplots(1, n, figsize=self._size, layout="constrained")
         axes = np.asarray(ax, dtype=object).ravel()
         if len(axes) != n:
-            raise ValueError(f"ax has {len(axes)} axes, but {n} are needed")
+            raise ValueError(f"ax must contain {n} axes, got {len(axes)}")
         self._draw(axes)
         self.axes_ = axes
         self.ax_ = axes[0]
@@ -343,7 +343,7 @@ class ShownDisplay(DisplayOfReports):
         ax.plot(1, unfiltered, "kx", ms=8, mew=2, label="unfiltered", clip_on=False)
         ax.set_xlabel(PANELS["shown"][1])
         ax.set_ylabel(PANELS["false among shown"][1])
-        ax.set_xlim(0, 1.05)  # leaves space for a marker at 1
+        ax.set_xlim(0, 1.05)  # The margin leaves space for a marker at 1.
         _from_zero(ax)
         ax.legend(frameon=False, fontsize=8, loc="upper left")
 
@@ -461,7 +461,7 @@ class ChanceDisplay(Display):
 def _lines(report):
     """Return the columns of a report, keyed by name, with their errors and bands."""
     lines = {}
-    # A comparison has only means over splits, no intervals.
+    # A comparison contains only means over splits, without intervals.
     if isinstance(report, ComparisonReport):
         table = report._values()
         for name in report.names:

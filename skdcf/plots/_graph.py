@@ -15,12 +15,12 @@ from .._parameters import settings
 from ..graphs import GraphBatch, ReasoningGraph, pack_labels
 
 # Sizes in points, as in the drawing itself.
-WIDE = 74  # characters in a line of text
+WIDE = 74  # number of characters in a line of text
 LINE, PAD = 12.0, 7.0
 FONT = 9.0
-HINTED = 1.05  # factor, since hinted letters are slightly wider
+HINTED = 1.05  # factor by which hinted letters are wider
 LEGEND = 34.0
-GAP = 16.0  # between the drawing and the texts
+GAP = 16.0  # distance between the drawing and the texts
 LEAST = 230.0  # minimum width
 
 
@@ -95,8 +95,8 @@ class ReasoningGraphDisplay:
         for name, values in (("kept", kept), ("labels", labels)):
             if values is not None and np.shape(values) != (graph.n_claims,):
                 raise ValueError(
-                    f"{name} has shape {np.shape(values)}, but there are "
-                    f"{graph.n_claims} claims"
+                    f"{name} must have one value for each of the {graph.n_claims} claims, "
+                    f"got shape {np.shape(values)}"
                 )
         if labels is not None:
             labels = pack_labels([labels], GraphBatch.from_graphs([graph]))
@@ -243,7 +243,7 @@ class AxesPen:
         self.above = 1
 
     def _add(self, patch, fill, outline, width, **more):
-        self.above += 1  # later marks cover earlier ones
+        self.above += 1  # Later marks cover earlier marks.
         width *= self.scale
         patch.set(fc=fill, ec=outline, lw=width, zorder=self.above, **more)
         self.ax.add_patch(patch)

@@ -19,10 +19,10 @@ from ..ops.segments import take
 from ..ops.soft import neural_sort
 from ._path import Relaxation
 
-# The thresholds of all problems, and log q of all cells.
+# Thresholds of all problems, and log q of all cells.
 GridState: TypeAlias = tuple[NDArray[np.float64], NDArray[np.float64]]
 
-# Columns of the paper's tables; the rows are below.
+# Columns of the paper's tables, whose rows are below.
 _TABLED = (
     "ancestor_weight",
     "violation_weight",
@@ -139,13 +139,12 @@ class GridRelaxation(Relaxation["GridPlan", GridState]):
             "validation": {None: _VALIDATION},
         }
         if dataset not in tables:
-            raise ValueError(
-                f"dataset is {dataset!r}, but must be one of {list(tables)}"
-            )
+            raise ValueError(f"dataset must be one of {list(tables)}, got {dataset!r}")
         rows = tables[dataset]
         if alpha not in rows:
             raise ValueError(
-                f"the paper has no settings for alpha = {alpha!r}, only for {list(rows)}"
+                f"alpha must be one of the levels in the paper, {list(rows)}, got "
+                f"{alpha!r}"
             )
         return cls(**dict(zip(_TABLED, rows[alpha], strict=True)) | _SHARED)
 
@@ -155,18 +154,19 @@ class GridRelaxation(Relaxation["GridPlan", GridState]):
         product = self.sharpness * self.gate_temperature
         if product >= 1:
             raise ValueError(
-                f"sharpness * gate_temperature is {self.sharpness:g} * "
-                f"{self.gate_temperature:g} = {product:g}, but must be below 1. Otherwise "
-                "exp(sharpness * t) grows faster than the gate closes, every claim is "
-                "kept and the gradient is 0. Decrease one of the two."
+                "sharpness * gate_temperature must be below 1, got "
+                f"{self.sharpness:g} * {self.gate_temperature:g} = {product:g}. "
+                "Otherwise, exp(sharpness * t) grows faster than the gate closes, "
+                "every claim is kept and the gradient is 0. Decrease one of the two "
+                "parameters."
             )
 
     def plan(self, batch: GraphBatch, labels: NDArray[Any]) -> GridPlan:
         return GridPlan.of(batch, labels, self.ancestor_weight)
 
     def soft_threshold(self, scores: NDArray[np.float64], alpha: float) -> float:
-        # Small training sets can have rank 0. Only in training it is raised to 1. In use, rank 0
-        # means that nothing is kept.
+        # Small training sets can have rank 0. The rank is raised to 1 in training only.
+        # In use, rank 0 means that nothing is kept.
         k = max(conformal_rank(len(scores), check_alpha(alpha)), 1)
         return neural_sort(scores, k, self.quantile_strength)
 
@@ -224,7 +224,7 @@ class GridRelaxation(Relaxation["GridPlan", GridState]):
         return take(kept, plan.claims_back)
 
 
-# alpha: gamma, lambda, tau_s, T_p, tau_z
+# The columns are alpha: gamma, lambda, tau_s, T_p, tau_z.
 _MATH = {
     0.03: (4.0, 1.35, 1.0, 1.0, 0.5),
     0.04: (5.0, 1.3, 2.0, 0.1, 0.1),
@@ -235,7 +235,8 @@ _MATH = {
     0.09: (2.0, 1.7, 0.4, 0.1, 0.01),
     0.10: (5.0, 1.9, 2.0, 0.1, 0.5),
 }
-# alpha: gamma, lambda, T_p; tau_s and tau_z are shared
+# The columns are alpha: gamma, lambda, T_p. All rows share the values of tau_s and
+# tau_z.
 _FELM = {
     0.01: (1.5, 1.2, 1.0),
     0.02: (1.0, 1.5, 1.0),

@@ -29,5 +29,5 @@ __all__ = [
     "StackingScorer",
 ]
 
-# Classes that saved filters contain. Users do not need to create them.
+# Classes that saved filters may contain. Users do not need to create them.
 __saved__: list[str] = ["FunctionScorer", "HazardTable", "Selection"]

@@ -121,8 +121,8 @@ class ClassifierScorer(Scorer):
         classes = np.ravel(getattr(self.estimator_, "classes_", [0, 1])).tolist()
         if classes not in ([0, 1], [-1, 1]):
             raise ValueError(
-                f"the classes of {self.estimator} are {classes}, but must be 1 for true claims "
-                "and 0 for false ones"
+                f"the classes of {self.estimator} must be 1 for true claims and 0 for "
+                f"false claims, got {classes}"
             )
         if self.requires_fit and len(target) and target.min() != target.max():
             if self.estimator is None:
@@ -212,7 +212,7 @@ def _targets(target, labels, batch):
     """Return the training target of each claim, and whether the target is known."""
     positive = labels == 1
     is_known = labels >= 0
-    if target == "coherent":  # one false ancestor makes the target known
+    if target == "coherent":  # A single false ancestor determines the target.
         positive = coherent_labels(labels, batch)
         is_known = positive | ~coherent_labels(labels != 0, batch)
     if target == "hazard":
@@ -229,6 +229,6 @@ def _fit_logistic(X, target):
     pipeline = make_pipeline(
         StandardScaler(), LogisticRegression(C=STRENGTH, max_iter=1000)
     )
-    # These settings are fixed, so skip scikit-learn's validation in each fold.
+    # The settings are fixed, so scikit-learn's validation in each fold is skipped.
     with config_context(skip_parameter_validation=True):
         return pipeline.fit(X, target.astype(int))

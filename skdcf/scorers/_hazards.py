@@ -25,17 +25,20 @@ from ._prior import PublicPrior, blend
 from ._scorer import FitTask, Folded, Scorer, folds, need_features, run_of
 from ._tree_tables import as_table, design, join
 
-N_FOLDS = (
-    3  # folds for the out-of-fold hazards that determine the weights of a public prior
-)
-# Each tree is trained on half of the claims. With one of three folds left out, a tree is trained on
-# about as many claims of the remaining folds. The trees of all folds together form the forest.
+# number of folds for the out-of-fold hazards that determine the weights of a public
+# prior
+N_FOLDS = 3
+# Each tree is trained on half of the claims. If one of three folds is left out, a tree is
+# trained on about as many claims of the remaining folds. The trees of all folds together
+# form the forest.
 OF_A_FOLD: dict[str, Any] = {"trees": 15, "share": 0.75}
 # Number of false claims below an error that are added to the judged claims.
 DOUBTED = 5
-# Smallest hazard. A forest without a training error nearby returns 0, which is overconfident.
+# Smallest hazard. A forest returns 0 if there is no training error nearby, which is
+# overconfident.
 DOUBT = 0.05
-MOST_CLAIMS = 15_000  # largest number of claims per tree; more is only slower
+# largest number of claims per tree; more claims only take more time
+MOST_CLAIMS = 15_000
 
 
 def classifiers(n_claims, n_features, random_state, trees=40, share=0.5):
@@ -57,8 +60,9 @@ def classifiers(n_claims, n_features, random_state, trees=40, share=0.5):
         early_stopping=False,
         random_state=random_state,
     )
-    # On targets 0 and 1 a regression forest splits like a classifier, but does not search for
-    # the classes in each tree. This saves 5 % of the default's fit time.
+    # On the targets 0 and 1, a regression forest splits like a classifier, but saves 5
+    # % of the default scorer's fit time, because it does not search for the classes in
+    # each tree.
     forest = RandomForestRegressor(
         trees,
         min_samples_leaf=8,
@@ -76,7 +80,7 @@ def classifiers(n_claims, n_features, random_state, trees=40, share=0.5):
 def learn(model, columns, rows, evidence):
     """Fit a classifier to some claims, and return it as a table; None if it is constant."""
     X = evidence.X[rows][:, columns]
-    # These settings are fixed, so skip scikit-learn's validation in each fold.
+    # The settings are fixed, so scikit-learn's validation in each fold is skipped.
     with config_context(skip_parameter_validation=True):
         return as_table(model.fit(X, evidence.labels[rows] == 0), DOUBT)
 
@@ -201,7 +205,8 @@ class NeymanPearsonScorer(Scorer):
         self.frailty_: NDArray[np.float64] | None = None
         evidence = self._read(batch, labels, task)
         jobs = self._jobs(evidence, batch.n_features, self._seed(task))
-        # One after the other, since they may draw from the same RandomState.
+        # The folds are fitted one after the other, because they may draw from the same
+        # RandomState.
         self._adopt([job() for job in jobs], evidence)
         return self
 
@@ -246,7 +251,7 @@ class NeymanPearsonScorer(Scorer):
         for member, of_member, rows in zip(members, jobs, of_fold, strict=True):
             member._adopt([*islice(tables, len(of_member))], evidence)
             log_odds[rows] = member._log_odds(evidence.X[rows])
-        if self.prior_ is not None:  # combine out-of-fold hazards with public ones
+        if self.prior_ is not None:  # Combine out-of-fold hazards with public hazards.
             public = self.prior_.hazards(batch)
             at_risk = evidence.at_risk
             false = evidence.labels[at_risk] == 0
@@ -280,8 +285,8 @@ class NeymanPearsonScorer(Scorer):
         """Estimate the overall share of false claims."""
         labels = evidence.labels
         self._chance = _share(labels[evidence.at_risk & rows] == 0)
-        # If few claims below an error were judged, most are assumed false: assuming
-        # unjudged claims true costs claims at low alpha.
+        # If few claims below an error were judged, most of them are assumed false.
+        # Assuming that unjudged claims are true would lose claims at low alpha.
         below = labels[evidence.after_error & rows]
         self.true_after_error_ = np.sum(below == 1) / (len(below) + DOUBTED)
 

@@ -133,15 +133,16 @@ class MLPModel(Settings):
             If the number of units of a layer is not a positive integer.
         """
         sizes = self.hidden_layer_sizes
-        # An int is an Integral, but type checkers do not recognise this.
+        # An int is an Integral, but type checkers do not recognise an int as an
+        # Integral.
         hidden = (sizes,) if isinstance(sizes, (int, Integral)) else sizes
         is_sequence = isinstance(hidden, (tuple, list, np.ndarray))
         if not is_sequence or not all(
             isinstance(n, Integral) and n > 0 for n in hidden
         ):
             raise ValueError(
-                f"hidden_layer_sizes is {self.hidden_layer_sizes!r}, but must be one or more "
-                "integers of at least 1"
+                "hidden_layer_sizes must contain one or more integers of at least 1, "
+                f"got {self.hidden_layer_sizes!r}"
             )
         params = []
         n_in = n_features
@@ -251,12 +252,13 @@ class ConfTrScorer(Scorer):
     def fit_levels(
         self, batch: GraphBatch, labels: NDArray, tasks: list[FitTask]
     ) -> list:
-        # Everything except alpha, including the random state, comes from the first task.
+        # Everything except alpha, including the random state, is taken from the first
+        # task.
         results = self._train(batch, labels, tasks)
         return [clone(self)._adopt(training_result) for training_result in results]
 
     def _train(self, batch, labels, tasks):
-        # Imported here because only training needs autograd.
+        # Only training needs autograd, so it is imported here.
         from ..relaxation import PathRelaxation
         from ..training import SoftTraining
         from ..training.loop import train
@@ -281,7 +283,8 @@ class ConfTrScorer(Scorer):
         return LinearModel() if self.model is None else clone(self.model, safe=False)
 
     def _adopt(self, result):
-        # `train` used one copy of the model for all levels. Each scorer gets a separate copy.
+        # `train` used one copy of the model for all levels. Each scorer gets a separate
+        # copy.
         self.model_ = self._fresh_model()
         self.params_ = result.params
         self.scale_ = result.scale
@@ -303,7 +306,8 @@ class ConfTrScorer(Scorer):
         if type(self.model_) is not LinearModel:
             return None
         weights = self.coef_
-        # For a constant column, the scale and the bounds are infinite, and the weight is 0.
+        # For a constant column, the scale and the bounds are infinite, and the weight is
+        # 0.
         mean = self.standardizer_.mean
         reach = self.standardizer_.clip * self.standardizer_.scale
         return LinearForm(

@@ -25,15 +25,16 @@ from ..training.splitting import Standardizer
 from ._scorer import FitTask, Scorer
 from ._tree_tables import HazardTable, design
 
-FORMAT = "skdcf public prior 3"  # also changed if a column changes its meaning
-BLOCK = 128  # claims per block, whose positions in all trees fit into the cache
-# The weight of the user's log odds is shrunk towards the first value, and the sum of the weights
-# of all sources towards the second. The sum exceeds 1 because a mean of uncertain classifiers is
-# less certain than it should be.
+# The version also changes if the meaning of a column changes.
+FORMAT = "skdcf public prior 3"
+# number of claims per block, whose positions in all trees fit into the cache
+BLOCK = 128
+# The weight of the user's log odds is shrunk towards the first value, and the sum of the
+# weights of all sources towards the second. The sum exceeds 1, because a mean of
+# uncertain classifiers is less certain than it should be.
 PULL = 0.6, 1.0
-STRENGTH = (
-    30.0  # of the shrinkage: about 100 claims of the user change the weights little
-)
+# strength of the shrinkage; about 100 claims of the user change the weights little
+STRENGTH = 30.0
 
 
 @settings
@@ -157,9 +158,9 @@ class PublicPrior(Scorer):
         missing = [name for name in self.columns_ if name not in names]
         if missing:
             raise ValueError(
-                f"{len(missing)} of the {len(self.columns_)} columns that the public prior "
-                f"needs are missing, for example {missing[0]!r}. Compute them with "
-                "skdcf.features"
+                f"the public prior needs {len(self.columns_)} columns, but "
+                f"{len(missing)} of them are missing, for example {missing[0]!r}. "
+                "Compute them with skdcf.features"
             )
         at = [names.index(name) for name in self.columns_]
         return batch.replace_features(batch.features[:, at], self.columns_)
@@ -296,16 +297,16 @@ def read(path: Path, changed: int) -> dict[str, Any]:
     try:
         return attributes_of(json.loads(path.read_bytes()))
     except (KeyError, TypeError, AttributeError, ValueError) as error:
-        raise ValueError(f"{path} is not a public prior: {error}") from error
+        raise ValueError(f"{path} is not a valid public prior: {error}") from error
 
 
 def attributes_of(record: dict[str, Any]) -> dict[str, Any]:
     """Return the attributes of `PublicPrior` from the content of a file."""
     if record["format"] != FORMAT:
-        raise ValueError(f"its format is {record['format']!r}, but must be {FORMAT!r}")
+        raise ValueError(f"the format must be {FORMAT!r}, got {record['format']!r}")
     if record["sha256"] != digest(record):
         raise ValueError(
-            "it was modified after benchmarks/retention/make_prior.py wrote it"
+            "the file was modified after benchmarks/retention/make_prior.py wrote it"
         )
     linear = _array(record["linear"])
     trees = _arrays(record["trees"])
@@ -313,7 +314,8 @@ def attributes_of(record: dict[str, Any]) -> dict[str, Any]:
     n = 2 * len(record["columns"]) + 1
     table = object.__new__(HazardTable)
     bare = {"weights": np.zeros(n * n_sources), "doubt": np.zeros(n_sources)}
-    to_left = np.array(trees["down"])  # steps to the left child; 0 at a leaf
+    # number of steps to the left child, which is 0 at a leaf
+    to_left = np.array(trees["down"])
     trees["down"] = _array(to_left + np.arange(len(to_left)))
     table.__setstate__(trees | bare | {"offset": 0.0, "n_hazards": n_sources})
     return {
@@ -324,7 +326,7 @@ def attributes_of(record: dict[str, Any]) -> dict[str, Any]:
         "weights_": _array(record["weights"]),
         "questions_": _array(record["questions"]),
         "true_after_error_": float(record["true_after_error"]),
-        "_card": json.dumps(record["card"]),  # one string, which is saved faster
+        "_card": json.dumps(record["card"]),  # A single string is saved faster.
     }
 
 
@@ -344,9 +346,10 @@ def _array(values):
     if array.dtype.kind != "i" or not array.size:
         array = np.nan_to_num(array.astype(np.float64), nan=np.inf)
     elif np.abs(array).max() < 2**31:
-        # Half the size, so more of the array fits into the cache.
+        # 32-bit integers use half of the memory, so more of the array fits into the
+        # cache.
         array = array.astype(np.int32)
-    array.setflags(write=False)  # the arrays are shared by all priors of this file
+    array.setflags(write=False)  # All priors of the same file share the arrays.
     return array
 
 

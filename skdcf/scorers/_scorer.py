@@ -240,9 +240,9 @@ class Scorer(Settings, metaclass=ABCMeta):
             inspect.signature(self.fit).bind(batch, labels, tasks[0])
         except TypeError:
             raise TypeError(
-                f"{type(self).__name__}.fit{inspect.signature(self.fit)} cannot be called as "
-                "fit(batch, labels, task), with one flat array of labels over all claims (1 "
-                "true, 0 false, -1 unknown)"
+                f"{type(self).__name__}.fit{inspect.signature(self.fit)} must accept "
+                "the arguments fit(batch, labels, task), with one flat array of "
+                "labels over all claims (1 true, 0 false, -1 unknown)"
             ) from None
         if not self.uses_alpha:
             [fitted] = run_of(
@@ -393,7 +393,8 @@ def out_of_fold_confidence(scorer, folded, labels, tasks):
 def _confidence_unseen(scorer, parts, labels, tasks):
     """Fit a scorer on the other folds, and compute the confidences in the claims of the fold."""
     others, own = parts
-    # There may be nothing to learn in the other folds. The retention shows this, so do not warn.
+    # Warnings about folds without anything to learn are ignored, because the retention
+    # shows the effect.
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         levels = scorer.fit_levels(others, labels, tasks)
@@ -425,8 +426,8 @@ def need_features(batch):
     """Return the features of the problems, or raise ValueError if they have none."""
     if batch.features is None:
         raise ValueError(
-            "the scorer needs features, but the problems have no features yet: compute features "
-            "with a transformer of skdcf.features"
+            "the scorer needs features, but the problems have no features yet. "
+            "Compute features with a transformer of skdcf.features"
         )
     return batch.features
 
@@ -532,7 +533,8 @@ class FrequencyScorer(FeatureScorer):
         return np.where(np.isnan(below), column, mixed)
 
     def linear_form(self, batch: GraphBatch) -> LinearForm | None:
-        # If other claims are used, the confidence is not linear in the features of the claim.
+        # If the scorer uses other claims, the confidence is not linear in the features of
+        # the claim.
         return super().linear_form(batch) if self.beta_mix == 0 else None
 
 
@@ -553,16 +555,15 @@ def column_of(feature, batch):
             known = COMMAND_LINE_NAMES.get(feature)
             meant = f". If you mean the scorer, pass scorer={known}" if known else ""
             raise ValueError(
-                f"there is no feature {feature!r}. The features are {names_there}{meant}"
+                f"the feature {feature!r} does not exist. The features are "
+                f"{names_there}{meant}"
             )
         return names.index(feature)
     if not isinstance(feature, Integral) or isinstance(feature, bool):
-        raise ValueError(
-            f"feature is {feature!r}, but must be a name or a column number"
-        )
+        raise ValueError(f"feature must be a name or a column number, got {feature!r}")
     if not -batch.n_features <= feature < batch.n_features:
         raise ValueError(
-            f"there is no feature {feature}: there are only {batch.n_features} features"
+            f"feature must be a column number below {batch.n_features}, got {feature}"
         )
     return int(feature)
 

@@ -31,8 +31,9 @@ from ._scorer import (
     run_of,
 )
 
-# Initial weights, for columns with unit standard deviation, and the shrinkage towards them. On
-# ten published data sets, other values keep the same number of claims within errors.
+# Initial weights for columns with unit standard deviation, and the shrinkage towards
+# the initial weights. On ten published data sets, other values keep the same number of
+# claims within errors.
 START = {"neyman-pearson": np.e, "regression": 1.0}
 WITH_PRIOR = {"neyman-pearson": 1.0, "regression": 0.0}
 SHRINKAGE = 100.0
@@ -134,17 +135,15 @@ class StackingScorer(Scorer):
         if self.scorers is None:
             return
         if not self.scorers:
-            raise ValueError("scorers is {}, but must contain at least one scorer")
+            raise ValueError("scorers must contain at least one scorer, got {}")
         if self.public_prior is not None:
             raise ValueError(
-                "public_prior and scorers are both set: pass public_prior to the "
-                "NeymanPearsonScorer in scorers"
+                "public_prior and scorers cannot both be set. Pass public_prior to "
+                "the NeymanPearsonScorer in scorers"
             )
         for name, scorer in self.scorers.items():
             if not isinstance(scorer, Scorer):
-                raise ValueError(
-                    f"scorers[{name!r}] is {scorer!r}, but must be a Scorer"
-                )
+                raise ValueError(f"scorers[{name!r}] must be a Scorer, got {scorer!r}")
             scorer.validate()
 
     @property
@@ -169,13 +168,14 @@ class StackingScorer(Scorer):
         """Fit the base scorers for all levels together, and the last step for each level."""
         self.validate()
         need_features(batch)
-        first = tasks[0]  # the tasks differ only in alpha
+        first = tasks[0]  # The tasks differ only in alpha.
         training = self._training(first.training)
         fold_of = folds(len(batch), first.groups, self.n_folds, first.rng)
         n_folds = int(fold_of.max()) + 1 if fold_of.any() else 0
         folded = Folded(batch, fold_of)
 
-        # For each base scorer and level: the fitted scorer and the out-of-fold confidences.
+        # The fitted scorer and the out-of-fold confidences for each base scorer and
+        # level.
         fitted: dict[str, list] = {}
         columns = []
         for name, scorer in self._base().items():
@@ -230,8 +230,8 @@ class StackingScorer(Scorer):
         for name, instead in settled.items():
             if getattr(training, name) is not None:
                 raise ValueError(
-                    f"training.{name} is {getattr(training, name)!r}, but the stack sets it: "
-                    f"leave it at None, or use {instead}"
+                    f"training.{name} must be None, because the stack sets it, got "
+                    f"{getattr(training, name)!r}. Leave it at None, or use {instead}"
                 )
         if self.final is not None:
             return replace(training, gain=self.gain)
@@ -293,9 +293,8 @@ def _fit_base(scorer, folded, labels, tasks):
     if not folded.fold_of.any():
         scorers = scorer.fit_levels(folded.batch, labels, tasks)
         return scorers, confidence_of_each(scorers, folded.batch)
-    if isinstance(
-        scorer, NeymanPearsonScorer
-    ):  # the fitted scorer uses the hazards of all folds
+    # The fitted scorer uses the hazards of all folds.
+    if isinstance(scorer, NeymanPearsonScorer):
         return scorer.fit_folds(folded, labels, tasks)
     return fit_folds(scorer, folded, labels, tasks)
 

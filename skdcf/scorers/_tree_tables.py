@@ -19,7 +19,8 @@ from scipy.special import logit
 
 from ..training.splitting import Standardizer
 
-BLOCK = 512  # claims per block, whose positions in all trees fit into the cache
+# number of claims per block, whose positions in all trees fit into the cache
+BLOCK = 512
 
 
 @dataclass(frozen=True, repr=False)
@@ -68,7 +69,9 @@ class HazardTable:
         except (AttributeError, TypeError, IndexError) as error:
             raise ValueError(f"a table of trees is damaged: {error}") from error
         if not good:
-            raise ValueError("a table of trees is damaged: a branch points outside it")
+            raise ValueError(
+                "a table of trees is damaged, because a branch points outside it"
+            )
 
     def __repr__(self) -> str:
         return f"HazardTable({self.n_hazards} classifiers, {len(self.root)} trees)"
@@ -114,7 +117,7 @@ class HazardTable:
         out = np.zeros((1 + len(self.doubt), len(X)))
         out[0] = X @ self.weights + self.offset
         layers = np.arange(self.depth.max(initial=0))
-        # Number of trees that reach below each layer; the deepest trees come first.
+        # Number of trees that reach below each layer. The deepest trees come first.
         deeper = np.searchsorted(-self.depth, -layers).tolist()
         for start in range(0, len(X) * bool(len(self.root)), BLOCK):
             block = X[start : start + BLOCK]
@@ -246,7 +249,7 @@ def _forest(estimator):
         values = tree.value[:, 0]
         if hasattr(estimator, "classes_"):
             chance = values[:, 1] / values.sum(axis=1)
-        else:  # a regression on 0 and 1, whose mean is a probability
+        else:  # Trees of a regression on 0 and 1 have a mean that is a probability.
             chance = values[:, 0]
         nodes.append(_nodes_of(tree, chance / n))
     table = _trees(estimator.n_features_in_, nodes)
@@ -289,9 +292,10 @@ def _xgboosted(estimator):
             return None
         names = "left_children", "right_children", "split_indices"
         number = np.array(tree["split_conditions"], dtype=np.float32)
-        # A value that equals the condition goes right in xgboost, and would go left here.
+        # A value that equals the condition goes right in xgboost, but would go left in
+        # the table.
         threshold = _largest_left(np.nextafter(number, np.float32(-np.inf)))
-        value = number.astype(np.float64)  # used for leaves
+        value = number.astype(np.float64)  # `value` is used for leaves.
         nodes.append((*(np.array(tree[name]) for name in names), threshold, value))
 
     margin = partial(estimator.predict, output_margin=True)

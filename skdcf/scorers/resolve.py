@@ -81,9 +81,10 @@ class FunctionScorer(Scorer):
         owner = getattr(self.function, "__self__", None)
         if isinstance(owner, Scorer) and scorer_requires_fit(owner):
             warn(
-                f"the function is a method of a fitted {type(owner).__name__}. The guarantee "
-                "holds only for problems that this scorer was not trained on. Pass the scorer "
-                "itself, so the filter trains it on other problems",
+                f"the function is a method of a fitted {type(owner).__name__}. The "
+                "guarantee holds only for problems that were not used to train this "
+                "scorer. Pass the scorer itself, so the filter trains it on other "
+                "problems",
                 GuaranteeWarning,
             )
         self.function_ = deepcopy(self.function)
@@ -136,8 +137,9 @@ def _make(scorer, names):
     if isinstance(scorer, str) and scorer in NAMED:
         if scorer in names:
             raise ValueError(
-                f"{scorer!r} is the name of both a scorer and a feature: pass "
-                f"FeatureScorer({scorer!r}) for the feature, or rename it"
+                f"{scorer!r} must not be the name of both a scorer and a feature. "
+                f"Pass FeatureScorer({scorer!r}) for the feature, or rename the "
+                "feature"
             )
         return NAMED[scorer]()
     if isinstance(scorer, str):
@@ -146,15 +148,16 @@ def _make(scorer, names):
         return FeatureScorer(int(scorer))
     if hasattr(scorer, "predict_alpha"):
         raise ValueError(
-            f"scorer is {scorer!r}, which is a filter: pass the scorer of this filter"
+            f"scorer must not be a filter, got {scorer!r}. Pass the scorer of this "
+            "filter"
         )
     kind = _kind_of(scorer)
     if kind is None:
         raise ValueError(
-            f"scorer is {scorer!r}, but must be None, one of {list(NAMED)}, a feature's "
-            "name or column number, a Scorer, a differentiable model (with "
-            "init(n_features, rng) and model(params, X)), a classifier with "
-            "decision_function or predict_proba, or a function of a GraphBatch"
+            f"scorer must be None, one of {list(NAMED)}, a feature's name or column "
+            "number, a Scorer, a differentiable model (with init(n_features, rng) "
+            "and model(params, X)), a classifier with decision_function or "
+            f"predict_proba, or a function of a GraphBatch, got {scorer!r}"
             + (
                 ". Make the class a subclass of Scorer"
                 if hasattr(scorer, "confidence")
@@ -166,7 +169,7 @@ def _make(scorer, names):
 
 def _kind_of(scorer):
     """Return the class that converts an object to a scorer; None if there is no such class."""
-    # Scikit-learn's get_scorer and make_scorer return objects that evaluate predictions.
+    # scikit-learn's get_scorer and make_scorer return objects that evaluate predictions.
     if isinstance(scorer, type) or hasattr(scorer, "_score_func"):
         return None
     if isinstance(scorer, Scorer):

@@ -8,5 +8,5 @@ from .splitting import Standardizer as Standardizer
 
 __all__ = ["LBFGS", "Adam", "SoftTraining"]
 
-# A class that is stored in files of filters. Users do not need to create it.
+# Class that saved filters may contain. Users do not need to create it.
 __saved__: list[str] = ["Standardizer"]

@@ -37,7 +37,7 @@ class LBFGS(Settings):
     """
 
     _parameter_constraints = {"max_iter": [allowed.COUNT]}
-    halves = False  # all problems are used both for calibration and for prediction
+    halves = False  # All problems are used both for calibration and for prediction.
 
     max_iter: int = 30
 
@@ -126,8 +126,8 @@ class Adam(Settings):
         super().validate()
         if self.validation_size is None and self.patience != 10:
             raise ValueError(
-                f"patience is {self.patience!r}, but has no effect without validation "
-                "problems: set validation_size, or leave patience at 10"
+                "patience has no effect without validation problems, got "
+                f"{self.patience!r}. Set validation_size, or leave patience at 10"
             )
 
     def n_validation(self, n: int) -> int:
@@ -273,8 +273,8 @@ class SoftTraining(Settings):
             check_gain(self.gain)
         if self.starts_at_random and self.shrinkage:
             raise ValueError(
-                f"shrinkage is {self.shrinkage!r}, but the initial parameters are random: set "
-                'shrinkage=0, or init="hazard"'
+                "shrinkage must be 0 if the initial parameters are random, got "
+                f'{self.shrinkage!r}. Set shrinkage=0, or init="hazard"'
             )
 
     @property

@@ -12,13 +12,12 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-#: A function from an array of numbers of kept claims to their values.
+#: Function that maps an array of numbers of kept claims to their values.
 Worth: TypeAlias = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 Gain: TypeAlias = float | Literal["claims", "answers"] | Worth
 POWERS = {"claims": 1.0, "answers": 0.0}
-FLOOR = (
-    0.001  # added to a soft number, because the slope of most gains is infinite at 0
-)
+# offset of a soft number, because the slope of most gains is infinite at 0
+FLOOR = 0.001
 MOST_KEPT = 1000  # largest number of claims for which a gain is checked
 
 
@@ -33,7 +32,8 @@ def worth_of(gain: Gain) -> Worth:
     power = _power_of(gain)
     if callable(power):
         return power
-    # The power 0 would not increase beyond one claim, so use the logarithm, which is concave too.
+    # The power 0 would not increase beyond one claim, so the logarithm is used, which is
+    # also concave.
     return np.log1p if power == 0 else lambda kept: kept**power
 
 
@@ -43,8 +43,8 @@ def _power_of(gain: Any) -> Any:
     if callable(power) or (is_number and 0 <= float(power) <= 1):
         return power
     raise ValueError(
-        f"gain is {gain!r}, but must be a power from 0 to 1, one of {list(POWERS)}, or "
-        "a function of the number of kept claims, such as numpy.sqrt"
+        f"gain must be a power from 0 to 1, one of {list(POWERS)}, or a function of "
+        f"the number of kept claims, such as numpy.sqrt, got {gain!r}"
     )
 
 
@@ -59,8 +59,9 @@ def check_gain(gain: Gain) -> None:
     grows = np.isfinite(gains).all() and (gains > 0).all()
     if not (grows and (np.diff(gains) <= 1e-9 * gains[:-1]).all()):
         raise ValueError(
-            "gain must be increasing and concave in the number of kept claims: the value added "
-            "by a claim must be positive, and must not exceed that of the previous claim"
+            "gain must be increasing and concave in the number of kept claims. The "
+            "value added by a claim must be positive, and must not exceed the value "
+            "added by the previous claim"
         )
 
 
@@ -81,7 +82,7 @@ def soft_worth_of(gain: Gain) -> Callable[[Any], Any]:
             elementwise_grad(power)(np.ones(1))
         except TypeError as error:
             raise ValueError(
-                f"gain is {gain!r}, which autograd cannot differentiate: use "
+                f"gain must be differentiable by autograd, got {gain!r}. Use "
                 "functions of autograd.numpy, such as autograd.numpy.sqrt"
             ) from error
         return lambda kept: power(kept + FLOOR)

@@ -181,7 +181,7 @@ def train(
 class _Run:
     """Model with its training problems and settings, which all levels share."""
 
-    verbose = 0  # several levels share one progress bar
+    verbose = 0  # Several levels share one progress bar.
 
     def __init__(self, model, relaxation, training, rng):
         self.model = model
@@ -223,7 +223,8 @@ class _Run:
         X = self.X[judged]
         target = target[judged]
         start = x
-        # The penalty can shrink all layers of a network to 0, where training would not start.
+        # The penalty can shrink all layers of a network to 0, and training would not
+        # start from there.
         for weaker in (1, 10, 100, 1000):
             start = fit_logistic(
                 self.model,
@@ -354,8 +355,8 @@ def _why_nothing_to_learn(labels, scores):
         return "no training claim is true, so the scorer keeps its initial parameters"
     if np.ptp(scores) == 0:
         return (
-            "all training claims have the same initial score (constant features?), so "
-            "nothing can be learnt"
+            "all training claims have the same initial score (the features may be "
+            "constant), so nothing can be learnt"
         )
     return ""
 
@@ -371,11 +372,11 @@ def _hazard_target(batch, labels):
     return labels == 1, (labels >= 0) & below_true_claims(labels, batch), 0.03
 
 
-LEAST_SPREAD = (
-    1e-3  # standard deviation of the log odds below which scores count as constant
-)
+# standard deviation of the log odds below which scores count as constant
+LEAST_SPREAD = 1e-3
 
-# Target of the logistic regression for initial parameters, the claims it uses, and its C.
+# Target of the logistic regression for initial parameters, the claims that it uses, and
+# its C.
 START = {"coherent": _coherent_target, "hazard": _hazard_target}
 
 
@@ -433,12 +434,14 @@ def fit_logistic(
 def flattened(params: Any) -> tuple[NDArray[Any], Callable[[Any], Any]]:
     """Return parameters as one flat array, and a function that restores their shapes."""
     if isinstance(params, np.ndarray) and params.ndim == 1:
-        return params, lambda flat: flat  # autograd need not differentiate this
+        # Autograd does not need to differentiate the identity.
+        return params, lambda flat: flat
     return flatten(params)
 
 
-# Losses, as functions of the gain of the kept true claims of each problem. Each step of F is one
-# primitive, because tracing a step with autograd would take longer than the step itself.
+# The losses are functions of the gain of the kept true claims of each problem. Each step
+# of F is one primitive, because tracing a step with autograd would take longer than the
+# step itself.
 
 
 @with_vjp(
@@ -477,7 +480,6 @@ def _pull_standardised(risk, scores):
 def standardised_risk(scores: NDArray[np.float64]) -> NDArray[np.float64]:
     """Compute minus the scores, shape (n,), scaled to mean 0 and standard deviation 1."""
     centred = scores - scores.sum() / len(scores)
-    with np.errstate(
-        invalid="ignore"
-    ):  # NaN if all scores are equal; training then stops
+    # The scale is NaN if all scores are equal, and training then stops.
+    with np.errstate(invalid="ignore"):
         return -centred / np.sqrt(centred @ centred / len(scores))

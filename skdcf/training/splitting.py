@@ -24,13 +24,13 @@ def holdout_count(name: str, size: Any, n: int) -> int:
         count = max(1, round(float(size) * n))
     if not isinstance(count, Integral) or isinstance(count, bool) or count < 1:
         raise ValueError(
-            f"{name} is {size!r}, but must be a fraction in (0, 1) or a number of problems, "
-            "at least 1"
+            f"{name} must be a fraction in (0, 1) or a number of problems of at least "
+            f"1, got {size!r}"
         )
     if int(count) >= n:
         raise ValueError(
-            f"{name} holds out {count} of {n} problems, but at least 1 "
-            f"sample must be left to train on: pass more problems, or a smaller {name}"
+            f"{name} must leave at least 1 sample for training, but it holds out "
+            f"{count} of {n} problems. Pass more problems, or a smaller {name}"
         )
     return int(count)
 
@@ -70,8 +70,9 @@ def refuse_one_group(n: int, n_groups: int) -> None:
     """Raise ValueError if no group can be held out of n problems."""
     if n_groups < 2:
         raise ValueError(
-            f"groups puts all {n} problems into one group, but at least 2 groups are needed to "
-            "hold one out. Use groups=None if each problem answers a different question"
+            "groups must contain at least 2 groups, so one can be held out, but all "
+            f"{n} problems are in one group. Use groups=None if each problem answers "
+            "a different question"
         )
 
 
@@ -88,9 +89,10 @@ def pick(batch: GraphBatch, labels: NDArray[Any], rows: NDArray[np.intp]) -> Any
     return batch[rows], labels[chosen[batch.problem_of]]
 
 
-# A column whose variation is below this share of the largest one contains only rounding errors, for
-# example after a PCA with more components than the data have. If such a column were standardised,
-# these errors would determine the scores, and they differ between batches.
+# A column contains only rounding errors if its variation is below this share of the
+# largest variation, for example after a PCA with more components than the data have. If
+# such a column were standardised, rounding errors would determine the scores and differ
+# between batches.
 NOISE = 1e-12
 
 

@@ -143,7 +143,7 @@ def test_refchecker():
         ["Neutral"] * 2,
     ]
     assert labels_of([line | {"ys": several}]) == [[1, 0, 0]]
-    with pytest.raises(ValueError, match=r"2 ys for 3 claims"):
+    with pytest.raises(ValueError, match=r"ys .* 3 claims, got 2"):
         from_verdicts([line | {"ys": ["Neutral"] * 2}])
 
 

@@ -92,20 +92,20 @@ def test_uqlm_absent_scores_are_missing():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"labels": [[1, 0, 1]]}, "1 lists of labels for 2 problems"),
-        ({"labels": [[1, 0], [1]]}, "uqlm/0.*2 labels for 3 claims"),
+        ({"labels": [[1, 0, 1]]}, "lists of labels must be 2"),
+        ({"labels": [[1, 0], [1]]}, r"0.*3.*2"),
         (
             {"labels": [[1, 0, 2], [1]]},
             r"uqlm/0.*: labels must be .*, but labels\[2\] is 2",
         ),
-        ({"problems": ["?"]}, "1 problems for 2 problems"),
+        ({"problems": ["?"]}, "problems must be 2"),
         ({"labels": [[1, 0, math.nan], [1]]}, r"and -1 .*, but labels\[2\] is nan"),
-        ({"edges": [[]]}, "1 lists of edges for 2 problems"),
+        ({"edges": [[]]}, "lists of edges must be 2"),
         ({"edges": "chain"}, "lists of edges must be a list .*'chain'"),
-        ({"missing": "zero"}, "missing is 'zero', but must be one of"),
-        ({"missing": math.inf}, "missing is inf, but must be a finite number"),
-        ({"missing": None}, "missing is None, but must be one of"),
-        ({"scorers": ["entailed"]}, r"no claim has .*'entailed'.*'ent"),
+        ({"missing": "zero"}, "missing .*'zero'"),
+        ({"missing": math.inf}, "missing .*inf"),
+        ({"missing": None}, "missing .*None"),
+        ({"scorers": ["entailed"]}, r"'entailed'.*'ent"),
     ],
 )
 def test_uqlm_bad_input(change, message):
@@ -114,9 +114,9 @@ def test_uqlm_bad_input(change, message):
 
 
 def test_uqlm_other_structures():
-    with pytest.raises(ValueError, match=r"none of .*'claim', 'sentence'"):
+    with pytest.raises(ValueError, match=r"keys .*'claim', 'sentence'"):
         from_uqlm([[{"text": "a", "entailment": 1.0}]])
-    with pytest.raises(ValueError, match=r"claim.*score"):
+    with pytest.raises(ValueError, match="must have a score"):
         from_uqlm([[{"claim": "a"}]])
     with pytest.raises(ValueError, match=r"problem 0, claim 1: 'x' .*'high'"):
         from_uqlm([[{"claim": "a", "x": 1.0}, {"claim": "b", "x": "high"}]])
@@ -158,14 +158,14 @@ def test_uqlm_results_as_they_come():
 @pytest.mark.parametrize(
     ("result", "message"),
     [
-        ({"data": {"responses": []}}, r"no 'claims_data', only \['responses'\]"),
-        (UQResult({"data": {"judge_1": [0.5]}}), "no 'claims_data'.*LongTextUQ"),
+        ({"data": {"responses": []}}, r"'claims_data'.* \['responses'\]"),
+        (UQResult({"data": {"judge_1": [0.5]}}), "'claims_data'.*LongTextUQ"),
         ("claims.json", "result must be a UQResult of UQLM.*a str"),
         (None, "result .*NoneType"),
         (LONG_TEXT[0], "problem 0 must be a list of claims.*dict"),
         ([["a"]], "problem 0, claim 0 .*'a'"),
         ([[{"claim": "a", "x": 0.5}, {"claim": "b", "x": 10**400}]],
-         "problem 0, claim 1: 'x' is too large for a float"),
+         "problem 0, claim 1: 'x'.*too large"),
         ([[{"claim": "a", "x": 0.5}, {"claim": "b", "x": True}]],
          "problem 0, claim 1: 'x' .*True"),
     ],
@@ -180,7 +180,7 @@ def test_uqlm_samples_are_alternatives():
     assert list(from_uqlm(data).graphs.alternatives) == [("a", "b"), ()]
     mine = from_uqlm(data, alternatives=[None, ["c"]]).graphs
     assert list(mine.alternatives) == [None, ("c",)]
-    with pytest.raises(ValueError, match=r"1.*alternatives.*2.*problems"):
+    with pytest.raises(ValueError, match="lists of alternatives must be 2"):
         from_uqlm(data, alternatives=[["c"]])
 
 
@@ -305,26 +305,26 @@ def test_lm_polygraph_undecided_claims():
 
 def test_lm_polygraph_missing_estimates():
     estimates = {"Max": [0.1, math.nan, 2.1]}
-    with pytest.raises(ValueError, match=r"1 of 'neg_Max'; .*at problem 0, claim 1"):
+    with pytest.raises(ValueError, match=r"1 of 'neg_Max'.*at problem 0, claim 1"):
         from_lm_polygraph(CLAIMS, estimates)
     data = from_lm_polygraph(CLAIMS, estimates, missing="mean")
     np.testing.assert_allclose(data.graphs.features.ravel(), [-0.1, -1.1, -2.1])
-    with pytest.raises(ValueError, match=r"'neg_Max'.*finite"):
+    with pytest.raises(ValueError, match=r"'neg_Max'.*no finite value"):
         from_lm_polygraph(CLAIMS, {"Max": [math.nan] * 3}, missing="median")
 
 
 @pytest.mark.parametrize(
     ("estimates", "labels", "message"),
     [
-        ({"Max": [1.0, 2.0]}, None, "2 values of Max for 3 claims"),
-        ({"Max": [[1.0], [], [2.0, 3.0]]}, None, "problem 0 has 1 values of Max for 2"),
-        ({("sequence", "P"): [1.0]}, None, "no entry of level 'claim'"),
-        ({"Max": [1.0, 2.0, 3.0]}, [0, 1], "2 values of labels for 3 claims"),
+        ({"Max": [1.0, 2.0]}, None, "Max .* 3 claims, got 2"),
+        ({"Max": [[1.0], [], [2.0, 3.0]]}, None, "problem 0 .*Max .* 2 claims, got 1"),
+        ({("sequence", "P"): [1.0]}, None, "level 'claim'"),
+        ({"Max": [1.0, 2.0, 3.0]}, [0, 1], "labels .* 3 claims, got 2"),
         ({"Max": [1.0, 2.0, 3.0]}, [0, 1, 5], "problem 2, claim 0: the verdict .*5.0"),
         ({"Max": [1.0, "x", 3.0]}, None, "problem 0, claim 1: 'Max' .*'x'"),
         ({"Max": [1.0, 2.0, -(10**400)]}, None, "problem 2, claim 0: .*too large"),
         ([1.0, 2.0, 3.0], None, "estimates must be manager.estimations, a dict"),
-        ({("claim", "X"): [1.0] * 3, "X": [2.0] * 3}, None, '"X" and .* are both'),
+        ({("claim", "X"): [1.0] * 3, "X": [2.0] * 3}, None, '"X" and'),
     ],
 )
 def test_lm_polygraph_bad_input(estimates, labels, message):
@@ -338,12 +338,12 @@ def test_lm_polygraph_fact_checks_as_the_manager_keeps_them():
     metrics = {("claim", "OpenAIFactCheck"): labels, ("sequence", "Rouge"): [0.5, 0.1]}
     data = from_lm_polygraph(CLAIMS, ESTIMATES, labels=metrics)
     assert [y.tolist() for y in data.labels] == [[1, -1], [], [0]]
-    with pytest.raises(ValueError, match=r"several .*\['OpenAIFactCheck', 'Mine'\]"):
+    with pytest.raises(ValueError, match=r"labels .*\['OpenAIFactCheck', 'Mine'\]"):
         from_lm_polygraph(
             CLAIMS, ESTIMATES, labels=metrics | {("claim", "Mine"): labels}
         )
     del metrics["claim", "OpenAIFactCheck"]
-    with pytest.raises(ValueError, match=r"labels.*level.*'claim'"):
+    with pytest.raises(ValueError, match=r"labels .*level 'claim'"):
         from_lm_polygraph(CLAIMS, ESTIMATES, labels=metrics)
 
 
@@ -365,7 +365,7 @@ def test_lm_polygraph_infinite_estimates(missing, filled):
         "Max": [1.0, math.inf, 2.0, 6.0, -math.inf, math.nan],
         "Fine": [0.5] * 6,
     }
-    with pytest.raises(ValueError, match=r"3 of 'neg_Max'; .*problem 0, claim 1"):
+    with pytest.raises(ValueError, match=r"3 of 'neg_Max'.*problem 0, claim 1"):
         from_lm_polygraph(claims, estimates)
     features = from_lm_polygraph(claims, estimates, missing=missing).graphs.features
     assert features[:, 0].tolist() == [-1.0, filled, -2.0, -6.0, filled, filled]
@@ -484,7 +484,7 @@ def test_frame_of_chains_through_a_csv_file(library, tmp_path):
 
 def test_frame_missing_features(library):
     frame = library.DataFrame({"problem": [1, 1, 2], "x": [1.0, None, 3.0]})
-    with pytest.raises(ValueError, match=r"1.*'x'.*first.*1"):
+    with pytest.raises(ValueError, match=r"1 of 'x'.*row 1"):
         from_frame(frame)
     data = from_frame(frame, missing="mean")
     assert data.graphs.features.ravel().tolist() == [1.0, 2.0, 3.0]
@@ -551,13 +551,13 @@ def test_frame_alternatives(library, tmp_path):
 def test_frame_rows_without_problem(library):
     """Pooled or split, such rows would pass for problems."""
     frame = {"problem": ["a", None, None, "b"], "x": [1.0] * 4}
-    with pytest.raises(ValueError, match=r"rows.*\[1.*2\].*'problem'"):
+    with pytest.raises(ValueError, match=r"rows \[1, 2\] .*'problem'"):
         from_frame(library.DataFrame(frame))
     frame["problem"] = [0.0, math.nan, 1.0, math.nan]
-    with pytest.raises(ValueError, match=r"rows.*\[1.*3\].*'problem'"):
+    with pytest.raises(ValueError, match=r"rows \[1, 3\] .*'problem'"):
         from_frame(library.DataFrame(frame))
     frame = library.DataFrame({"problem": [None] * 11, "x": [1.0] * 11})
-    with pytest.raises(ValueError, match=r"8.*9\].*'problem'"):
+    with pytest.raises(ValueError, match=r"8, 9.*'problem'"):
         from_frame(frame)
 
 
@@ -612,11 +612,9 @@ def test_frame_rows_are_blamed_by_their_place(kind, name, values, message):
 
 def test_frame_guessed_edges_need_all_texts(library):
     frame = to_frame(some_unknown(), backend=library.__name__)
-    with pytest.raises(ValueError, match=r'"c": .* texts of all claims'):
+    with pytest.raises(ValueError, match=r'"c": .* text'):
         from_frame(frame, edges=chain_edges)
-    with pytest.raises(
-        ValueError, match=r'"c": the problem has neither claims nor features'
-    ):
+    with pytest.raises(ValueError, match=r'problem "c".*claims.*features'):
         from_frame(frame, features=[])
 
 
@@ -658,18 +656,18 @@ def test_frame_of_numpy_scalars(library):
 @pytest.mark.parametrize(
     ("columns", "options", "message"),
     [
-        ({"p": [1]}, {}, "no column 'problem'"),
+        ({"p": [1]}, {}, "column 'problem'"),
         (
             {"problem": [1], "x": [1]},
             {"parents": "deps"},
-            "no column 'deps' .*'parents'",
+            "column 'deps' .*'parents'",
         ),
-        ({"problem": [1], "x": [1]}, {"label": "gold"}, "no column 'gold' .*'label'"),
+        ({"problem": [1], "x": [1]}, {"label": "gold"}, "column 'gold' .*'label'"),
         ({"problem": [1], "x": [1]}, {"features": "x"}, "features .*'x'"),
-        ({"problem": [1], "x": ["a"]}, {"features": ["x"]}, "'x' is not numeric"),
+        ({"problem": [1], "x": ["a"]}, {"features": ["x"]}, "'x'.* numeric"),
         ({"problem": [1], "x": [1]}, {"edges": "chain"}, "edges .*'chain'"),
-        ({"problem": [], "x": []}, {}, "the table has no rows"),
-        ({"problem": [1], "x": [1]}, {"features": ["y"]}, r"no columns \['y'\]"),
+        ({"problem": [], "x": []}, {}, "got 0 rows"),
+        ({"problem": [1], "x": [1]}, {"features": ["y"]}, r"columns \['y'\]"),
         ({"problem": [1, 1], "claim": [0, 2], "x": [1, 2]}, {}, "2 instead of 1"),
         (
             {"problem": [1], "parents": ["1"], "x": [1]},
@@ -702,7 +700,7 @@ def test_frame_unknown_labels(library):
     assert [y.tolist() for y in from_frame(frame).labels] == [[1, 0, -1], [-1, 1, 0]]
     flat = to_frame(GraphBatch.from_graphs(graphs), np.array([1, 0, -1, -1, 1, 0]))
     assert flat["label"].to_list() == [1, 0, -1, -1, 1, 0]
-    with pytest.raises(ValueError, match=r"1.*\(.p-2.\).*0.*2"):
+    with pytest.raises(ValueError, match=r"1.*2.*0"):
         to_frame(graphs, [[1, 0, -1], [2, 1, 0]])
 
 
@@ -723,7 +721,7 @@ def test_frame_of_other_kinds(kind):
 
 def test_frame_infinite_features(library):
     frame = library.DataFrame({"problem": [1, 1, 2], "x": [1.0, math.inf, 3.0]})
-    with pytest.raises(ValueError, match=r"1.*'x'.*first.*1"):
+    with pytest.raises(ValueError, match=r"1 of 'x'.*row 1"):
         from_frame(frame)
     filled = from_frame(frame, missing="median").graphs.features
     assert filled.ravel().tolist() == [1.0, 2.0, 3.0]
@@ -738,9 +736,9 @@ def test_frames_without_narwhals(monkeypatch):
 def test_frame_clashing_names():
     pytest.importorskip("narwhals")
     graph = ReasoningGraph([[1.0]], [], feature_names=["label"])
-    with pytest.raises(ValueError, match=r"features named \['label'\]"):
+    with pytest.raises(ValueError, match=r"features \['label'\]"):
         to_frame([graph])
-    with pytest.raises(ValueError, match=r"\['gold'\].*label"):
+    with pytest.raises(ValueError, match=r"\['gold'\] .*label"):
         to_frame([graph.replace(feature_names=["gold"])])
 
 
@@ -870,17 +868,17 @@ def test_words_and_numbers_of_verdicts(verdict, expected):
             "verdict 'perhaps'",
         ),
         ([[{"claim": "a", "verdict": [1]}]], {}, r"verdict \[1\]"),
-        ([[{"claim": "a"}]], {}, "problem 0, claim 0 has none of .*'verdict'"),
-        ([[{"verdict": 1}]], {}, "problem 0, claim 0 has none of .*'claim'"),
+        ([[{"claim": "a"}]], {}, "problem 0, claim 0 .*'verdict'"),
+        ([[{"verdict": 1}]], {}, "problem 0, claim 0 .*'claim'"),
         ([[True]], {}, "problem 0, claim 0 .*True"),
-        ({"score": 0.5}, {}, "problem 0 has none of .*'statements'"),
-        ([[]], {"problems": ["?", "!"]}, "2 problems for 1 problems"),
+        ({"score": 0.5}, {}, "problem 0 .*'statements'"),
+        ([[]], {"problems": ["?", "!"]}, "problems must be 1"),
         (
             [[{"claim": "a", "verdict": 2}]],
             {"values": {2: 7}},
             r"labels\[0\] is 7",
         ),
-        ([], {}, "the data contain no problem"),
+        ([], {}, "the data must contain at least one problem"),
     ],
 )
 def test_verdicts_that_make_no_sense(results, options, message):
@@ -973,7 +971,7 @@ def test_all_that_is_known_survives_a_table(library, through, tmp_path):
 
 def test_groups_of_rows_are_those_of_their_problem(library):
     columns = {"problem": [1, 1, 2], "x": [0.5] * 3, "group": ["a", "b", "a"]}
-    with pytest.raises(ValueError, match=r"group.*'a'.*rows.*problem"):
+    with pytest.raises(ValueError, match=r"group is 'a'.*other rows"):
         from_frame(library.DataFrame(columns))
     numbers = columns | {"group": [3.0, 3.0, 4.0]}
     assert from_frame(library.DataFrame(numbers)).groups.tolist() == [3, 4]
@@ -991,7 +989,7 @@ def test_groups_of_rows_are_those_of_their_problem(library):
         (3, "context must be a text or a list of texts, but context is 3"),
         (["a", ""], "passage 1 of the context is empty"),
         (["a\0"], "passage 0 of the context contains a NUL at character 1"),
-        (["\udc00"], "passage 0 of the context contains half a character"),
+        (["\udc00"], "passage 0 of the context contains an unpaired surrogate"),
         (["x" * 6_000_000] * 2, "the context .*at most .*12,000,000"),
     ],
 )

@@ -44,8 +44,8 @@ def test_answers_that_contradict_the_guarantee_are_named(model, tmp_path):
     wrong = [np.zeros_like(row) for row in Y[120:]]
     page = write_report(tmp_path / "b.html", model, GRAPHS[120:], wrong)
     text = text_of(page.read_text("utf-8"))
-    assert "do not agree with the guarantee" in text
-    assert re.search(r"lower than theory expects at alpha = .*0\.1", text)
+    assert "contradict the guarantee" in text
+    assert re.search(r"lower than theory predicts at alpha = .*0\.1", text)
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,7 @@ def test_stated_chances_are_judged(tmp_path, monkeypatch, factor, words):
     cf = CoherentConformalFilter(random_state=0).fit(GRAPHS[:120], Y[:120])
     page = write_report(tmp_path / "r.html", cf, GRAPHS[120:150], Y[120:150])
     text = text_of(page.read_text("utf-8"))
-    assert re.search(f"stated probabilities (are )?{words}", text)
+    assert re.search(f"estimated probabilities (are )?{words}", text)
 
 
 def test_without_matplotlib_the_page_says_how_to_have_figures(

@@ -142,10 +142,10 @@ def test_sources_of_labels(runs):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"subset": "gaia"}, "subset is 'gaia'"),
-        ({"judges": "kimi"}, "judges is 'kimi'"),
-        ({"labels": "gpt"}, "labels is 'gpt'"),
-        ({"graph": "tree"}, "graph is 'tree'"),
+        ({"subset": "gaia"}, "subset .*'gaia'"),
+        ({"judges": "kimi"}, "judges .*'kimi'"),
+        ({"labels": "gpt"}, "labels .*'gpt'"),
+        ({"graph": "tree"}, "graph .*'tree'"),
     ],
 )
 def test_unknown_names(arguments, message):
@@ -166,7 +166,7 @@ def test_verdicts_that_fit_no_run_are_named(tmp_path, monkeypatch):
         return path
 
     monkeypatch.setattr("skdcf.datasets.fetch.local_file", local_file)
-    with pytest.raises(ValueError, match=r"kimi-k2.5.*\[\]"):
+    with pytest.raises(ValueError, match=r"judged messages.*kimi-k2\.5"):
         fetch_agent_process_bench("tau2", judges="kimi-k2.5")
     data = fetch_agent_process_bench("tau2", judges="kimi-k2.5", on_invalid="drop")
     assert len(data.graphs) == 1 and len(data.dropped) == 1
@@ -184,7 +184,7 @@ def test_all_sources_are_read(tmp_path, monkeypatch):
 
     monkeypatch.setattr("skdcf.datasets.fetch.local_file", local_file)
     for subset in ("hotpotqa", "tau2", "bfcl", "gaia_dev"):
-        with pytest.raises(ValueError, match=r"contain.*problem"):
+        with pytest.raises(ValueError, match=r"data.*contain.*problem"):
             fetch_agent_process_bench(subset, judges="all")
     folder = "agent_process_bench/"
     assert asked == {name for name in SOURCES if name.startswith(folder)}

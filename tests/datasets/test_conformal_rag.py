@@ -117,13 +117,13 @@ def test_passages_may_hold_what_describes_them(place):
 
 def test_what_is_broken_is_named(place):
     home = made_up(place, [document("a", "Who?")])
-    with pytest.raises(ValueError, match=r'live_qa/0": .*no passage .*Why'):
+    with pytest.raises(ValueError, match=r"live_qa/0.*Why"):
         fetch_conformal_rag("live_qa", data_home=home)
     home = made_up(place, [document("a")], annotation="maybe")
-    with pytest.raises(ValueError, match=r"annotation.*'maybe'"):
+    with pytest.raises(ValueError, match=r"annotation .*'maybe'"):
         fetch_conformal_rag("live_qa", data_home=home)
     data_home = made_up(place, [document("a")])
-    with pytest.raises(ValueError, match=r"subset.*'health_qa'"):
+    with pytest.raises(ValueError, match=r"subset .*'health_qa'"):
         fetch_conformal_rag("health_qa", data_home=data_home)
 
 

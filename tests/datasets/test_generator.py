@@ -180,10 +180,10 @@ def test_one_problem_is_enough():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"kind": "maths"}, "kind is 'maths', but must be one of"),
-        ({"n_problems": 0}, "n_problems is 0"),
-        ({"n_problems": 2.5}, "n_problems is 2.5"),
-        ({"n_problems": True}, "n_problems is True"),
+        ({"kind": "maths"}, "kind .*'maths'"),
+        ({"n_problems": 0}, "n_problems .*0"),
+        ({"n_problems": 2.5}, "n_problems .*2.5"),
+        ({"n_problems": True}, r"n_problems.*True"),
     ],
 )
 def test_bad_arguments(arguments, message):

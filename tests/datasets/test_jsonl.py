@@ -252,13 +252,13 @@ GOOD = {"version": 1, "claims": ["a", "b"], "edges": [[0, 1]]}
 BROKEN = {
     "not JSON": (
         b'{"version": 1,',
-        "not a JSON object on one line: Expecting .* at character 15",
+        "Expecting .* at character 15",
     ),
     "array": (b"[1]", "must be an object, got a list"),
     "version": ({**GOOD, "version": 2}, "version must be the number 1, .* is 2"),
     "version true": ({**GOOD, "version": True}, "version is True"),
     "cycle": ({**GOOD, "edges": [[0, 1], [1, 0]]}, "cycle"),
-    "range": ({**GOOD, "edges": [[0, 2]]}, "n_claims is 2"),
+    "range": ({**GOOD, "edges": [[0, 2]]}, "n_claims .*2"),
     "edges": (
         {**GOOD, "edges": [[0, 1.0]]},
         r"list of pairs .* edges\[0\]\[1\] is 1.0",
@@ -269,12 +269,12 @@ BROKEN = {
     "parents": ({"claims": ["a"], "parents": [["0"]]}, r"parents\[0\]\[0\] is '0'"),
     "too few parents": (
         {"claims": ["a", "b"], "parents": [[]]},
-        "1 lists, but there are 2 claims",
+        r"2 claims.*1",
     ),
-    "both": ({**GOOD, "parents": [[], [0]]}, "edges and parents are both given"),
+    "both": ({**GOOD, "parents": [[], [0]]}, r"edges.*parents"),
     "two questions": (
         {**GOOD, "problem": "?", "question": "!"},
-        "'problem' is given twice",
+        r"'problem'.*given twice",
     ),
     "alternatives as one text": (
         {**GOOD, "alternatives": "a"},
@@ -292,8 +292,8 @@ BROKEN = {
     ),
     "empty context": ({**GOOD, "context": ""}, "passage 0 of the context is empty"),
     "NUL": ({**GOOD, "context": "a\0b"}, "passage 0 .* a NUL at character 1"),
-    "nothing": ({"problem": "?"}, "neither claims nor features"),
-    "labels": ({**GOOD, "labels": [1]}, "1 labels for 2 claims"),
+    "nothing": ({"problem": "?"}, r"claims.*features"),
+    "labels": ({**GOOD, "labels": [1]}, r"labels.*2 claims.*1"),
     "label": ({**GOOD, "labels": [1, 2]}, r"must be a list of 1 .* labels\[1\] is 2"),
     "label text": ({**GOOD, "labels": ["1", 0]}, r"labels\[0\] is '1'"),
     "mask": ({**GOOD, "mask": [True, 1]}, r"true and false, but mask\[1\] is 1"),
@@ -305,7 +305,7 @@ BROKEN = {
     "group true": ({**GOOD, "group": False}, "group must be a text or a whole number"),
     "two groups": (
         {**GOOD, "group": "a", "metadata": {"group": "b"}},
-        "'group' is 'a'.*, but 'b' in its metadata",
+        r"'group'.*'a'.*'b'.*metadata",
     ),
     "group in metadata": ({**GOOD, "metadata": {"group": 1.5}}, "group must be a text"),
     "metadata": ({**GOOD, "metadata": [1]}, "metadata must be an object"),
@@ -443,18 +443,18 @@ GRAPH = ReasoningGraph([[1.0], [2.0]], [(0, 1)], claims=["a", "b"])
         (([GRAPH], [[1, 0], [1, 1]]), "only 1 graphs"),
         (([GRAPH, GRAPH], [[1, 0]]), "only 1 labels"),
         (([GRAPH], [[1, 0]], []), "only 0 masks"),
-        (([GRAPH], [[1]]), "problem 0: .*1 labels for 2 claims"),
+        (([GRAPH], [[1]]), r"problem 0: labels.*2 claims.*1"),
         (([GRAPH], [[1, 2]]), r"problem 0: labels must be .*, but labels\[1\] is 2"),
         (([GRAPH], [[1, math.nan]]), r"and -1 .*, but labels\[1\] is nan"),
         (
             ([GRAPH], None, [[1, math.nan]]),
             r"problem 0: mask must be .*, but mask\[0\] is 1",
         ),
-        (([GRAPH], None, [[True]]), "problem 0: got 1 mask for 2 claims"),
+        (([GRAPH], None, [[True]]), r"problem 0: mask.*2 claims, got 1"),
         ((GRAPH,), "graphs must be a list.*ReasoningGraph"),
         ((None,), "graphs must be a list.*None"),
         (([{"claims": []}],), "problem 0: graphs .*a dict"),
-        ((GraphBatch.from_graphs([GRAPH]), np.ones(3)), "3 values for 2 claims"),
+        ((GraphBatch.from_graphs([GRAPH]), np.ones(3)), r"2.*3"),
         (([GRAPH.replace(id=(1, 2))],), "problem 0: id must be"),
     ],
 )
@@ -504,7 +504,7 @@ def test_half_a_character_in_a_passage_is_not_written(tmp_path):
 def test_bad_choice(tmp_path):
     path = write_jsonl(tmp_path / "a.jsonl", [GRAPH])
     for read in (read_jsonl, iter_jsonl):
-        with pytest.raises(ValueError, match=r"on_invalid.*'skip'"):
+        with pytest.raises(ValueError, match=r"on_invalid .*'skip'"):
             read(path, on_invalid="skip")
 
 
@@ -582,7 +582,7 @@ def test_problems_that_do_not_fit_into_one_batch(tmp_path):
 def test_files_without_problems(tmp_path):
     path = write_jsonl(tmp_path / "a.jsonl", [])
     assert list(iter_jsonl(path)) == []
-    with pytest.raises(ValueError, match=r"a\.jsonl.*problem"):
+    with pytest.raises(ValueError, match=r"a\.jsonl.*data.*contain.*problem"):
         read_jsonl(path)
     path.write_text("broken")
     with pytest.raises(ValueError, match=r"1.*problems"):
@@ -667,7 +667,7 @@ def test_keys_under_other_names(tmp_path):
     assert data.groups.tolist() == ["me"]
     (row,) = iter_jsonl(path, rename=names)
     assert row.graph.claims == ("a", "b")
-    with pytest.raises(ValueError, match=r"'claims'.*given"):
+    with pytest.raises(ValueError, match=r"'claims'.*given twice"):
         read_jsonl(lines_of(tmp_path, record | {"claims": ["c"]}), rename=names)
 
 
@@ -683,7 +683,7 @@ def test_keys_of_ones_own_come_back_where_they_stood(tmp_path):
         assert read_jsonl(written).metadata == data.metadata
     again = write_jsonl(tmp_path / "c.jsonl", data.graphs, metadata=data.metadata)
     assert json.loads(again.read_text()).items() >= own.items()
-    with pytest.raises(ValueError, match=r"'ticket' is 7.*, but 8"):
+    with pytest.raises(ValueError, match=r"'ticket'.*7.*8"):
         read_jsonl(lines_of(tmp_path, record | {"metadata": {"ticket": 8}}))
 
 
@@ -697,9 +697,9 @@ def test_near_misses_warn_where_the_key_is_there(tmp_path):
     }
     with pytest.warns(UnknownKeyWarning) as caught:
         data = read_jsonl(lines_of(tmp_path, record, record))
-    assert sorted(str(w.message).split("?")[0] for w in caught) == [
-        'unknown key "label": did you mean "labels"',
-        'unknown key "questions": did you mean "question"',
+    assert sorted(str(w.message).split(" is ")[0] for w in caught) == [
+        'the key "label"',
+        'the key "questions"',
     ]
     assert all(w.filename == __file__ for w in caught)
     assert data.metadata[1]["label"] == "mine"

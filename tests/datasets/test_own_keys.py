@@ -111,7 +111,7 @@ def test_all_that_is_wrong_with_a_file_is_said_at_once(tmp_path, capsys):
     assert main(["features", str(path), "-o", str(out)]) == 2
     said = capsys.readouterr().err
     assert said.count("--map labls=labels") == said.count("--map chunks=context") == 1
-    assert "lines 1 to 3 and 5:" in said and "line 6: the problem has neither" in said
+    assert "lines 1 to 3 and 5:" in said and "line 6: the problem must have" in said
     assert "rename=" not in said
     assert not out.exists()
     assert main(["check", str(path)]) == 1
@@ -211,7 +211,9 @@ def test_a_log_of_whole_answers_to_filtered_text(tmp_path, capsys):
     new = tmp_path / "new.jsonl"
     assert main(["split", str(log), "-o", str(new), *NAMES]) == 0
     said = capsys.readouterr().err
-    assert re.search("30 answers .* 60 sentences; 30 have a question, 30 have", said)
+    assert re.search(
+        "30 answers .* 60 sentences. 30 answers have a question, and 30 have", said
+    )
     data = read_jsonl(new)
     assert list(data.graphs[3].claims) == ["It opened in 1903.", "Trams crossed it."]
     assert data.graphs.edges_known.all() and data.metadata[3]["said"] == LOG[3]["said"]
@@ -261,7 +263,9 @@ def test_a_log_of_whole_answers_to_filtered_text(tmp_path, capsys):
     for key in ("sad", "shift", "mask", "filtered"):
         kept.unlink(missing_ok=True)
         assert main([*filter, *names, "--text-key", key]) == 2
-        assert f"--text-key {key}: a line has no text" in capsys.readouterr().err
+        assert (
+            f"--text-key {key}: each line must have a text" in capsys.readouterr().err
+        )
         assert not kept.exists()
 
 
@@ -271,11 +275,11 @@ def test_a_log_of_whole_answers_to_filtered_text(tmp_path, capsys):
         (
             LOG[0],
             [],
-            "no text called \"answer\", only ['asked', 'docs', 'said', 'shift']",
+            "the text \"answer\", got only the texts ['asked', 'docs', 'said', 'shift']",
         ),
         (LOG[0], ["--map", "said=answer"], "--map docs=context"),
-        (LOG[0] | {"claims": ["a"]}, NAMES, '"claims" and an answer'),
-        (LOG[0] | {"said": None}, NAMES, 'no text called "answer"'),
+        (LOG[0] | {"claims": ["a"]}, NAMES, '"claims" or an answer'),
+        (LOG[0] | {"said": None}, NAMES, 'the text "answer"'),
     ],
 )
 def test_what_cannot_be_split_is_refused(tmp_path, capsys, record, options, message):
@@ -369,7 +373,7 @@ def test_the_last_answers_of_a_file_may_all_be_without_claims(tmp_path, capsys):
     rows = [columns(i < 500, problem=f"new {i}") for i in range(503)]
     path = write_lines(tmp_path / "new.jsonl", rows)
     assert main(["filter", model, str(path), "-o", str(kept)]) == 0
-    assert "in 3 of them" in capsys.readouterr().err
+    assert "All claims of 3 problems" in capsys.readouterr().err
     assert [len(mask) for mask in read_jsonl(kept).masks] == 500 * [1] + 3 * [0]
 
 

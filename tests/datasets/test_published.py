@@ -416,7 +416,7 @@ def test_gsm8k_cuts_lines_and_joins_the_rest(place):
     assert data.labels[0].tolist() == [1, 0, 1]
     clean = re.sub("<<.*?>>", "", text)
     assert data.graphs.alternatives[0] == ("It is 6.", "It is 6.", clean)  # by name
-    with pytest.raises(ValueError, match=r"contains.*calculation"):
+    with pytest.raises(ValueError, match="calculation"):
         fetch_gsm8k_solutions(data_home=home, on_invalid="raise")
 
 
@@ -469,7 +469,7 @@ def test_mr_ben_made_up_quirks(place):
     assert [y.tolist() for y in data.labels] == [[1, 1, 0, -1], [1, 1]]
     name, reason = data.dropped[0]
     assert name == "mr_ben/math/u/2"
-    assert "the first error is step 2, but the steps are" in reason
+    assert "the first error must be one of the steps" in reason
     # the answer that is no problem is an alternative all the same
     assert data.graphs.alternatives[0] == ("\n".join(lines), "Well.\nStep 1: a")
     with pytest.raises(ValueError, match="mr_ben/math/u/2"):
@@ -487,7 +487,7 @@ def test_refchecker_neutral_is_false_or_unknown(place):
         entry = {"triplet": ["a", "is", "b"], "human_label": label}
         record = {"id": "7", "response": model, "claude2_response_kg": [entry]}
         home = place(f"refchecker/zero_context/nq_{model}_answers.json", [record])
-    with pytest.raises(ValueError, match=r"claim.*0.*human_label.*'Entailed'"):
+    with pytest.raises(ValueError, match=r"0.*human_label.*'Entailed'"):
         fetch_refchecker("zero_context", data_home=home)
     data = fetch_refchecker("zero_context", data_home=home, on_invalid="drop")
     assert [y.tolist() for y in data.labels] == [[0], [0]]
@@ -495,7 +495,7 @@ def test_refchecker_neutral_is_false_or_unknown(place):
         "zero_context", neutral="unknown", data_home=home, on_invalid="drop"
     )
     assert [y.tolist() for y in unknown.labels] == [[-1], [0]]
-    with pytest.raises(ValueError, match=r"neutral.*'true'"):
+    with pytest.raises(ValueError, match=r"neutral .*'true'"):
         fetch_refchecker("zero_context", neutral="true", data_home=home)
     assert data.graphs[0].claims == ("a is b",)
     assert list(data.graphs.alternatives) == [
@@ -557,8 +557,8 @@ def test_prm800k_made_up_lines(place):
     assert data.graphs[0].edges.tolist() == [[0, 1], [1, 2], [2, 3]]
     assert data.metadata[0]["is_initial_screening_question"]
     first, second = (reason for _, reason in data.dropped)
-    assert "rating is 2" in first
-    assert "the judged step 1 differs" in second
+    assert "rating must be" in first
+    assert "the judged step 1 must equal" in second
 
 
 def test_the_same_questions_in_other_sets(large, data_home):
@@ -714,7 +714,7 @@ def test_perl_refuses_a_step_that_is_judged_twice(data_home, place):
     judged = records[3]["error_annotation"]["error_annotations"]["step_level"]
     judged.insert(1, judged[0])
     n = len(judged) - 1
-    with pytest.raises(ValueError, match=rf"/3.*{n + 1} labels for {n}"):
+    with pytest.raises(ValueError, match=rf"/3.*{n} claims, got {n + 1}"):
         fetch_perl("gsm8k", "negatives", data_home=place(name, records))
     data = fetch_perl(
         "gsm8k", "negatives", on_invalid="drop", data_home=place(name, records)
@@ -814,7 +814,7 @@ def broken_perl():
         "cycle": cycle,
         "premises for the steps": short,
         "has_error=True": doubtful,
-        "error entries for 1": fewer,
+        r"got 1 entries": fewer,
         "'premise_annotation' is missing": absent,
     }
 
@@ -883,7 +883,7 @@ def test_llama_early_versions(place):
     reasons = [reason for _, reason in data.dropped]
     for reason, word in zip(
         reasons,
-        ("cycle", "self-loop", "annotation is '2', but must", "shape"),
+        ("cycle", "self-loop", "got '2'", "shape"),
         strict=True,
     ):
         assert word in reason
@@ -893,7 +893,7 @@ def test_llama_gold_graph_with_self_loop(place):
     problem = open_problem([[0, 0], [1, 0]], gold_graph=[[1, 0], [1, 0]])
     home = place(LLAMA, {"data": [problem]})
     assert len(fetch_coherent_math("llama", data_home=home).graphs) == 1
-    with pytest.raises(ValueError, match=r"claim.*0"):
+    with pytest.raises(ValueError, match=r'0": claim.*own parent'):
         fetch_coherent_math("llama", graph="gold_graph", data_home=home)
 
 
@@ -909,7 +909,7 @@ def test_felm_broken_lines(place):
     broken = [{"index": "2", "labels": [True]}, {"index": "3", "labels": ["yes", "no"]}]
     broken = [record | changes for changes in broken]
     home = place("felm/all.jsonl", [record, *broken], lines=True)
-    with pytest.raises(ValueError, match="1 labels for 2 claims"):
+    with pytest.raises(ValueError, match=r"2.*1"):
         fetch_felm(data_home=home)
     data = fetch_felm(data_home=home, on_invalid="drop")
     assert data.labels[0].tolist() == [1, 0]
@@ -929,29 +929,29 @@ def test_conformal_factuality_verdicts(place):
     data = fetch_conformal_factuality("nq", data_home=home)
     assert data.labels[0].tolist() == [1, 1, 0, 0, 1]
     claims[1]["annotation"] = "X"
-    with pytest.raises(ValueError, match=r"claim.*1.*annotation.*'X'"):
+    with pytest.raises(ValueError, match=r"1.*'X'"):
         fetch_conformal_factuality("nq", data_home=place(name, {"data": [problem]}))
 
 
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: fetch_perl("gsm9k"), "subset is 'gsm9k', but must be one of"),
-        (lambda: fetch_perl(kind="neutral"), "kind is 'neutral'"),
-        (lambda: fetch_perl([]), "subset is empty"),
-        (lambda: fetch_perl(label="all"), "label is 'all'"),
-        (lambda: fetch_perl(on_invalid="skip"), "on_invalid is 'skip'"),
-        (lambda: fetch_coherent_math("gpt4"), "version is 'gpt4'"),
-        (lambda: fetch_prmbench("valid"), "split is 'valid'"),
-        (lambda: fetch_prmbench(kinds="redundancy"), "kinds is 'redundancy'"),
-        (lambda: fetch_mr_ben("coding"), "subjects is 'coding'"),
-        (lambda: fetch_process_bench("omnimath"), "subset is 'omnimath'"),
-        (lambda: fetch_refchecker("no_context"), "setting is 'no_context'"),
-        (lambda: fetch_qags("cnn"), "subset is 'cnn'"),
-        (lambda: fetch_prm800k(graph="tree"), "graph is 'tree'"),
-        (lambda: fetch_felm("maths"), "domains is 'maths'"),
-        (lambda: fetch_felm(graph="tree"), "graph is 'tree'"),
-        (lambda: fetch_conformal_factuality("gsm8k"), "subset is 'gsm8k'"),
+        (lambda: fetch_perl("gsm9k"), "subset .*'gsm9k'"),
+        (lambda: fetch_perl(kind="neutral"), "kind .*'neutral'"),
+        (lambda: fetch_perl([]), r"subset.*empty"),
+        (lambda: fetch_perl(label="all"), "label .*'all'"),
+        (lambda: fetch_perl(on_invalid="skip"), "on_invalid .*'skip'"),
+        (lambda: fetch_coherent_math("gpt4"), "version .*'gpt4'"),
+        (lambda: fetch_prmbench("valid"), "split .*'valid'"),
+        (lambda: fetch_prmbench(kinds="redundancy"), "kinds .*'redundancy'"),
+        (lambda: fetch_mr_ben("coding"), "subjects .*'coding'"),
+        (lambda: fetch_process_bench("omnimath"), "subset .*'omnimath'"),
+        (lambda: fetch_refchecker("no_context"), "setting .*'no_context'"),
+        (lambda: fetch_qags("cnn"), "subset .*'cnn'"),
+        (lambda: fetch_prm800k(graph="tree"), "graph .*'tree'"),
+        (lambda: fetch_felm("maths"), "domains .*'maths'"),
+        (lambda: fetch_felm(graph="tree"), "graph .*'tree'"),
+        (lambda: fetch_conformal_factuality("gsm8k"), "subset .*'gsm8k'"),
     ],
 )
 def test_unknown_names(call, message):
@@ -1064,7 +1064,7 @@ def test_all_sources_are_read(tmp_path, monkeypatch, folder, fetch, content):
         return path
 
     monkeypatch.setattr("skdcf.datasets.fetch.local_file", local_file)
-    with pytest.raises(ValueError, match=r"contain.*problem"):
+    with pytest.raises(ValueError, match=r"data.*contain.*problem"):
         fetch()
     assert len(set(asked)) == len(asked)
     assert set(asked) == {n for n in SOURCES if n.startswith(folder + "/")}
@@ -1150,7 +1150,7 @@ def test_download_replaces_a_changed_file(server, monkeypatch, tmp_path):
 @pytest.mark.parametrize("digits", [40, 64])
 def test_download_with_another_checksum(server, monkeypatch, tmp_path, digits):
     serve(server, monkeypatch, {"data": [open_problem([[0]])]}, sha256="0" * digits)
-    with pytest.raises(OSError, match=r"downloaded.*\("):
+    with pytest.raises(OSError, match=r"could.*downloaded"):
         fetch_coherent_math("llama", data_home=tmp_path)
     assert not [p for p in tmp_path.rglob("*") if p.is_file()]
 
@@ -1290,8 +1290,8 @@ def test_qags_broken_records(place):
 
     rows = [record("yes", "no", "yes"), record("yes", "no"), record("maybe")]
     home = place("qags/mturk_xsum.jsonl", rows, lines=True)
-    with pytest.raises(ValueError, match=r'"qags/xsum/1": claim 0 .*as many yes as no'):
+    with pytest.raises(ValueError, match=r'"qags/xsum/1".*0'):
         fetch_qags("xsum", data_home=home)
     data = fetch_qags("xsum", data_home=home, on_invalid="drop")
     assert data.labels[0].tolist() == [1]
-    assert "response is 'maybe'" in data.dropped[1][1]
+    assert "got 'maybe'" in data.dropped[1][1]

@@ -132,7 +132,7 @@ def test_labels_and_tasks():
     )
     assert [y.tolist() for y in data.labels] == [[1, -1, 0, -1], [-1] * 4]
     assert data.groups[0] == data.groups[1] and data.graphs[0].id == "mine"
-    with pytest.raises(ValueError, match=r"labels.*2"):
+    with pytest.raises(ValueError, match=r"labels.*message 2"):
         from_runs([run | {"labels": {2: 1}}])
 
 
@@ -141,7 +141,7 @@ def test_labels_and_tasks():
     [
         ({"messages": [USER, says("x")]}, 'problem "run/0": task .*None'),
         ({"task": True, "messages": [USER, says("x")]}, "task .*True"),
-        ({"task": 1, "messages": [USER]}, "the run has no step"),
+        ({"task": 1, "messages": [USER]}, r"run.*step"),
         (
             {"task": 1, "messages": [USER, answers("x"), asks(call("f", "{}"))]},
             "answers",
@@ -175,7 +175,7 @@ def test_broken_runs_are_named(run, message):
     ],
 )
 def test_a_message_of_another_shape_is_named(message):
-    with pytest.raises(ValueError, match=r"2.*supported"):
+    with pytest.raises(ValueError, match=r"message 2.*form"):
         read(USER, says("first"), message, says("last"))
 
 
@@ -187,7 +187,7 @@ def test_messages_are_a_list(messages):
 
 @pytest.mark.parametrize("labels", [[1], {"x": 1}, 1])
 def test_labels_are_by_position(labels):
-    with pytest.raises(ValueError, match=r"position.*step's"):
+    with pytest.raises(ValueError, match=r"dict.*position.*step's"):
         from_runs([{"task": 1, "messages": list(RUN), "labels": labels}])
 
 
@@ -409,7 +409,7 @@ def test_runs_of_other_tasks_say_nothing():
     data = from_runs([*here, *there], alternatives=True)
     agreement = [column(g, "answer_agreement")[-1] for g in data.graphs]
     assert agreement == [0, 0, 1, 1]
-    with pytest.raises(ValueError, match=r'"run/2": .*no other run of the task 7'):
+    with pytest.raises(ValueError, match=r'"run/2".*7'):
         from_runs([*here, *runs_of_task("London", task=7)], alternatives=True)
 
 

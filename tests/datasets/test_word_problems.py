@@ -82,7 +82,7 @@ def test_the_built_in_features_learn_from_them():
     ("name", "value"), [("n_problems", 0), ("n_problems", 2.5), ("n_alternatives", -1)]
 )
 def test_bad_numbers_are_named(name, value):
-    with pytest.raises(ValueError, match=f"{name} is {value}"):
+    with pytest.raises(ValueError, match=f"{name} .*{value}"):
         make_word_problems(**{name: value})
 
 

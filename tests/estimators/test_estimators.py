@@ -426,7 +426,7 @@ def test_check_is_what_all_methods_do_first(data):
     assert table.sizes.tolist() == [1] * 30 and truth.tolist() == (X[:, 0] > 0).tolist()
     with pytest.raises(ValueError, match="labels"):
         check(fitted, graphs, y[:3])
-    with pytest.raises(ValueError, match=r"feature.*'frequency-score'"):
+    with pytest.raises(ValueError, match="feature 'frequency-score'"):
         check(fitted, graphs.replace_features(graphs.features[:, :1], ["a"]))
 
 
@@ -480,7 +480,7 @@ def test_groups_stay_together(data):
 def test_one_class_of_claims_keeps_all_or_nothing(data):
     graphs, _ = data
     true = [np.ones(g.n_claims, int) for g in graphs]
-    with pytest.warns(LabelWarning, match=r"claim.*labelled"):
+    with pytest.warns(LabelWarning, match="no claim is labelled false"):
         filter = HardCF(LogisticRegression()).fit(graphs, true)
     assert filter.threshold_ == np.inf
     assert np.concatenate(filter.predict(graphs)).all()

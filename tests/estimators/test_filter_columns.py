@@ -203,7 +203,7 @@ def test_a_batch_that_is_pickled_leaves_its_columns_at_home(words):
 
 def test_a_transformer_that_centres_the_batch_is_refused(numbers):
     centre = FunctionTransformer(lambda X: X - X.mean(axis=0))
-    with pytest.raises(ValueError, match=r"confidences.*alone"):
+    with pytest.raises(ValueError, match=r"confidences.*alone.*batch"):
         HardCF(0, features=centre).fit(*numbers)
 
 
@@ -257,5 +257,7 @@ def test_columns_that_are_named_at_one_entry_point_alone_are_doubted(place):
     plain = one_claim_each(table)
     first, second = (plain, named) if place.startswith("X") else (named, plain)
     cf = HardCF(0, alpha=0.2).fit(first, y)
-    with pytest.warns(GuaranteeWarning, match=f"the features are named in {place}"):
+    with pytest.warns(
+        GuaranteeWarning, match=f"the features have names only in {place}"
+    ):
         cf.predict(second)

@@ -20,7 +20,7 @@ GRAPHS, Y = make_reasoning_graphs(120, random_state=0, return_X_y=True)
 
 
 def test_at_least_one_level_is_needed():
-    with pytest.raises(ValueError, match=r"alphas.*level"):
+    with pytest.raises(ValueError, match=r"alphas.*least.*level.*empty"):
         fit_levels(HardCF("frequency-score"), GRAPHS, Y, [])
 
 
@@ -63,7 +63,7 @@ def test_each_level_has_an_origin_of_its_own():
 @pytest.mark.parametrize("alphas", [[0.05, 0.4], [0.4, 0.05]])
 def test_unjudged_problems_are_told_at_the_lowest_level(alphas):
     y = [np.full_like(row, -1) if i % 5 == 0 else row for i, row in enumerate(Y)]
-    with pytest.warns(LabelWarning, match=r"24.*120.*calibration.*problems"):
+    with pytest.warns(LabelWarning, match="no claim of 24 of the 120"):
         fit_levels(HardCF("frequency-score"), GRAPHS, y, alphas)
 
 
@@ -76,7 +76,7 @@ def test_unjudged_problems_are_told_from_the_rank_on(n_unjudged):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         HardCF("frequency-score", alpha=0.2).fit(GRAPHS[:9], y)
-    told = [w for w in caught if "no claim was judged" in str(w.message)]
+    told = [w for w in caught if "was judged true or false" in str(w.message)]
     assert bool(told) == (n_unjudged > 2)
 
 
@@ -99,7 +99,7 @@ def test_empty_answers_do_not_pass_for_judged_ones():
     empty = ReasoningGraph(np.empty((0, 1)), ())
     graphs = [*[ReasoningGraph([[i / 40]], ()) for i in range(40)], *[empty] * 10]
     y = [*[[-1]] * 40, *[[]] * 10]
-    with pytest.warns(LabelWarning, match=r"claim.*judged"):
+    with pytest.warns(LabelWarning, match="no claim .* was judged true or false"):
         HardCF(Remembers(), alpha=0.2, random_state=0).fit(graphs, y)
     assert Remembers.n_claims[-1] > 10
 
@@ -110,7 +110,7 @@ def test_no_false_claim_among_the_judged_ones_is_told():
         np.where(skip, -1, 1) * np.ones_like(r)
         for skip, r in zip(unjudged, Y, strict=True)
     ]
-    with pytest.warns(LabelWarning, match=r"claim.*labelled"):
+    with pytest.warns(LabelWarning, match="no claim is labelled false"):
         HardCF(ClassifierScorer(), alpha=0.3, random_state=0).fit(GRAPHS, y)
 
 

@@ -120,7 +120,7 @@ def test_what_is_predicted_as_true_keeps_the_guarantee():
 @pytest.mark.parametrize("minus", [-1, -1.0])
 def test_minus_one_and_one_is_refused_with_both_readings(minus):
     y = np.where(IS_TRUE, 1, minus)
-    with pytest.raises(ValueError, match=r"-1.*y.*==.*1"):
+    with pytest.raises(ValueError, match=r"-1.*false.*unknown.*y"):
         HardCF(0).fit(X, y)
     cf = HardCF(0, alpha=0.1).fit(X, y == 1)
     assert set(cf.predict(X)) == {False, True}
@@ -129,7 +129,7 @@ def test_minus_one_and_one_is_refused_with_both_readings(minus):
     assert HardCF(0, alpha=0.1).fit(X, some_unknown).classes_.tolist() == [0, 1]
     graphs = [ReasoningGraph(row[None], []) for row in X]
     per_problem = [[label] for label in y.astype(int)]
-    with pytest.warns(LabelWarning, match=r"claim.*judged"):
+    with pytest.warns(LabelWarning, match=r"no claim .* was judged"):
         HardCF(0, alpha=0.1).fit(graphs, per_problem)
 
 
@@ -154,7 +154,7 @@ def test_one_class_is_enough_where_its_meaning_is_known(only, classes):
     assert cf.predict(X).tolist() == [classes[int(keep)] for keep in kept]
     if classes[1] == only:
         assert kept.all()
-    with pytest.raises(ValueError, match=r"class.*5"):
+    with pytest.raises(ValueError, match=r"y .*got only 5"):
         HardCF(0).fit(X, np.full(400, 5))
 
 
@@ -184,7 +184,7 @@ def test_graphs_keep_masks_and_have_no_classes():
 def test_other_labels_in_use_are_refused_and_words_are_read():
     cf = HardCF(0, alpha=0.1).fit(X, coded("1 and 2"))
     assert cf.score(X, coded("1 and 2")) == cf.score(X, coded("words"))
-    with pytest.raises(ValueError, match=r"\[0, 1\].*\[1, 2\]"):
+    with pytest.raises(ValueError, match=r"\[1, 2\].*\[0, 1\]"):
         cf.calibrate(X, coded("0 and 1"))
     cf = HardCF(0, alpha=0.1).fit(X, coded("words"))
     again = clone(cf).fit(X, coded("words")).calibrate(X, coded("0 and 1"))

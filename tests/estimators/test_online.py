@@ -117,7 +117,7 @@ def test_refused():
         {"features": row, "parents": [1] if v == 0 else []}
         for v, row in enumerate(X[0].features)
     ]
-    with pytest.raises(ValueError, match="claim 0 has parent 1"):
+    with pytest.raises(ValueError, match=r"claim 0.*1"):
         list(cf.stream(late, feature_names=X.feature_names))
     backward = GraphBatch.from_arrays(
         X[0].features[:2], [0, 2], [(1, 0)], feature_names=X.feature_names
@@ -170,7 +170,7 @@ def test_stream_decides_as_one_prediction_of_the_whole(cf, monkeypatch):
 def test_a_bound_on_kept_claims_is_refused():
     """A later claim of a small risk makes room for fewer: stream would keep what goes."""
     X, y = make_reasoning_graphs(60, random_state=0, return_X_y=True)
-    with pytest.raises(ValueError, match=r"kept.*claims"):
+    with pytest.raises(ValueError, match=r"counts.*kept claims"):
         HardCF(0, online=True, guarantee=ExpectedFalse("count", 0.5)).fit(X, y)
 
 
@@ -201,7 +201,7 @@ def test_stream_asks_about_each_prefix_once():
 
 @pytest.mark.long
 @pytest.mark.parametrize("scorer", [0, Counting()])
-@pytest.mark.filterwarnings("ignore:the score ranks backwards")
+@pytest.mark.filterwarnings("ignore:the score may have the wrong sign")
 def test_long_answers_need_little_memory(scorer):
     """An answer of 10,000 claims asked for 11.5 GiB when all prefixes were laid out."""
     X = [chain(4) for _ in range(40)]

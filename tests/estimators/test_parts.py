@@ -142,7 +142,7 @@ def test_parts_of_another_rule_of_edges_do_not_calibrate(make):
     with pytest.raises(ValueError, match=r"other edges|edges = "):
         other.calibrate_parts([part])
     one.set_params(edges=make(4))
-    with pytest.raises(ValueError, match=r"calibrate.*again"):
+    with pytest.raises(ValueError, match=r"calibrate.*fit again"):
         one.predict(texts)
 
 

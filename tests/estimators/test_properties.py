@@ -22,7 +22,7 @@ from skdcf.exceptions import CalibrationWarning
 # Problems of arbitrary size may be too few for an arbitrary alpha, and say so.
 pytestmark = [
     pytest.mark.filterwarnings("ignore::skdcf.exceptions.CalibrationWarning"),
-    pytest.mark.filterwarnings("ignore:every edge leads from a later claim"),
+    pytest.mark.filterwarnings("ignore:every edge points from a later claim"),
     pytest.mark.filterwarnings("ignore:alpha = .* allows a false claim"),
     pytest.mark.filterwarnings("ignore:.*answers to:skdcf.exceptions.GuaranteeWarning"),
 ]

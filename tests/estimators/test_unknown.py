@@ -41,7 +41,7 @@ from skdcf.scorers import (
 )
 from skdcf.training import Adam, SoftTraining
 
-UNJUDGED = pytest.mark.filterwarnings("ignore:in .* no claim was judged")
+UNJUDGED = pytest.mark.filterwarnings("ignore:no claim of .* was judged")
 N = 120
 GRAPHS, Y = make_reasoning_graphs(N, random_state=0, return_X_y=True)
 FRESH, FRESH_Y = make_reasoning_graphs(60, random_state=1, return_X_y=True)
@@ -170,9 +170,9 @@ def test_minus_one_on_a_table_is_unknown_next_to_0_and_refused_next_to_1():
         check(HardCF(0), X, np.where(truth, 0, -1))[1].tolist()
         == np.where(truth, 0, -1).tolist()
     )
-    with pytest.raises(ValueError, match="labels are -1 and 1"):
+    with pytest.raises(ValueError, match=r"labels.*-1"):
         check(HardCF(0), X, np.where(truth, 1, -1))
-    with pytest.raises(ValueError, match="3 distinct values"):
+    with pytest.raises(ValueError, match=r"distinct values.*3"):
         check(HardCF(0), X, np.resize([-1, 1, 2], 60))
 
 
@@ -314,10 +314,10 @@ def test_problems_that_nobody_judged_are_told_of_where_they_are_too_many():
     many = [np.full(len(row), -1) if i < 40 else row for i, row in enumerate(Y)]
     filter = HardCF("frequency-score", ties="jitter", random_state=0)
     filter, plain = filter.fit(GRAPHS, few), clone(filter)
-    with pytest.warns(LabelWarning, match=r"40.*120.*calibration.*problems"):
+    with pytest.warns(LabelWarning, match="no claim of 40 of the 120"):
         lowered = plain.fit(GRAPHS, many)
     assert lowered.threshold_ < filter.threshold_
-    with pytest.warns(LabelWarning, match=r"nobody.*looked"):
+    with pytest.warns(LabelWarning, match="leave out those that nobody has examined"):
         filter.calibrate(GRAPHS, many)
     filter.set_params(alpha=0.4).calibrate(GRAPHS, many)
 

@@ -265,7 +265,7 @@ def test_search_chooses_inside_the_training_part(data):
     assert not hasattr(search, "best_params_")
 
 
-@pytest.mark.filterwarnings("ignore:the score ranks backwards")
+@pytest.mark.filterwarnings("ignore:the score may have the wrong sign")
 def test_search_sees_no_label_beyond_the_training_part(data):
     graphs, labels = data
     flipped = [1 - y if i >= 60 else y for i, y in enumerate(labels)]
@@ -306,22 +306,22 @@ def test_search_keeps_groups_together(data, seen):
     ("change", "message"),
     [
         ({"alphas": []}, "alphas is empty"),
-        ({"alphas": [0.1, 0.1]}, "repeated values"),
-        ({"alphas": [1.0]}, "alpha is 1.0"),
-        ({"filters": {}}, "filters is {}"),
-        ({"filters": HardCF()}, "filters is HardCF"),
-        ({"filters": {"k": KFold()}}, "filter 'k' is a KFold"),
+        ({"alphas": [0.1, 0.1]}, "alphas .*twice"),
+        ({"alphas": [1.0]}, "alpha .*1.0"),
+        ({"filters": {}}, r"filters .*\{\}"),
+        ({"filters": HardCF()}, r"filters.*HardCF"),
+        ({"filters": {"k": KFold()}}, r"filter 'k'.*KFold"),
         ({"filters": {"m": {0.1: HardCF()}}}, r"filter 'm' .* none for \[0.15, 0.3\]"),
-        ({"protocol": "loo"}, "protocol is 'loo'"),
-        ({"groups": [1, 2]}, r"groups has shape \(2,\)"),
-        ({"groups": [None, *range(119)]}, "problem 0 has no group"),
-        ({"groups": [*range(119), np.nan]}, "problem 119 has no group"),
-        ({"groups": MIXED}, "values that cannot be compared"),
+        ({"protocol": "loo"}, "protocol .*'loo'"),
+        ({"groups": [1, 2]}, r"groups .*shape \(2,\)"),
+        ({"groups": [None, *range(119)]}, "group of problem 0"),
+        ({"groups": [*range(119), np.nan]}, "group of problem 119"),
+        ({"groups": MIXED}, "groups must be comparable"),
         ({"y": [[1]]}, "120 problems"),
         ({"X": []}, "empty"),
         (
             {"filters": {"t": HardCF(ties="include")}, "protocol": "leave-one-out"},
-            "filter 't' has ties=\"include\"",
+            "filter 't' must not have ties=\"include\"",
         ),
     ],
 )
@@ -334,7 +334,9 @@ def test_bad_input_is_refused_before_any_work(data, filters, change, message):
 
 def test_too_few_calibration_problems_are_told_once(data, filters):
     graphs, labels = data
-    with pytest.warns(CalibrationWarning, match=r"18 .* 0.02, 0.05.* needs 49") as w:
+    with pytest.warns(
+        CalibrationWarning, match=r"18 .* 0.02, 0.05.* 49 are needed"
+    ) as w:
         report = compare_filters(
             filters, graphs, labels, [0.05, 0.02, 0.2], cv=2, random_state=0
         )

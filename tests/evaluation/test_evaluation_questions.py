@@ -181,7 +181,7 @@ def test_evaluation_and_comparison_read_the_question_off_the_problems():
         {"it": HardCF(0)}, graphs, y, [0.2], cv=3, random_state=0
     )
     np.testing.assert_array_equal(compared.n_questions * 3, compared.sizes)
-    with pytest.raises(ValueError, match=r"answers.*question"):
+    with pytest.raises(ValueError, match=r"answers.*question.*two parts"):
         rows = np.arange(180)
         split = rows[:100], rows[100:140], rows[140:]
         compare_filters({"it": HardCF(0)}, graphs, y, [0.2], cv=[split])

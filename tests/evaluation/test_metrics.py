@@ -43,7 +43,7 @@ def test_unknown_claims_are_not_counted_as_true():
 
 @pytest.mark.parametrize("bad", [2, -2, 0.5, np.nan, "1"])
 def test_what_is_no_label(bad):
-    with pytest.raises(ValueError, match=r"y.*\(0.*1.*-1\)"):
+    with pytest.raises(ValueError, match=r"y.*0, 1, -1"):
         coverage_score([[1, bad]], [[True, True]])
     with pytest.raises(ValueError, match=r"kept.*\(0.*1\)"):
         coverage_score([[1, 0]], [[True, 2]])
@@ -56,7 +56,7 @@ def test_clopper_pearson_by_its_definition():
             assert binom.sf(covered - 1, n, low) == pytest.approx(0.025)
         if covered < n:
             assert binom.cdf(covered, n, high) == pytest.approx(0.025)
-    with pytest.raises(ValueError, match=r"n_covered is 11.*10"):
+    with pytest.raises(ValueError, match=r"n_covered.*10.*11"):
         coverage_interval(11, 10)
 
 
@@ -158,9 +158,9 @@ def test_interval_is_that_of_the_binomial_test(confidence_level):
 
 @pytest.mark.parametrize("confidence_level", [0, 1, 95, -0.1, np.nan])
 def test_confidence_is_a_share(confidence_level):
-    with pytest.raises(ValueError, match=r"confidence_level is .* between 0 and 1"):
+    with pytest.raises(ValueError, match=r"confidence_level.*between 0.*1"):
         coverage_interval(1, 2, confidence_level=confidence_level)
-    with pytest.raises(ValueError, match=r"confidence_level is .* between 0 and 1"):
+    with pytest.raises(ValueError, match=r"confidence_level.*between 0.*1"):
         coverage_band(30, 0.1, confidence_level=confidence_level)
 
 
@@ -238,5 +238,5 @@ def test_the_bound_of_an_audit_is_the_share_at_which_so_few_are_that_rare(
 def test_an_impossible_audit_is_refused(numbers):
     with pytest.raises(ValueError, match=r"n_errors|n_audited"):
         error_rate_upper_bound(*numbers)
-    with pytest.raises(ValueError, match="confidence_level is 95"):
+    with pytest.raises(ValueError, match=r"confidence_level .*95"):
         error_rate_upper_bound(0, 5, confidence_level=95)

@@ -81,7 +81,7 @@ def test_differences_are_paired():
     assert table.p_value[0, 0] == pytest.approx(2 * above)
     back = report.differences("b")
     assert back.difference[0, 0] == -2.5 and back.p_value == table.p_value
-    with pytest.raises(ValueError, match=r"reference.*'x'"):
+    with pytest.raises(ValueError, match=r"reference .*'x'"):
         report.differences("x")
 
 

@@ -342,7 +342,7 @@ def test_a_search_for_the_weakest_promise_is_refused(key, values, listed):
         lambda: CalibratedSearch(search).fit(GRAPHS, Y),
         lambda: compare_filters({"search": search}, GRAPHS, Y, [0.1]),
     ):
-        with pytest.raises(ValueError, match=f"tries values of '{key}'"):
+        with pytest.raises(ValueError, match=f"must not try values of '{key}'"):
             run()
 
 
@@ -363,7 +363,7 @@ def test_scorers_of_other_problems_are_refused_by_name(scoring):
     search = GridSearchCV(
         SingleFeatureCF(), {"beta_mix": [0.0]}, scoring=scoring, refit=False
     )
-    with pytest.raises(ValueError, match=r"scoring is .*(accuracy|roc_auc|f1)"):
+    with pytest.raises(ValueError, match=r"scoring .*(accuracy|roc_auc|f1)"):
         CalibratedSearch(search).fit(GRAPHS, Y)
 
 
@@ -384,9 +384,9 @@ def test_too_few_problems_and_bad_sizes():
     for size in (0, 1.5, -1, "a", True, N):
         with pytest.raises(ValueError, match="calibration_size"):
             CalibratedSearch(search, calibration_size=size).fit(GRAPHS, Y)
-    with pytest.raises(ValueError, match="y has 89 entries for 90 problems"):
+    with pytest.raises(ValueError, match=r"y.*90 problems.*89 entries"):
         CalibratedSearch(search).fit(GRAPHS, Y[:-1])
-    with pytest.raises(ValueError, match=r"groups.*\(2,\)"):
+    with pytest.raises(ValueError, match=r"groups .*shape \(2,\)"):
         CalibratedSearch(search).fit(GRAPHS, Y, [1, 2])
     with pytest.raises(ValueError, match=r"groups.*one group"):
         CalibratedSearch(search).fit(GRAPHS, Y, np.zeros(N))
@@ -418,7 +418,7 @@ def test_of_several_scores_one_has_to_choose():
     X, y = rng.normal(size=(60, 2)), rng.random(60) < 0.7
     scores = {"kept": kept, "again": kept}
     search = GridSearchCV(HardCF(alpha=0.2), {"scorer": [0, 1]}, scoring=scores, cv=2)
-    with pytest.raises(ValueError, match=r"several scores.*refit="):
+    with pytest.raises(ValueError, match="refit"):
         CalibratedSearch(search, random_state=0).fit(X, y)
     chosen = CalibratedSearch(search.set_params(refit="kept"), random_state=0).fit(X, y)
     assert chosen.best_params_["scorer"] in (0, 1)

@@ -73,12 +73,12 @@ def test_calibration_problems_are_cut_from_the_training_part():
 @pytest.mark.parametrize(
     ("cv", "message"),
     [
-        (KFold(4), "split 0: answers to one question are in two parts"),
-        ([([0, 1], [2, 3], [0, 5])], "split 0: a problem is in two parts"),
+        (KFold(4), "split 0.*in two parts"),
+        ([([0, 1], [2, 3], [0, 5])], r"split 0.*problem"),
         ([([0, 1], [2, 3], [4, 12])], "numbers of the 12 problems: index 12"),
         ([([0, 1], [2, 3], [-13, 4])], "numbers of the 12 problems: index -13"),
-        ([([0, 1], np.arange(0), [4, 5])], "split 0 has parts of 2/0/2 problems"),
-        ([([0, 1], [2, 3], [4, 5], [6])], "a split has 4 parts, but 3 are needed"),
+        ([([0, 1], np.arange(0), [4, 5])], r"split 0.*2/0/2"),
+        ([([0, 1], [2, 3], [4, 5], [6])], r"split.*3 parts.*4"),
         ([(["a"], [2, 3], [4, 5])], "numbers of the 12 problems"),
         ([], "at least one split"),
         (0, "at least one split, got cv=0"),
@@ -93,7 +93,7 @@ def test_bad_splits_are_refused(cv, message):
 
 
 def test_too_few_groups():
-    with pytest.raises(ValueError, match=r"parts of .*0.* problems"):
+    with pytest.raises(ValueError, match=r"split 0.*/0"):
         make_splits(1, np.zeros(12, int), "folds", np.random.RandomState(0))
 
 
@@ -226,7 +226,7 @@ def test_files_that_cannot_be_used(data, filters, tmp_path):
     compare_filters(filters, graphs, labels, **run)
     edited = run["resume"].read_text().replace('"retention"', '"retained"')
     run["resume"].write_text(edited)
-    with pytest.raises(ValueError, match=r"another version: .*'retention'"):
+    with pytest.raises(ValueError, match=r"another version.*'retention'"):
         compare_filters(filters, graphs, labels, **run)
     with pytest.raises(ValueError, match=r"resume.*integer"):
         compare_filters(filters, graphs, labels, ALPHAS, resume=tmp_path / "new.json")

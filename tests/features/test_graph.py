@@ -51,7 +51,7 @@ def test_no_claims():
 
 def test_unknown_metric_is_named():
     batch = GraphBatch.from_arrays([[1.0]], [0, 1])
-    with pytest.raises(ValueError, match=r"nx_degree.*nx_in_degree"):
+    with pytest.raises(ValueError, match=r"nx_in_degree.*nx_degree"):
         GraphFeatures(["nx_degree"]).fit(batch)
 
 
@@ -105,7 +105,7 @@ def test_names_idempotent_pickle_clone(transformer, graphs):
 
 def test_other_columns_than_in_fit_are_refused(graphs):
     fitted = GraphFeatures().fit(graphs)
-    with pytest.raises(ValueError, match=r"columns.*frequency-score"):
+    with pytest.raises(ValueError, match=r"columns.*fitted.*frequency-score"):
         fitted.transform(
             [graph.replace(features=None, feature_names=None) for graph in graphs]
         )
@@ -193,7 +193,7 @@ def test_a_table_cannot_be_asked_for(transformer, graphs):
     for library in ("pandas", "polars"):
         with pytest.raises(ValueError, match=r"GraphBatch.*adapters\.to_frame"):
             transformer.set_output(transform=library)
-    with pytest.raises(ValueError, match=r"transform.*'xml'"):
+    with pytest.raises(ValueError, match=r"transform .*'xml'"):
         transformer.set_output(transform="xml")
 
 
@@ -294,7 +294,7 @@ def test_paper_features(name, kind, width):
 
 
 def test_paper_features_unknown_name():
-    with pytest.raises(ValueError, match=r"'felm'.*math.*felm-7.*felm-20"):
+    with pytest.raises(ValueError, match=r"math.*felm-7.*felm-20.*'felm'"):
         paper_features("felm")
 
 
@@ -335,7 +335,7 @@ def test_white_space_does_not_hide_a_topic():
 def test_domains_need_something_to_go_by(graphs):
     with pytest.raises(ValueError, match=r"domain.*'history'"):
         DomainIndicators(["history"]).fit(graphs)
-    with pytest.raises(ValueError, match=r"question.*text"):
+    with pytest.raises(ValueError, match="question text"):
         DomainIndicators().fit([graphs[0].replace(problem=None)])
 
 

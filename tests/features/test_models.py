@@ -232,7 +232,7 @@ def test_a_reward_server_sends_nobody_elsewhere(server, status):
 def test_no_server_and_wrong_settings(server):
     with pytest.raises(ConnectionError, match="problem 0"):
         column(StepReward("http://127.0.0.1:9/pooling", timeout=2), graph_of(["a"]))
-    with pytest.raises(ValueError, match=r"contains.*separator"):
+    with pytest.raises(ValueError, match="separator"):
         column(StepReward(server.url), graph_of(["a<extra_0>b"]))
     with pytest.raises(ValueError, match="file:"):
         StepReward("file:///etc/passwd").fit([graph_of(["a"])])

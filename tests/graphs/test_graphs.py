@@ -77,9 +77,9 @@ def test_alternatives_stay_with_their_problem():
 
 @pytest.mark.parametrize("wrong", ["one text", {"a": 1}, ["a", None], [b"a"], 3])
 def test_alternatives_are_lists_of_texts(wrong):
-    with pytest.raises(ValueError, match=r'"p".*alternative.* but must be'):
+    with pytest.raises(ValueError, match='"p"'):
         ReasoningGraph([[1.0]], [], id="p", alternatives=wrong)
-    with pytest.raises(ValueError, match=r"problem.*1"):
+    with pytest.raises(ValueError, match="problem 1"):
         GraphBatch.from_arrays([[1.0]] * 2, [0, 1, 2], alternatives=[None, wrong])
 
 
@@ -185,9 +185,7 @@ def test_ids_are_shown_escaped():
 def test_long_values_are_cut():
     with pytest.raises(ValueError) as info:
         ReasoningGraph([[0.0]], [], problem=["x" * 1000])
-    assert len(str(info.value)) < 150 and "xxx..., but must be a str or None" in str(
-        info.value
-    )
+    assert len(str(info.value)) < 150 and "a str or None" in str(info.value)
 
 
 SPLIT = [1, 2, 4]
@@ -221,7 +219,7 @@ def test_labels_of_many_kinds():
     unsigned = [np.array([1], np.uint8), np.array([True, False]), np.array([-1.0])]
     assert pack_labels(unsigned, batch).tolist() == [1, 1, 0, -1]
     assert pack_labels(np.array([True, False, True, True]), batch).dtype == np.int8
-    with pytest.raises(ValueError, match=r"problem.*0.*0.*255"):
+    with pytest.raises(ValueError, match=r"0.*255"):
         pack_labels(np.array([255, 0, 1, 1], np.uint8), batch)
     single = GraphBatch.from_arrays(np.zeros((3, 0)), [0, 1, 2, 3])
     for y in ([1, -1, 0], [[1], [-1], [0]], np.array([[1], [-1], [0]])):
@@ -287,9 +285,9 @@ def test_metadata_goes_where_its_problem_goes():
     assert graphs[1] == graphs[1].replace(metadata=None)
     bare = GraphBatch.from_arrays([[1.0]], [0, 1], metadata=[{"a": 1}])
     assert bare.replace_metadata(None)[0].metadata is None
-    with pytest.raises(ValueError, match=r"metadata is 3, .* dict"):
+    with pytest.raises(ValueError, match=r"metadata.*dict.*3"):
         ReasoningGraph([[1.0]], [], metadata=3)
-    with pytest.raises(ValueError, match="metadata has 2 entries, but 1"):
+    with pytest.raises(ValueError, match=r"metadata.*1 entries.*2"):
         bare.replace_metadata([{}, {}])
 
 
@@ -309,9 +307,9 @@ def test_labels_in_arrays_of_several_kinds():
     y = [np.array([True, False]), np.array([], dtype=bool), np.array([False, True])]
     assert pack_labels(y, batch).tolist() == [1, 0, 0, 1]
     assert pack_labels(y, batch).dtype == np.int8
-    with pytest.raises(ValueError, match="problem 2: 3 labels, but 2 claims"):
+    with pytest.raises(ValueError, match=r"2.*3"):
         pack_labels([*y[:2], np.ones(3)], batch)
-    with pytest.raises(ValueError, match=r"problem.*0.*0.*'1'"):
+    with pytest.raises(ValueError, match=r"problem 0, claim.*label.*'1'"):
         pack_labels([np.array(["1", "b"]), y[1], y[2]], batch)
     with pytest.raises(ValueError, match=r"problem.*2.*claim.*0"):
         pack_labels([y[0], y[1], np.array([np.nan, 1])], batch)

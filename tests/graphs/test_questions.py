@@ -76,14 +76,12 @@ def test_unknown_edges_alone_and_among_999_others():
 
 def test_what_is_said_of_edges_must_fit():
     arrays = np.zeros((3, 1)), [0, 2, 3]
-    with pytest.raises(
-        ValueError, match=r'problem 0 \("p"\): edges are passed, but edges_known'
-    ):
+    with pytest.raises(ValueError, match=r'0 \("p".*edges_known'):
         GraphBatch.from_arrays(
             *arrays, [(0, 1)], edges_known=[False, True], ids=["p", 1]
         )
     for wrong in ([True], [1, 0], True, [[True, False]]):
-        with pytest.raises(ValueError, match=r"edges_known.*2"):
+        with pytest.raises(ValueError, match=r"edges_known.*2 booleans"):
             GraphBatch.from_arrays(*arrays, (), edges_known=wrong)
     with pytest.raises(ValueError, match=r"edges.*pairs"):
         ReasoningGraph([[1.0]], [None])
@@ -98,9 +96,9 @@ def test_a_line_without_edges_or_null_is_unknown(tmp_path):
 
 @pytest.mark.parametrize("wrong", ["one text", {"a": 1}, ["a", None], [b"a"], 3, {"a"}])
 def test_contexts_are_lists_of_texts(wrong):
-    with pytest.raises(ValueError, match=r'"p".*context.* but must be'):
+    with pytest.raises(ValueError, match='"p": context'):
         ReasoningGraph([[1.0]], [], id="p", context=wrong)
-    with pytest.raises(ValueError, match=r"problem.*1.*context"):
+    with pytest.raises(ValueError, match="problem 1: context"):
         GraphBatch.from_arrays([[1.0]] * 2, [0, 1, 2], context=[None, wrong])
 
 
@@ -214,9 +212,9 @@ def test_numbers_of_questions_do_not_depend_on_the_company():
 @pytest.mark.parametrize(
     "groups, message",
     [
-        ([1, 2], "groups has shape"),
-        ([1, None, 2], "problem 1 has no group"),
-        ([1.0, np.nan, 2.0], "problem 1 has no group"),
+        ([1, 2], "groups .*shape"),
+        ([1, None, 2], "group of problem 1"),
+        ([1.0, np.nan, 2.0], "group of problem 1"),
     ],
 )
 def test_groups_must_fit(groups, message):
@@ -226,7 +224,7 @@ def test_groups_must_fit(groups, message):
 
 @pytest.mark.parametrize("key", [1.5, True, ["a"], {"a": 1}])
 def test_keys_are_texts_or_whole_numbers(key):
-    with pytest.raises(ValueError, match=r"problem.*1.*metadata.*'group'"):
+    with pytest.raises(ValueError, match=r"1.*'group'"):
         count([asked(), asked(group=key)])
 
 
@@ -318,7 +316,7 @@ def test_words_mean_what_they_say_whatever_the_alphabet_does(true):
 
 @pytest.mark.parametrize("word", ["good", "bad", "hallucinated?", "un supported", "2"])
 def test_words_of_unknown_meaning_are_not_guessed(word):
-    with pytest.raises(ValueError, match=r"1.*\(true\).*0.*\(false\)"):
+    with pytest.raises(ValueError, match=r"Pass 1.*0"):
         read_words(["true", word])
 
 
@@ -331,7 +329,7 @@ def test_a_filter_of_a_table_takes_words_the_right_way_round(true, false):
     by_word = HardCF(0, alpha=0.2).fit(X, np.where(y, true, false))
     assert by_word.threshold_ == by_number.threshold_
     assert by_word.score(X, np.where(y, "Right", "wrong")) == by_number.score(X, y)
-    with pytest.raises(ValueError, match=r"known.*meaning"):
+    with pytest.raises(ValueError, match="known meaning"):
         HardCF(0).fit(X, np.where(y, "bad", "good"))
 
 

@@ -56,7 +56,7 @@ def test_labels_of_rows_do_not_fit_graphs_of_networkx():
     """Node labels had become features of a table."""
     with pytest.raises(ValueError, match="problem"):
         HardCF(0).fit([nx.DiGraph([(0, 1), (1, 2)])] * 40, [1, 0] * 20)
-    with pytest.raises(ValueError, match=r"problem 1.*undirected"):
+    with pytest.raises(ValueError, match="problem 1"):
         HardCF(0).fit([digraph([1, 1, 0]), nx.Graph([(0, 1)])], TRUTH[:2])
     with pytest.raises(ValueError, match=r"single.*DiGraph.*\[graph\]"):
         HardCF(0).fit(digraph([1, 1, 0]), TRUTH[:1])
@@ -115,7 +115,7 @@ def test_what_can_be_read_once_names_list(lazy):
         (lambda: pack_labels(lazy(TRUTH), graphs), "y"),
         (lambda: GraphFeatures().fit(lazy(graphs)), "X"),
     ):
-        with pytest.raises(ValueError, match=rf"{argument} is a .*list\({argument}\)"):
+        with pytest.raises(ValueError, match=rf"{argument} .*list\({argument}\)"):
             call()
 
 

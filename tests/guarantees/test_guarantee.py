@@ -238,7 +238,7 @@ def test_changed_parameters_need_a_new_calibration(pool):
     filter = HardCF("frequency-score", ties="jitter").fit(graphs[:100], labels[:100])
     for change in ({"edges": "none"}, {"ties": "include"}, {"ties": "exclude"}):
         changed = copy.copy(filter).set_params(**change)
-        with pytest.raises(ValueError, match=r"calibrate.*again"):
+        with pytest.raises(ValueError, match=r"calibrate.*fit again"):
             changed.predict(graphs)
         changed.calibrate(graphs[:100], labels[:100]).predict(graphs)
 

@@ -135,7 +135,7 @@ def test_problems_needed():
             n = problems_needed(alpha, delta)
             assert conformal_rank(n, alpha, delta) == 1
             assert n == 0 or conformal_rank(n - 1, alpha, delta) == 0
-    with pytest.raises(ValueError, match="delta is 2"):
+    with pytest.raises(ValueError, match=r"delta.*2"):
         problems_needed(0.1, 2)
     with pytest.raises(ValueError, match="share above 0"):
         problems_needed(0.1, by={"a": 1.0, "b": 0.0})
@@ -299,7 +299,7 @@ def test_groups_come_from_metadata_features_and_functions(data):
         with pytest.raises(ValueError, match=message):
             HardCF(0, guarantee=NoFalseClaim(by=by)).fit(named, y)
     unknown = named.replace_metadata([{"length": "long"}] * 399 + [{}])
-    with pytest.raises(ValueError, match=r"problem 399.*: its group"):
+    with pytest.raises(ValueError, match=r"problem 399.*group"):
         HardCF(0, guarantee=NoFalseClaim(by="length")).fit(unknown, y)
 
 
@@ -455,14 +455,14 @@ def test_enough_problems_are_held_out_for_delta(data):
         (NoFalseClaim(-1), "max_false"),
         (NoFalseClaim(True), "max_false"),
         (NoFalseClaim(delta=1.5), "delta"),
-        (NoFalseClaim(delta=0.1, weight=by_length), "delta is 0.1 and weight"),
-        (NoFalseClaim(unseen="pool"), "set by as well"),
+        (NoFalseClaim(delta=0.1, weight=by_length), r"delta=0\.1.*weight"),
+        (NoFalseClaim(unseen="pool"), "well"),
         (NoFalseClaim(by=7), "by"),
         (ExpectedFalse("mean"), "of"),
         (ExpectedFalse(bound=0), "bound"),
-        (NoFalseClaim(weight=lambda b: [-1.0] * len(b)), "weight is -1"),
-        (NoFalseClaim(weight=lambda b: 1.0), "one number per problem"),
-        (NoFalseClaim(by=lambda b: ["a"]), "1 groups for 400 problems"),
+        (NoFalseClaim(weight=lambda b: [-1.0] * len(b)), r"weight.*-1"),
+        (NoFalseClaim(weight=lambda b: 1.0), "number"),
+        (NoFalseClaim(by=lambda b: ["a"]), r"400 problems.*1"),
         (ExpectedFalse(by=lambda b: np.ones((len(b), 2), bool)), "overlap"),
         ("none", "guarantee"),
         (NoFalseClaim, "guarantee"),
@@ -482,7 +482,7 @@ def test_another_guarantee_needs_another_calibration(data):
     graphs, y = data
     cf = HardCF(0, guarantee=NoFalseClaim(1)).fit(graphs, y)
     cf.set_params(guarantee__max_false=2)
-    with pytest.raises(ValueError, match=r"calibrate.*again"):
+    with pytest.raises(ValueError, match=r"calibrate.*fit again"):
         cf.predict(graphs)
     cf.calibrate(graphs, y).predict(graphs)
 
@@ -509,7 +509,7 @@ def test_no_method_gives_a_threshold_of_other_settings(data, change, tmp_path):
         "file": lambda: skdcf.persistence.save_threshold(cf, tmp_path / "t.json"),
     }
     for method in methods.values():
-        with pytest.raises(ValueError, match=r"calibrate.*again"):
+        with pytest.raises(ValueError, match=r"calibrate.*fit again"):
             method()
     assert not (tmp_path / "t.json").exists()
     assert cf.calibrate(graphs, y).threshold(0.2) > -np.inf
@@ -525,7 +525,7 @@ def test_a_scorer_trained_for_a_bound_is_not_asked_for_another(data):
         flat(cf.set_params(alpha=0.3).predict(graphs[300:])), kept
     )
     cf.set_params(guarantee=ExpectedFalse(bound=0.2))
-    with pytest.raises(ValueError, match=r"level is 0\.2, but .* trained for 0\.05"):
+    with pytest.raises(ValueError, match=r"level.*0\.05.*trained.*0\.2"):
         cf.calibrate(graphs[300:], y[300:])
 
 

@@ -308,13 +308,13 @@ class Lenient(Guarantee):
 def test_what_is_not_proven_is_refused():
     with pytest.raises(ValueError, match=r"Lenient.*allows_show"):
         Lenient(show=0.5).validate()
-    with pytest.raises(ValueError, match=r"show is 0\.5 and weight"):
+    with pytest.raises(ValueError, match=r"show.*weight.*0\.5"):
         NoFalseClaim(show=0.5, weight=len).validate()
     overlapping = NoFalseClaim(show=0.5, by="topics")
     risks = PathRisks(
         np.array([0.1, 0.2]), np.arange(3), groups=[frozenset("ab"), frozenset("b")]
     )
-    with pytest.raises(ValueError, match=r"show is 0\.5 and by='topics'"):
+    with pytest.raises(ValueError, match=r"show.*0\.5.*'topics'"):
         overlapping.calibrate(Jumps.of_scores(np.array([0.1, 0.2])), risks)
 
 
@@ -373,7 +373,7 @@ def test_without_a_good_share_nothing_passes_and_the_reason_is_given():
     calibration = guarantee.calibrate(Jumps.of_scores(np.full(3, inf)), risks)
     assert not calibration.passes(risks).any()
     assert np.isinf(calibration.levels(risks)).all()
-    assert "50% in training" in calibration.shortage(0.5)
+    assert "50%" in calibration.shortage(0.5)
     in_groups = NoFalseClaim(show="auto", by="kind").with_share(0.0)
     groups = ["a", "b", "b"]
     risks = PathRisks(np.array([0.1, 0.2, 0.3]), np.arange(4), groups=groups)

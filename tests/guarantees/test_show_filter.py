@@ -147,7 +147,7 @@ def test_leaving_one_out_needs_one_answer_to_each_question(data):
     cf = fitted(data, 0.5)
     report = leave_one_out(cf, graphs[99:], y[99:], [ALPHA])
     assert report.retention[0] > 0
-    with pytest.raises(ValueError, match=r"show is 0\.5.*2 questions"):
+    with pytest.raises(ValueError, match=r"show.*0\.5.*2 questions"):
         leave_one_out(cf, graphs[99:103], y[99:103], [0.4], groups=[0, 0, 1, 1])
 
 
@@ -194,7 +194,7 @@ def test_online_a_chain_passes_by_its_first_claim():
     X = [ReasoningGraph(rng.random((4, 1)), claims=list("abcd")) for _ in range(120)]
     y = [(rng.random(4) < 0.9).astype(int) for _ in X]
     guarantee = NoFalseClaim(show=0.5)
-    with pytest.raises(ValueError, match=r"show is 0\.5.*chain_edges"):
+    with pytest.raises(ValueError, match=r"show.*0\.5.*chain_edges"):
         HardCF(0, guarantee=guarantee, online=True).fit(X, y)
     cf = HardCF(0, alpha=ALPHA, guarantee=guarantee, online=True, edges=chain_edges)
     cf.fit(X[:99], y[:99], groups=False)
@@ -354,10 +354,10 @@ def test_if_no_share_is_good_nothing_is_shown_and_the_reason_is_said():
     rng = np.random.default_rng(0)
     X = [ReasoningGraph(rng.random((3, 1)), ()) for _ in range(200)]
     y = [(rng.random(3) < 0.5).astype(int) for _ in X]
-    with pytest.warns(CalibrationWarning, match="% in training"):
+    with pytest.warns(CalibrationWarning, match="in training.*%"):
         cf = auto(alpha=0.1).fit(X, y)
     assert cf.share_ == 0
-    with pytest.warns(CalibrationWarning, match="% in training"):
+    with pytest.warns(CalibrationWarning, match="in training.*%"):
         assert not any(mask.any() for mask in cf.predict(X))
 
 

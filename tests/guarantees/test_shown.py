@@ -240,7 +240,7 @@ def test_a_group_that_did_not_calibrate_is_refused_or_empty(problems):
     labels = [row for row, size in zip(y, graphs.sizes, strict=True) if size < 9]
     new = graphs[graphs.sizes >= 12]
     error = HardCF(0, alpha=0.2, guarantee=NoFalseClaim(by=of_size)).fit(few, labels)
-    with pytest.raises(ValueError, match=r"calibration.*problems.*group"):
+    with pytest.raises(ValueError, match=r"group.*calibration problems"):
         release_claims(error, new, 0.2)
     pooled = NoFalseClaim(by=of_size, unseen="pool")
     pool = HardCF(0, alpha=0.2, guarantee=pooled).fit(few, labels)
@@ -327,7 +327,7 @@ def test_questions_that_the_filter_knows_are_refused():
 def test_too_few_answers_show_nothing_and_say_how_many_it_takes(problems):
     graphs, y = problems
     cf = HardCF(0, alpha=0.2).fit(graphs[:6], y[:6])
-    with pytest.warns(CalibrationWarning, match=r"show.*49"):
+    with pytest.warns(CalibrationWarning, match=r"49 are needed to show a fifth"):
         masks = release_claims(cf, graphs[400:], 0.1)
     assert not any(mask.any() for mask in masks)
 

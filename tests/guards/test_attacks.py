@@ -190,7 +190,7 @@ def test_what_a_search_found_is_calibrated_for_the_guarantee(data, name):
 # --- nothing, and what nobody knows
 
 
-@pytest.mark.filterwarnings("ignore:in .* no claim was judged")
+@pytest.mark.filterwarnings("ignore:no claim of .* was judged")
 @pytest.mark.parametrize("name", EVERY)
 def test_problems_without_claims_unknown_labels_and_small_samples(data, name):
     graphs, y = data
@@ -237,7 +237,7 @@ def test_a_report_and_leave_one_out_of_unknown_labels(data):
         cf = HardCF("frequency-score", guarantee=guarantee, alpha=0.1).fit(graphs, y)
         report = evaluate_filter(cf, graphs, nobody, [0.1, 0.5])
         assert (report.retention == 0).all()
-        with pytest.warns(LabelWarning, match=r"claim.*judged"):
+        with pytest.warns(LabelWarning, match=r"no claim .* was judged"):
             held = leave_one_out(cf, graphs, nobody, [0.1])
         assert (held.coverage >= 0.9).all()
 
@@ -358,7 +358,7 @@ def test_a_solution_at_hand_is_never_above_the_largest(monkeypatch):
 def test_weights_that_cannot_be_added_are_refused(data, kind, weight):
     graphs, y = data
     of = lambda batch: np.full(len(batch), weight)  # noqa: E731
-    with pytest.raises(ValueError, match=r"problem 0.*weight is"):
+    with pytest.raises(ValueError, match=r"weight.*problem 0"):
         HardCF("frequency-score", guarantee=kind(weight=of)).fit(graphs, y)
 
 
@@ -385,7 +385,7 @@ def test_another_function_of_the_same_name_is_noticed(data):
         cf = HardCF("frequency-score", guarantee=NoFalseClaim(**{name: both[0]}))
         before = thresholds(cf.fit(graphs, y), graphs)
         cf.set_params(**{f"guarantee__{name}": both[1]})
-        with pytest.raises(ValueError, match="other functions"):
+        with pytest.raises(ValueError, match="functions"):
             cf.predict(graphs)
         cf.set_params(**{f"guarantee__{name}": both[0]})
         np.testing.assert_array_equal(thresholds(cf, graphs), before)
@@ -397,9 +397,9 @@ def test_parts_are_for_the_guarantee_that_made_them(data):
     generous = cf.calibration_part(graphs, y)
     for guarantee in (None, NoFalseClaim(1), NoFalseClaim(2, by=long), ExpectedFalse()):
         cf.set_params(guarantee=guarantee)
-        with pytest.raises(ValueError, match=r"[Ss]core it again"):
+        with pytest.raises(ValueError, match="again"):
             cf.calibrate_parts([generous])
-        with pytest.raises(ValueError, match=r"[Ss]core it again"):
+        with pytest.raises(ValueError, match="again"):
             cf.calibrate_parts([cf.calibration_part(graphs, y), generous])
     cf.set_params(guarantee=NoFalseClaim(2, delta=0.1)).calibrate_parts([generous])
     plain = HardCF("frequency-score").fit(graphs, y)
@@ -425,13 +425,13 @@ def test_parts_are_for_the_fit_that_made_them(data):
     }
     for refit in others.values():
         other = refit()
-        with pytest.raises(ValueError, match=r"[Ss]core it again"):
+        with pytest.raises(ValueError, match="again"):
             other.calibrate_parts([part])
-        with pytest.raises(ValueError, match=r"[Ss]core it again"):
+        with pytest.raises(ValueError, match="again"):
             other.calibrate_parts([other.calibration_part(*new), part])
     cf = HardCF(ClassifierScorer(), random_state=0).fit(graphs[:100], y[:100])
     unknown = replace(part, made_as=None)
-    with pytest.raises(ValueError, match="unknown settings"):
+    with pytest.raises(ValueError, match=r"settings.*unknown"):
         cf.calibrate_parts([cf.calibration_part(*new), unknown])
     drawn = HardCF("frequency-score", ties="jitter", random_state=0).fit(graphs, y)
     part = drawn.calibration_part(graphs, y)

@@ -146,7 +146,7 @@ def answers_that_come_again(n, rng):
 
 
 @pytest.mark.long
-@pytest.mark.filterwarnings("ignore:the score ranks backwards")
+@pytest.mark.filterwarnings("ignore:the score may have the wrong sign")
 @pytest.mark.parametrize(
     "draw", [answers_that_go_with_difficulty, answers_that_come_again]
 )

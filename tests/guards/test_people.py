@@ -326,7 +326,7 @@ def test_what_does_not_fit_is_said():
     people, people_labels, _ = draw(rng, 20, HUMAN)
     judged, judged_labels, _ = draw(rng, 30, MODEL)
     X, y = [*people, *judged], [*people_labels, *judged_labels]
-    with pytest.raises(ValueError, match=r"calibration_size.*0.5.*labelled 20 "):
+    with pytest.raises(ValueError, match=r"calibration_size.*0\.5.*20"):
         HardCF(ClassifierScorer(), calibration_size=0.5).fit(X, y)
     with pytest.warns(LabelWarning, match=r"People judged 20.*30"):
         assert HardCF(0, alpha=0.1).fit(X, y).n_calibration_ == 20
@@ -385,7 +385,7 @@ def test_a_search_and_a_comparison_say_what_to_pass_them():
     graphs, labels, _ = draw(rng, 30, HUMAN)
     more, verdicts, _ = draw(rng, 60, MODEL)
     search = GridSearchCV(HardCF(0, alpha=0.3), {"random_state": [0]}, cv=2)
-    wanted = "calibration_size is .*only the answers labelled by people"
+    wanted = r"calibration_size.*people labelled.*answers"
     with pytest.raises(ValueError, match=wanted):
         CalibratedSearch(search, calibration_size=0.5, random_state=0).fit(
             graphs + more, labels + verdicts
@@ -452,7 +452,7 @@ def test_parts_calibrate_as_one_file_of_the_same_answers(scored):
         alone = copy.deepcopy(scored).calibrate(
             [*people[0], *judged[0]], [*people[1], *judged[1]]
         )
-    with pytest.warns(LabelWarning, match=r"by.*model"):
+    with pytest.warns(LabelWarning, match="a language model assigned"):
         parts = [scored.calibration_part(*people), scored.calibration_part(*judged)]
     for order in (1, -1):
         with pytest.warns(LabelWarning, match=r"People judged 60.*other 80"):
@@ -467,7 +467,7 @@ def test_of_a_question_with_both_the_answer_of_a_person_calibrates(scored):
     graphs, labels = one_claim(rng, 60, HUMAN)
     other, _ = one_claim(rng, 60, MODEL)
     other = [g.replace(problem=h.problem) for g, h in zip(other, graphs, strict=True)]
-    with pytest.warns(LabelWarning, match=r"by.*model"):
+    with pytest.warns(LabelWarning, match="a language model assigned"):
         parts = [
             scored.calibration_part(other, [[0]] * 60),
             scored.calibration_part(graphs, labels),
@@ -631,13 +631,13 @@ def test_several_answers_to_one_question_are_told_of_once(scored):
     graphs = texts(10)
     asked = [g.replace(problem=f"What is {i // 7}?") for i, g in enumerate(graphs)]
     for decide in (scored.predict, scored.filter):
-        with pytest.warns(GuaranteeWarning, match="7 answers to 1 question:") as told:
+        with pytest.warns(GuaranteeWarning, match="7 answers to 1 question ") as told:
             decide(asked[:8])
         assert len(told) == 1
-    with pytest.warns(GuaranteeWarning, match="10 answers to 2 questions:"):
+    with pytest.warns(GuaranteeWarning, match="10 answers to 2 questions "):
         scored.predict(asked)
     named = [g.replace(metadata={"group": i // 2}) for i, g in enumerate(graphs)]
-    with pytest.warns(GuaranteeWarning, match="10 answers to 5 questions:"):
+    with pytest.warns(GuaranteeWarning, match="10 answers to 5 questions "):
         scored.predict(named)
     # One each, no question at all, and a text that may be an instruction.
     scored.predict(asked[::7])

@@ -114,7 +114,7 @@ def test_edges_are_dropped_if_those_of_calibration_were_unknown(filter_of):
 
 def test_a_mix_of_edges_cannot_calibrate():
     X, y = problems(20)
-    with pytest.raises(ValueError, match="and others do not"):
+    with pytest.raises(ValueError, match="or none of them"):
         HardCF(0).fit([*X, problem("unknown")], [*y, [1, 1]])
     HardCF(0).fit(
         [*X, problem("unknown", n_claims=1)], [*y, [1]]
@@ -212,8 +212,8 @@ def test_another_origin_is_refused_or_accepted_with_a_reason(name):
             act()
         assert (
             str(other) in str(info.value)
-            or "is samples 4, but was samples 5" in str(info.value)
-            or "is samples 5, but was samples 4" in str(info.value)
+            or "got samples 4 instead of samples 5" in str(info.value)
+            or "got samples 5 instead of samples 4" in str(info.value)
             or (str(other).lower() in str(info.value))
         )
         with accept_provenance("measured alike"):
@@ -225,7 +225,7 @@ def test_another_origin_is_refused_or_accepted_with_a_reason(name):
 @pytest.mark.parametrize("reason", ["", "  ", 3])
 def test_a_reason_is_a_text(reason):
     with (
-        pytest.raises(ValueError, match="accept_provenance is"),
+        pytest.raises(ValueError, match="accept_provenance"),
         accept_provenance(reason),
     ):
         pass
@@ -301,7 +301,7 @@ def test_parts_are_compared_too():
 def test_edges_that_all_have_and_then_none_are_doubted():
     """Left out as known to be none, they cover .62 for .8, and nothing was said."""
     cf = HardCF(0).fit(*problems(20))
-    with pytest.warns(GuaranteeWarning, match="none of 20 problems .* 100% of the"):
+    with pytest.warns(GuaranteeWarning, match="none of the 20 problems .* 100% of the"):
         cf.predict([problem("none", seed) for seed in range(20)])
     cf.predict([problem("none", seed) for seed in range(19)])
     cf.predict([problem("none" if seed else "given", seed) for seed in range(20)])
@@ -389,7 +389,7 @@ def answers(n_questions, n_answers, seed, spread=0.1):
 @pytest.mark.parametrize(
     ("n", "m", "alpha"), [(30, 2, 0.2), (30, 5, 0.1), (60, 4, 0.05), (15, 10, 0.2)]
 )
-@pytest.mark.filterwarnings("ignore:the score ranks backwards")
+@pytest.mark.filterwarnings("ignore:the score may have the wrong sign")
 def test_one_answer_of_a_new_question_misses_at_most_alpha(n, m, alpha):
     missed = []
     for seed in range(250):
@@ -558,7 +558,7 @@ def test_who_was_unsure_has_judged():
         said = LabelSource("human", "ann") if i < 300 else None
         batch.append(set_label_sources(graph, [said]))
     y = [[-1 if i >= 300 or unsure[i] else 1 - int(false[i])] for i in range(400)]
-    with pytest.warns(LabelWarning, match=r"claim.*judged"):
+    with pytest.warns(LabelWarning, match="no claim .* was judged true or false"):
         cf = HardCF(0).fit(batch, y)
     known = HardCF(0).fit(batch[:300], [row if row[0] >= 0 else [0] for row in y[:300]])
     assert cf.threshold_ == known.threshold_ and cf.n_calibration_ == 299
@@ -567,7 +567,7 @@ def test_who_was_unsure_has_judged():
         *batch[:300],
         *(set_label_sources(graph, [model]) for graph in batch[300:]),
     ]
-    with pytest.warns(LabelWarning, match=r"claim.*judged"):
+    with pytest.warns(LabelWarning, match="no claim .* was judged true or false"):
         assert HardCF(0).fit(batch, y).threshold_ == cf.threshold_
 
 
@@ -740,7 +740,7 @@ def closure_over(array):
     return lambda batch: batch.features[:, 0] * array[2000]
 
 
-@pytest.mark.filterwarnings("ignore:the score ranks backwards")
+@pytest.mark.filterwarnings("ignore:the score may have the wrong sign")
 @pytest.mark.parametrize(
     "make",
     [Table, lambda sign: closure_over(np.r_[np.zeros(2000), sign, np.zeros(2000)])],
@@ -772,7 +772,7 @@ def test_the_level_in_force_is_clear():
         lambda: trained.predict(X),
         lambda: trained.threshold_,
     ):
-        with pytest.raises(ValueError, match=r"level is 0.3, but .* trained for 0.1"):
+        with pytest.raises(ValueError, match=r"0\.1.*0\.3"):
             act()
     assert trained.threshold(0.3) == before
 
@@ -817,9 +817,9 @@ def test_a_refused_origin_names_one_value_against_the_other():
     with pytest.raises(ValueError, match="what extracted") as caught:
         cf.predict(answers(other))
     said = str(caught.value)
-    assert "is steps.decompose.n 2, but was steps.decompose.n 1" in said
+    assert "got steps.decompose.n 2 instead of steps.decompose.n 1" in said
     assert len(said) < 330
-    with pytest.raises(ValueError, match=r'is model "o", but was model "m"'):
+    with pytest.raises(ValueError, match=r'model "o".*"m"'):
         cf.predict(answers(steps | {"model": "o"}))
 
 
@@ -831,5 +831,5 @@ def test_answers_without_edges_are_doubted_next_to_answers_of_one_claim():
     X = GraphBatch.from_arrays(table, offsets, pairs)
     cf = HardCF(0, alpha=0.2).fit(X, (table[:, 0] > 0.3).astype(int))
     cf.predict(X)  # a warning would be an error here
-    with pytest.warns(GuaranteeWarning, match="none of 54 problems .* has edges"):
+    with pytest.warns(GuaranteeWarning, match="none of the 54 problems .* has edges"):
         cf.predict(GraphBatch.from_arrays(table, offsets, NO_EDGES))

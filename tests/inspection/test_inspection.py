@@ -91,7 +91,7 @@ def test_last_safe_threshold_by_trying_all():
 
 def test_refusals(fitted):
     filter, graphs, y = fitted
-    with pytest.raises(ValueError, match=r"200.*problems.*=.*0\.001"):
+    with pytest.raises(ValueError, match=r"alpha.*200 problems.*0\.001"):
         surrogate_agreement(filter, graphs, y, [0.001])
     with pytest.raises(ValueError, match=r"y.*claim"):
         surrogate_agreement(filter, graphs, [np.ones_like(row) for row in y], [0.1])

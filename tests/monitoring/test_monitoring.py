@@ -518,7 +518,7 @@ def test_of_a_filter_and_without_claims():
     n = len(test.seen_)
     assert test.update([[], [0.5]]).seen_[0] == -np.inf
     assert len(test.seen_) == n + 2
-    with pytest.raises(ValueError, match=r"problem.*1.*risk.*NaN"):
+    with pytest.raises(ValueError, match=r"problem 1.*path risk.*NaN"):
         test.update([[0.5], [np.nan]])
     assert len(test.fit([[1.0]]).seen_) == 1
     assert test.summary()["n_problems"] == 0
@@ -553,7 +553,7 @@ def test_sliding_window_follows_a_shift():
 
 
 def test_sliding_window_refused():
-    with pytest.raises(ValueError, match=r"smallest is 200.*10"):
+    with pytest.raises(ValueError, match=r"smallest.*10.*200"):
         SlidingCalibration(HardCF(), window=10).update([], [])
     with pytest.raises(ValueError, match=r"fitted.*filter"):
         SlidingCalibration(None).update([], [])
@@ -603,7 +603,7 @@ def test_release_of_unknown_empty_and_bad():
         )
     empty = GRAPHS[0].subgraph(np.zeros(GRAPHS[0].n_claims, dtype=bool))
     assert release(cf, [GRAPHS[0], empty], 0.1)[1]
-    with pytest.raises(ValueError, match="alpha is 1"):
+    with pytest.raises(ValueError, match=r"alpha .*got 1"):
         release(cf, GRAPHS, 1)
 
 
@@ -710,7 +710,7 @@ def test_problems_need_a_filter_and_path_risks_have_no_groups():
     rng = np.random.default_rng(0)
     old = repeated(rng, 60, 1, "old")
     cf = HardCF(0, alpha=0.2).fit(old, [[0]] * 60)
-    with pytest.raises(ValueError, match=r"call fit\(filter\) first"):
+    with pytest.raises(ValueError, match=r"filter.*fit.*first"):
         ExchangeabilityTest().fit(cf.path_risk(old)).update(old)
     with pytest.raises(ValueError, match=r"groups.*X"):
         ExchangeabilityTest().fit(cf).update(cf.path_risk(old), groups=False)

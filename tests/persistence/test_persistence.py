@@ -250,7 +250,7 @@ def test_refused_at_saving(tmp_path):
 
     cf.extra_ = Places([0.1], 1)
     before = path.read_bytes()
-    with pytest.raises(ValueError, match=r"Places.*private"):
+    with pytest.raises(ValueError, match=r"skdcf.*Places.*private"):
         skdcf.save(cf, path)
     assert path.read_bytes() == before
 
@@ -334,7 +334,7 @@ def test_tampered(saved):
     changed = dict(parts)
     changed["schema.json"] = parts["schema.json"].replace(b"0.1", b"0.5", 1)
     write_parts(saved, changed)
-    with pytest.raises(ValueError, match=r"'schema.json'.*changed"):
+    with pytest.raises(ValueError, match=r"'schema\.json'.*changed after.*saved"):
         skdcf.load(saved)
     write_parts(saved, parts | {"more.npy": b""})
     with pytest.raises(ValueError, match=r"added.*removed"):
@@ -359,7 +359,7 @@ def test_newer_format(saved):
     about = json.loads(parts["skdcf.json"])
     about |= {"format": 2, "skdcf": "9.0"}
     write_parts(saved, parts | {"skdcf.json": json.dumps(about).encode()})
-    with pytest.raises(ValueError, match=r"format.*2.*by.*9\.0"):
+    with pytest.raises(ValueError, match=r"format.*2, written.*skdcf 9\.0"):
         skdcf.load(saved)
 
 
@@ -446,7 +446,7 @@ def test_members_that_overlap(saved):
     # It reads them all, unless it is of a Python that refuses them by itself.
     with zipfile.ZipFile(saved) as archive, suppress(zipfile.BadZipFile):
         assert sum(len(archive.read(name)) for name in archive.namelist()) > 10**7
-    with pytest.raises(ValueError, match="members overlap"):
+    with pytest.raises(ValueError, match=r"members.*overlap"):
         skdcf.load(saved)
 
 
@@ -519,7 +519,7 @@ def test_scores_of_no_calibration(tmp_path):
     for scores in (cf.nonconformity_scores_[::-1], cf.nonconformity_scores_[1:]):
         other = clone(cf).fit(GRAPHS, LABELS)
         other.nonconformity_scores_ = scores.copy()
-        with pytest.raises(ValueError, match="scores are"):
+        with pytest.raises(ValueError, match="scores"):
             skdcf.load(skdcf.save(other, tmp_path / "cf"))
 
 
@@ -573,12 +573,12 @@ def test_threshold_alone(name, alpha, tmp_path):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"threshold": "large"}, "threshold is 'large'"),
-        ({"threshold": None}, "threshold is None"),
-        ({"alpha": 2}, "alpha is 2"),
-        ({"ties": "some"}, "ties is 'some'"),
-        ({"n_calibration": 1.5}, "n_calibration is 1.5"),
-        ({"format": "skdcf threshold 2"}, "its format"),
+        ({"threshold": "large"}, "threshold .*'large'"),
+        ({"threshold": None}, "threshold .*None"),
+        ({"alpha": 2}, "alpha .*2"),
+        ({"ties": "some"}, "ties .*'some'"),
+        ({"n_calibration": 1.5}, "n_calibration .*1.5"),
+        ({"format": "skdcf threshold 2"}, "format"),
         ({"more": 1}, "more"),
     ],
 )
@@ -600,7 +600,7 @@ def test_threshold_without_a_number():
     alone = CalibratedThreshold(np.inf, 0.5, 3, ties="include")
     assert alone.keep([1.0]).all()
     assert not CalibratedThreshold(-np.inf, 0.1, 3, ties="include").keep([-1.0]).any()
-    with pytest.raises(ValueError, match="claim 1 is NaN"):
+    with pytest.raises(ValueError, match=r"claim 1.*NaN"):
         alone.keep([1.0, np.nan])
 
 

@@ -203,7 +203,7 @@ def test_dropped_claims_are_struck_out_with_their_reason():
 
 def test_large_and_empty_problems():
     many = ReasoningGraph(None, [], claims=["x"] * 500)
-    assert "too many to draw" in many._repr_html_()
+    assert "drawing is omitted" in many._repr_html_()
     assert "and 100 more" in many._repr_html_()
     assert "no claims" in ReasoningGraph(None, [], claims=[])._repr_html_()
     assert "<ol" not in ReasoningGraph([[1.0]], [])._repr_html_()

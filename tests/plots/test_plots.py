@@ -84,10 +84,10 @@ def test_kept_and_dropped_differ_in_grey():
     [
         ({"kept": ["False"] * 3}, "kept .*<U5"),
         ({"kept": [1, 0, 1]}, "kept .*int64"),
-        ({"kept": [True]}, "kept has shape"),
-        ({"labels": [True, None, False]}, "claim 1: the label is None"),
+        ({"kept": [True]}, r"kept.*shape"),
+        ({"labels": [True, None, False]}, r"claim 1.*label.*None"),
         ({"labels": ["maybe", "false", "true"]}, "label.*maybe"),
-        ({"labels": [1, 0]}, "labels has shape"),
+        ({"labels": [1, 0]}, r"labels.*shape"),
     ],
 )
 def test_what_is_no_mask_is_refused(values, message):
@@ -186,9 +186,9 @@ def test_panels_of_reports(data, reports):
     _, shown = ax.containers[0].lines[0].get_data()
     expected = evaluate_filter(fitted, graphs[80:], y[80:], [0.1, 0.2]).abstention
     np.testing.assert_allclose(shown, 1 - expected)
-    with pytest.raises(ValueError, match=r"panel.*'price'"):
+    with pytest.raises(ValueError, match=r"panel .*'price'"):
         ReportDisplay.from_report(reports, panels=["price"])
-    with pytest.raises(ValueError, match=r"ax has 2 axes.*3"):
+    with pytest.raises(ValueError, match=r"ax.*3 axes.*2"):
         ReportDisplay.from_report(reports, ax=plt.subplots(1, 2)[1])
 
 

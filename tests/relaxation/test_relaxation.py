@@ -326,7 +326,7 @@ def test_wrong_parameters(wrong, name, message):
 
 
 def test_a_gate_that_would_not_close_is_refused():
-    with pytest.raises(ValueError, match=r"20 \* 0.05 = 1, .* gradient is 0"):
+    with pytest.raises(ValueError, match=r"20 \* 0\.05 = 1.*gradient"):
         GridRelaxation(gate_temperature=0.05).validate()
 
 
@@ -371,9 +371,9 @@ def test_settings_of_the_paper(data_home):
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        (("math", 0.2), r"alpha = 0.2, only for \[0.03"),
-        (("nq", 0.05), "dataset is 'nq'"),
-        (("validation", 0.05), "alpha = 0.05, only for \\[None"),
+        (("math", 0.2), r"alpha.*0\.03.*0\.2"),
+        (("nq", 0.05), "dataset .*'nq'"),
+        (("validation", 0.05), r"alpha.*None.*0\.05"),
     ],
 )
 def test_settings_that_are_not_in_the_paper(args, message):

@@ -247,8 +247,8 @@ def test_base_scorers_of_ones_own_are_asked():
 @pytest.mark.parametrize(
     ("spoil", "message"),
     [
-        (lambda masks: masks[:-1], "250.*kept.*249"),
-        (lambda masks: masks[::-1], r"problem \d+: .*kept"),
+        (lambda masks: masks[:-1], r"kept.*250.*249"),
+        (lambda masks: masks[::-1], r"problem.*kept"),
         (lambda masks: [m + 0.5 for m in masks], r"kept.*\(0, 1\)"),
     ],
 )
@@ -269,7 +269,7 @@ def test_a_claim_without_one_that_it_builds_on_is_refused(fitted, data):
 
 def test_a_level_beside_masks_is_refused(fitted, data):
     new = data[0][250:]
-    with pytest.raises(ValueError, match=r"alpha is 0.2.*masks"):
+    with pytest.raises(ValueError, match=r"alpha.*masks.*0\.2"):
         fitted.error_probability(new, fitted.predict(new), alpha=0.2)
     with pytest.raises(ValueError, match=r"share .*1.2"):
         first_claims(fitted, new, 1.2)

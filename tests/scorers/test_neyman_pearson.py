@@ -308,7 +308,10 @@ def test_edges_that_were_cut_do_not_enter():
 DEGENERATE = {
     "no errors": lambda b, y: (b, np.ones_like(y)),
     "all false": lambda b, y: (b, np.zeros_like(y)),
-    "constant features": lambda b, y: (b.replace_features(np.ones_like(b.features)), y),
+    "features may be constant": lambda b, y: (
+        b.replace_features(np.ones_like(b.features)),
+        y,
+    ),
     "no features": lambda b, y: (b.replace_features(b.features[:, :0]), y),
     "one problem": lambda b, y: (b[:1], y[: b.offsets[1]]),
     "two problems": lambda b, y: (b[-2:], y[b.offsets[-3] :]),

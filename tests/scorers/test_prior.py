@@ -194,7 +194,7 @@ def test_it_is_used_only_if_it_is_asked_for():
 
 def test_its_columns_have_to_be_there():
     batch, labels = problems(60, names=[*COLUMNS[:-1], "other"])
-    with pytest.raises(ValueError, match=f"1 of the 29 .*{COLUMNS[-1]}"):
+    with pytest.raises(ValueError, match=f"29 columns, but 1 .*{COLUMNS[-1]}"):
         HardCF(PublicPrior()).fit(batch, batch.split(labels))
 
 
@@ -276,14 +276,14 @@ def test_a_prior_that_cannot_be_read_is_an_error(tmp_path):
     batch, labels = problems(60)
     path = tmp_path / "prior.json"
     path.write_text(json.dumps(RECORD | {"weights": WEIGHTS[::-1]}))
-    with pytest.raises(ValueError, match="it was modified"):
+    with pytest.raises(ValueError, match="modified"):
         HardCF(PublicPrior(path)).fit(batch, batch.split(labels))
 
 
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        ({"format": "skdcf public prior 0"}, "its format"),
+        ({"format": "skdcf public prior 0"}, "format"),
         (
             {"trees": TREES | {"down": [7] * len(TREES["down"])}},
             "damaged",
@@ -292,8 +292,8 @@ def test_a_prior_that_cannot_be_read_is_an_error(tmp_path):
             {"trees": {k: v for k, v in TREES.items() if k != "value"}},
             "prior",
         ),
-        ({"columns": None}, "not a public prior"),
-        ({"questions": ["a"]}, "not a public prior"),
+        ({"columns": None}, r"prior.*public"),
+        ({"questions": ["a"]}, r"prior.*public"),
     ],
 )
 def test_a_file_that_does_not_fit(change, reason, tmp_path):
@@ -304,7 +304,7 @@ def test_a_file_that_does_not_fit(change, reason, tmp_path):
     with pytest.raises(ValueError, match=reason):
         PublicPrior(path).fit(batch, labels)
     path.write_text("{")
-    with pytest.raises(ValueError, match=r"public.*prior"):
+    with pytest.raises(ValueError, match=r"prior.*public"):
         PublicPrior(tmp_path / "." / "prior.json").fit(batch, labels)
 
 
@@ -465,5 +465,5 @@ def test_the_prior_of_agreement(tmp_path):
     np.testing.assert_array_equal(
         again.path_risk(graphs[:1])[0], cf.path_risk(graphs[:1])[0]
     )
-    with pytest.raises(ValueError, match=r"columns.*'answer_"):
+    with pytest.raises(ValueError, match=r"columns.*missing.*example"):
         prior.fit(problems(3)[0])

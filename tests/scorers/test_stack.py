@@ -284,13 +284,13 @@ def test_a_stack_of_stacks():
 @pytest.mark.parametrize(
     ("stack", "message"),
     [
-        (StackingScorer({}), "scorers is {}"),
-        (StackingScorer({"a": "linear"}), r"scorers\['a'\] is 'linear'"),
+        (StackingScorer({}), r"scorers .*\{\}"),
+        (StackingScorer({"a": "linear"}), r"scorers\['a'.*'linear'"),
         (StackingScorer([ClassifierScorer()]), "'scorers' parameter of StackingScorer"),
         (StackingScorer(final="linear"), "'final' parameter of StackingScorer"),
         (StackingScorer(n_folds=1), r"'n_folds' .* \[2, inf\)"),
         (StackingScorer(n_folds=2.5), r"'n_folds' .* Got 2.5"),
-        (StackingScorer(gain=2), "gain is 2"),
+        (StackingScorer(gain=2), "gain .*2"),
         (StackingScorer({"a": ClassifierScorer(target="x")}), "'target' parameter"),
     ],
 )
@@ -452,7 +452,7 @@ def test_no_claim_below_an_error_was_judged():
 
 def test_bad_arguments():
     batch, labels = problems(10)
-    with pytest.raises(ValueError, match=r"alpha is 1\.5"):
+    with pytest.raises(ValueError, match=r"alpha .*1\.5"):
         fit(batch, labels, [0.1, 1.5])
     with pytest.raises(ValueError, match=r"problems.*features"):
         fit(batch.replace_features(None), labels, [0.1])

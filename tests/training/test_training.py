@@ -488,7 +488,7 @@ def test_one_label_only_teaches_nothing(relaxation, training, value):
 def test_constant_features_teach_nothing(relaxation):
     batch = BATCH.replace_features(np.full((BATCH.n_claims, 2), 7.0))
     result = run(relaxation=relaxation, batch=batch)
-    assert "constant features" in result.message
+    assert "features may be constant" in result.message
     assert np.ptp(result.confidence(LinearModel(), batch.features)) == 0
 
 
@@ -521,7 +521,7 @@ def test_levels_that_the_errors_cannot_resolve(relaxation, alpha):
         ({"training": SoftTraining(loss="hinge")}, "'loss' parameter of SoftTraining"),
         ({"relaxation": GridRelaxation(sharpness=100.0)}, "sharpness"),
         ({"relaxation": PathRelaxation(max_temperature=-1)}, "'max_temperature'"),
-        ({"alpha": 0.0}, r"alpha is 0\.0"),
+        ({"alpha": 0.0}, r"alpha .*0\.0"),
         ({"training": SoftTraining(Adam(validation_size=80))}, "at least 1 sample"),
     ],
 )

@@ -58,8 +58,8 @@ RESULT = "filtered"  # metadata key of the result
 KEEPS_NOTHING = FOUND_BROKEN_LINES = 1  # exit codes
 _CHUNK = 500  # number of problems in memory at a time
 _NOT_GUARANTEED = (
-    "the guarantee does not cover this text. The filter keeps no claim of the answer, and "
-    "these are its safest claims"
+    "the guarantee does not cover this text. The filter removed all claims of the "
+    "answer, and this text shows the safest of them"
 )
 _SUPPORT = "context_trigrams"  # the best single column of `ContextFeatures`
 _SHOWN = 20  # maximum number of different errors to print
@@ -87,7 +87,7 @@ def _scorer_with_prior(name, prior):
     if name == "neyman-pearson":
         return NeymanPearsonScorer(public_prior=public_prior, random_state=None)
     raise ValueError(
-        f"--prior is {prior}, but --scorer {name} would ignore it: use --scorer stack, "
+        f"--prior {prior} has no effect with --scorer {name}. Use --scorer stack, "
         "neyman-pearson or public-prior"
     )
 
@@ -108,9 +108,9 @@ def _scorer_without_training(options, graphs, features):
         return None
     name = "the public prior" if options.prior else f"the column {_SUPPORT}"
     files.inform(
-        f"alpha = {options.alpha:g} needs {needed} of these {n} answers for calibration, so no "
-        f"scorer is trained, and {name} is used instead of the stack. Label more answers to "
-        "use the stack"
+        f"at alpha = {options.alpha:g}, {needed} of these {n} answers are needed for "
+        f"calibration. No scorer can be trained on the others, so {name} replaces the "
+        "stack. Label more answers to use the stack"
     )
     return PublicPrior(options.prior) if options.prior else FeatureScorer(_SUPPORT)
 
@@ -153,7 +153,9 @@ def fit(options):
             make_filter(scorer, options, **settings), problems, options.show
         )
     questions = files.count_questions(graphs)
-    files.inform(f"fitted on {n} problems of {questions} questions{edges_note}")
+    files.inform(
+        f"the filter was fitted on {n} problems of {questions} questions{edges_note}"
+    )
     return _save(model, problems, options)
 
 
@@ -167,8 +169,8 @@ def _fitted(filter, problems, share):
         if share is not None:
             raise
         files.inform(
-            "there are too few answers to choose a share, so the guarantee is about all answers "
-            f"(--show 1) instead of those that pass: {error.reason}"
+            "there are too few answers to choose a share, so the guarantee covers "
+            f"all answers (--show 1) instead of the passing answers: {error.reason}"
         )
         return filter.set_params(guarantee=None).fit(problems.graphs, problems.labels)
 
@@ -179,7 +181,8 @@ def _with_people(judged, options):
     If a file does not state the sources of its labels, its role determines the sources.
     """
     people = files.read_problems(options, labelled=True, path=options.people)
-    # Empty answers count as judged only if people started to label all other answers.
+    # An empty answer counts as judged only if all other answers are at least partly
+    # labelled.
     all_begun = all((row >= 0).any() or not len(row) for row in people.labels)
     marked = []
     for problems, kind in ((judged, "model"), (people, "human")):
@@ -204,8 +207,9 @@ def calibrate(options):
     filter = load(options.model)
     if options.show == "auto":
         raise ValueError(
-            "--show is auto, but only fit can choose the share, on training answers: pass a "
-            "number, or leave --show out to keep the share of the saved filter"
+            "--show auto is only possible in fit, which chooses the share on "
+            "training answers. Pass a number, or leave --show out to keep the share "
+            "of the saved filter"
         )
     guarantee = filter.guarantee
     if options.alpha is not None:
@@ -241,7 +245,7 @@ def _chosen(filter, problems):
 
 def _save(filter, data, options):
     """Save a filter that can keep claims, and print its guarantee."""
-    # Save before printing, because the reader of the summary may close the pipe.
+    # Save the filter before printing, because the reader of the summary may close the pipe.
     keeps_nothing = np.all(np.isneginf(filter.threshold())) and not options.force
     if not keeps_nothing:
         save(filter, options.output)
@@ -259,7 +263,8 @@ def _save(filter, data, options):
         n_unused = len(filter.unused_indices_)
         unused = f" ({n_unused} more would change nothing)" if n_unused else ""
         files.inform(
-            f"{n} calibration answers{unused} allow alpha = {smallest:.3g} and above"
+            f"{n} calibration answers{unused} allow any alpha of at least "
+            f"{smallest:.3g}"
         )
     selection = getattr(filter.scorer_, "selection_", None)
     if selection and options.verbose:
@@ -270,9 +275,10 @@ def _save(filter, data, options):
         files.inform(f"problems with a different provenance were accepted: {reason}")
     if keeps_nothing:
         files.inform(
-            f"skdcf {options.command}: at this level the filter would keep nothing, so it "
-            "was not saved. Label more answers (skdcf plan says how many), use a larger "
-            "--alpha, let more answers pass (--show 1), or save it with --force"
+            f"skdcf {options.command}: the filter was not saved, because it would "
+            'remove all claims at this level. Label more answers ("skdcf plan" '
+            "estimates how many), use a larger --alpha, let more answers pass "
+            "(--show 1), or save the filter with --force"
         )
         return KEEPS_NOTHING
     files.inform(f"saved as {options.output}")
@@ -302,7 +308,8 @@ def _levels_to_choose(filter, data):
     if np.isnan(calibration.shown(levels[-1])) or len(labels) < 2:
         return
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", CalibrationWarning)  # the table shows the same
+        # The printed table shows the content of the warning.
+        warnings.simplefilter("ignore", CalibrationWarning)
         report = metrics.evaluate_filter(filter, graphs, labels, levels)
     yield "alpha   shown   false among shown, at most  true claims kept per answer"
     for level, kept, error in zip(
@@ -320,8 +327,8 @@ def _levels_to_choose(filter, data):
             among_shown = f"{wrong:>4.0%}{bounds}"
         line = f"{level:<6g}  {share:>5.0%}   {among_shown}".ljust(44)
         yield f"{line}{kept:.2f} +- {error:.2f}"
-    yield "Choose alpha before the calibration answers are judged. If you choose the level that"
-    yield "looks best in this table, its guarantee is slightly too optimistic."
+    yield "Choose alpha before the calibration answers are judged. The guarantee of the level that"
+    yield "looks best in this table is slightly too optimistic."
 
 
 def _calibrating(filter, data):
@@ -337,14 +344,16 @@ def _checks_to_spend(filter, data):
     if not len(labels):
         return
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", CalibrationWarning)  # the table shows the same
+        # The printed table shows the content of the warning.
+        warnings.simplefilter("ignore", CalibrationWarning)
         curve = labelling.review_curve(filter, graphs, labels)
     none, one, two, three = (f"{kept:.2f}" for kept in curve)
     if none == three:
         return
     yield (
-        f"If a person checks 1, 2 or 3 claims per answer (skdcf label --review), {one}, "
-        f"{two} or {three} true claims are kept per answer, compared with {none} without checks"
+        "If a person checks 1, 2 or 3 claims per answer (skdcf label --review), "
+        f"{one}, {two} or {three} true claims are kept per answer. Without checks, "
+        f"{none} are kept"
     )
 
 
@@ -373,19 +382,19 @@ def filter_problems(options):
         lines = (format_row(row, decision, options) for row in rows)
     files.write_lines(options.output, lines)
     files.inform(
-        f"{counts['kept']} of {counts['claims']} claims kept in {counts['problems']} "
-        f"problems; nothing is left in {counts['empty']} of them"
+        f"{counts['kept']} of {counts['claims']} claims in {counts['problems']} "
+        f"problems were kept. All claims of {counts['empty']} problems were removed"
     )
     if not hasattr(filter.scorer_, "error_probability"):
         files.inform(
-            "no error probability is given for each text, because this scorer ranks claims "
+            "error probabilities are not available, because this scorer ranks claims "
             "without estimating probabilities"
         )
     if counts["outside"]:
         files.inform(
-            f"the filter keeps no claim of {counts['outside']} of these problems. Their safest "
-            "claims are shown with an estimated error probability, but are not covered by the "
-            "guarantee"
+            f"the filter removed all claims of {counts['outside']} of these problems. "
+            "The safest claims of these problems are shown with an estimated error "
+            "probability, but the guarantee does not cover them"
         )
 
 
@@ -445,7 +454,7 @@ def _chosen_rows(filter, rows):
     """Yield the lines of the chosen answers, with the choosing filter named in the metadata."""
     graphs = _batch_of(filter, rows)
     chosen = chosen_answers(filter, graphs)
-    files.inform(f"{len(chosen)} of {len(rows)} answers chosen, one per question")
+    files.inform(f"{len(chosen)} of {len(rows)} answers were chosen, one per question")
     for i, graph in zip(choose(filter, graphs), chosen, strict=True):
         problem = rows[i].problem._replace(graph=graph, metadata=graph.metadata)
         yield replace(rows[i], problem=problem)
@@ -473,7 +482,7 @@ def _filtered(filter, rows, alpha, options, counts):
 
 def _batch_of(filter, rows):
     """Return the problems of several lines with the feature columns of the filter."""
-    # Computed once here, because each method of the filter would compute them again.
+    # Check the problems once, because each method of the filter would check them again.
     return check(filter, GraphBatch.from_graphs([row.problem.graph for row in rows]))
 
 
@@ -523,16 +532,19 @@ def _shown(filter, rows, alpha, options, counts):
     percent = f"{100 * alpha:g} %"
     files.inform(
         f"{n_shown} of {len(rows)} answers are shown",
-        f"guarantee: the expected share of shown texts with a false claim is at most {percent} "
-        f"per batch. Over many batches that show something, it is about {percent} divided by "
-        "the share of these batches. To bound the error rate of the answers that pass, in "
-        "batches of any size, fit with --show (in Python show= of the guarantee)",
+        "guarantee: the expected share of shown texts with a false claim is at most "
+        f"{percent} per batch. Over many batches with at least one shown text, the "
+        f"share is about {percent} divided by the share of these batches. To bound "
+        "the error rate of the passing answers in batches of any size, fit with "
+        "--show (in Python, show= of the guarantee)",
     )
     guarantee = filter.calibration_.guarantee
     if guarantee.by is not None:
         groups = Counter(map(str, read_groups(guarantee.by, graphs)[0]))
         sizes = ", ".join(f"{printable(name)}: {n}" for name, n in groups.items())
-        files.inform(f"each group is a separate batch. Numbers of answers: {sizes}")
+        files.inform(
+            f"each group is a separate batch. The numbers of answers are {sizes}"
+        )
     if options.at_least_one:
         rows, masks = _at_least_one(filter, rows, graphs, masks=masks, counts=counts)
     yield from decided(filter, rows, graphs, masks=masks, counts=counts)
@@ -564,7 +576,7 @@ def format_row(row, about, options, *, mark_checked=False):
     fields = about | {"claim_alpha": levels}
     if row.passes is not None:
         fields["passes"] = row.passes
-    # The level does not apply to a text that the filter does not keep.
+    # The level does not apply to a text of claims that the filter removed.
     if not row.is_guaranteed:
         fields = {"guarantee": "none", "note": _NOT_GUARANTEED}
     if row.error_probability is not None:
@@ -600,8 +612,9 @@ def _put_text(record, key, text):
     place = record if value_at(record, key) is not MISSING else record["metadata"]
     if key == RESULT or "[]" in key or not isinstance(value_at(place, key), str):
         raise ValueError(
-            f"--text-key {key}: a line has no text under this key, so the whole answer would "
-            f"remain in the line. Its keys are {', '.join(paths_of(record))}"
+            f"--text-key {key}: each line must have a text under this key, because "
+            "the unfiltered answer would otherwise remain in the line. The keys of a "
+            f"line without this text are {', '.join(paths_of(record))}"
         )
     put_at(place, key, text)
 
@@ -624,7 +637,8 @@ def _find(graphs, wanted):
     if wanted.isdecimal() and 0 < int(wanted) <= len(graphs):
         return graphs[int(wanted) - 1]
     raise ValueError(
-        f'no problem has the id "{wanted}": pass an id or a number from 1 to {len(graphs)}'
+        f'no problem has the id "{wanted}". Pass an id, or a number from 1 to '
+        f"{len(graphs)}"
     )
 
 
@@ -634,7 +648,10 @@ def check_file(options):
     read = files.problem_reader(options)
     rows = list(files.read_records(options, read, "drop", dropped))
     if not rows and not dropped:
-        raise ValueError(f"{options.problems}: the file contains no problems")
+        raise ValueError(
+            f"{options.problems}: the file must contain at least one problem, but it is "
+            "empty"
+        )
     summary: dict[str, Any] = {"problems": 0}
     if rows:
         summary = _summary(jsonl.bunch_of(rows, options.problems, dropped))
@@ -648,7 +665,7 @@ def check_file(options):
 
 def _usual_names(options):
     """Return the keys of other tools that are renamed to keys of the format."""
-    if options.problems == files.STANDARD:  # it can be read only once
+    if options.problems == files.STANDARD:  # Standard input can be read only once.
         return {}
     keys = {
         key
@@ -671,7 +688,7 @@ def _summary(data):
     words = {"true": 1, "false": 0, "unknown": -1}
     try:
         questions = files.count_questions(graphs)
-    except ValueError as error:  # a text shared by many answers may be an instruction
+    except ValueError as error:  # A text shared by many answers may be an instruction.
         questions = reworded(error, "program")
     return {
         "problems": len(graphs),
@@ -738,13 +755,15 @@ def _rows(summary):
         n_below = sum(below.values())
         share = below["true"] / n_below
         advice = (
-            ". This is expected if a claim is judged as if the claims that it depends on were "
-            'true. Otherwise, compare with "skdcf fit --no-edges"'
+            ". Such claims are expected if each claim is judged as if the claims "
+            'that it depends on were true. Otherwise, compare the result with "skdcf '
+            'fit --no-edges"'
         )
         yield (
             "below false",
-            f"{below['true']} of {n_below} judged claims that depend on a false claim are true "
-            f"({share:.0%}), but are dropped with it{advice if share > 0.5 else ''}",
+            f"{below['true']} of {n_below} judged claims that depend on a false claim "
+            f"are true ({share:.0%}), but are dropped with the false "
+            f"claim{advice if share > 0.5 else ''}",
         )
     yield "metadata", ", ".join(map(printable, summary["metadata"]))
     if summary["read_as"]:
@@ -798,7 +817,7 @@ def _kept(n, data, options):
             train, test = ((graphs[p], [data.labels[i] for i in p]) for p in split)
             try:
                 model = clone(filter).fit(*train, groups[split[0]])
-            except ValueError:  # too few labels for training
+            except ValueError:  # There are too few labels for training.
                 return {}
             evaluated = metrics.evaluate_filter(model, *test, [options.alpha])
             kept.append([evaluated.retention[0], evaluated.false_kept[0]])
@@ -809,7 +828,10 @@ def _kept(n, data, options):
 
 def _planned(rows, needed, options):
     yield f"alpha = {options.alpha:g} needs at least {needed} calibration answers."
-    yield "With fewer answers, nothing is kept. Draw the answers to judge at random."
+    yield (
+        "With fewer answers, the filter removes all claims. Select the answers to judge "
+        "at random."
+    )
     if options.delta is not None:
         yield f"The coverage then holds with probability {1 - options.delta:g} over their draw."
     yield "answers   coverage if all calibrate (90 %)     true, false claims kept if they train"
@@ -819,7 +841,7 @@ def _planned(rows, needed, options):
         kept = form.format_map(row) if "kept" in row else "-"
         yield f"{row['answers']:7}   {band:34}   {kept}"
     if not options.problems:
-        yield "Pass a file of labelled answers to measure the last column."
+        yield "To measure the last column, pass a file of labelled answers."
 
 
 def evaluate(options):

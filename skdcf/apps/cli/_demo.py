@@ -29,7 +29,8 @@ SOURCES = {
 
 def demo(options):
     """Fit filters on one half of the problems, and evaluate them on the other half."""
-    warnings.simplefilter("ignore", CalibrationWarning)  # the table shows the same
+    # The printed table shows the content of the warning.
+    warnings.simplefilter("ignore", CalibrationWarning)
     alpha = options.alpha
     problems: Any = SOURCES[options.data](options.n_problems, options.seed)
     graphs = problems.graphs
@@ -53,14 +54,15 @@ def demo(options):
     print(
         f"Three filters are trained and calibrated on {len(fit)} labelled answers "
         f"({options.data}) and evaluated on {len(test)} other answers.\n"
-        f"alpha = {alpha:g}: at most {100 * alpha:g} % of the answers may keep a false claim.\n"
+        f"alpha = {alpha:g}: at most {100 * alpha:g} % of the answers may keep a "
+        "false claim.\n"
     )
     reports = {
         name: metrics.evaluate_filter(f, new, y_new, [alpha])
         for name, f in filters.items()
     }
     print(*_table(reports), sep="\n")
-    with suppress(ShareError):  # too few answers to choose a share
+    with suppress(ShareError):  # There may be too few answers to choose a share.
         passing = getattr(estimators, LEARNT)(
             guarantee=NoFalseClaim(show="auto"), **settings
         )
@@ -68,15 +70,16 @@ def demo(options):
         print(f'\nWith show="auto": {passing.describe()}.')
         report = metrics.evaluate_filter(passing, new, y_new, [alpha])
         print(
-            f"Measured: {report.passing[0]:.0%} of the new answers pass, and the filter kept a "
-            f"false claim in {1 - report.coverage[0]:.1%} of these."
+            f"Observed: {report.passing[0]:.0%} of the new answers pass. The filter "
+            f"kept a false claim in {1 - report.coverage[0]:.1%} of the passing "
+            "answers."
         )
     print()
     show_answer(filters[LEARNT], new, y_new)
     folder = Path(options.output)
     folder.mkdir(parents=True, exist_ok=True)
     page = write_report(folder / "report.html", filters[LEARNT], new, y_new)
-    print(f"\nThe full report, with the reasons for dropped claims, is in {page}")
+    print(f"\nThe full report with the reasons for dropped claims is in {page}")
 
 
 def _table(reports):

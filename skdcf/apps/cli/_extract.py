@@ -45,12 +45,12 @@ def extract(options):
     if options.prices is not None:
         cost = f", costing {usage.cost(options.prices):.4g}"
     inform(
-        f"{len(done)} problems, of which {len(odd)} are flagged",
-        f"{usage.calls} calls ({usage.cached} replies from the cache, {usage.retries} "
-        f"repeated requests), {usage.prompt_tokens} prompt tokens and "
-        f"{usage.completion_tokens} completion tokens{cost}",
-        f"{n_claims} claims, of which {n_flagged} ({n_flagged / max(n_claims, 1):.0%}) may "
-        f"differ from the answer; these are {'kept' if options.keep_flagged else 'never kept'}",
+        f"{len(done)} problems were processed, and {len(odd)} of them were flagged",
+        f"{usage.calls} calls were made. {usage.cached} replies came from the cache, and "
+        f"{usage.retries} requests were repeated. The calls used {usage.prompt_tokens} "
+        f"prompt tokens and {usage.completion_tokens} completion tokens{cost}",
+        f"{n_flagged} of {n_claims} claims ({n_flagged / max(n_claims, 1):.0%}) may differ "
+        f"from the answer and are {'kept' if options.keep_flagged else 'never kept'}",
     )
 
 
@@ -75,10 +75,11 @@ def answer(options):
     try:
         [filtered] = pipeline.answer([item], alpha=options.alpha)
     except CallError as error:
-        inform(f"skdcf answer: the model gave no answer: {error}")
+        inform(f"skdcf answer: the model did not answer: {error}")
         return NO_ANSWER
     failures = [f for f in filtered.flags if f.startswith("extraction failed")]
-    if failures:  # without claims, the text would look as if all of them were dropped
+    # Without claims, the text would look as if all claims had been dropped.
+    if failures:
         inform(f"skdcf answer: the answer was not filtered: {failures[0]}")
         return NO_ANSWER
     if options.json:
@@ -106,8 +107,8 @@ def answer(options):
     )
     if filtered.error_probability is not None:
         inform(
-            f"estimated probability of a false claim in this text: "
-            f"{filtered.error_probability:.0%} (an estimate, not a guarantee)"
+            "estimated probability of a false claim in this text (not a guarantee): "
+            f"{filtered.error_probability:.0%}"
         )
     inform(*filtered.flags)
 
@@ -170,8 +171,8 @@ def _extra(options):
     if isinstance(extra, dict) or options.extra is None:
         return extra
     raise ValueError(
-        f"--extra must be a JSON object, for example '{{\"top_k\": 1}}', "
-        f"got {options.extra!r}"
+        f"--extra must be a JSON object, for example '{{\"top_k\": 1}}', got "
+        f"{options.extra!r}"
     )
 
 
@@ -208,7 +209,7 @@ def read_config(options):
     for name, value in tomllib.loads(text).items():
         key = name.replace("-", "_")
         if not hasattr(options, key) or key in ("config", "run", "command"):
-            raise ValueError(f'{options.config}: there is no option "--{name}"')
+            raise ValueError(f'{options.config}: the option "--{name}" does not exist')
         setattr(options, key, value)
 
 
@@ -219,7 +220,8 @@ def _answer_reader(options):
     def read(record):
         answer, logprobs, problem = read_answer(record)
         metadata = dict(problem.metadata or {})
-        if "answer" in metadata.get(records.OWN, ()):  # the extractor writes this key
+        # The extractor writes the key "answer".
+        if "answer" in metadata.get(records.OWN, ()):
             del metadata["answer"]
             metadata[records.OWN] = [k for k in metadata[records.OWN] if k != "answer"]
         return {

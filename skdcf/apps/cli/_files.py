@@ -22,9 +22,10 @@ from ...graphs.problems import GROUP
 from ._csv import CsvAsLines
 
 STANDARD = "-"
-NAMES = "names_in_log"  # metadata key: the names of format keys in the original log
+# Metadata key of the names that the format keys have in the original log.
+NAMES = "names_in_log"
 _ALL_TARGETS = ("answer", "messages", "spans", "resourceSpans", "task", "labels")
-_NOTED = 100  # maximum number of keys in a message
+_NOTED = 100  # maximum number of keys listed in a message
 
 
 def source(path):
@@ -70,7 +71,8 @@ def read_records(options, read, on_invalid="raise", dropped=None, *, path=None):
 def _unknown_keys(missing, there):
     keys = ", ".join(map(printable, list(there)[:_NOTED]))
     return ValueError(
-        f"--map {', '.join(sorted(missing))}: no line has this key. The keys are {keys}"
+        f"--map {', '.join(sorted(missing))}: no line has this key. The existing keys "
+        f"are {keys}"
     )
 
 
@@ -79,7 +81,8 @@ def check_folder(path):
     folder = Path(path or "").absolute().parent
     if path and path != STANDARD and not folder.is_dir():
         raise ValueError(
-            f"{path} cannot be written: there is no folder {folder}. Create it first"
+            f"{path} cannot be written, because the folder {folder} does not exist. "
+            "Create this folder first"
         )
 
 
@@ -106,17 +109,18 @@ def renamed(options, *, also=()):
             )
         if ours == "answer" and ours not in targets:
             raise ValueError(
-                f"--map {theirs}={ours}: problems contain claims, not whole answers. Split the "
-                'answers into sentences with "skdcf split" first'
+                f"--map {theirs}={ours}: a problem contains claims instead of a whole "
+                'answer. First split the answers into sentences with "skdcf split"'
             )
         if ours not in targets:
             raise ValueError(
-                f"--map {theirs}={ours}: problems have no key {ours!r}. The keys are "
-                f"{', '.join(targets)}"
+                f"--map {theirs}={ours}: {ours!r} is not a key of problems. The keys "
+                f"of problems are {', '.join(targets)}"
             )
         if rename.get(theirs, ours) != ours:
             raise ValueError(
-                f"--map reads {theirs!r} both as {rename[theirs]!r} and as {ours!r}: choose one"
+                f"--map must assign one name to each key, got both {rename[theirs]!r} "
+                f"and {ours!r} for {theirs!r}. Remove one of them"
             )
         rename[theirs] = ours
     return rename
@@ -185,7 +189,8 @@ def _with_group(problem, by):
     """Return the problem with the group that ``--group-by`` defines."""
     graph = problem.graph
     metadata = problem.metadata or {}
-    if by == "none":  # copies of an answer in different files must get the same group
+    # Copies of an answer in different files must be in the same group.
+    if by == "none":
         content = [graph.problem, graph.context, graph.claims, graph.id]
         if graph.claims is None:
             content.append(graph.features.tolist())
@@ -193,8 +198,8 @@ def _with_group(problem, by):
     elif by == "context" and "context" not in metadata:
         if not graph.context:
             raise ValueError(
-                "--group-by context needs a context, but there is none: pass --group-by KEY "
-                "(a key of your lines) or --group-by none"
+                '--group-by context needs the key "context", which is missing. Pass '
+                "--group-by KEY (a key of your lines) or --group-by none"
             )
         group = _digest(graph.context)
     else:
@@ -202,7 +207,7 @@ def _with_group(problem, by):
         if group is None:
             keys = sorted({*metadata} - {records.OWN, NAMES})
             raise ValueError(
-                f"--group-by {by}: there is no such key. The keys are "
+                f"--group-by {by}: this key does not exist. The existing keys are "
                 f"{', '.join(keys) or '(none)'}"
             )
         if isinstance(group, bool) or not isinstance(group, (str, int)):
@@ -233,20 +238,21 @@ def read_problems(options, *, labelled=False, path=None):
     problems = bunch_of(rows, path, [])
     if labelled and problems.labels is None:
         raise ValueError(
-            f'{path}: no line has "labels". Add one number per claim: 1 if it is true, 0 if '
-            "it is false, -1 if nobody judged it"
+            f'{path}: at least one line must have "labels". Add one number per claim: '
+            "1 if the claim is true, 0 if it is false, and -1 if nobody judged it"
         )
     meanings = {(row or {}).get("label_meaning") for row in problems.metadata or ()}
     if labelled and "supported" in meanings and problems.graphs.context is None:
         raise ValueError(
-            f"{path}: the labels say whether claims are supported by their context, but no "
-            "line has a context. If it is stored under another key, pass --map KEY=context"
+            f"{path}: the labels state whether claims are supported by their context, "
+            "but no line has a context. If the context has another key, pass --map "
+            "KEY=context"
         )
     if n := _count_divided(problems.graphs):
         inform(
-            f"{n} answers have the same question and passages as an answer of another group. "
-            "An error in the passages would affect both answers, so --group-by context is "
-            "the safe choice"
+            f"{n} answers have the same question and passages as an answer in another "
+            "group. An error in the passages would affect both answers, so "
+            "--group-by context is the safe choice"
         )
     return problems
 
@@ -270,7 +276,8 @@ def clock(work):
     """Show the elapsed time of a task if standard error is a terminal."""
 
     def tick():
-        while not bar.disable:  # disabled at the end, or if there is no terminal
+        # The bar is disabled at the end, or if the output is not a terminal.
+        while not bar.disable:
             bar.refresh()
             time.sleep(0.5)
 

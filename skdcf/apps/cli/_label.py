@@ -32,7 +32,7 @@ from ._files import check_folder, inform, read_problems, write_lines
 _SHOWN = 20  # maximum number of disagreements to print
 _CONFIDENCE_LEVEL = 0.95
 _LOOKS_BY_DEFAULT = [50]
-#: Options that apply only to labelling, keyed by the names of their attributes.
+#: Options that apply only to labelling, keyed by attribute name.
 _LABELLING = {
     "filter": "--filter",
     "show_known": "--show-known",
@@ -88,8 +88,8 @@ def _judge(options):
         if without_page and names and by not in store.annotators():
             if options.annotator is not None or len(names) > 1:
                 raise ValueError(
-                    f"{options.results} has labels of other annotators than {by}: pass "
-                    f"--annotator, one of {names}"
+                    f"{options.results} contains labels of other annotators than "
+                    f"{by}. Pass --annotator with one of {names}"
                 )
             by = names[0]
     if options.settle:
@@ -108,7 +108,10 @@ def _say_where(options, journal):
     """Print the paths of the result and of the journal."""
     if options.output:
         inform(f"saved in {options.output}")
-    inform(f"judgements are stored in {journal}. To continue, run the command again")
+    inform(
+        f"judgements are stored in {journal}. To continue later, run the same command "
+        "again"
+    )
 
 
 def _refuse_mixed(options):
@@ -117,15 +120,18 @@ def _refuse_mixed(options):
         if getattr(options, name) not in (None, False, "") and not getattr(
             options, needed
         ):
-            raise ValueError(f"{option} is an option of --{needed}: leave it out")
+            raise ValueError(
+                f"{option} has no effect without --{needed}. Leave {option} out, or pass "
+                f"--{needed}"
+            )
     if options.review and options.audit:
-        raise ValueError("--review and --audit cannot be combined: choose one")
+        raise ValueError("--review and --audit cannot be combined. Choose one of them")
     if options.review or options.audit:
         for name, option in _LABELLING.items():
             if getattr(options, name):
                 raise ValueError(
-                    f"{option} applies only to calibration labels, not to --review and "
-                    "--audit: leave it out"
+                    f"{option} applies only to calibration labels and has no effect "
+                    f"with --review or --audit. Leave {option} out"
                 )
 
 
@@ -133,13 +139,13 @@ def _review(options):
     """Let a person judge the most useful claims of a batch, and write the kept claims."""
     check_folder(options.output)
     if options.budget is not None and options.budget < 0:
-        raise ValueError(f"--budget is {options.budget}, but must be 0 or more")
+        raise ValueError(f"--budget must be 0 or more, got {options.budget}")
     filter = load(options.review)
     rows = list(iterate_rows(options))
     graphs = GraphBatch.from_graphs([row.problem.graph for row in rows])
     review = labelling.ReviewOrder(filter, graphs, options.alpha)
     error_rate = options.error_rate or 0.0
-    # This raises an error for an invalid error rate before the person is asked.
+    # An invalid error rate must raise an error before the person starts to judge.
     review.describe(error_rate)
     masks_before = review.masks()
     budget = len(rows) if options.budget is None else options.budget
@@ -156,7 +162,8 @@ def _review(options):
 
     masks = review.masks()
     if options.output:
-        # Checked claims are true, so the error probability is that of the other claims.
+        # Checked claims are true, so the error probability is that of the unchecked
+        # claims.
         pairs = zip(masks_before, masks, strict=True)
         unchecked = [before & now for before, now in pairs]
         decisions = decided(filter, rows, graphs, masks=unchecked, counts=Counter())
@@ -175,8 +182,9 @@ def _review(options):
     n_before = sum(int(mask.sum()) for mask in masks_before)
     n_empty = sum(not mask.any() for mask in masks)
     inform(
-        f"{n_kept} of {graphs.n_claims} claims kept in {len(rows)} problems ({n_before} "
-        f"without checks); nothing is left in {n_empty} of them"
+        f"{n_kept} of {graphs.n_claims} claims in {len(rows)} problems are kept, "
+        f"compared with {n_before} without checks. All claims of {n_empty} problems "
+        "were removed"
     )
     inform(f"guarantee: {review.describe(error_rate)}")
     _say_where(options, journal)
@@ -195,8 +203,8 @@ def _audit(options):
     n_shown = sum(is_shown)
     if not n_shown:
         raise ValueError(
-            f"{options.problems}: the filter keeps no claim of any answer, so there is no text "
-            "to judge. Use a larger --alpha"
+            f"{options.problems}: the filter keeps no claim of any answer, so there "
+            "are no texts to judge. Use a larger --alpha"
         )
 
     journal = options.journal or f"{options.problems}.audit"
@@ -230,23 +238,27 @@ def _audit(options):
         _write_rows(options, lines, _level(filter, options))
     n_texts, n_wrong, n_open = order.look(store)
     n_wrong += n_open
-    # The bounds hold simultaneously (Bonferroni), so one can stop at any look.
+    # The bounds hold simultaneously (Bonferroni correction), so the audit can stop
+    # after any of the planned sizes.
     error = (1 - _CONFIDENCE_LEVEL) / len(looks)
     bound = error_rate_upper_bound(n_wrong, n_texts, confidence_level=1 - error)
     if n_open:
         inform(
-            f"{n_open} of the {n_texts} texts are not judged yet and count as wrong. To "
-            "continue, run the command again"
+            f"{n_open} of the {n_texts} texts are not judged yet and count as wrong. "
+            "To continue, run the same command again"
         )
     print(
-        f"with {_CONFIDENCE_LEVEL:.0%} confidence, at most {bound:.1%} of the {n_shown} texts "
-        f"that are not empty contain a false claim: {n_wrong} of {n_texts} randomly drawn "
-        f"texts do. That is at most {bound * n_shown / len(rows):.1%} of all {len(rows)} "
-        "answers"
+        f"with {_CONFIDENCE_LEVEL:.0%} confidence, at most {bound:.1%} of the "
+        f"{n_shown} nonempty texts contain a false claim. {n_wrong} of the {n_texts} "
+        "randomly drawn texts contain one. The bound corresponds to at most "
+        f"{bound * n_shown / len(rows):.1%} of all {len(rows)} answers"
     )
     if len(looks) > 1:
         number = looks.index(n_texts) + 1
-        inform(f"this is look {number} of {len(looks)}, at {_listed(looks)} texts")
+        inform(
+            f"this is interim result {number} of {len(looks)}. The interim results are "
+            f"computed after {_listed(looks)} texts"
+        )
     _say_where(options, journal)
 
 
@@ -258,8 +270,8 @@ def _read_looks(text):
         looks = []
     if not looks or looks[0] < 1 or looks != sorted(set(looks)):
         raise ValueError(
-            f"-n is {text}, but must be a number of texts, or several numbers in increasing "
-            "order, for example 50,100,150"
+            "-n must be a number of texts, or several numbers in increasing order, "
+            f"for example 50,100,150, got {text}"
         )
     return looks
 
@@ -290,14 +302,16 @@ def _plan_audit(store, looks, *, masks, seed, by):
     plan = store.plan
     if looks not in (None, plan["looks"]):
         raise ValueError(
-            f"-n is {_listed(looks)}, but this audit was planned with -n "
-            f"{_listed(plan['looks'])} ({store.path}). The bound does not hold if the sizes "
-            f"change after the start: leave -n out, or {_START_AGAIN}"
+            f"-n is {_listed(looks)}, but must be {_listed(plan['looks'])}, as "
+            f"planned at the start of this audit ({store.path}). The bound does not "
+            "hold if the sizes change after the start. Leave -n out, or "
+            f"{_START_AGAIN}"
         )
     if any(plan[name] != value for name, value in draw.items()):
         raise ValueError(
-            f"{store.path} is the journal of an audit with other answers, or with another "
-            f"filter, --alpha or --seed: pass the same as at its start, or {_START_AGAIN}"
+            f"{store.path} is the journal of an audit with other answers, or with "
+            "another filter, --alpha or --seed. Use the same answers and options as "
+            f"at the start of that audit, or {_START_AGAIN}"
         )
     return plan
 
@@ -307,9 +321,11 @@ def _refuse_seen(filter, graphs):
     used = trained | calibrated
     if used.any():
         raise ValueError(
-            f"{int(used.sum())} answers, {graphs.name_of(int(np.argmax(used)))} first, are to "
-            "questions that were used to train or calibrate the filter. The filter makes "
-            "fewer errors on them than on new questions: leave them out of the audit"
+            f"an audit must use new questions, but {int(used.sum())} answers, the "
+            f"first of which is {graphs.name_of(int(np.argmax(used)))}, are to "
+            "questions that were used to train or calibrate the filter. The filter "
+            "makes fewer errors on these questions. Leave these answers out of the "
+            "audit"
         )
 
 
@@ -327,8 +343,8 @@ def _meaning_of_filter(options, filter, graphs):
     [meaning] = meanings
     if options.meaning not in (None, meaning):
         raise ValueError(
-            f"--meaning is {options.meaning!r}, but the calibration labels of the filter "
-            f"mean {meaning!r}: leave --meaning out"
+            f"--meaning must be {meaning!r}, which is the meaning of the calibration "
+            f"labels, got {options.meaning!r}. Leave --meaning out"
         )
     return meaning
 
@@ -374,13 +390,13 @@ def _meaning(options, graphs):
     }
     if len(meanings) > 1:
         raise ValueError(
-            f"the labels of the file have several meanings, {sorted(map(str, meanings))}: "
-            "split the file"
+            "all labels of a file must have the same meaning, got "
+            f"{sorted(map(str, meanings))}. Split the file by meaning"
         )
     if meanings and options.meaning and {options.meaning} != meanings:
         raise ValueError(
-            f"--meaning is {options.meaning!r}, but the labels of the file mean "
-            f"{meanings.pop()!r}: leave --meaning out"
+            f"--meaning is {options.meaning!r}, but the meaning of the labels in the "
+            f"file is {meanings.pop()!r}. Leave --meaning out"
         )
     context = any(graph.context for graph in graphs)
     return options.meaning or (meanings or {"supported" if context else "true"}).pop()
@@ -390,7 +406,7 @@ def _serve(options, store, by, order, **shown):
     if options.guideline:
         shown["guideline"] = Path(options.guideline).read_text("utf-8")
     shown |= {"order": order, "show_known": options.show_known}
-    # Even if nothing is left to judge, existing verdicts can be reviewed and changed.
+    # Even if all claims are judged, the existing verdicts can be reviewed and changed.
     if order(store, by) or by in store.annotators():
         with labelling.LabelServer(store, by, options.port, **shown) as server:
             inform(f"judging as {by}: {server.url}", "Press Ctrl-C to stop")
@@ -407,9 +423,8 @@ def _wait():
     ends = signal.SIGINT, signal.SIGTERM
     handlers = {n: signal.signal(n, lambda *_: done.set()) for n in ends}
     try:
-        while not done.wait(
-            0.5
-        ):  # on Windows, signals do not interrupt an endless wait
+        # On Windows, signals do not interrupt an endless wait.
+        while not done.wait(0.5):
             pass
     finally:
         for number, handler in handlers.items():
@@ -449,8 +464,8 @@ def _drawn(store, by, options):
     passed = order.passed_over(store, by)
     if passed and not options.filter:
         inform(
-            f"{len(passed)} problems were skipped, so the judged problems are not a random "
-            "sample. Claims that are not judged will count as false in calibration"
+            f"{len(passed)} problems were skipped, so the judged problems are not a "
+            "random sample. Unjudged claims will count as false in calibration"
         )
     if passed or options.filter or by not in store.annotators():
         return [None] * len(store.graphs)
@@ -490,26 +505,30 @@ def _write(options, store, by, *, meaning, problems):
         inform(unfinished)
     if out.n_unknown:
         inform(
-            f"edges: the file has no edges, and {by} added those of {out.n_unknown} of "
-            f"{len(graphs)} problems, but did not confirm that the edges of all problems are "
-            "known. They stay unknown in the file, so a filter treats claims as independent. "
-            "Confirm it on the page; the added edges are stored in the journal"
+            f"edges: the file has no edges. {by} added edges to {out.n_unknown} of "
+            f"{len(graphs)} problems, but did not confirm that the edges of all "
+            "problems are known. The edges therefore remain unknown in the file, and "
+            "a filter treats the claims as independent. Confirm the edges on the "
+            "page. The added edges are stored in the journal"
         )
     if not problems.graphs.edges_known.all() and out.graphs.edges_known.all():
         inform(
-            "edges: now known for all problems. New answers need edges that are corrected in "
-            'the same way. To treat claims as independent, use "skdcf fit --no-edges"'
+            "edges: the edges of all problems are now known. The edges of new "
+            "answers must be corrected in the same way. To treat claims as "
+            'independent, use "skdcf fit --no-edges"'
         )
     if out.n_corrected and graphs.features is not None:
         inform(
-            f"edges of {out.n_corrected} problems changed: recompute their feature columns"
+            f"edges of {out.n_corrected} problems changed. Compute the feature "
+            "columns of these problems again"
         )
 
 
 def _compare(store, first, second):
     """Print the agreement of two annotators and the claims with different labels."""
     store.check_judged(first, second)
-    # Only verdicts count: labels from the file are not agreement between annotators.
+    # Labels from the file are not judgements of an annotator, so only verdicts are
+    # compared.
     agreed = labelling.agreement(store.verdicts(first), store.verdicts(second))
     print(f"{first} and {second}: {agreed.kappa}")
     differences = [
@@ -523,5 +542,6 @@ def _compare(store, first, second):
         print(f"problem {i + 1}{in_brackets}, claim {v + 1}: {verdicts}: {claim}")
     if len(differences) > _SHOWN:
         print(
-            f"... and {len(differences) - _SHOWN} more (--settle {second} shows all of them)"
+            f"... and {len(differences) - _SHOWN} more (--settle {second} shows all "
+            "disagreements)"
         )

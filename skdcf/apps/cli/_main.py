@@ -24,8 +24,8 @@ from .._messages import reworded
 
 OK, FAILED, BAD, INTERRUPTED = 0, 1, 2, 130
 
-_EPILOG = """Files are JSON Lines, one problem per line; "-" is standard input or output.
-For help on a command: skdcf COMMAND --help"""
+_EPILOG = """Files are JSON Lines with one problem per line. "-" means standard input or output.
+To get help on a command, run: skdcf COMMAND --help"""
 
 
 def _share(text: str) -> float | str:
@@ -34,7 +34,7 @@ def _share(text: str) -> float | str:
 
 
 _TYPES = {"float": float, "int": int, "share": _share}
-#: Packages of the extra ``apps`` (tests/test_extras.py compares this with setup.cfg).
+#: Packages of the extra ``apps``, which tests/test_extras.py compares with setup.cfg.
 _PACKAGES = (
     "fastapi json_repair latex2mathml matplotlib narwhals openai pandas prometheus_client "
     "pydantic sentencex uvicorn"
@@ -57,8 +57,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         model. 2 means an error in the command line or the data, or that the extra ``apps`` is
         not installed. 130 means an interruption.
     """
-    # Files are UTF-8, but pipes on Windows use a regional encoding by default.
-    with suppress(AttributeError):  # stdout was replaced by another stream
+    # Files are in UTF-8, but pipes on Windows use a regional encoding by default.
+    with suppress(AttributeError):  # Another stream may have replaced stdout.
         sys.stdout.reconfigure(encoding="utf-8")  # type: ignore[union-attr]
     missing = [name for name in _PACKAGES.split() if find_spec(name) is None]
     if missing:
@@ -80,7 +80,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             file=sys.stderr,
         )
         return INTERRUPTED
-    except BrokenPipeError:  # the reader closed the pipe, as "head" does
+    except BrokenPipeError:  # The reader closed the pipe, as "head" does.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return OK
     except (ImportError, OSError, ValueError) as error:
@@ -127,7 +127,8 @@ class _EveryValue(argparse.Action):
         flags.add(self.dest)
         if repeated and self.nargs != "+":
             parser.error(
-                f"{option_string} was given twice, but it takes one value: remove one"
+                f"{option_string} was given twice, but it accepts one value. Remove "
+                "one of the two"
             )
         if repeated:
             values = [*getattr(namespace, self.dest), *values]
@@ -154,7 +155,8 @@ def _accepted(reason):
     from ...estimators import accept_provenance
 
     print(
-        f"skdcf: problems with a different provenance are accepted: {reason}",
+        "skdcf: problems with a different provenance are accepted. The stated reason "
+        f"is: {reason}",
         file=sys.stderr,
     )
     with accept_provenance(reason):
@@ -166,7 +168,7 @@ def _interrupted_later():
     """Delay Ctrl-C until the imports are complete, because some modules suppress it."""
     asked = []
     if threading.current_thread() is not threading.main_thread():
-        yield  # signals arrive only in the main thread
+        yield  # Only the main thread receives signals.
         return
     handler = signal.signal(signal.SIGINT, lambda *_: asked.append(True))
     try:

@@ -31,12 +31,14 @@ def serve(options: Any) -> None:
     token = os.environ.get(options.token_variable or "", "").strip() or None
     if options.token_variable and not token:
         raise ValueError(
-            f"the environment variable {options.token_variable} is empty: set it to the token"
+            f"the environment variable {options.token_variable} must contain the "
+            "token, but it is empty. Set this variable"
         )
     if not token and not is_loopback(options.host):
         raise ValueError(
-            f"without a token only this machine is answered, but --host is {options.host}: "
-            "put a token into an environment variable and name it with --token-variable"
+            f"a token is required because --host {options.host} allows requests from "
+            "other machines. Store a token in an environment variable, and pass the "
+            "name of this variable with --token-variable"
         )
     paths = _names_of(options.models)
     filters, calibrated = _load_all(paths)
@@ -60,7 +62,10 @@ def serve(options: Any) -> None:
     if options.json_logs:
         _log_as_json()
     path = "/v1/filter" if options.base_url is None else "/v1/answer"
-    inform(f"serving at http://{options.host}:{options.port}{path} (stop with Ctrl-C)")
+    inform(
+        f"the service is running at http://{options.host}:{options.port}{path} (stop it "
+        "with Ctrl-C)"
+    )
     server = server_of(
         app,
         host=options.host,
@@ -80,8 +85,9 @@ def _client(options: Any) -> Any:
     for name in ("model", "cache", "extra", "prices", "confirm_above", "budget"):
         if getattr(options, name) is not None:
             raise ValueError(
-                f"--{name.replace('_', '-')} is about a model, but no model is called without "
-                "--base-url: pass the address of the endpoint, or leave the option out"
+                f"--{name.replace('_', '-')} has no effect without --base-url, "
+                "because no model is called. Pass the address of the endpoint with "
+                "--base-url, or leave this option out"
             )
     return None
 
@@ -93,8 +99,8 @@ def _names_of(models: list[str]) -> dict[str, Path]:
         name = Path(model).stem
         if name in paths:
             raise ValueError(
-                f"two filters would be called {name!r} ({paths[name]} and {model}): rename "
-                "one of the files"
+                f"two filters would have the same name {name!r} ({paths[name]} and "
+                f"{model}). Rename one of the files"
             )
         paths[name] = Path(model)
     return paths
@@ -120,12 +126,15 @@ def _reloading(app: Service, paths: dict[str, Path]) -> Iterator[None]:
             _LOG.warning("the filters were reloaded")
         except Exception as error:
             reason = reworded(error, "program")
-            _LOG.error("the filters were not reloaded, the old ones stay: %s", reason)
+            _LOG.error(
+                "the filters were not reloaded, and the previous filters stay in use: %s",
+                reason,
+            )
 
     def begin(*_: Any) -> None:
         threading.Thread(target=reload, daemon=True).start()
 
-    if not hasattr(signal, "SIGHUP"):  # on Windows
+    if not hasattr(signal, "SIGHUP"):  # Windows has no SIGHUP.
         yield
         return
     before = signal.signal(signal.SIGHUP, begin)

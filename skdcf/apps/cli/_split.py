@@ -27,7 +27,8 @@ def split(options):
         return
     if options.edges == "data":
         raise ValueError(
-            "--edges data follows the results of tools into later calls, so it needs --runs"
+            "--edges data needs --runs, because it follows the results of tool calls "
+            "into later calls"
         )
     splitter = AnswerSplitter(
         options.language or "en",
@@ -67,8 +68,9 @@ def split(options):
 def _describe(counts, asked):
     """Yield sentences on the data found and missing in the log."""
     yield (
-        f"{counts['answers']} answers split into {counts['claims']} sentences; "
-        f"{counts['question']} have a question, {counts['context']} have passages"
+        f"{counts['answers']} answers were split into {counts['claims']} sentences. "
+        f"{counts['question']} answers have a question, and {counts['context']} have "
+        "passages"
     )
     if counts["logprobs"]:
         yield (
@@ -77,39 +79,40 @@ def _describe(counts, asked):
         )
     if n := counts["without_claim"]:
         yield (
-            f"{n} more sentences make no claim, such as headings. They are not judged, and are "
-            "kept only next to a claim that is kept (--no-claim names another list)"
+            f"{n} other sentences make no claim, for example headings. They are not "
+            "judged, and they are kept only next to a kept claim (--no-claim sets "
+            "another list of such sentences)"
         )
     del asked[None]
     for text, n in asked.most_common(1):
         if n > most_answers(counts["answers"]):
             yield (
-                f"{n} answers have the question {printable(text)!r}. If it is an instruction, "
-                "split again and pass --group-by context (answers over the same passages "
-                "belong together), --group-by none, or --group-by KEY (a key of your lines)"
+                f"{n} answers have the question {printable(text)!r}. If this text is "
+                "an instruction, split the log again and pass --group-by context "
+                "(answers over the same passages belong together), --group-by none, "
+                "or --group-by KEY (a key of your lines)"
             )
     for key, what in (("problem", "question"), ("context", "context")):
         if not counts[what]:
-            yield (
-                f"no line has a {what}. If it is stored under another key, pass "
-                f"--map KEY={key}"
-            )
+            yield (f"no line has a {what}. If it has another key, pass --map KEY={key}")
 
 
 def _split_runs(options):
     """Write the runs of a log as problems with one claim per step."""
     if options.group_by is not None:
         raise ValueError(
-            "runs are grouped by their task: with --runs, pass its key by --map KEY=task "
-            f"instead of --group-by {options.group_by}"
+            f"--group-by {options.group_by} cannot be used with --runs, because runs "
+            "are grouped by task. Pass the key of the task with --map KEY=task"
         )
     if options.no_claim is not None:
         raise ValueError(
-            f"--no-claim {options.no_claim} applies only to answers: leave it out with --runs"
+            f"--no-claim {options.no_claim} cannot be used with --runs. Leave "
+            "--no-claim out"
         )
     if options.language is not None:
         raise ValueError(
-            f"--language {options.language} applies only to answers: leave it out with --runs"
+            f"--language {options.language} cannot be used with --runs. Leave "
+            "--language out"
         )
     rename = files.renamed(options, also=_OF_RUN)
     own_keys = files.own_keys(options)

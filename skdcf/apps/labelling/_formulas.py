@@ -13,8 +13,8 @@ _FORMULA = re.compile(
     r"(?<![\\$])\$(?=\S)([^$\n]{1,500}?)(?<=[^\s\\])\$(?!\d)",
     re.DOTALL,
 )
-#: Allowed elements. A formula with another element or attribute is shown as plain text.
-#: Claims are untrusted model output, and LaTeX can contain ``\\text{<script>}``.
+#: Allowed elements. A formula with another element or attribute is shown as plain text,
+#: because claims are untrusted model output and LaTeX can contain ``\\text{<script>}``.
 _TAG = re.compile(
     "math|mrow|mi|mn|mo|mtext|mspace|msup|msub|msubsup|mfrac|msqrt|mroot|mover|munder|"
     "munderover|mtable|mtr|mtd|mstyle|mpadded|mphantom|menclose|mfenced"
@@ -44,7 +44,7 @@ def split_formulas(text: str | None) -> list[Any] | None:
         try:
             root = ElementTree.fromstring(convert(next(filter(None, match.groups()))))
             tree = _tree(root)
-        except Exception:  # invalid LaTeX is shown as plain text
+        except Exception:  # Invalid LaTeX is shown as plain text.
             continue
         pieces += [text[end : match.start()], tree]
         end = match.end()
@@ -54,7 +54,7 @@ def split_formulas(text: str | None) -> list[Any] | None:
 def _tree(element):
     tag = element.tag.rpartition("}")[2]
     if not _TAG.fullmatch(tag) or not all(map(_ATTRIBUTE.fullmatch, element.attrib)):
-        raise ValueError(f"{tag} with {sorted(element.attrib)} is not allowed")
+        raise ValueError(f"{tag} must not have the attributes {sorted(element.attrib)}")
     children = [element.text or ""]
     for child in element:
         children += [_tree(child), child.tail or ""]

@@ -20,7 +20,7 @@ from ...ops.conformal import conformal_threshold
 from .sources import LabelStore
 
 _CONFIDENCE = 0.95
-# An annotator is considered active for this long after the last verdict.
+# An annotator is considered active for ten minutes after the last verdict.
 _AT_WORK = timedelta(minutes=10)
 Asked = list[tuple[int, tuple[int, ...]]]
 
@@ -55,9 +55,10 @@ class Kappa:
 
     def __str__(self):
         return (
-            f"kappa {self.kappa:.2f} (95 %: {self.low:.2f} to {self.high:.2f}), "
-            f"{self.agreement:.0%} of {self.n_claims} claims in {self.n_problems} problems "
-            f"agree, {self.n_unknown} not judged by both"
+            f"kappa {self.kappa:.2f} (95 % interval: {self.low:.2f} to "
+            f"{self.high:.2f}). The annotators agree on {self.agreement:.0%} of "
+            f"{self.n_claims} claims in {self.n_problems} problems. {self.n_unknown} "
+            "other claims were not judged by both"
         )
 
 
@@ -65,7 +66,9 @@ def _cohen_kappa(a, b, problem):
     """Return Cohen's kappa with a jackknife interval over problems, see `agreement`."""
     judged_by_both = (a >= 0) & (b >= 0)
     if not judged_by_both.any():
-        raise ValueError("no claim was judged by both")
+        raise ValueError(
+            "the agreement is undefined, because no claim was judged by both annotators"
+        )
     codes, problem = np.unique(problem[judged_by_both], return_inverse=True)
     tables = np.zeros((len(codes), 2, 2))
     np.add.at(tables, (problem, a[judged_by_both], b[judged_by_both]), 1)
@@ -233,9 +236,10 @@ def _side_by_side(first, second):
     sizes_of_second = list(map(len, second))
     if sizes != sizes_of_second:
         raise ValueError(
-            "the two sets of labels must belong to the same claims, but one has "
-            f"{len(sizes)} problems with {sum(sizes)} claims and the other has "
-            f"{len(sizes_of_second)} problems with {sum(sizes_of_second)} claims"
+            "the two sets of labels must belong to the same claims, but the first "
+            f"set has {len(sizes)} problems with {sum(sizes)} claims and the second "
+            f"set has {len(sizes_of_second)} problems with {sum(sizes_of_second)} "
+            "claims"
         )
     offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(int)
     batch = GraphBatch.from_arrays(np.zeros((offsets[-1], 1)), offsets, ())
@@ -320,11 +324,12 @@ def next_to_label(
     if filter.guarantee is not None:
         raise ValueError(
             "next_to_label needs a filter with guarantee=None, got "
-            f"guarantee={filter.guarantee!r}: fit a filter without it (skdcf fit --show 1)"
+            f"guarantee={filter.guarantee!r}. Fit a filter without this guarantee "
+            "(skdcf fit --show 1)"
         )
     batch, labels = check(filter, X, y)
     alpha = filter.alpha if alpha is None else alpha
-    # Calibration uses one answer per question, and no more questions than needed.
+    # Calibration uses one answer per question, and only as many questions as needed.
     part = filter.calibration_part(batch, np.zeros(batch.n_claims, dtype=int))
     chosen, _ = part.choose(NoFalseClaim(), alpha, fewest=True)
     rows = part.rows[chosen]
@@ -346,7 +351,7 @@ def next_to_label(
 
 def _to_judge(labels, risk, score, threshold):
     """Return the unknown claims whose path risk keeps the score at or below the threshold."""
-    # Lower the risks by the amount by which rounding lowered the score.
+    # Lower the risks by the same amount by which rounding lowered the score.
     lowered = risk - (risk[labels != 1].min() - score)
     rows = np.flatnonzero((labels == -1) & (lowered <= threshold))
     return tuple(rows[np.argsort(-risk[rows], kind="stable")].tolist())
@@ -355,9 +360,9 @@ def _to_judge(labels, risk, score, threshold):
 class Order(Protocol):
     """Protocol of orders, which select and sort the claims to label."""
 
-    #: Text of the page when no claim is left to label.
+    #: Text shown if no claim is left to label.
     done: str
-    #: Whether a problem is finished as soon as one of its claims is false.
+    #: If True, a problem is finished as soon as one of its claims is judged false.
     one_false_ends: bool
 
     def __call__(self, store: LabelStore, by: str) -> Asked:
@@ -517,7 +522,7 @@ class FilterOrder(Order):
         The level. If None, the level of the filter is used.
     """
 
-    done = "No label can move the threshold any more."
+    done = "No further label can change the threshold."
     one_false_ends = True
 
     def __init__(self, filter: Any, graphs: Any, alpha: float | None = None):

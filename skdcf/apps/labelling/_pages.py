@@ -161,7 +161,8 @@ def _admit(server: LabelServer, request: Request, _: str) -> None:
     hosts = f"127.0.0.1:{server.port}", f"localhost:{server.port}"
     host = headers.get("host", "")
     token = headers.get("x-token")
-    if token is None and request.method == "GET":  # GET requests change nothing
+    # GET requests do not change anything.
+    if token is None and request.method == "GET":
         token = request.query_params.get("token")
     token_sent = (token or "").encode()
     expected = {

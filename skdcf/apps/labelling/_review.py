@@ -18,12 +18,14 @@ from ...graphs.sources import makes_claim
 from ._judging import Asked, Order, share_of_work
 from .sources import WORDS, LabelSource, LabelStore, set_label_sources
 
-#: Label of each verdict. An "unsure" claim is not known to be false, so it stays if kept.
+#: Labels of the verdicts. An "unsure" claim is not known to be false, so a kept claim
+#: stays.
 _CHECKED = {"true": 1, "no claim": 1, "false": 0, "unsure": -1}
 #: Verdicts sorted from the strictest to the most lenient.
 _FROM_STRICTEST = ("false", "unsure", "true", "no claim")
 
-#: The metadata key for how an answer was selected for labelling, and its value for reviews.
+#: Metadata key that describes how an answer was selected for labelling, and its value for
+#: reviews.
 DRAWN, REVIEW = "sampling", "review"
 
 
@@ -107,14 +109,15 @@ class ReviewOrder:
         self._batch = decision.batch
         self._path_risk = decision.path_risk
         self._kept_by_filter = decision.kept.copy()
-        self._verdict = np.full(len(decision.kept), np.nan)  # values of _CHECKED
+        # The verdicts are values of _CHECKED, or NaN.
+        self._verdict = np.full(len(decision.kept), np.nan)
         self._kept = decision.kept.copy()
         self.verdicts_: dict[tuple[int, int], str] = {}
         self._parents: dict[int, list[int]] = defaultdict(list)
         for parent, child in self._batch.edges.tolist():
             self._parents[child].append(parent)
-        # Heap of the claims that can be checked, the smallest path risk first. Claims that
-        # can no longer be checked stay in the heap and are skipped.
+        # Heap of the claims that can be checked, sorted by path risk. Claims that can no
+        # longer be checked stay in the heap and are skipped.
         self._open: list[tuple[float, int]] = []
         self._add_open(range(len(self._kept)))
 
@@ -160,13 +163,14 @@ class ReviewOrder:
         check_choice("verdict", verdict, [*_CHECKED, None])
         if not 0 <= problem < len(self._batch):
             raise ValueError(
-                f"problem must be at least 0 and below {len(self._batch)}, got {problem}"
+                "problem must be an integer of at least 0 and below "
+                f"{len(self._batch)}, got {problem}"
             )
         n_claims = int(self._batch.sizes[problem])
         if not 0 <= claim < n_claims:
             raise ValueError(
-                f"claim of problem {problem} must be at least 0 and below {n_claims}, got "
-                f"{claim}"
+                f"claim of problem {problem} must be an integer of at least 0 and "
+                f"below {n_claims}, got {claim}"
             )
         row = int(self._batch.offsets[problem]) + claim
         if verdict is None:
@@ -215,9 +219,9 @@ class ReviewOrder:
             sentence = guarantee.describe_after_removal(self._level)
         checks = f"{sentence}; {self.n_checks} claims were checked by a person"
         if not error_rate:
-            return f"{checks}, and the claims found true are kept as well"
-        # A check finds a false claim with probability 1 - error_rate. It is unknown which
-        # of the unsure claims are false, so all of them are counted.
+            return f"{checks}, and the claims judged true are kept as well"
+        # A check detects a false claim with probability 1 - error_rate. Unsure claims
+        # may be false, so all of them are counted.
         outside = ~self._kept_by_filter & ~np.isnan(self._verdict)
         n_false = (self._verdict[outside] != 1).sum() / (1 - error_rate)
         loss = error_rate * n_false / max(len(self._batch), 1)
@@ -225,9 +229,10 @@ class ReviewOrder:
         if guarantee.is_probability:
             error = "the probability that the guarantee fails"
         return (
-            f"{checks}, who calls a false claim true with probability at most "
-            f"{error_rate:g}. This adds about {loss:.3g} to {error}: {error_rate:g} times "
-            "the number of false or unsure claims that were checked, per answer"
+            f"{checks}. The person calls a false claim true with probability at most "
+            f"{error_rate:g}. This adds about {loss:.3g} to {error}, which is "
+            f"{error_rate:g} times the number of checked claims per answer that are "
+            "false or unsure"
         )
 
     @property
@@ -344,7 +349,7 @@ class BudgetOrder(Order):
         self.review = review
         self.budget = budget
         self._n_kept_by_filter = sum(int(mask.sum()) for mask in review.masks())
-        self._n_taken = 0  # judgements of the journal
+        self._n_taken = 0  # number of judgements read from the journal
         self._words: dict[Any, dict[str, str | None]] = defaultdict(dict)
         self._lock = threading.Lock()
 
@@ -363,7 +368,7 @@ class BudgetOrder(Order):
             for i in range(len(store.graphs)) if new else ():
                 positions[store.digest(i)].append(i)
             for event in new:
-                if "label" not in event:  # a note
+                if "label" not in event:  # A note has no label.
                     continue
                 claim = event["claim"]
                 words = self._words[event["problem"], claim]
@@ -424,8 +429,8 @@ class BudgetOrder(Order):
         """
         n_kept = sum(map(sum, self.masks(store)))
         return (
-            f"{self.review.n_checks} of {self.budget} checks; {n_kept} claims are kept, "
-            f"{self._n_kept_by_filter} without checks"
+            f"{self.review.n_checks} of {self.budget} checks were used. {n_kept} "
+            f"claims are kept, compared with {self._n_kept_by_filter} without checks"
         )
 
 

@@ -15,12 +15,13 @@ from ...graphs.wordings import rows_of_claims
 from ._judging import Order
 from .sources import LabelStore
 
-#: The question shown on the page, for each meaning of a label.
+#: Question shown on the page for each meaning of a label.
 MEANINGS = {
-    "true": "Is the claim true, given the question and the claims that it builds on? A claim "
-    "that follows correctly from a false claim is true; it is dropped with the false claim.",
-    "supported": "Does the passage support the claim? A true claim that is neither stated in "
-    "the passage nor follows from it counts as false here.",
+    "true": "Is the claim true, given the question and the claims that it depends on? A "
+    "claim that follows correctly from a false claim is true. It is dropped together with the "
+    "false claim.",
+    "supported": "Does the passage support the claim? A true claim counts as false here if the "
+    "passage does not state it and it does not follow from the passage.",
 }
 
 
@@ -93,7 +94,7 @@ class LabelServer:
         self.order = order
         self.guideline = guideline
         self.others = others
-        # The question about support is asked only for answers with a passage.
+        # The question about support is shown only for answers with a passage.
         self.question = MEANINGS["true"]
         self.question_with_passage = MEANINGS[meaning]
         self.token = secrets.token_urlsafe(24)
@@ -102,7 +103,7 @@ class LabelServer:
         self.url = f"http://127.0.0.1:{self.port}/?token={self.token}"
 
     def __enter__(self) -> Self:
-        # Imported here because loading a web server is slow.
+        # The server module is imported here because loading it is slow.
         from ..web.server import server_of
         from ._pages import make_app
 
@@ -114,7 +115,7 @@ class LabelServer:
         return self
 
     def __exit__(self, *error: object) -> None:
-        # Finish the pending requests. Afterwards no open browser connection can send a
+        # Finish the pending requests, so no open browser connection can later send a
         # verdict that the caller would miss.
         self._server.should_exit = True
         self._thread.join()
@@ -217,8 +218,11 @@ def _about_wordings(graph):
         for v in rows:
             if v + 1 in rows:
                 about[v] = (
-                    f"claim {v + 2} says less: judge it first. If it is false, this is false too"
+                    f"Claim {v + 2} is vaguer. Judge it first. If it is false, this "
+                    "claim is false too"
                 )
             elif len(rows) > 1:
-                about[v] = f"the vaguest wording of claim {rows[0] + 1}: judge it first"
+                about[v] = (
+                    f"This is the vaguest wording of claim {rows[0] + 1}. Judge it first"
+                )
     return about

@@ -20,7 +20,7 @@ from .sources import WORDS, get_label_sources
 
 Words = list[list[str | None]]
 
-#: Labelling interface of the tasks, to paste into "Labeling interface" in Label Studio.
+#: Labelling interface of the tasks. Paste it into "Labeling interface" in Label Studio.
 LABEL_STUDIO_CONFIG = """<View>
   <Header value="$problem"/>
   <Text name="context" value="$context"/>
@@ -36,7 +36,8 @@ LABEL_STUDIO_CONFIG = """<View>
 </View>"""
 
 #: Characters that spreadsheets interpret as the start of a formula.
-_FORMULA = tuple("=+-@\t\r\n\uff1d\uff0b\uff0d\uff20")  # with full-width forms
+# The string includes the full-width forms.
+_FORMULA = tuple("=+-@\t\r\n\uff1d\uff0b\uff0d\uff20")
 _VERDICT = {"from_name": "verdict", "to_name": "claim", "type": "choices"}
 
 
@@ -125,14 +126,15 @@ def from_label_studio(tasks: Iterable[Mapping[str, Any]], graphs: Any) -> dict:
     for task in tasks:
         if not isinstance(task, Mapping) or not isinstance(task.get("data"), Mapping):
             raise ValueError(
-                'a task has no "data" object: export as "JSON", not "JSON-MIN"'
+                'a task must have a "data" object. Export the tasks as "JSON" '
+                'instead of "JSON-MIN"'
             )
         counts["drafts"] += len(task.get("drafts") or ())
         for annotation in task.get("annotations") or ():
             if not isinstance(annotation, Mapping):
                 raise ValueError(
-                    f"an annotation must be an object, got {annotation!r:.40}: export as "
-                    '"JSON", which contains the annotations and not only their numbers'
+                    f"an annotation must be an object, got {annotation!r:.40}. Export "
+                    'the tasks as "JSON", which contains the whole annotations'
                 )
             if annotation.get("was_cancelled"):
                 counts["skipped annotations"] += 1
@@ -155,8 +157,9 @@ def from_label_studio(tasks: Iterable[Mapping[str, Any]], graphs: Any) -> dict:
     matched = _matched(rows, graphs)
     if not rows:
         raise ValueError(
-            f'no task contains a choice for the control "verdict" (found: {_counted(counts)}). '
-            "Submit drafts, and name the control as in LABEL_STUDIO_CONFIG"
+            'at least one task must contain a choice for the control "verdict", '
+            f"found only {_counted(counts)}. Submit the drafts, and name the control "
+            "as in LABEL_STUDIO_CONFIG"
         )
     return matched
 
@@ -179,8 +182,8 @@ def _chosen(annotation, found):
         found["empty results"] += 1
     if len(words) > 1:
         warn(
-            f"an annotation has several choices {sorted(map(str, words))} for one claim; it "
-            "is read as unsure",
+            f"an annotation contains several choices {sorted(map(str, words))} for "
+            'one claim, so the verdict is "unsure"',
             LabelWarning,
         )
         return "unsure"
@@ -256,12 +259,14 @@ def read_csv(path: str | os.PathLike[str], graphs: Any) -> dict[str, Words]:
     columns = Counter(name for name in table.fieldnames or () if name)
     if twice := [name for name, n in columns.items() if n > 1]:
         raise ValueError(
-            f"{path} has several columns named {twice[0]!r}: keep only one of them"
+            f"{path} must not have several columns named {twice[0]!r}. Keep only one "
+            "of these columns"
         )
     if missing := {"problem_id", "claim_number", "label"} - {*(table.fieldnames or ())}:
         raise ValueError(
-            f"{path} has the columns {table.fieldnames or []} without {sorted(missing)}: "
-            "keep the column names, and separate columns by commas, tabs or semicolons"
+            f"{path} must have the columns {sorted(missing)}, got "
+            f"{table.fieldnames or []}. Keep the column names, and separate columns "
+            "by commas, tabs or semicolons"
         )
     read = list(table)
     more = [n for n, row in enumerate(read, 1) if any(row.pop(None, ()))]
@@ -275,7 +280,8 @@ def read_csv(path: str | os.PathLike[str], graphs: Any) -> dict[str, Words]:
     matched = _matched(rows, graphs)
     if not rows:
         raise ValueError(
-            f'{path}: none of the {len(every)} rows has a "label"; fill in this column'
+            f'{path}: at least one of the {len(every)} rows must have a "label". Fill '
+            "in this column"
         )
     return matched
 
@@ -287,8 +293,8 @@ def _decoded(path):
     is_utf16 = content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
     if is_utf32 or (b"\0" in content and not is_utf16):
         raise ValueError(
-            f"{path} is not a table in UTF-8: it is in UTF-32, in UTF-16 without a byte order "
-            'mark, or a workbook. Save it as "CSV UTF-8"'
+            f"{path} must be a table in UTF-8, but it is in UTF-32, in UTF-16 without "
+            'a byte order mark, or a workbook. Save it as "CSV UTF-8"'
         )
     try:
         return content.decode("utf-16" if is_utf16 else "utf-8-sig")
@@ -337,8 +343,8 @@ def _names(batch):
     twice = [name for name, n in Counter(map(str, names)).items() if n > 1]
     if twice:
         raise ValueError(
-            f"several problems have the id {twice[0]!r}: give each problem a unique id, by "
-            "which its labels can be found"
+            f"several problems have the id {twice[0]!r}, but ids must be unique "
+            "because they connect labels with problems. Change one of the ids"
         )
     return names
 
@@ -386,11 +392,11 @@ def _latest(said, claim, by):
     words = [word for _, word in said]
     if latest is None or len(last) > 1:
         raise ValueError(
-            f"{by} judged {claim} several times, {words}, without dates to tell which verdict "
-            "is the latest: keep only one of them"
+            f"{by} judged {claim} several times, {words}. Without dates, the latest "
+            "verdict is unknown. Keep only one of the verdicts"
         )
     warn(
-        f"{by} judged {claim} several times, {words}; the latest verdict counts",
+        f"{by} judged {claim} several times, {words}. The latest verdict is used",
         LabelWarning,
     )
     return last.pop()

@@ -42,17 +42,18 @@ def read_journal(path, take):
             is_whole = number < len(lines) or not line.startswith(b"{")
             if is_whole or not isinstance(error, json.JSONDecodeError):
                 raise ValueError(
-                    f"{place} is not a valid entry ({error.args[-1]}). Remove this line, or "
-                    "choose another journal"
+                    f"{place} is not a valid entry of the journal ({error.args[-1]}). "
+                    "Remove this line, or choose another journal"
                 ) from error
             os.truncate(path, size)
             warn(
-                f"the last line ({place}) was incomplete and was removed",
+                f"the last line ({place}) was incomplete, so it was removed",
                 LabelWarning,
             )
         else:
             size += len(line) + 1
-    return size if lines[-1] else size - 1  # there is no line after the last line break
+    # The last line break is not followed by a line.
+    return size if lines[-1] else size - 1
 
 
 def follow_journal(path, take, start):

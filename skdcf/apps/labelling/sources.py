@@ -40,13 +40,16 @@ from ...graphs.sources import (
 from ...ops.hard import path_risk, segment_sum
 from .journal import follow_journal, read_journal
 
-#: Possible verdicts on a claim and their labels; None withdraws a verdict. "unsure" means that
-#: the claim was examined and could not be called true, "unknown" that it was not examined. "no
-#: claim" means that the sentence claims nothing, so it cannot be false.
+#: Possible verdicts on a claim and their labels. None withdraws a verdict. "unsure" means
+#: that a person examined the claim but could not decide whether it is true. "unknown"
+#: means that nobody examined the claim. "no claim" means that the sentence does not state
+#: anything that could be false.
 WORDS = {"true": 1, "false": 0, "unsure": 0, "no claim": 1, "unknown": -1, None: None}
-#: Labels for comparing two people. Claims of which a person is unsure are not compared.
+#: Labels for the comparison of two annotators. Claims on which an annotator is unsure are
+#: not compared.
 VERDICTS: dict[str | None, int] = {"true": 1, "false": 0, "no claim": 1}
-#: Purposes of a journal. Only the verdicts for "labels" may be used for calibration.
+#: Purposes of a journal. Only verdicts of the purpose "labels" may be used for
+#: calibration.
 PURPOSES = ("labels", "review", "audit")
 _LONGEST_NOTE = 10_000
 _HOW = {"human": "by people", "model": "by models", "derived": "derived"}
@@ -101,7 +104,8 @@ class LabelSource(NamedTuple):
         return cls(kind, by, when, version)
 
 
-_ALWAYS = LabelSource._fields[:4]  # other fields are written only if not None
+# Optional fields of a source are written only if they are not None.
+_ALWAYS = LabelSource._fields[:4]
 
 
 def set_label_sources(
@@ -139,8 +143,8 @@ def set_label_sources(
         sources = [sources] * graph.n_claims
     if len(sources) != graph.n_claims:
         raise ValueError(
-            f"sources must have one entry per claim, got {len(sources)} sources for "
-            f"{graph.n_claims} claims"
+            f"sources must have one entry for each of the {graph.n_claims} claims, "
+            f"got {len(sources)}"
         )
     for source in sources:
         if source is not None:
@@ -213,10 +217,11 @@ def describe_labels(X: Any, y: Labels | ArrayLike) -> str:
         return sum(len(marked_claims(row, key, n)) for row, n in pairs)
 
     if unsure := count_marked(UNSURE):
-        counts_in_words.append(f"of these {unsure} unsure, which counts as false")
+        counts_in_words.append(f"{unsure} unsure claims counted as false")
     if nothing := count_marked(NO_CLAIM):
         counts_in_words.append(
-            f"{nothing} claim nothing, which counts as true but not as a true claim kept"
+            f"{nothing} claims without a statement, counted as true but not as true "
+            "claims kept"
         )
     return f"{len(labels)} claims: {', '.join(counts_in_words)}"
 
@@ -255,8 +260,9 @@ def describe_unfinished(X: Any, y: Labels | ArrayLike) -> str:
     if not n_open.any():
         return ""
     return (
-        f"{int(n_open.sum())} claims in {int((n_open > 0).sum())} answers were not judged; they "
-        "count as false, so less is kept. Judge them to keep more"
+        f"{int(n_open.sum())} claims in {int((n_open > 0).sum())} answers were not "
+        "judged. They count as false, so the filter keeps fewer claims. Judge them "
+        "to keep more claims"
     )
 
 
@@ -332,7 +338,8 @@ class LabelStore:
         for i, graph in enumerate(self.graphs):
             if graph.claims is None:
                 raise ValueError(
-                    f"problem {i} has no claim texts to show: build it with claims"
+                    f"problem {i} must have claim texts to show, but it has none. "
+                    "Create it with claims"
                 )
         self._digests = [problem_digest(graph) for graph in self.graphs]
         unknown = [
@@ -340,14 +347,14 @@ class LabelStore:
             for digest, graph in zip(self._digests, self.graphs, strict=True)
             if not graph.edges_known
         ]
-        #: Identifies the set of problems with unknown edges in the journal. A statement about
-        #: the edges of all problems is ignored if this set has changed.
+        #: Identifier of the set of problems with unknown edges. Statements about the
+        #: edges of all problems are ignored if the set of problems has changed.
         self._unknown = hashlib.sha256(" ".join(sorted(unknown)).encode()).hexdigest()
         self._lock = threading.Lock()
-        #: The last event, by kind, person, problem and claim.
+        #: The last event for each kind, person, problem and claim.
         self._last: dict[tuple[str, str, str, int | None], dict[str, Any]] = {}
         self.events: list[dict[str, Any]] = []
-        #: Plan of an audit; None until it is saved.
+        #: Plan of an audit, or None until the plan is saved.
         self.plan: dict[str, Any] | None = None
         self._end = read_journal(self.path, self._apply)
 
@@ -358,7 +365,7 @@ class LabelStore:
 
     def follow(self) -> None:
         """Read the events that other programs have added to the journal."""
-        # If the journal was removed, the next verdict creates it again.
+        # If the journal was removed, the next verdict creates a new one.
         with self._lock, suppress(FileNotFoundError):
             self._end = follow_journal(self.path, self._apply, self._end)
 
@@ -366,7 +373,7 @@ class LabelStore:
         purpose = event.get("purpose", "labels")
         if purpose != self.purpose:
             raise ValueError(
-                f"it is a verdict for the purpose {purpose!r}, not {self.purpose!r}"
+                f"the verdict must have the purpose {self.purpose!r}, got {purpose!r}"
             )
         if "looks" in event:
             self.plan = self.plan or event
@@ -459,14 +466,15 @@ class LabelStore:
         """
         if self.purpose != "labels":
             raise ValueError(
-                f"edges cannot be corrected in a journal of purpose {self.purpose!r}, because "
-                "the filter has already used them: correct the edges before the answers are "
-                "filtered"
+                f"edges cannot be corrected in a journal of purpose {self.purpose!r}, "
+                "because the filter has already used them. Correct the edges before "
+                "the answers are filtered"
             )
         if self._graph(problem).wordings is not None:
             raise ValueError(
-                f"edges of problem {problem} cannot be corrected, because its claims have "
-                "wordings: correct the edges before the claims are reworded"
+                f"the edges of problem {problem} cannot be corrected, because its "
+                "claims have wordings. Correct the edges before the claims are "
+                "reworded"
             )
         graph = self._graph(problem).replace(edges=_pairs(edges))
         event = {"problem": self.digest(problem), "edges": graph.edges.tolist()}
@@ -714,7 +722,8 @@ class LabelStore:
         for name in names:
             if name not in (annotators := self.annotators()):
                 raise ValueError(
-                    f"{name!r} has judged nothing. Annotators with verdicts: {annotators}"
+                    f"{name!r} has not judged any claims. The annotators with "
+                    f"verdicts are {annotators}"
                 )
 
     def compare(self, first: str, second: str, by: str) -> Iterator[tuple]:
@@ -781,7 +790,7 @@ class LabelStore:
                 corrected += 1
                 correction = {"edges_corrected": True, "edges_corrected_by": by}
                 correction = {**(graph.metadata or {}), **correction}
-                # Edges of claims with wordings cannot be corrected.
+                # The edges of claims with wordings cannot be corrected.
                 pairs = _pairs(edges if graph.wordings is None else [])
                 graph = graph.replace(edges=pairs, metadata=correction)
             graph = set_label_sources(graph, self._sources(i, graph, by))

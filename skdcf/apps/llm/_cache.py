@@ -7,7 +7,8 @@ import sqlite3
 import time
 from pathlib import Path
 
-_BUSY_SECONDS = 60  # longest wait for another program that has locked the cache file
+# longest wait in seconds for another program that has locked the cache file
+_BUSY_SECONDS = 60
 _TABLE = """PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;
 CREATE TABLE IF NOT EXISTS replies (key TEXT PRIMARY KEY, reply TEXT NOT NULL,
 prompt TEXT NOT NULL, time REAL NOT NULL)"""
@@ -23,12 +24,12 @@ class ReplyCache:
     def __init__(self, path):
         path = Path(path)
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.touch(0o600)  # SQLite gives its auxiliary files the same mode
-        path.open(
-            "ab"
-        ).close()  # fails for a folder, before the mode of the folder is changed
+        path.touch(0o600)  # SQLite gives its auxiliary files the same mode.
+        # Connecting to a folder fails before the mode of the folder is changed.
+        path.open("ab").close()
         path.chmod(0o600)
-        # SQLite does not wait if another program is changing the journal mode, so retry here.
+        # SQLite does not wait if another program is changing the journal mode, so retry
+        # here.
         end = time.monotonic() + _BUSY_SECONDS
         while True:
             self._db = sqlite3.connect(
@@ -46,8 +47,9 @@ class ReplyCache:
                 code = getattr(error, "sqlite_errorcode", 0) & 0xFF
                 if code != sqlite3.SQLITE_BUSY or time.monotonic() > end:
                     raise ValueError(
-                        f"cache {os.fspath(path)!r} cannot be used ({error}): pass another "
-                        "path, or delete the file if no other program uses it"
+                        f"the cache {os.fspath(path)!r} cannot be used ({error}). "
+                        "Pass another path, or delete the file if no other program "
+                        "uses it"
                     ) from error
             time.sleep(0.02)
 

@@ -27,7 +27,7 @@ from ._verdicts import log_odds as log_odds
 _FILES = files("skdcf.apps.llm").joinpath("prompts").iterdir()
 _TEXTS = {path.name.removesuffix(".txt"): path.read_text("utf-8") for path in _FILES}
 _FOUND = (full.rpartition("-") for full in _TEXTS)
-#: The default version of each prompt, which is the newest.
+#: Default version of each prompt, which is the newest one.
 VERSIONS = {name: n for n, name in sorted((int(v), name) for name, _, v in _FOUND)}
 
 
@@ -78,7 +78,7 @@ def load_prompt(name: str, own: str | Path | None = None) -> Prompt:
         return Prompt(full, _TEXTS[full].strip())
     text = (own.read_text("utf-8") if isinstance(own, Path) else own).strip()
     if not text:
-        raise ValueError(f"the prompt for {name!r} is empty")
+        raise ValueError(f"the prompt for {name!r} must not be empty")
     digest = hashlib.sha256(text.encode()).hexdigest()[:8]
     return Prompt(f"{name}-own-{digest}", text)
 
@@ -138,15 +138,16 @@ class Call:
 
 #: Possible beginnings of an object that is not valid JSON.
 _BEGINS = re.compile(r"""\{\s*["'\w\u201c]""")
-#: Values that models write for a claim without premises.
+#: Values that models use for a claim without premises.
 _NO_PREMISES = (None, 0, "", "none", "None", [None])
 _LONGEST_REPAIRED = (
-    100_000  # largest number of characters read from a reply that is not valid JSON
+    100_000  # maximum number of characters read from a reply that is not valid JSON
 )
-_LONGEST_WHY = 600  # largest number of characters of a reason
-_LONGEST = 400_000  # largest number of characters read from a reply
-_MOST_STARTS = 200  # largest number of positions tried as the beginning of an object
-_THOUGHT = "</think>"  # ends the thoughts that some servers leave in the reply
+_LONGEST_WHY = 600  # maximum number of characters of a reason
+_LONGEST = 400_000  # maximum number of characters read from a reply
+_MOST_STARTS = 200  # maximum number of positions tried as the beginning of an object
+# Some servers leave the reasoning of the model in the reply, before the mark </think>.
+_THOUGHT = "</think>"
 _KINDS = {str: "string", int: "integer", float: "number"}
 _FENCED = re.compile(r"(?s)```[a-zA-Z]*\n(.*?)```")
 
@@ -182,7 +183,8 @@ def read_object(text, kind):
     """Parse a reply as an object of a type, or raise a ValueError that describes the fault."""
     name = list(kind.__dataclass_fields__)[-1]
     try:
-        # A judge may quote a verdict, so all objects must agree. Claims may be corrected.
+        # A judge may quote a verdict, so all objects must agree. Extracted claims may be
+        # corrected.
         fields = parse_object(text, name, corrected=kind in (Claims, Premises))
     except ValueError:
         rows = (
@@ -197,11 +199,12 @@ def read_object(text, kind):
     if isinstance(rows := fields[name], list):
         rows = [_row_of(row.items()) if isinstance(row, dict) else row for row in rows]
         fields = {name: rows}
-    try:  # control characters and unpaired surrogates cannot be written to files
+    try:  # Control characters and unpaired surrogates cannot be written to files.
         raw = clean_json(json.dumps(fields, ensure_ascii=False))
         return _adapter(kind).validate_json(raw.encode("utf-8", "replace"))
     except ValueError as error:
-        faults: Any = error  # a pydantic ValidationError, which lists the errors
+        # `error` is a pydantic ValidationError, which lists all errors.
+        faults: Any = error
         first, *more_errors = faults.errors(include_url=False, include_input=False)
     more_problems = f", and {len(more_errors)} more" if more_errors else ""
     raise ValueError(
@@ -268,7 +271,8 @@ def schema_of(
         least = {"minItems": n_rows} if n_rows else {}
         items = schema_of(get_args(kind)[0], **bounds)
         return {"type": "array", "items": items, **most, **least}
-    if kinds := get_args(kind):  # a row or a plain text; the schema asks for rows only
+    # The reply may contain a row or a plain text. The schema allows only rows.
+    if kinds := get_args(kind):
         return schema_of(kinds[0], **bounds)
     properties = {
         field.name: schema_of(field.type, n_rows=n_rows, **bounds)
@@ -291,12 +295,12 @@ def parse_object(text: str, key: str, *, corrected: bool = False) -> dict[str, A
     if not good:
         return _repaired(text[cut:].removeprefix(_THOUGHT), key)
     end, last = good[-1]
-    # A broken object after the last valid one was meant to be the answer.
+    # A broken object after the last valid one was intended as the answer.
     opened = re.compile(rf"""\{{[^{{}}"']*["']{re.escape(key)}["']\s*:""")
     if broken := opened.search(text, end):
         return _repaired(text[broken.start() :], key)
     if not corrected and any(value != last for _, value in good):
-        raise ValueError(f'it contains several objects with "{key}" that differ')
+        raise ValueError(f'the reply contains several objects with "{key}" that differ')
     return last
 
 
@@ -361,10 +365,14 @@ def _repaired(text, key):
     if isinstance(value, dict):
         value = _unwrapped(value, key)
     if not isinstance(value, dict) or key not in value:
-        raise ValueError(f'it contains no readable JSON object with "{key}"')
+        raise ValueError(
+            f'the reply does not contain a readable JSON object with "{key}"'
+        )
     words = {plain_word(match[1]) for match in IN_OBJECT.finditer(candidate)}
     if key == "verdict" and len(words) > 1:
-        raise ValueError('it contains several objects with "verdict" that differ')
+        raise ValueError(
+            'the reply contains several objects with "verdict" that differ'
+        )
     return _row_of(value.items())
 
 
@@ -375,7 +383,7 @@ def _repair(text):
         text[:_LONGEST_REPAIRED], skip_json_loads=True, strict=True, logging=True
     )
     if any("missed the closing" in repair["text"] for repair in repairs):
-        raise ValueError("it is cut off")
+        raise ValueError("the reply is cut off")
     return value
 
 
@@ -389,9 +397,9 @@ def _row_of(pairs):
         if name == "verdict" and isinstance(value, str | bool):
             value = plain_word(str(value))
             if row.get(name, value) != value:
-                raise ValueError("it gives two verdicts")
+                raise ValueError("the reply contains two verdicts")
         row[name] = value
-    for name in ("why", "span"):  # other types are ignored
+    for name in ("why", "span"):  # Values of other types are ignored.
         if not isinstance(row.get(name, ""), str):
             del row[name]
     if row.get("builds_on", []) in _NO_PREMISES:
@@ -419,7 +427,9 @@ def read_verdict(reply: Reply, shown: str = "") -> str:
         is_draft = "<think>" in conclusion or reply.finish_reason == "length"
         if verdict is None or "{" in text or is_draft:
             beginning = text.strip()[:50]
-            raise ValueError(f"it is neither true nor false: {beginning!r}") from error
+            raise ValueError(
+                f"the reply is neither true nor false: {beginning!r}"
+            ) from error
         return verdict
 
 
@@ -432,7 +442,8 @@ def number_rows(rows: Sequence[Any], n: int) -> list[Any]:
     if any(row.claim is None for row in rows):
         if len(rows) != n or any(row.claim is not None for row in rows):
             raise ValueError(
-                f"rows do not name their claims, and their number is not {n}"
+                f"the reply must contain one row for each of the {n} claims, got "
+                f"{len(rows)} rows, some without the number of a claim"
             )
         for v, row in enumerate(rows, 1):
             row.claim = v
@@ -442,20 +453,21 @@ def number_rows(rows: Sequence[Any], n: int) -> list[Any]:
             row.builds_on = [u + 1 for u in getattr(row, "builds_on", ())]
     out = {row.claim: row for row in rows}
     if wrong := [v for v in out if not 1 <= v <= n]:
-        raise ValueError(
-            f'"claim" is {wrong[0]}, but claims are numbered from 1 to {n}'
-        )
+        raise ValueError(f'"claim" must be a number from 1 to {n}, got {wrong[0]}')
     if len(out) < len(rows):
-        raise ValueError("a claim occurs twice")
+        raise ValueError("the reply contains a claim twice")
     if missing := [v for v in range(1, n + 1) if v not in out]:
-        raise ValueError(f"claim {missing[0]} is missing")
+        raise ValueError(
+            f"the reply must contain claim {missing[0]}, but it is missing"
+        )
     return [out[v] for v in range(1, n + 1)]
 
 
 def read_texts(values: Sequence[str]) -> list[str]:
     """Return the texts. Raise ValueError if one is blank or none contains a letter or digit."""
     if not all(values):
-        raise ValueError("one of its texts is empty")
+        raise ValueError("the reply contains an empty text")
     if values and not any(c.isalnum() for value in values for c in value):
-        raise ValueError("its texts say nothing")  # such as the "..." of an example
+        # A model may return the "..." of an example as a text.
+        raise ValueError("the reply contains no text with a letter or digit")
     return list(values)

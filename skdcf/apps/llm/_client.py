@@ -33,13 +33,13 @@ from ._transport import Endpoint, FunctionTransport
 
 _OPENAI = "https://api.openai.com/v1"
 _AMOUNT = Number(Real, 0, None, closed="left")
-#: The number for each verdict.
+#: Number assigned to each verdict.
 _VALUES = {"supports": 1, "contradicts": -1, "silent": 0}
 _VALUES |= {"true": 1, "false": 0, "unsure": -1}
 TOKENS_OF_CLAIM = 40  # approximate number of tokens of an answer per claim
-#: Valid types of the parameters that all steps have.
+#: Valid types of the parameters that all steps share.
 COMMON: dict[str, list] = {"prompt": [str, Path, None], "model": [str, None]}
-_LOCK = threading.Lock()  # held while an engine is created
+_LOCK = threading.Lock()  # The lock is held while an engine is created.
 _SECRET_WORDS = ("key", "token", "secret", "password", "sig", "auth")
 _OURS = {"model", "messages", "response_format", "seed", "stream", "n", "logprobs"}
 
@@ -130,7 +130,7 @@ class ChatClient(Settings):
     [['2 + 2 = 4']]
     """
 
-    # Parameters that `skdcf.load` sets to None.
+    # `skdcf.load` sets the parameters that open connections or files to None.
     _opens = ("base_url", "complete", "key_variable", "headers", "cache")
     _parameter_constraints = {
         "base_url": [str, None],
@@ -147,7 +147,8 @@ class ChatClient(Settings):
         "prices": [tuple, list, None],
         "confirm_above": [_AMOUNT, None],
     }
-    _engine = cast(Any, None)  # together with the settings it was created with
+    # The engine is stored together with the settings that created it.
+    _engine = cast(Any, None)
 
     base_url: str | None = None
     _: KW_ONLY
@@ -169,16 +170,19 @@ class ChatClient(Settings):
         super().validate()
         if self.base_url is self.complete is self.key_variable is None:
             raise ValueError(
-                "the client was loaded from a file and has no address: set it with "
-                "set_params(base_url=..., key_variable=...)"
+                "the client was loaded from a file, so its address is missing. Set "
+                "it with set_params(base_url=..., key_variable=...)"
             )
         if self.base_url is not None:
             _check_url(self.base_url)
             if self.complete is not None:
-                raise ValueError("base_url and complete cannot both be set: choose one")
+                raise ValueError(
+                    "base_url and complete cannot both be set. Set only one of them"
+                )
         if taken := _OURS.intersection(self.extra or ()):
             raise ValueError(
-                f"extra contains {sorted(taken)}, which this package sets itself"
+                f"extra must not contain {sorted(taken)}, because this package sets "
+                "these parameters"
             )
         pairs = (self.headers or {}).items()
         if not all(isinstance(name, str) for pair in pairs for name in pair):
@@ -188,8 +192,8 @@ class ChatClient(Settings):
         prices = (0, 0) if self.prices is None else self.prices
         if len(prices) != 2 or not all(map(_AMOUNT.is_satisfied_by, prices)):
             raise ValueError(
-                "prices must be two numbers, the price of a million prompt tokens and of a "
-                f"million completion tokens, got {prices!r}"
+                "prices must be two numbers, the price of a million prompt tokens "
+                f"and the price of a million completion tokens, got {prices!r}"
             )
 
     def _limit(self):
@@ -218,7 +222,8 @@ class ChatClient(Settings):
                 pass
             return future.result()
         finally:
-            future.cancel()  # if the wait was interrupted, for example by Ctrl-C
+            # The wait may have been interrupted, for example by Ctrl-C.
+            future.cancel()
 
     def spent(self) -> Usage:
         """Return the usage of all runs since the connections were opened.
@@ -253,7 +258,9 @@ class ChatClient(Settings):
             If the client has no cache.
         """
         if self.cache is None:
-            raise ValueError("this client stores no replies, since cache is None")
+            raise ValueError(
+                "this client does not store replies, because cache is None"
+            )
         if isinstance(older_than, timedelta):
             older_than = older_than.total_seconds()
         with closing(ReplyCache(self.cache)) as cache:
@@ -319,8 +326,8 @@ def as_client(client: Any) -> ChatClient:
     if callable(client) and not isinstance(client, type):
         return ChatClient(complete=client)
     raise ValueError(
-        f"client must be a ChatClient or a function, got {type(client)}. A client of openai "
-        "stores its key: pass ChatClient(..., key_variable=...) instead"
+        f"client must be a ChatClient or a function, got {type(client)}. A client of "
+        "openai stores its key, so pass ChatClient(..., key_variable=...) instead"
     )
 
 
@@ -334,8 +341,8 @@ def _check_url(url):
     secret = any(word in name for name in named for word in _SECRET_WORDS)
     if split_url.username or split_url.password or secret:
         raise ValueError(
-            "base_url contains a user name, a password or a key: put keys into environment "
-            "variables, and pass the names of these variables"
+            "base_url must not contain a user name, a password or a key. Store keys "
+            "in environment variables, and pass the names of these variables"
         )
 
 
@@ -377,9 +384,7 @@ class Estimate:
 
     def __str__(self):
         price = "" if self.cost is None else f", costing about {self.cost:.4g}"
-        problems = (
-            f"{self.n_problems} problems, of which {self.n_done} are in the cache"
-        )
+        problems = f"{self.n_problems} problems ({self.n_done} of them in the cache)"
         sent = f"{self.prompt_tokens:,} tokens of prompts"
         replies = f"{self.completion_tokens:,} of replies"
         if self.most_completion_tokens:
@@ -402,11 +407,13 @@ def check_budget(client, estimate, confirm, n_done=0):
     if is_above and not (confirm or _ask)(estimate):
         message = Message(
             (f"{n_done} answers are done" if n_done else "no calls were made")
-            + f": {estimate}. This is above the limit of {limit:g} {unit} and was not "
+            + f": {estimate}. This is more than the limit of {limit:g} {unit} and was "
+            "not confirmed. "
             "confirmed. ",
             Advice(
                 "agree",
-                "Raise confirm_above of the ChatClient, or pass confirm=lambda estimate: True",
+                "Increase confirm_above of the ChatClient, or pass confirm=lambda "
+                "estimate: True",
             ),
         )
         raise ValueError(message)
@@ -452,7 +459,7 @@ class Step(Settings):
         question = self._question(*item)
         rows = question.get("claims")
         text = question.get("answer", "")
-        if not (rows or text.strip()):  # nothing to ask
+        if not (rows or text.strip()):  # There is nothing to ask.
             return self._read(self._reply([]), *item)
 
         def read(reply):
@@ -535,8 +542,8 @@ def check_step(name: str, step: Any, model: str | None) -> None:
         step.validate()
         if model is step.model is None:
             raise ValueError(
-                f"model is None, but {name} calls a model: set model, or pass a function instead "
-                "of this step"
+                f"model is None, but {name} calls a model. Set model, or replace this "
+                "step by a function"
             )
 
 
@@ -552,8 +559,9 @@ def raise_first(results: Sequence[Any]) -> None:
     failed = [(i, r) for i, r in enumerate(results) if isinstance(r, CallError)]
     for i, error in failed[:1]:
         raise CallError(
-            f"{len(failed)} of {len(results)} problems failed. The first is problem {i}: "
-            f"{error}. With a cache, a second run repeats only the failed problems"
+            f"{len(failed)} of {len(results)} problems failed. The first failure is "
+            f"problem {i}: {error}. If replies are cached, a second run repeats only "
+            "the failed problems"
         ) from error
 
 

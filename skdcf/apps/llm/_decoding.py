@@ -98,7 +98,7 @@ def repair_backslashes(text: str, shown: str) -> str:
     commands = set(_COMMAND.findall(shown))
 
     def repaired(match):
-        if match[1] == "/":  # "\/" and "/" mean the same
+        if match[1] == "/":  # "\/" and "/" have the same meaning.
             return "/"
         return match[0] if _is_escape(match[1], commands) else "\\" + match[0]
 

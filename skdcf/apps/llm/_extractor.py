@@ -123,13 +123,14 @@ def _read_answer(i, item, ask):
         item = dict(zip(names, item, strict=False))
     if not isinstance(item, Mapping):
         raise ValueError(
-            f'problem {i} must be (problem, answer) or a dictionary with "problem" and '
-            f'"answer", got a {type(item).__name__}'
+            f"problem {i} must be a pair (problem, answer) or a dictionary with "
+            f'"problem" and "answer", got a {type(item).__name__}'
         )
     if unknown := sorted(map(str, item.keys() - {*names, "group"})):
         raise ValueError(
-            f"problem {i} has unknown keys {unknown}; the valid keys are {names}. The question is "
-            'the "problem". Put other keys into "metadata"'
+            f"problem {i} has the unknown keys {unknown}. The valid keys are {names}, "
+            'and the question belongs to the key "problem". Move other keys into '
+            '"metadata"'
         )
     group = {} if item.get("group") is None else {"group": item["group"]}
     try:
@@ -143,12 +144,12 @@ def _checked(ask, group, answer, id, context, logprobs, **others):
     context = (context,) if isinstance(context, str) else context
     graph = ReasoningGraph(None, (), claims=(), context=context, **others)
     if not isinstance(id, str | int | None) or isinstance(id, bool):
-        raise ValueError(f"its id must be a text or an integer, got {id!r}")
+        raise ValueError(f"the id must be a text or an integer, got {id!r}")
     asked = answer is None and ask and (graph.problem or "").strip()
     if not (isinstance(answer, str) or asked):
         raise ValueError(
-            f"its answer must be a text, got {answer!r}. Only a pipeline accepts a question "
-            "without an answer"
+            f"the answer must be a text, got {answer!r}. Only a pipeline accepts a "
+            "question without an answer"
         )
     if logprobs is not None:
         logprobs_of_claims(logprobs, answer or "", ())
@@ -201,7 +202,7 @@ def cut_answer(graph: ReasoningGraph, kept: Sequence[bool]) -> str:
     state the claim.
     """
     mask = np.asarray(kept, dtype=bool)
-    if graph.wordings is not None:  # the answer contains the most specific wordings
+    if graph.wordings is not None:  # The answer contains the most specific wordings.
         mask = mask[[rows[0] for rows in rows_of_claims(graph)]]
         graph = graph.shown()
     answer, stated = stated_by(graph)
@@ -214,16 +215,17 @@ def cut_answer(graph: ReasoningGraph, kept: Sequence[bool]) -> str:
         stated_by_kept = good[end : end + len(sentence)]
         end += len(sentence)
         is_letter = np.array([not c.isspace() for c in sentence], dtype=bool)
-        for match in _MARKS.finditer(sentence):  # bullets and punctuation at the end
+        # Bullets, and punctuation at the end of a sentence, are marks.
+        for match in _MARKS.finditer(sentence):
             is_letter[slice(*match.span())] = False
         if is_letter.any() and stated_by_kept[is_letter].all():
             text += sentence
     return text.strip()
 
 
-_FIRST = 20  # number of first answers from which the cost of the others is estimated
-_FEW = 5  # number of first answers before a run that needs confirmation
-_UNDERRATED = 20  # factor by which an estimate may be too low before it is corrected
+_FIRST = 20  # number of first answers used to estimate the cost of the other answers
+_FEW = 5  # number of first answers to process before a run that needs confirmation
+_UNDERRATED = 20  # An estimate is corrected if it is too low by more than this factor.
 _TOKENS_OF_ANSWER = 300  # expected length of an answer written by the model
 
 
@@ -380,7 +382,7 @@ class ClaimExtractor(TransformerMixin, Settings):
             If a step used a prompt or a function that is not part of this package.
         """
         steps = {name: _steps.rebuild(s) for name, s in description["steps"].items()}
-        # A file may have sorted the names as text, with [10] before [2].
+        # A file may have sorted the names as texts, with [10] before [2].
         names = sorted((n for n in steps if n.startswith("features")), key=len)
         columns = [steps.pop(name) for name in names] or None
         settings = {"keep_flagged": description.get("keep_flagged", False)} | settings
@@ -586,7 +588,7 @@ class ClaimExtractor(TransformerMixin, Settings):
         chat.flag(flag_of_text(plain))
         for text in texts_of(found):
             chat.flag(text)
-        # A claim that the answer does not state is dropped in all its wordings.
+        # If the answer does not state a claim, all wordings of the claim are dropped.
         positions = rows_of_claims(graph)
         doubtful = sorted({v for rows in found.values() for v in rows})
         flagged = tuple(row for v in doubtful for row in positions[v])
@@ -689,7 +691,7 @@ class ClaimExtractor(TransformerMixin, Settings):
         first = self._count_first(client, answers, share)
         asks_later = share > 1 and first < len(answers)
         for some_answers in filter(None, (answers[:first], answers[first:])):
-            if done:  # estimate the remaining cost from the first answers
+            if done:  # Estimate the remaining cost from the first answers.
                 estimate = self._estimated(client, some_answers, some_answers, done)
             if self.verbose:
                 tqdm.write(str(estimate), file=sys.stderr)
@@ -775,7 +777,8 @@ class ClaimExtractor(TransformerMixin, Settings):
         extractions = [e for e in done if isinstance(e, Extraction)][:_FIRST]
         needed = sum((e.usage.needed() for e in extractions), np.zeros(3))
         expected = sum((self._expect(e.answer)[:3] for e in extractions), np.zeros(3))
-        is_counted = (needed > 0) & (expected > 0)  # endpoints may not count tokens
+        # Some endpoints do not count tokens.
+        is_counted = (needed > 0) & (expected > 0)
         return np.divide(needed, expected, out=np.ones(3), where=is_counted)
 
     def _failed(self, answer, error):
@@ -853,6 +856,7 @@ def _as_columns(table, names, graph):
     n = graph.n_claims
     if table.shape not in ((n,), (n, len(names))):
         raise ValueError(
-            f"step {names[0]!r} returned shape {table.shape} for {n} claims"
+            f"the step {names[0]!r} must return one row for each of the {n} claims, "
+            f"got shape {table.shape}"
         )
     return table.reshape(n, len(names))

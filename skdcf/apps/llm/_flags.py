@@ -19,8 +19,8 @@ _MOST_OUTSIDE = (
 )
 _WORD = re.compile(r"[^\W_]+")
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
-_PLURAL = {"is": "are", "has": "have", "equals": "equal"}
-#: Zero-width characters and characters that change the direction of the text.
+_PLURAL = {"contains": "contain", "is": "are", "has": "have", "equals": "equal"}
+#: Zero-width characters, and characters that change the direction of the text.
 _UNSEEN = re.compile(
     "[\u200b\u200e\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff]"
 )
@@ -64,8 +64,8 @@ def flagged_claims(graph: ReasoningGraph) -> dict[str, list[int]]:
             repeated.append(v)
         seen.add(said)
     return {
-        "is not in the answer": outside,
-        "has a number that neither the answer nor the question has": altered,
+        "is not stated in the answer": outside,
+        "contains a number that occurs neither in the answer nor in the question": altered,
         "equals an earlier one": repeated,
     }
 
@@ -106,7 +106,7 @@ def flag_of_text(graph: ReasoningGraph) -> str | None:
     letters = np.array([c.isalnum() for c in answer], dtype=bool)
     share = (letters & ~stated.any(axis=0)).sum() / max(letters.sum(), 1)
     few = share <= _MOST_OUTSIDE
-    return None if few else f"{share:.0%} of the answer's text is in no claim"
+    return None if few else f"{share:.0%} of the answer's text is outside all claims"
 
 
 def stated_by(graph: ReasoningGraph) -> tuple[str, np.ndarray]:

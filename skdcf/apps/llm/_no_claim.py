@@ -115,9 +115,9 @@ def _parsed(text, source):
             patterns.append(re.compile(line.strip(), re.IGNORECASE))
         except re.error as error:
             raise ValueError(
-                f"{source}, line {number}: {line.strip()!r} is not a regular expression "
-                f"({error}). Write one pattern per line, and escape special characters such as "
-                "( and ? with a backslash"
+                f"{source}, line {number}: {line.strip()!r} is not a valid regular "
+                f"expression ({error}). Write one pattern per line, and escape "
+                "special characters such as ( and ? with a backslash"
             ) from error
     content = "\n".join(pattern.pattern for pattern in patterns)
     return NoClaimList(

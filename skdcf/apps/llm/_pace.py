@@ -19,12 +19,15 @@ from typing import TypeVar
 
 from ._errors import EndpointError, PassingError, RefusedError
 
-#: Longest wait in seconds that a server may ask for. If it asks for more, the call fails.
+#: Longest wait in seconds that a server may request. If it requests a longer wait, the
+#: call fails.
 LONGEST_WAIT = 120.0
-_PATIENCE = 600.0  # seconds without any success after which the run fails
+# maximum number of seconds without a successful call before the run fails
+_PATIENCE = 600.0
 _MANY = 10  # number of consecutive refusals after which the pause doubles
 _RECOVERY = 20  # number of successes that double the rate
-_SHORTEST = 0.01  # shortest pause in seconds; the rate is at least two calls per pause
+# The shortest pause in seconds. At least two calls may start in each pause.
+_SHORTEST = 0.01
 
 T = TypeVar("T")
 
@@ -47,23 +50,22 @@ class Pace:
         self.in_flight = in_flight
         self._slots = asyncio.Semaphore(in_flight)
         self._n_busy = 0
-        self._n_to_close = 0  # slots that will be removed when their calls end
+        self._n_to_close = 0  # number of slots to remove when their calls end
         self._halved = -math.inf
 
-        self._resume = -math.inf  # no call starts before this time
+        self._resume = -math.inf  # time before which no call starts
         self._seconds = 0.0  # length of the last pause
         self._rate = math.inf  # calls per second
         self._gain = 0.0  # increase of the rate with each success
-        self._next = -math.inf  # earliest start of the next call at this rate
-        self._n_taken = 0  # successes since the last pause
-        self._round = 0.0  # start of the first of these successes
-        self._n_before = 0  # successes before the last refusals
-        self._n_refused = 0  # consecutive refusals
+        self._next = -math.inf  # earliest start of the next call at the current rate
+        self._n_taken = 0  # number of successes since the last pause
+        self._round = 0.0  # start time of the first success since the last pause
+        self._n_before = 0  # number of successes before the last refusals
+        self._n_refused = 0  # number of consecutive refusals
         self._refused_since = -math.inf
         self._succeeded = -math.inf
-        self._first = (
-            asyncio.Lock()
-        )  # held by the call that tests the server after a refusal
+        # The call that tests the server after a refusal holds the lock.
+        self._first = asyncio.Lock()
 
     @property
     def has_succeeded(self) -> bool:
@@ -119,7 +121,7 @@ class Pace:
     async def _begin(self, send):
         await self._wait()
         begun = time.monotonic()
-        # Calls that were held back by a pause may start together after it.
+        # Calls that were delayed by a pause may start together after the pause.
         self._next = max(self._next, begun - self._seconds) + 1 / self._rate
         try:
             reply = await send()
@@ -128,9 +130,8 @@ class Pace:
             raise
         self._succeeded = time.monotonic()
         if begun >= self._resume:
-            if (
-                self._n_refused and self._n_before
-            ):  # count the time spent on refusals as well
+            # The time spent on refusals is counted as well.
+            if self._n_refused and self._n_before:
                 pace = self._n_before / (begun - self._round)
                 self._go_at(min(max(pace, self._rate / 2), self._rate))
             self._round = self._round if self._n_taken else begun
@@ -150,18 +151,17 @@ class Pace:
         without = now - max(self._refused_since, self._succeeded)
         if without > _PATIENCE:
             raise EndpointError(
-                f"the endpoint has refused all calls for {without:.0f} s: {error}"
+                f"the endpoint has refused all calls for {without:.0f} s. The last "
+                f"error is: {error}"
             ) from error
-        if (
-            begun < self._resume
-        ):  # a concurrent call was refused as well and has started a pause
+        # A concurrent call was also refused and has already started a pause.
+        if begun < self._resume:
             return
         self._n_refused += 1
         if wait is None:
             wait = back_off(self._n_refused)
-        elif (
-            self._n_refused > _MANY
-        ):  # waiting for as long as the server asked did not help
+        elif self._n_refused > _MANY:
+            # The server still refused after the wait that it had requested.
             wait = min(wait * 2 ** (self._n_refused // _MANY), max(wait, 60.0))
         if self._n_taken:
             pace = self._n_taken / (now + wait - self._round)

@@ -49,18 +49,19 @@ from ._extractor import (
 from ._reply import Usage
 from ._sentences import pieces_of
 
-ABSTENTION = "I have no statement on this question that I can stand behind."
+ABSTENTION = "I cannot make a reliable statement on this question."
 _ACCEPT = Advice(
     "accept_provenance",
-    'say why this is acceptable, with skdcf.accept_provenance("reason"): ...',
+    "state why this difference is acceptable, with "
+    'skdcf.accept_provenance("reason"): ...',
 )
 _ENTAILED = calls.verdicts_of("entailed", "not entailed")
 _UNKNOWN_WRITERS = (
-    "it is unknown who wrote the calibration answers and this answer: the guarantee holds only if "
-    "both were written in the same manner"
+    "the authors of the calibration answers and of this answer are unknown. The "
+    "guarantee holds only if all these answers were written in the same manner"
 )
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
-#: Capitalised words within a sentence.
+#: Pattern of capitalised words within a sentence.
 _NAME = re.compile(r"(?<!^)\b[^\W\d_a-z]\w+")
 
 
@@ -130,7 +131,7 @@ def judge_labels(
     for graph, row in zip(graphs, verdicts, strict=True):
         meant = {"label_meaning": "supported"} if graph.context else {}
         metadata = {**meant, **(graph.metadata or {})}
-        # The model could not decide that these are true, as happens to people as well.
+        # The model could not decide whether the unsure claims are true.
         unsure = np.flatnonzero(row < 0).tolist()
         metadata.pop(UNSURE, None)
         if unsure:
@@ -255,7 +256,9 @@ class Merge(Step):
         except CallError as error:
             return MergedText(join_claims(claims), flag=f"not merged: {error}")
         if refused:
-            flag = f"not merged: {len(refused)} sentences added something"
+            flag = (
+                f"not merged: {len(refused)} of the merged sentences added information"
+            )
             return MergedText(join_claims(claims), tuple(refused), flag)
         return MergedText(text)
 
@@ -302,9 +305,10 @@ def check_writer(pipeline: ConformalFactualityPipeline, answer: str | None) -> s
     by = "an unknown writer" if differing[0] is None else _in_words(differing[0])
     raise ValueError(
         Message(
-            f"the calibration answers were written by {by}, but this one would be written by "
-            f"{_in_words(writer)}. The guarantee needs answers written in the same manner: pass an "
-            "answer, or calibrate on answers written by the model (skdcf extract --write), or ",
+            f"the calibration answers were written by {by}, but this answer would be "
+            f"written by {_in_words(writer)}. The guarantee needs answers that were "
+            "written in the same manner. Pass an answer, calibrate on answers that "
+            "the model wrote (skdcf extract --write), or ",
             _ACCEPT,
         )
     )
@@ -509,8 +513,8 @@ class ConformalFactualityPipeline(Settings):
         extractions = [text for text in origin.get("extraction", ()) if text]
         if len(extractions) != 1:
             raise ValueError(
-                "the filter does not know how its calibration claims were extracted: fit it on a "
-                "file written by skdcf extract"
+                "the extraction of the calibration claims is unknown to the filter. "
+                "Fit the filter on a file written by skdcf extract"
             )
         extraction = _read_json(extractions[0])
         extraction = extraction | {"model": model or extraction["model"]}
@@ -566,10 +570,10 @@ class ConformalFactualityPipeline(Settings):
         if differing and reason_in_force() is None:
             raise ValueError(
                 Message(
-                    f"{len(differing)} of {len(graphs)} problems were extracted with other "
-                    f"steps, {differing[0]}, than new problems will be, {extraction}. The "
-                    "guarantee needs problems made in the same manner: fit or calibrate again, "
-                    "or ",
+                    f"{len(differing)} of {len(graphs)} problems were extracted with "
+                    f"the steps {differing[0]}, but new problems will be extracted "
+                    f"with {extraction}. The guarantee needs problems that were made "
+                    "in the same manner. Fit or calibrate again, or ",
                     _ACCEPT,
                 )
             )
@@ -579,8 +583,8 @@ class ConformalFactualityPipeline(Settings):
         names = list(graphs[0].feature_names or ())
         if names != expected:
             raise ValueError(
-                f"the problems have the columns {names}, but the extractor makes "
-                f"{expected}: these must be the same"
+                "the columns of the problems must match those of the extractor, "
+                f"{expected}, got {names}"
             )
         return GraphBatch.from_graphs(graphs)
 
@@ -652,9 +656,8 @@ class ConformalFactualityPipeline(Settings):
             One filtered answer per problem, or per question if ``choose`` is True.
         """
         items = self._read(problems, answers, alpha)
-        beside = (
-            asyncio.to_thread
-        )  # other tasks of the loop continue while the filter decides
+        # Other tasks of the event loop continue while the filter decides.
+        beside = asyncio.to_thread
         return await self._answering(items, alpha, ChatClient._later, beside, choose)
 
     def _read(self, problems, answers, alpha):
@@ -667,7 +670,10 @@ class ConformalFactualityPipeline(Settings):
             raise ValueError("problems must be a list of texts, got a single text")
         items = list(problems)
         if answers is not None and len(answers) != len(items):
-            raise ValueError(f"got {len(answers)} answers for {len(items)} problems")
+            raise ValueError(
+                f"answers must have one entry for each of the {len(items)} problems, got "
+                f"{len(answers)}"
+            )
         pairs = items if answers is None else zip(items, answers, strict=True)
         return read_answers(pairs, ask=answers is None)
 
@@ -678,7 +684,8 @@ class ConformalFactualityPipeline(Settings):
         if not hasattr(filter, "provenance_"):
             return extraction
         for value in map(_read_json, filter.provenance_.get("extraction", ())):
-            # The endpoint may lack the same parameters and log odds as in calibration.
+            # The endpoint used for calibration may also have lacked parameters and log
+            # odds.
             if as_asked(value) == extraction:
                 extraction = value
         expected = []
@@ -703,7 +710,8 @@ class ConformalFactualityPipeline(Settings):
         if choose:
             batch = as_chosen(filter, batch)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # issued again when the claims are known
+            # The same warnings are issued again when the claims are known.
+            warnings.simplefilter("ignore")
             compare_provenance(filter, provenance_of(filter, batch, labelled=False))
         return extraction
 

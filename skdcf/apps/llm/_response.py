@@ -15,16 +15,13 @@ from typing import Any
 from ._errors import EndpointError, PassingError, RefusedError, UnreadableError
 from ._reply import Reply
 
-SHORT = 300  # largest number of characters shown of a server's message
-#: Exceptions raised when a value of an unexpected type is read.
+SHORT = 300  # largest number of characters of a server's message to show
+#: Exceptions raised when a value has an unexpected type.
 ODD = ValueError, LookupError, TypeError, AttributeError, RecursionError
-# Statuses for rate limits and overload, which apply to all calls.
+# HTTP statuses for rate limits and overload, which apply to all calls.
 _REFUSED = (429, 529)
-_PASSING = (
-    408,
-    409,
-    425,
-)  # statuses of temporary errors; all from 500 on are treated alike
+# HTTP statuses of temporary errors. All statuses of at least 500 are also temporary.
+_PASSING = (408, 409, 425)
 _HOPELESS = (401, 402, 403, 404)
 #: Words used by servers that reject a single input with status 403.
 _MODERATED = re.compile(
@@ -34,18 +31,18 @@ _FINISHED = ("stop", "length", "content_filter")
 #: Start of the final answer of a model that writes in channels, such as gpt-oss.
 _FINAL_CHANNEL = re.compile(r"(?s)\A.*<\|channel\|>\s*final\b.*?<\|message\|>")
 _CHANNEL_END = re.compile(r"(?:<\|(?:return|end|call)\|>\s*)+$")
-_LEAST = -9999.0  # value used by servers for an unknown log-probability
+_LEAST = -9999.0  # Servers use -9999 for an unknown log-probability.
 #: Keys that identify a reply in the protocol of another API.
 _PROTOCOLS = {
     "Anthropic's": {"type", "content"},
     "Gemini's": {"candidates"},
     "Ollama's": {"message", "done"},
 }
-# Longest wait in seconds if the server only says when the whole limit is reset.
+# Longest wait in seconds if the server reports only when the whole rate limit is reset.
 _LONGEST_GUESS = 60.0
 _SECONDS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
 _TIME = re.compile(r"([\d.]+)\s*(ms|h|m|s)")
-#: "Try again in 1m2.5s", "Please retry after 9 seconds", "retryDelay": "39s".
+#: Matches "Try again in 1m2.5s", "Please retry after 9 seconds" and "retryDelay": "39s".
 _IN_WORDS = re.compile(
     r"""(?ix) (?: (?:try\ again|retry|reset) \ (?:in|after) | retryDelay\W+ )
     \s* ( (?: [\d.]+ \s* (?:ms|h|m|s) \w* \s* )+ )"""
@@ -69,7 +66,7 @@ def read_reply(body: bytes, *, wants_json: bool = False) -> Reply:
     except ODD as error:
         problem = f"{type(error).__name__}: {error}"[:SHORT]
         raise PassingError(
-            f"the response is not a chat completion ({problem})"
+            f"the response is not a valid chat completion ({problem})"
         ) from None
     reason = choice.get("finish_reason")
     tokens, tops = _logprobs(choice.get("logprobs"))
@@ -95,8 +92,9 @@ def _check_protocol(reply):
     for name, keys in _PROTOCOLS.items():
         if keys <= reply.keys():
             raise EndpointError(
-                f"the reply uses {name} own protocol instead of chat completions: set base_url to "
-                "the address of the OpenAI-compatible endpoint, which often ends in /v1"
+                "the endpoint must use the chat-completions protocol, but the reply "
+                f"uses {name} own protocol. Set base_url to the address of the "
+                "OpenAI-compatible endpoint, which often ends in /v1"
             )
 
 
@@ -161,7 +159,7 @@ def _join_stream(body: bytes) -> dict[str, Any]:
             reason = choice.get("finish_reason") or joined.get("finish_reason")
             joined["finish_reason"] = reason
     if joined.get("finish_reason") is None:
-        raise ValueError("the stream of the reply is incomplete")
+        raise ValueError("the stream of the reply ended before the reply was complete")
     tool_calls = [{"function": {"arguments": written}} for written in calls.values()]
     message = {**texts, "tool_calls": tool_calls}
     choice = {"message": message, "logprobs": {"content": logprobs}}
@@ -221,7 +219,10 @@ def fault_of(
     fault = f"status {status}: {message[:SHORT]}"
     lowered = message.lower()
     if 300 <= status < 400 and not has_succeeded:
-        why = "redirects are not followed, since texts and keys would be sent to another host"
+        why = (
+            "redirects are not followed, because texts and keys would be sent to another "
+            "host"
+        )
         return EndpointError(f"status {status}: {why}. Change base_url instead")
     if status == 403 and (has_succeeded or _MODERATED.search(lowered)):
         return UnreadableError(fault)
@@ -231,7 +232,7 @@ def fault_of(
         return EndpointError(fault)
     if status in _REFUSED:
         return RefusedError(fault, wait)
-    # Gateways sometimes redirect while they switch to another server.
+    # Gateways sometimes redirect requests while they switch to another server.
     if 300 <= status < 400 or status in _PASSING or status >= 500:
         return PassingError(fault, wait)
     return UnreadableError(fault)

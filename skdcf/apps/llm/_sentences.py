@@ -17,21 +17,21 @@ _BULLET = re.compile(r"^\s*(?:[-*\u2022]\s+(?:\[[ xX]\]\s+)?|\d+[.)]\s+)")
 _FENCE = re.compile(r"\s*(`{3,}|~{3,})")
 #: Lines that begin a formula of several lines.
 _FORMULA = re.compile(r"\s*(\$\$|\\\[|\\begin\{(?P<name>\w+\*?)\})\s*(?:\{[^}]*\})?\s*")
-#: A rule between the rows of a table or between parts of the text.
+#: A horizontal rule between the rows of a table or between parts of the text.
 _RULE = re.compile(
     r"\s*(?:[|+:\s]*[-=]{2,}[-=|+:\s]*|\|?(?:\s*:?-+:?\s*\|)+[-:\s]*|(?:[-*_]\s*){3,})"
 )
-#: Text that is not a sentence by itself but belongs to the next one: "Step 2.", "M.".
+#: Text that is not a sentence but belongs to the next one, such as "Step 2." and "M.".
 _NUMBER = re.compile(
     r"(?:(?:[Ss]tep|[Ss]chritt|[ÉéEe]tape|[Pp]aso|[Cc]ase|[Ff]all|[Pp]art|[Tt]eil)\s+)?\d+[.)]"
     r"|[A-Z]\."
 )
-#: Abbreviations that are followed by a number, such as "Eq. 4".
+#: Abbreviations that precede a number, such as "Eq." in "Eq. 4".
 _CITED = re.compile(
     r"\b(?:[Ee]qs?|[Ss]ecs?|[Tt]hm|[Dd]ef|[Pp]rop|[Ll]em|[Cc]or|[Tt]ab|[Aa]lg|[Vv]ol|"
     r"[Aa]pprox|[Pp]\u00e1g)\.\s*$"
 )
-#: German ordinal numbers, as in "der 2. Weltkrieg".
+#: Pattern of German ordinal numbers, as in "der 2. Weltkrieg".
 _ORDINAL = re.compile(
     r"\b(?:d(?:er|ie|as|en|em|es)|im|am|vom|zum|zur|beim|bis|seit|ab)\s+\d{1,2}\.\s*$",
     re.I,
@@ -158,7 +158,7 @@ def _blocks(text: str) -> Iterator[tuple[str, bool]]:
         elif not _RULE.fullmatch(line):
             in_table = number in rows
             yield line if in_table else _BULLET.sub("", line).strip(), in_table
-    if fence:  # the answer was cut off within a block
+    if fence:  # The answer was cut off within a code block.
         yield "\n".join(block), True
 
 

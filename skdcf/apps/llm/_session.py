@@ -32,21 +32,23 @@ from ._errors import CallError, EndpointError, UnreadableError
 from ._pace import Pace
 from ._reply import Reply, Usage
 
-#: Largest number of requests for one usable reply.
+#: Largest number of requests to get one usable reply.
 MOST_ASKS = 3
-#: Largest number of tokens over these requests, relative to the limit of the first.
+#: Largest total number of tokens of all requests for one reply, relative to the limit
+#: of the first request.
 MOST_PER_LIMIT = sum(2**number for number in range(MOST_ASKS))
 _WARMER = 0.3  # increase of the temperature with each repeated request
-_WARMEST = 1.0  # highest temperature, unless the first call had a higher one
+_WARMEST = 1.0  # highest temperature, unless the first call has a higher one
 _MOST_CHARACTERS = 6  # largest plausible number of characters per token of a prompt
-# Smaller counts may only include the tokens that the server had not cached.
+# Smaller token counts may include only the tokens that the server had not cached.
 _FEWEST_TOKENS = 256
 CUT_PROMPT = (
-    "the endpoint counted far fewer tokens than the prompt has and may have truncated it: "
-    "increase the context length of the server"
+    "the endpoint counted far fewer tokens than the prompt has, so the server may "
+    "have truncated the prompt. Increase the context length of the server"
 )
 _SILENCE = 60.0  # seconds without a reply before a message is printed
-_SHOWN_BACK = 4000  # number of characters of an unusable reply that the model is shown
+# number of characters of an unusable reply that are sent back to the model
+_SHOWN_BACK = 4000
 _LOG = logging.getLogger("skdcf.apps.llm")
 
 
@@ -69,11 +71,10 @@ class Engine:
         self.in_flight = settings["in_flight"]
         self.transport = transport(settings, Pace(self.in_flight))
         self.cache = cache
-        self.replied = time.monotonic()  # when the last call ended
-        self.thinking = (
-            set()
-        )  # models whose thoughts need more tokens than a reply may have
-        # Keyed by the digest of the call.
+        self.replied = time.monotonic()  # time at which the last call ended
+        # The reasoning of some models needs more tokens than a reply may have.
+        self.thinking = set()
+        # Conversations are keyed by the digest of the call.
         self.conversations: dict[str, _Conversation] = {}
         self.usage = Usage()  # sum over all runs
         self._warned = set()
@@ -97,7 +98,8 @@ class Engine:
         if threading.current_thread() is self._thread:
             work.close()
             raise ValueError(
-                "a function called by a client cannot wait for the same client"
+                "a function called by a client must not call the same client, "
+                "because the client would wait for itself"
             )
         return asyncio.run_coroutine_threadsafe(work, self._loop)
 
@@ -146,16 +148,17 @@ class Session:
         key = call.key(engine.transport.identity)
         stored = self._known.get(key)
         if stored is not None:
-            # A stored reply that cannot be read is requested again.
+            # A stored reply that cannot be parsed is requested again.
             with suppress(ValueError, TypeError):
                 reply = Reply(**json.loads(stored[0]))
                 value = read(reply)
                 usage.add(reply, cached=True)
                 return value
         if self._dry:
-            raise CallError("there is no readable reply in the cache")
+            raise CallError("the cache contains no readable reply to this call")
 
-        # A separate task, so the call continues for others if the first caller gives up.
+        # The call is a separate task, so it continues for other callers if the first
+        # caller gives up.
         if key not in engine.conversations:
             cost = Usage()
             work = self._converse(
@@ -170,7 +173,7 @@ class Session:
             conversation.n_waiting -= 1
             if not conversation.n_waiting:
                 del engine.conversations[key]
-                conversation.task.cancel()  # has no effect on a finished task
+                conversation.task.cancel()  # Cancelling a finished task has no effect.
             if conversation.task.done() or not conversation.n_waiting:
                 usage += conversation.usage
                 conversation.usage = Usage()
@@ -219,15 +222,15 @@ class Session:
             self._known[key] = json.dumps(asdict(reply)), prompt
         except sqlite3.OperationalError as error:
             self.engine.warn_once(
-                f"a reply cannot be stored in the cache ({error}), so another run would request "
-                "it again. Check that there is space on the disk"
+                f"a reply cannot be stored in the cache ({error}), so another run "
+                "would request it again. Free some disk space"
             )
 
     async def _fetch(self, call, usage, allowance):
         if (n := len(self._errors)) >= max(10, 2 * self.engine.in_flight):
             raise EndpointError(
-                f"the last {n} calls have failed, so no more calls are made. Last error: "
-                f"{self._errors[-1]}"
+                f"the last {n} calls have failed, so no more calls are made. The last "
+                f"error is: {self._errors[-1]}"
             )
         allowance.take()
         begin = time.monotonic()
@@ -265,8 +268,8 @@ class Allowance:
         """Count a call, or raise CallError if no more calls are allowed."""
         if self.most is not None and self.n_begun >= self.most:
             raise CallError(
-                f"{self.n_begun} calls were made for this problem, the largest number allowed "
-                "by max_calls: shorten the answer, or increase max_calls"
+                f"{self.n_begun} calls were made for this problem, which is the limit "
+                "set by max_calls. Shorten the answer, or increase max_calls"
             )
         self.n_begun += 1
 
@@ -335,7 +338,7 @@ def _is_thought(text):
 
 def _vary(call, first, number):
     """Return a call with another seed and temperature, because some models ignore a complaint."""
-    if call.seed != first.seed:  # the caller has changed it already
+    if call.seed != first.seed:  # The caller has already changed the seed.
         return call
     seed = None if call.seed is None else call.seed + number
     warmest = max(call.temperature, _WARMEST)
@@ -367,7 +370,8 @@ async def gather_all(session, items, work, model, show=False):
         The cost of the run.
     """
     results: list[Any] = [None] * len(items)
-    todo = iter(enumerate(items))  # shared: each worker takes the next remaining item
+    # The workers share one iterator, and each worker processes the next remaining item.
+    todo = iter(enumerate(items))
 
     async def worker():
         for i, item in todo:
@@ -382,7 +386,7 @@ async def gather_all(session, items, work, model, show=False):
                 session.usage += chat.usage
             bar.update()
 
-    # Enough workers to keep all slots busy.
+    # There are enough workers to use all slots.
     n_workers = min(len(items), 2 * session.engine.in_flight)
     with tqdm(total=len(items), desc="extract", disable=not show) as bar:
         waiting = asyncio.create_task(_say_what_is_waited_for(session.engine, bar))
@@ -401,9 +405,11 @@ async def _say_what_is_waited_for(engine, bar):
         last = max(said, engine.replied)
         if time.monotonic() - last >= _SILENCE:
             text = (
-                f"{len(engine.conversations)} calls are waiting for {engine.transport.name}, and "
-                f"no call has ended for {time.monotonic() - engine.replied:.0f} s. The server is "
-                "slow or refuses calls for now. The logger skdcf.apps.llm records each call"
+                f"{len(engine.conversations)} calls are waiting for "
+                f"{engine.transport.name}, and no call has ended for "
+                f"{time.monotonic() - engine.replied:.0f} s. The server is slow or "
+                "temporarily refuses calls. The logger skdcf.apps.llm records each "
+                "call"
             )
             _LOG.warning(text)
             if not bar.disable:

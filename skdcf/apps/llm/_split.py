@@ -121,8 +121,9 @@ class AnswerReader:
         key = self.key_of_answer(record)
         if key is None and self._needs_answer:
             raise ValueError(
-                f'there is no text called "answer", only {sorted(paths_of(record))}. If the '
-                "answer is stored under another key or path, pass --map KEY=answer"
+                'a line must have the text "answer", got only the texts '
+                f"{sorted(paths_of(record))}. If the answer has another key or path, "
+                "pass --map KEY=answer"
             )
         given = [value_at(record, name) for name in self._logprobs_keys]
         logprobs = next((g for g in given if g is not MISSING and g is not None), None)
@@ -178,16 +179,16 @@ class AnswerSplitter:
         described = [json.loads(text) if text else {} for text in known]
         if len(described) != 1 or "splitter" not in described[0]:
             raise ValueError(
-                "the calibration answers were not split into sentences in one way, so a whole "
-                'answer cannot be split as they were: send "claims" instead of "answer"'
+                "a whole answer cannot be split, because the calibration answers were split "
+                'into sentences in different ways. Send "claims" instead of "answer"'
             )
         [made] = described
         splitter = cls(made["language"], made["edges"], no_claim)
         if splitter.provenance != made:
             raise ValueError(
-                f"the calibration answers were split as {made}, but this is "
-                f"{splitter.provenance}: pass the same --no-claim FILE, or the same version of "
-                "skdcf"
+                f"answers must be split like the calibration answers, {made}, got "
+                f"{splitter.provenance}. Pass the same --no-claim FILE, or use the same "
+                "version of skdcf"
             )
         return splitter
 
@@ -226,8 +227,8 @@ class AnswerSplitter:
         """
         if "claims" in record:
             raise ValueError(
-                'the line has both "claims" and an answer, but an answer with claims is not '
-                "split: remove one of the two keys"
+                'a line must have either "claims" or an answer, but it has both. An '
+                "answer that has claims is not split. Remove one of the two keys"
             )
         line = read(record)
         answer = line.answer or ""

@@ -33,7 +33,7 @@ from ._flags import visible
 from ._sentences import pieces_of, split_sentences, splitter_of
 from ._session import MOST_PER_LIMIT, gather_coroutines
 
-#: Beginnings of refusals, in the languages that models are used in most.
+#: Beginnings of refusals in the languages in which models are used most.
 _REFUSAL = re.compile(
     r"""(?ix)\W*(?:
     (?:i'?m|i\ am|we\ are)?\ ?(?:very\ )?(?:sorry|unable|afraid)\b
@@ -53,22 +53,25 @@ _REFUSAL = re.compile(
 )
 _NO_ODDS = (
     "the endpoint returns no log-probabilities with its verdicts, so the column "
-    "judge_log_odds is missing: pass log_odds=False (--no-log-odds), or use an endpoint "
-    "that supports log-probabilities"
+    "judge_log_odds is missing. Pass log_odds=False (--no-log-odds), or use an "
+    "endpoint that supports log-probabilities"
 )
-#: Default length limit, in tokens, of an answer that a model writes.
+#: Default length limit, in tokens, of an answer that the model writes.
 LIMIT = 2100
-_LONGEST_REFUSAL = 400  # characters; a longer text is not taken for a refusal
-REPAIRED = "graph repaired: edges to later claims, unknown ones and loops left out"
-CHAINED = "graph unreadable: every claim builds on the one before it"
-CUT_OFF = "the answer was cut off at the greatest length of a reply"
+_LONGEST_REFUSAL = 400  # A longer text, in characters, is not considered a refusal.
+REPAIRED = (
+    "the graph was repaired: edges to later or unknown claims and self-loops were "
+    "removed"
+)
+CHAINED = "the graph could not be read, so every claim depends on the previous one"
+CUT_OFF = "the answer was cut off at the maximum length of a reply"
 _RATED = (
     "coherent_to_ancestors inference_gap_size has_missing_dependencies "
     "has_unnecessary_dependencies problem_relevance uses_problem_data is_well_formed"
 )
-#: The largest value of each rating; the smallest is 0.
+#: Largest value of each rating. The smallest value is 0.
 _RATINGS = dict.fromkeys(_RATED.split(), 1) | {"inference_gap_size": 5}
-# Modules with functions that a description may name.
+# Modules whose functions may be named in a description.
 _OF_FUNCTIONS = (
     "skdcf.edges",
     "skdcf.apps.llm",
@@ -132,7 +135,8 @@ class Decompose(Step):
         texts = calls.read_texts(shown)
         if len(texts) > self.max_claims and not _halves(answer):
             raise ValueError(
-                f"the answer has {len(texts)} claims, more than {self.max_claims}"
+                f"an answer must have at most {self.max_claims} claims, got "
+                f"{len(texts)}"
             )
         claims = list(map(Claim, texts))
         for claim, row in zip(claims, reply.claims, strict=True):
@@ -234,15 +238,18 @@ def _edges(rows):
     """Return the edges of a reply, or raise a ValueError whose text is sent to the model."""
     n = len(rows)
     for row in rows:
-        if row.builds_on == [0]:  # means no premises, since there is no claim 0
+        # [0] means that there are no premises, because claims are numbered from 1.
+        if row.builds_on == [0]:
             row.builds_on = []
         if wrong := [u for u in row.builds_on if not 1 <= u <= n or u == row.claim]:
-            raise ValueError(f"claim {row.claim} builds on {wrong[0]}")
+            raise ValueError(
+                f"claim {row.claim} depends on {wrong[0]}, which is not an earlier claim"
+            )
     try:
         TopologicalSorter({row.claim: row.builds_on for row in rows}).prepare()
     except CycleError as error:
         circle = " -> ".join(map(str, error.args[1]))
-        raise ValueError(f"these claims build on each other: {circle}") from error
+        raise ValueError(f"these claims depend on each other: {circle}") from error
     return [(u - 1, row.claim - 1) for row in rows for u in sorted(set(row.builds_on))]
 
 
@@ -332,7 +339,7 @@ class Reword(Step):
         return self.n * super()._limit(n_rows)
 
     def _expect(self, shared, answer, n_claims, n_others):
-        # One call, whose reply has n texts per claim.
+        # A single call returns n texts per claim.
         asked = count_tokens(self.wording().text) + shared + answer + 12 * n_claims
         most = MOST_PER_LIMIT * self._limit(n_claims)
         return np.array([1, asked, self.n * self._written * n_claims, most])
@@ -430,7 +437,7 @@ class SampleAnswers(Step):
 def _with_passages(problem, context):
     """Return a question with the passages that must support the answer."""
     if not isinstance(problem, str) or not problem.strip():
-        raise ValueError("cannot sample answers for a problem without a question")
+        raise ValueError("a problem must have a question to sample other answers")
     if not context:
         return problem
     passages = json.dumps({"context": list(context)}, ensure_ascii=False)
@@ -443,7 +450,7 @@ def _said(reply, flag=None):
     refused = len(text) < _LONGEST_REFUSAL and _REFUSAL.match(text)
     end = reply.finish_reason
     if not text or refused or end == "content_filter" or (end == "length" and not flag):
-        raise ValueError("the answer is empty, refused or cut off")
+        raise ValueError("the answer is empty, was refused or was cut off")
     if end == "length":
         flag(CUT_OFF)
     return text
@@ -498,8 +505,9 @@ class Frequency(Step):
     async def _run(self, chat, graph):
         if graph.alternatives is None:
             raise ValueError(
-                f"{graph.id or graph.problem!r} has no alternatives, but frequency needs other "
-                "answers to the same question: sample some (SampleAnswers, or --samples)"
+                f"{graph.id or graph.problem!r} has no alternatives, but Frequency "
+                "needs other answers to the same question. Sample other answers "
+                "(SampleAnswers, or --samples)"
             )
         alternatives = graph.alternatives if graph.n_claims else ()
         run = super()._run
@@ -545,7 +553,7 @@ class SemanticJudge(Step):
         rows = number_rows(reply.ratings, graph.n_claims)
         for row, (name, high) in product(rows, _RATINGS.items()):
             if not 0 <= (value := getattr(row, name)) <= high:
-                raise ValueError(f'"{name}" is {value}, but must be from 0 to {high}')
+                raise ValueError(f'"{name}" must be from 0 to {high}, got {value}')
         table = [[v, *(vars(r)[name] for name in _RATINGS)] for v, r in enumerate(rows)]
         return np.array(table, dtype=float).reshape(graph.n_claims, len(self.names))
 
@@ -606,7 +614,8 @@ class Verify(Step):
         super().validate()
         if self.per == "answer" and not self.why:
             raise ValueError(
-                'why=False needs per="claim", since rows have reasons with per="answer"'
+                'why=False needs per="claim", because rows always contain reasons '
+                'with per="answer"'
             )
 
     @property
@@ -714,7 +723,7 @@ def describe(step: Any) -> dict[str, Any]:
 def rebuild(described: dict[str, Any]) -> Any:
     """Create a step from the result of `describe`, or raise ValueError if it is not built in."""
     settings = dict(described)
-    # Log odds were requested, but the endpoint did not return them.
+    # Log odds were requested, but the endpoint did not return any.
     if settings.get("log_odds") == "missing":
         settings["log_odds"] = True
     full_name = settings.get("function") or f"skdcf.apps.llm.{settings.pop('step')}"
@@ -731,6 +740,6 @@ def rebuild(described: dict[str, Any]) -> Any:
         if used == f"the prompt {step.wording().name!r}":
             return step
     raise ValueError(
-        f"the problems were extracted with {used}, which is not part of this package: "
-        "create the extractor yourself"
+        f"the problems were extracted with {used}, which is not part of this package. "
+        "Create the extractor in Python"
     )

@@ -35,9 +35,9 @@ _MALFORMED = (
     "json_validate_failed",
     "tool_use_failed",
 )
-_MOST_BYTES = 32 * 2**20  # largest size of a reply in bytes
-_MOST_OF_ERROR = 64 * 2**10  # number of bytes read from an error response
-#: Parameters that some models do not accept, and words that identify them in the error message.
+_MOST_BYTES = 32 * 2**20  # maximum size of a reply in bytes
+_MOST_OF_ERROR = 64 * 2**10  # maximum number of bytes read from an error response
+#: Parameters that some models reject, and words that identify the parameter in the error message.
 _OPTIONAL = {
     "system": ("system role", "system message", "role 'system'", 'role "system"'),
     "response_format": ("schema", "response_format", "structured", "json_object"),
@@ -47,9 +47,7 @@ _OPTIONAL = {
     "seed": ("seed",),
 }
 _BOUNDS = re.compile(r"(?i)\b(?:max|min)(?:Items|Length)\b")
-_SHORTEST_SECRET = (
-    8  # length of the shortest key; shorter values, such as "none", mean no key
-)
+_SHORTEST_SECRET = 8  # Shorter values, such as "none", mean that there is no key.
 
 
 class FunctionTransport:
@@ -77,7 +75,7 @@ class FunctionTransport:
             out = await out if inspect.isawaitable(out) else out
         if not isinstance(out, str | Reply):
             raise CallError(
-                f"the client returned a {type(out).__name__}, but must return a text"
+                f"the client must return a text, got a {type(out).__name__}"
             )
         return Reply(out) if isinstance(out, str) else out
 
@@ -95,12 +93,12 @@ class Endpoint:
         url = settings["base_url"]
         self._url = urlsplit(url)
         self.name = self._url.netloc
-        #: Endpoint and extra parameters, as part of the cache key.
+        #: Endpoint and extra parameters, which are part of the cache key.
         self.identity = [url, self._extra] if self._extra else url
-        self._learnt = {}  # how each parameter is sent, by (model, name)
-        self._accepted = (
-            set()
-        )  # the (model, name) pairs that have succeeded in their first form
+        # The form in which each parameter is sent, keyed by (model, parameter name).
+        self._learnt = {}
+        # pairs (model, parameter name) whose first form was accepted
+        self._accepted = set()
         self._client: Any = None
 
     def _connect(self):
@@ -136,12 +134,13 @@ class Endpoint:
         if not value:
             raise EndpointError(
                 f"the environment variable {variable} is not set, and "
-                f"{self._url.hostname} may require a key: set the variable, or pass "
+                f"{self._url.hostname} may require a key. Set the variable, or pass "
                 "key_variable=None if no key is needed"
             )
         if not (value.isascii() and value.isprintable() and " " not in value):
             raise EndpointError(
-                f"the environment variable {variable} contains characters not allowed in a header"
+                f"the environment variable {variable} must contain only characters "
+                "that are allowed in a header"
             )
         return value
 
@@ -184,7 +183,9 @@ class Endpoint:
                 self._pace.pause(wait)
             elif attempt < most:
                 await asyncio.sleep(pacing.back_off(attempt))
-        raise CallError(f"no reply after {attempt + 1} attempts: {problem}")
+        raise CallError(
+            f"the endpoint did not reply in {attempt + 1} attempts: {problem}"
+        )
 
     def _without_keys(self, reply):
         """Mask keys repeated by the server, so they are never stored or shown."""
@@ -225,7 +226,7 @@ class Endpoint:
                 for_this_call.add(name)
                 sent_as[name] = len(ways[name]) - 1
             elif name == "response_format" and not _BOUNDS.search(message):
-                # An endpoint that refuses the schema refuses it without bounds as well.
+                # An endpoint that rejects the schema also rejects it without bounds.
                 sent_as[name] = min(max(sent_as[name] + 1, 2), len(ways[name]) - 1)
             else:
                 sent_as[name] += 1
@@ -271,10 +272,12 @@ class Endpoint:
         try:
             async with asyncio.timeout(self._settings["timeout"]), stream as response:
                 return await _read(response)
-        except Exception as error:  # from any HTTP library that the client uses
+        except Exception as error:
+            # Each HTTP library has its own types of errors.
             problem = f"{type(error).__name__} ({str(error)[:SHORT]})"
             is_slow = isinstance(error, TimeoutError)
-        # Raised outside of "except", since the client's errors hold the request with its key.
+        # Raise the error outside of "except", because the client's error contains the
+        # request with its key.
         if is_slow:
             self._slow_down(begun)
         raise PassingError(self._mask(problem))
@@ -284,9 +287,10 @@ class Endpoint:
         most = self._pace.in_flight
         if self._pace.halve(begun) and most == self._settings["in_flight"]:
             warn(
-                f"a call took longer than {self._settings['timeout']:g} s: the number of "
-                f"concurrent calls is reduced from {most} to {self._pace.in_flight}. If the server "
-                "works on one call at a time, use a longer timeout or a smaller in_flight",
+                f"a call took longer than {self._settings['timeout']:g} s, so the "
+                f"number of concurrent calls is reduced from {most} to "
+                f"{self._pace.in_flight}. If the server processes one call at a time, "
+                "use a longer timeout or a smaller in_flight",
                 ParameterWarning,
             )
 
@@ -302,14 +306,16 @@ async def _read(response):
     """Read a response up to the maximum size."""
     body = b""
     most = _MOST_BYTES if response.is_success else _MOST_OF_ERROR
-    # The beginning of an error response is enough.
+    # The beginning of an error response is sufficient.
     with suppress(*() if response.is_success else (Exception,)):
         async for chunk in response.aiter_bytes():
             body += chunk
             if len(body) > most:
                 break
     if response.is_success and len(body) > most:
-        raise PassingError(f"the response is longer than {most} bytes")
+        raise PassingError(
+            f"the response must have at most {most} bytes, but is longer"
+        )
     return response.status_code, body[:most], dict(response.headers)
 
 
@@ -327,7 +333,8 @@ def _refused(status, body, message, left):
     with suppress(*ODD):
         named = json.loads(body)["error"]["param"]
         message = named.lower() if isinstance(named, str) and named else message
-    if status >= 500:  # temporary, unless it comes from the chat template of the server
+    # The error is temporary, unless it comes from the chat template of the server.
+    if status >= 500:
         left = left & {"system"}
     for name, words in _OPTIONAL.items():
         if name in left and any(word in message for word in words):
@@ -347,7 +354,7 @@ def _say_what_was_learnt(model, name, way):
         "response_format": "ask for any JSON object" if way else "leave it out",
     }
     warn(
-        f"the endpoint does not accept {name!r} for the model {model!r}: later calls "
+        f"the endpoint does not accept {name!r} for the model {model!r}. Later calls "
         f"{instead.get(name, 'leave it out')}",
         ParameterWarning,
     )

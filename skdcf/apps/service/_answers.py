@@ -56,14 +56,14 @@ class Answers:
         client.validate()
         for name, bound in (("seconds", seconds), ("budget", budget)):
             if bound is not None and not bound > 0:
-                raise ValueError(f"{name} is {bound!r}, but must be above 0")
+                raise ValueError(f"{name} must be a number above 0, got {bound!r}")
         self.client = client
         self.model = model
         self.seconds = seconds
         self.budget = budget
         self.n_made = 0
         self._day = datetime.now(UTC).date()
-        self._spent_before = 0.0  # total cost before this day
+        self._spent_before = 0.0  # total cost of the previous days
 
     def pipeline(self, name: str, filter: Any) -> ConformalFactualityPipeline:
         """Return a pipeline that answers questions with this filter.
@@ -90,7 +90,7 @@ class Answers:
                 filter, self.client, model=self.model, confirm=_refuse
             )
         except ValueError as error:
-            raise ValueError(f"filter {name!r}: {error}") from error
+            raise ValueError(f"the filter {name!r} cannot be used: {error}") from error
 
     async def make(
         self,
@@ -124,7 +124,9 @@ class Answers:
             If the question cannot be answered.
         """
         if asked.answer is not None and asked.answers is not None:
-            raise ValueError('"answer" and "answers" were both sent: send only one')
+            raise ValueError(
+                '"answer" and "answers" cannot both be sent. Send only one of them'
+            )
         choose = asked.answers is not None
         item = asked.given("question", "alpha", "filter", "answers")
         item |= {"problem": asked.question}
@@ -144,16 +146,19 @@ class Answers:
             self.n_made -= 1
         doubts = [doubt, *answer.flags]
         if (reason := reason_in_force()) is not None:
-            doubts.append(f"answers with a different provenance are accepted: {reason}")
+            doubts.append(
+                "answers with a different provenance are accepted. The stated reason is: "
+                f"{reason}"
+            )
         return answer, list(filter(None, doubts))
 
     def _refuse_above_bounds(self) -> None:
         """Raise RefusedError if too many answers are in progress or the budget is spent."""
         if self.n_made >= _MOST_ANSWERS:
-            raise RefusedError(503, "too many answers are being made: try again later")
+            raise RefusedError(503, "too many answers are in progress. Try again later")
         if self.budget is not None and self.spent_today() >= self.budget:
             raise RefusedError(
-                429, "the budget of this day (UTC) is spent: try again tomorrow"
+                429, "the budget of this day (UTC) is spent. Try again tomorrow"
             )
 
     def spent(self) -> Usage:
@@ -193,17 +198,18 @@ class Answers:
                 [answer] = await work
         except TimeoutError as error:
             raise RefusedError(
-                504, f"the model gave no answer within {self.seconds:g} seconds"
+                504, f"the model did not answer within {self.seconds:g} seconds"
             ) from error
         except EndpointError as error:
             _LOG.error("the model cannot be called: %s", error)
             raise RefusedError(
                 502,
-                "the model cannot be called. The reason is in the log of the service",
+                "the model cannot be called. The log of the service contains the "
+                "reason",
             ) from error
         except CallError as error:
             reason = reworded(error, "client")
-            raise RefusedError(502, f"the model gave no answer: {reason}") from error
+            raise RefusedError(502, f"the model did not answer: {reason}") from error
         for flag in answer.flags:
             if flag.startswith("extraction failed"):
                 reason = reworded(flag, "client")
@@ -215,8 +221,9 @@ def _refuse(estimate: Any) -> bool:
     """Refuse a cost above ``confirm_above``, because nobody can confirm it."""
     raise RefusedError(
         413,
-        f"this answer needs about {estimate.calls:,} calls and {estimate.tokens:,} tokens, "
-        "which is more than the service pays for one answer: send a shorter answer",
+        f"this answer needs about {estimate.calls:,} calls and {estimate.tokens:,} "
+        "tokens, which exceeds the limit of the service for one answer. Send a "
+        "shorter answer",
     )
 
 

@@ -35,7 +35,7 @@ from ._routes import content_types, router
 from ._runs import Runs
 from ._served import Served
 
-# Routes that need no token, because they reveal nothing about the filters.
+# Routes that need no token, because they do not reveal anything about the filters.
 _OPEN = "/health", "/ready", "/docs", "/openapi.json"
 _LOG = logging.getLogger("skdcf.apps.service")
 
@@ -119,8 +119,8 @@ def create_app(
         answers = Answers(client, model, seconds=answer_seconds, budget=budget)
     elif model is not None or budget is not None:
         raise ValueError(
-            "model and budget apply only to calls of models, but client is None: there is no "
-            "client to call them. Pass a client, or leave model and budget out"
+            "model and budget need a client that calls the model, but client is "
+            "None. Pass a client, or leave model and budget out"
         )
     return Service(
         filters,
@@ -171,7 +171,7 @@ class Service:
         self.journal = Journal(folder)
         self.runs = Runs(self.journal)
         self.metrics = Metrics(self._state)
-        self._lock = threading.Lock()  # held while labels are counted
+        self._lock = threading.Lock()  # The lock is held while labels are counted.
         self.served: dict[str, Served] = {}
         self.replace(filters)
         api = FastAPI(
@@ -241,7 +241,9 @@ class Service:
             description of its extractor. The old filters are then kept.
         """
         if not filters:
-            raise ValueError("there is no filter to serve: pass at least one")
+            raise ValueError(
+                "at least one filter must be passed, but there is no filter to serve"
+            )
         served = {}
         for name, filter in filters.items():
             when = (calibrated or {}).get(name)
@@ -250,11 +252,14 @@ class Service:
                 new.pipeline = self.answers.pipeline(name, filter)
             old = self.served.get(name)
             if old is not None and old.digest == new.digest:
-                # It is the same filter, so its monitor keeps the labels counted so far.
+                # The filter has not changed, so its monitor keeps the labels counted so
+                # far.
                 old.calibrated = new.calibrated
                 new = old
             elif new.not_watched:
-                _LOG.warning("filter %r is not monitored: %s", name, new.not_watched)
+                _LOG.warning(
+                    "the filter %r is not monitored: %s", name, new.not_watched
+                )
             served[name] = new
         self.served = served
 
@@ -281,7 +286,7 @@ class Service:
             [name] = served
         if name not in served:
             raise ValueError(
-                f'"filter" is {name!r}, but must be one of {", ".join(sorted(served))}'
+                f'"filter" must be one of {", ".join(sorted(served))}, got {name!r}'
             )
         return served[name]
 
@@ -419,14 +424,15 @@ class _Admission:
         name, _, port = host.rpartition(":")
         if self._token is None and not is_loopback((name or port).strip("[]")):
             raise RefusedError(
-                403, "without a token, only requests from this machine are answered"
+                403,
+                "without a token, the service answers only requests from this machine",
             )
         origin = headers.get("origin")
         if origin not in (None, f"http://{host}", f"https://{host}", *self._origins):
             raise RefusedError(
                 403,
-                f"web pages of {origin} are not answered: start the service with "
-                f"--cors {origin}",
+                f"requests from web pages of {origin} are refused. Start the service "
+                f"with --cors {origin} to allow them",
             )
         if self._token is None or path in _OPEN:
             return

@@ -37,7 +37,7 @@ CREATE INDEX IF NOT EXISTS sizes ON runs (touched, size);
 CREATE TABLE IF NOT EXISTS steps (run TEXT, number INTEGER, record TEXT NOT NULL,
 keep INTEGER NOT NULL, PRIMARY KEY (run, number))"""
 _FIELDS = "id, mask, filter, alpha, question, part, calibrated, labels, drawn, judged"
-_NO_RUN = "no run with this id is open: it was closed, or it had no step for a week"
+_NO_RUN = "no run with this id is open. It was closed, or it had no step for a week"
 
 
 class Entry(NamedTuple):
@@ -117,7 +117,7 @@ class Journal:
         path = ":memory:"
         if folder is not None:
             path = os.path.join(folder, "journal.sqlite")
-            Path(path).touch(0o600)  # SQLite gives its other files the same mode
+            Path(path).touch(0o600)  # SQLite gives its other files the same mode.
         self._lock = threading.RLock()
         self._db = sqlite3.connect(
             path, timeout=10, check_same_thread=False, isolation_level=None
@@ -127,7 +127,7 @@ class Journal:
             self._db.executescript(_TABLES)
         except sqlite3.DatabaseError as error:
             raise ValueError(
-                f"{path} cannot be used as a journal ({error}): name another folder"
+                f"{path} cannot be used as a journal ({error}). Choose another folder"
             ) from error
 
     def add(self, entry: Entry) -> None:
@@ -141,7 +141,8 @@ class Journal:
         with self._change(is_lasting=False):
             number = self._insert(entry)
             if not self.in_folder:
-                # The newest judged answer stays, because it gives the next position.
+                # The newest judged answer is kept, because it determines the next
+                # position.
                 self._db.execute(
                     "DELETE FROM answers WHERE number <= ? AND (judged IS NULL "
                     "OR judged < (SELECT max(judged) FROM answers))",
@@ -176,18 +177,21 @@ class Journal:
             query = "SELECT mask, labels, drawn FROM answers WHERE id = ?"
             row = self._db.execute(query, (name,)).fetchone()
             if row is None:
-                raise RefusedError(404, "no answer has this id")
+                raise RefusedError(404, "no answer with this id exists")
             mask, known, was_drawn = row
             if len(labels) != len(mask):
                 raise ValueError(
-                    f"{len(labels)} labels but {len(mask)} claims: send one label for each "
-                    "claim"
+                    f"labels must have one entry for each of the {len(mask)} claims, "
+                    f"got {len(labels)}"
                 )
             text = json.dumps(labels)
             if known is not None:
                 if known == text and bool(was_drawn) == drawn:
                     return False
-                raise RefusedError(409, "this answer already has different labels")
+                raise RefusedError(
+                    409,
+                    "this answer already has labels, which differ from the labels sent",
+                )
             self._db.execute(
                 "UPDATE answers SET labels = ?, drawn = ?, judged = "
                 "(SELECT coalesce(max(judged), 0) + 1 FROM answers) WHERE id = ?",
@@ -450,7 +454,8 @@ class Journal:
                     yield
                     self._db.execute("COMMIT")
                 except BaseException:
-                    if self._db.in_transaction:  # a full disk may have ended it
+                    # A full disk may have ended the transaction.
+                    if self._db.in_transaction:
                         self._db.execute("ROLLBACK")
                     raise
             finally:

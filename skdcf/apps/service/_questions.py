@@ -32,7 +32,7 @@ class Questions:
     """
 
     def __init__(self, filter: Any, key: bytes) -> None:
-        # Calibration questions may have names, while requests may have only the text.
+        # Calibration questions may have names, but requests may contain only the text.
         calibrated = filter._calibrated
         texts = calibrated.get("text", calibrated["question"])
         names_one = calibrated.get("text_names_one", slice(None))
@@ -106,7 +106,8 @@ def read_key(token: str | None, folder: str | os.PathLike[str] | None) -> bytes:
         return secrets.token_bytes(32)
     path = Path(folder, _KEY)
     if not path.exists():
-        # The file is created atomically, because another process may start simultaneously.
+        # The file is created atomically, because another process may start at the same
+        # time.
         new = path.with_suffix(f".{secrets.token_hex(4)}.part")
         new.touch(0o600)
         new.write_bytes(secrets.token_bytes(32))

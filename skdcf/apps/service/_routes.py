@@ -170,7 +170,7 @@ async def _decide_lines(request: Request) -> AsyncIterator[str]:
     if head is None:
         raise RefusedError(
             400,
-            "the request is empty: send a first line with an object such as "
+            "the request is empty. Send an object as the first line, for example "
             '{"question": "..."}',
         )
     writing = Writing(service.named(head.pop("filter", None)), head)
@@ -188,7 +188,7 @@ async def _read_lines(request: Request) -> AsyncIterator[dict[str, Any]]:
     """Yield the object of each line as soon as the line is complete."""
     rest = b""
     async for chunk in request.stream():
-        # The last chunk is empty: it ends the last line.
+        # The last chunk is empty and ends the last line.
         *lines, rest = (rest + (chunk or b"\n")).split(b"\n")
         for line in lines:
             if line.strip():
@@ -252,7 +252,8 @@ async def answer_question(asked: AnswerRequest, request: Request) -> Answered:
     if service.answers is None:
         raise RefusedError(
             404,
-            "this service calls no model: start it with --base-url to answer questions",
+            "this service does not call a model. Start it with --base-url to answer "
+            "questions",
         )
     served = service.named(asked.filter)
     answer, doubts = await service.answers.make(served.pipeline, asked, request)
@@ -280,7 +281,8 @@ async def label_answer(said: LabelRequest, request: Request) -> Labelled:
     """Store labels of an answer's claims, and update the monitor."""
     service = request.app.state.service
     labels = [int(label) for label in said.labels]
-    # An answer without claims cannot be judged. It counts if the random draw reached it.
+    # An answer without claims cannot be judged, but it counts if it was drawn at
+    # random.
     drawn = bool(said.sampling) if labels else said.sampling == "reached"
 
     def save() -> Labelled:

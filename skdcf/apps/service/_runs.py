@@ -18,11 +18,11 @@ from ._journal import Journal
 from ._served import Served, Writing
 
 _MOST_RUNS = 10_000
-_LONGEST = 8 * 2**20  # maximum number of characters of a run, the same as of a request
+# maximum number of characters of a run, which equals that of a request
+_LONGEST = 8 * 2**20
 _MOST_TEXT = 2**28  # maximum number of characters of all open runs together
-_LONGEST_PAUSE = (
-    7 * 24 * 3600.0
-)  # seconds between steps, long enough for human approval
+# maximum number of seconds between two steps, long enough for a person to approve a step
+_LONGEST_PAUSE = 7 * 24 * 3600.0
 _MOST_IN_MEMORY = 256
 
 
@@ -61,7 +61,8 @@ class Runs:
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
         self._end_old()
-        self._runs: dict[str, _Run] = {}  # ordered by last use, oldest first
+        # The runs are ordered by their last use, the oldest first.
+        self._runs: dict[str, _Run] = {}
         self._busy: set[str] = set()
         self._lock = threading.Lock()
 
@@ -94,13 +95,13 @@ class Runs:
         """
         if not self._journal.in_folder:
             raise RefusedError(
-                501, "runs need a folder: start the service with --folder"
+                501, "runs need a folder. Start the service with --folder"
             )
         writing = _begin(served, head)
         self._end_old()
         self._refuse_too_much(len(json.dumps(head)), 0)
         if self.n_open >= _MOST_RUNS:
-            raise RefusedError(503, "too many runs are open: close some of them")
+            raise RefusedError(503, "too many runs are open. Close some of them")
         name = secrets.token_hex(12)
         self._journal.open_run(name, served.digest, head)
         self._keep(name, _Run(head, writing, []))
@@ -144,7 +145,8 @@ class Runs:
             if number > n_steps:
                 raise RefusedError(
                     409,
-                    f"step {number} comes too early: send step {n_steps} next",
+                    f"step {number} must follow step {n_steps}, which has not been "
+                    f"sent yet. Send step {n_steps} first",
                 )
             if number < n_steps:
                 return _decision(run, number, step)
@@ -182,7 +184,8 @@ class Runs:
             if not self._journal.close_run(run.writing.entry(name)):
                 raise RefusedError(
                     409,
-                    "a step was added to this run in the meantime: send the request again",
+                    "another request has added a step to this run in the meantime. "
+                    "Send the request again",
                 )
             del self._runs[name]
             return run.writing
@@ -194,10 +197,10 @@ class Runs:
     def _refuse_too_much(self, n_new: int, n_before: int) -> None:
         """Raise RefusedError if the texts of this run, or of all runs, become too long."""
         if n_before + n_new > _LONGEST:
-            raise RefusedError(413, f"a run has at most {_LONGEST:,} characters")
+            raise RefusedError(413, f"a run must have at most {_LONGEST:,} characters")
         if self._journal.size_of_runs()[1] + n_new > _MOST_TEXT:
             raise RefusedError(
-                503, "open runs contain too much text: close some of them"
+                503, "the open runs contain too much text. Close some of them"
             )
 
     @contextmanager
@@ -211,7 +214,7 @@ class Runs:
             if name in self._busy:
                 raise RefusedError(
                     409,
-                    "another request for this run is in progress: wait for the reply",
+                    "another request for this run is in progress. Wait for its reply",
                 )
             self._busy.add(name)
         try:
@@ -239,7 +242,7 @@ class Runs:
             if not served:
                 raise RefusedError(
                     409,
-                    "the filter of this run is no longer served: open a new run",
+                    "the filter of this run is no longer served. Open a new run",
                 )
             head = self._journal.head(name)
             run = _Run(head, _begin(served[0], head), [])
@@ -255,7 +258,8 @@ class Runs:
             if run.writing.add(claim) != keep:
                 raise RefusedError(
                     409,
-                    f"the decision about step {number} would be different now: open a new run",
+                    f"the decision about step {number} would be different now. Open a "
+                    "new run",
                 )
         return run
 
@@ -284,8 +288,9 @@ def _claims_of(
     has_messages = "messages" in head
     if any(("messages" in step) != has_messages for step in steps):
         raise ValueError(
-            "either all requests of a run have messages, or none: send the first messages as "
-            '"messages" when the run is opened, and the new messages with each step'
+            "either all requests of a run must have messages, or none. Send the "
+            'first messages as "messages" when the run is opened, and the new '
+            "messages with each step"
         )
     if has_messages and steps:
         steps = _steps_in_messages(head, steps)
@@ -305,8 +310,8 @@ def _steps_in_messages(
     n_new = len(record["claims"]) - len(sent) + 1
     if n_new != 1:
         raise ValueError(
-            f"these messages contain {n_new} steps, but must contain 1: send the messages "
-            "since the previous step, up to the message of this step"
+            f"the messages must contain exactly one step, got {n_new}. Send the "
+            "messages after the previous step, up to the message of this step"
         )
     rows = zip(record["claims"], record["features"], strict=True)
     return [{"text": text, "features": features} for text, features in rows]

@@ -29,11 +29,13 @@ from ..web.refusal import RefusedError
 from ._journal import Entry, Journal
 from ._questions import Questions
 
-_MOST_CLAIMS = 2_000  # maximum number of claims, because other requests wait meanwhile
+# maximum number of claims, because other requests have to wait meanwhile
+_MOST_CLAIMS = 2_000
 _TOGETHER = 32  # maximum number of answers per batch
-_LARGE = 2**14  # bytes; larger requests are processed in a separate thread
-NOT_PASSING = -1  # used instead of a group if the guarantee does not cover the answer
-_QUICK = 0.02  # seconds; shorter work may block the event loop
+_LARGE = 2**14  # Requests with more bytes are processed in a separate thread.
+# NOT_PASSING replaces the group if the guarantee does not cover the answer.
+NOT_PASSING = -1
+_QUICK = 0.02  # Work that takes fewer seconds may block the event loop.
 _ABOUT = "problem", "context", "alternatives", "id", "metadata", "feature_names"
 #: Keys of a whole answer or run, which cannot be sent before its first claim.
 _OF_ANSWERS = (
@@ -138,11 +140,11 @@ class Served:
         self.alpha = self.guarantee.level(None, filter.alpha)
         self.digest = _digest_of(filter)
         self.monitor = CoverageMonitor(filter)
-        #: Why the monitor cannot raise an alarm; None if it can.
+        #: Reason why the monitor cannot raise an alarm, or None if it can raise one.
         self.not_watched = self.monitor.why_not_watched()
         self._groups = list(getattr(filter.calibration_, "names", [None]))
         self.questions = Questions(filter, key)
-        # The pipeline from questions to this filter, if the service calls models.
+        #: Pipeline from questions to the filter, if the service calls models.
         self.pipeline: Any = None
         self._n_watched = 0  # position of the last judged answer in the monitor
         origin = getattr(filter, "provenance_", None) or {}
@@ -225,13 +227,13 @@ class Served:
             self._waiting = []
         self._waiting.append(asked)
         async with self._turn:
-            # Another request may already have decided it in its batch.
+            # Another request may already have decided the answer in its batch.
             while not asked.is_decided:
-                # Simultaneous requests join the batch here.
+                # Requests that arrive at the same time join the batch here.
                 await asyncio.sleep(0)
                 group = self._waiting[:_TOGETHER]
                 begin = perf_counter()
-                # For quick batches, the overhead of a thread would be larger than the work.
+                # For quick batches, the overhead of a thread would exceed the work.
                 if self._pace * len(group) < _QUICK:
                     self._explain(group)
                 else:
@@ -318,7 +320,7 @@ class Served:
         batch = GraphBatch.from_graphs([graph])
         try:
             risks = self.guarantee.path_risks(np.zeros(batch.n_claims), batch)
-        except ValueError:  # the group is a column that the filter computes
+        except ValueError:  # The group is computed by the filter as a column.
             batch = self.filter.transform_features(batch)
             risks = self.guarantee.path_risks(np.zeros(batch.n_claims), batch)
         group = as_one((risks.groups or [None])[0])
@@ -382,7 +384,8 @@ class Served:
         """
         text = None
         if claims and None not in claims:
-            # If the answer was filtered claim by claim, the graph has only the question.
+            # If the answer was filtered claim by claim, the graph contains only the
+            # question.
             is_whole = graph.n_claims == len(claims)
             rows = (
                 shown_rows(graph, kept) if is_whole else np.flatnonzero(kept).tolist()
@@ -421,7 +424,7 @@ class Served:
         mask = np.array([bit == "1" for bit in entry.mask], dtype=bool)
         labels = np.array(json.loads(entry.labels or "[]"))
         lost = self.guarantee.loss(labels, mask, np.array([0, len(mask)]))
-        with suppress(ValueError):  # the error distribution is unknown
+        with suppress(ValueError):  # The error distribution may be unknown.
             group = None if entry.part is None else self._groups[entry.part]
             self.monitor.update_losses(lost, group, shown=[mask.any()])
 
@@ -538,7 +541,7 @@ class Writing:
         check_size(len(self.mask) + 1)
         self._first = self._first or [claim]
         if self.has_stopped:
-            keep = False  # it depends on a dropped claim
+            keep = False  # The claim depends on a dropped claim.
         else:
             self._coming.append(claim)
             try:
@@ -615,7 +618,8 @@ def check_size(n_claims: int) -> None:
     """
     if n_claims > _MOST_CLAIMS:
         raise RefusedError(
-            413, f"an answer can have at most {_MOST_CLAIMS:,} claims, got {n_claims:,}"
+            413,
+            f"an answer must have at most {_MOST_CLAIMS:,} claims, got {n_claims:,}",
         )
 
 

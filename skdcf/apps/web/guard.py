@@ -21,13 +21,14 @@ from starlette.requests import Request
 from .refusal import RefusedError
 
 LINES = "application/x-ndjson"
-GONE = 499  # conventional status if the client closed the connection
+GONE = 499  # conventional status if the client has closed the connection
 _JSON = "application/json"
 _LONGEST = 8 * 2**20  # maximum size of a request in bytes
 _BODY = 30.0  # seconds to receive a whole body, or the first line of a stream
 _IDLE = 600.0  # maximum seconds between two lines of a stream
 _MOST_BODIES = 4000  # maximum number of bodies that are received at the same time
-_MOST_BYTES = 2**28  # maximum total size of these bodies
+# maximum total size of the bodies that are received at the same time
+_MOST_BYTES = 2**28
 _MOST_WAITING = 4000  # maximum number of concurrent requests; others are rejected
 _MOST_STREAMS = 1000  # maximum number of concurrent streams
 _REQUEST_ID = re.compile(r"[\w.-]{1,64}")
@@ -101,7 +102,7 @@ class Guard:
                 message["headers"] += [named, *self._headers]
             try:
                 await send(message)
-            except OSError:  # the client closed the connection
+            except OSError:  # The client has closed the connection.
                 status = GONE
                 send = _drop
 
@@ -122,7 +123,7 @@ class Guard:
         self._admit(request, path)
         scope = request.scope
         kind = self._routes.get(path)
-        if scope["method"] == "HEAD":  # the server omits the response body
+        if scope["method"] == "HEAD":  # The server omits the response body.
             scope = {**scope, "method": "GET"}
         if scope["method"] != "POST" or kind is None:
             await self._app(scope, request.receive, send)
@@ -137,7 +138,8 @@ class Guard:
         if coding != "identity":
             raise RefusedError(
                 415,
-                f"the content encoding {coding!r} is not supported: send the body unencoded",
+                f"the content encoding {coding!r} is not supported. Send the body "
+                "without an encoding",
             )
         if kind == LINES:
             with self._one_more("n_streams", _MOST_STREAMS):
@@ -151,13 +153,13 @@ class Guard:
     def check_room(self) -> None:
         """Raise RefusedError if an additional request would be rejected now."""
         if self.n_waiting >= _MOST_WAITING:
-            raise RefusedError(503, "too many requests are waiting: try again later")
+            raise RefusedError(503, "too many requests are waiting. Try again later")
 
     @contextmanager
     def _one_more(self, name: str, most: int) -> Iterator[None]:
         """Count a request while it is handled, or reject it if there are too many requests."""
         if getattr(self, name) >= most:
-            raise RefusedError(503, "too many requests are waiting: try again later")
+            raise RefusedError(503, "too many requests are waiting. Try again later")
         setattr(self, name, getattr(self, name) + 1)
         try:
             yield
@@ -172,7 +174,7 @@ class _Bodies:
     """
 
     def __init__(self) -> None:
-        self._n_bytes: dict[asyncio.Timeout, int] = {}  # the oldest first
+        self._n_bytes: dict[asyncio.Timeout, int] = {}  # The oldest body comes first.
         self._total = 0
 
     async def read(self, receive: Any) -> bytes | None:
@@ -195,7 +197,7 @@ class _Bodies:
         except TimeoutError as error:
             if is_given_up:
                 raise RefusedError(
-                    503, "too many requests are being received: try again later"
+                    503, "too many requests are being received. Try again later"
                 ) from error
             raise RefusedError(
                 408, f"the whole request must arrive within {_BODY:g} seconds"
@@ -224,7 +226,7 @@ async def _chunks(receive: Any) -> AsyncIterator[bytes]:
     while not is_over:
         message = await receive()
         if message["type"] == "http.disconnect":
-            raise ConnectionError("the client disconnected")
+            raise ConnectionError("the client closed the connection")
         chunk = message.get("body", b"")
         n_bytes += len(chunk)
         if n_bytes > _LONGEST:
@@ -256,7 +258,7 @@ def _by_line(receive: Any) -> Callable[[], Any]:
                 message = await receive()
         except TimeoutError as error:
             raise RefusedError(
-                408, f"no line arrived within {patience:g} seconds"
+                408, f"the next line must arrive within {patience:g} seconds"
             ) from error
         part = message.get("body", b"")
         n_bytes += len(part)

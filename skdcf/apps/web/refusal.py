@@ -61,13 +61,13 @@ def fault_of(path: str, error: Exception) -> tuple[int, str]:
         return 400, _fault_of_value(error.errors()[0])
     if isinstance(error, ValueError):
         return 400, reworded(error, "client")
-    # The message may contain texts of the request, which must not be logged. Only messages
-    # of the operating system and of the journal are safe.
+    # The message may contain texts of the request, which must not be logged. Only the
+    # messages of the operating system and of the journal are safe.
     told = getattr(error, "strerror", None) or type(error).__name__
     if isinstance(error, sqlite3.Error):
         told = str(error)
     _LOG.error("%s: %s", path, told)
-    return 500, "internal error: see the log of the service"
+    return 500, "internal error. The log of the service contains the reason"
 
 
 def _fault_of_value(fault: dict[str, Any]) -> str:
@@ -75,12 +75,13 @@ def _fault_of_value(fault: dict[str, Any]) -> str:
     _, *place = fault["loc"]
     if not place:
         return "the request must be a JSON object"
-    # For a union of types, the location also contains the name of a type, which is skipped.
+    # For a union of types, the location also contains the name of a type, which is
+    # skipped.
     name = ".".join(
         str(part) for k, part in enumerate(place) if not k or type(part) is int
     )
     if fault["type"] == "missing":
-        return f'"{name}" is missing: send it'
+        return f'"{name}" is missing. Send this key'
     return f'"{name}" is {fault["input"]!r:.80}: {fault["msg"]}'
 
 
@@ -117,11 +118,11 @@ def _without_copies(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(record) < len(pairs):
         names = [name for name, _ in pairs]
         twice = next(name for name in names if names.count(name) > 1)
-        raise RefusedError(400, f"the key {twice!r} is given twice: send it once")
+        raise RefusedError(400, f"the key {twice!r} must not occur twice. Send it once")
     return record
 
 
 _decode = json.JSONDecoder(
-    parse_constant=int,  # raises ValueError for NaN and infinities
+    parse_constant=int,  # int raises ValueError for NaN and infinities.
     object_pairs_hook=_without_copies,
 ).decode

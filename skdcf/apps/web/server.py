@@ -63,7 +63,7 @@ def _impatient(protocol: Any) -> Any:
 
         def _watch(self) -> None:
             if self.cycle is not None and not self.cycle.response_complete:
-                self._stop_watching()  # the headers have arrived
+                self._stop_watching()  # The headers have arrived.
             elif self._ending is None:
                 self._ending = self.loop.call_later(_HEAD, self._end_where_silent)
 

@@ -41,7 +41,7 @@ def test_the_same_answers_are_chosen_as_by_the_function(folder, tmp_path, capsys
     new = write(tmp_path / "new.jsonl", 600, 300, 3, labelled=False)
     kept = tmp_path / "kept.jsonl"
     assert run("filter", folder / "chosen", new, "--choose", "-o", kept) == 0
-    assert "100 of 300 answers chosen" in capsys.readouterr().err
+    assert "100 of 300 answers were chosen" in capsys.readouterr().err
     filter = skdcf.load(folder / "chosen")
     assert filter.provenance_["chosen_from"] == [[3, 100]]
     graphs = read_jsonl(new).graphs
@@ -71,7 +71,7 @@ def test_another_number_of_answers_and_sampled_ones_are_refused(
     many = write(tmp_path / "many.jsonl", 600, 100, 5, labelled=False)
     out = tmp_path / "kept.jsonl"
     assert run("filter", folder / "chosen", many, "--choose", "-o", out) == 2
-    assert "k is 5" in capsys.readouterr().err
+    assert "got 5" in capsys.readouterr().err
     one = write(tmp_path / "one.jsonl", 600, 20, 1, labelled=False)
     assert run("filter", folder / "chosen", one, "-o", out) == 2
     assert "chosen_by" in capsys.readouterr().err

@@ -68,7 +68,7 @@ def test_fit_says_what_it_promises(files, tmp_path, capsys):
     assert "fitted on 240 problems" in said
     model = skdcf.load(tmp_path / "m")
     assert model.alpha == 0.2
-    assert f"alpha = {1 / (model.n_calibration_ + 1):.3g} and" in said
+    assert f"alpha of at least {1 / (model.n_calibration_ + 1):.3g}" in said
 
 
 def test_fit_with_a_share_speaks_of_answers_that_pass(files, tmp_path, capsys):
@@ -77,7 +77,7 @@ def test_fit_with_a_share_speaks_of_answers_that_pass(files, tmp_path, capsys):
     said = capsys.readouterr().err
     assert re.search(r"answers that pass \(about 5\d %\), at most 20 %", said)
     half = skdcf.load(tmp_path / "half")
-    assert f"alpha = {1 / (half.calibration_.among.n + 1):.3g} and" in said
+    assert f"alpha of at least {1 / (half.calibration_.among.n + 1):.3g}" in said
     assert run(*fit, "--show", "auto", "-o", tmp_path / "auto") == 0
     said = capsys.readouterr().err
     auto = skdcf.load(tmp_path / "auto")
@@ -164,7 +164,7 @@ def test_fit_uses_the_prior_that_is_named(tmp_path, capsys):
     assert run(*fit, "--prior", "mathematics", "--verbose") == 0
     assert "neyman-pearson" in capsys.readouterr().err
     assert run(*fit, "--prior", "mathematics", "--scorer", "logistic") == 2
-    assert "--prior is mathematics" in capsys.readouterr().err
+    assert "--prior mathematics" in capsys.readouterr().err
 
 
 def test_edges_are_dropped_by_a_filter_that_was_fitted_without(tmp_path, capsys):
@@ -230,7 +230,7 @@ def test_filter_writes_what_the_library_keeps(files, tmp_path, capsys):
         assert result["text"] == " ".join(np.array(new.graphs[i].claims)[mask])
         assert [level <= 0.1 for level in result["claim_alpha"]] == mask.tolist()
     n = sum(map(np.sum, masks))
-    assert f"{n} of {new.graphs.n_claims} claims kept" in capsys.readouterr().err
+    assert f"{n} of {new.graphs.n_claims} claims in" in capsys.readouterr().err
 
 
 def test_filter_computes_the_columns_of_each_problem_once(files, tmp_path, monkeypatch):
@@ -306,7 +306,7 @@ def test_problems_through_a_pipe_of_two_programs(files):
     assert json.loads(checked.stdout)["features"] == 41
 
 
-@pytest.mark.filterwarnings("ignore:the score ranks backwards")
+@pytest.mark.filterwarnings("ignore:the score may have the wrong sign")
 def test_calibrate_at_another_level_where_the_guarantee_had_one(files, tmp_path):
     """--alpha was set next to a bound, which went on to say the level."""
     data = read_jsonl(files / "old.jsonl")
@@ -356,7 +356,7 @@ def test_report_is_one_page_with_all_that_was_kept_and_missed(files, tmp_path, c
         bool((mask & (labels == 0)).any())
         for mask, labels in zip(kept, data.labels, strict=True)
     )
-    assert f"{missed} of 60 answers keep " in text
+    assert f"kept in {missed} of 60 answers" in text
     assert "<td>page 3</td>" in text
     assert "<svg" in text
     assert "no false claim is kept" in text
@@ -389,7 +389,7 @@ def test_check_says_what_is_wrong_where_no_line_is_right(tmp_path, capsys):
     assert run("check", tmp_path / "own.jsonl") == 1
     said = capsys.readouterr().out
     assert "0 problems" in said and "3 broken lines" in said
-    assert "lines 1 to 3: the problem has neither claims nor features, only" in said
+    assert "lines 1 to 3: the problem must have claims or features, got only" in said
     assert "--map steps=claims" in said
     assert run("check", tmp_path / "own.jsonl", "--json") == 1
     assert len(json.loads(capsys.readouterr().out)["broken_lines"]) == 3
@@ -451,7 +451,7 @@ def test_check_names_broken_lines_and_fails(files, tmp_path, capsys):
     assert run("check", broken) == 1
     said = capsys.readouterr().out
     assert "59 problems" in said
-    assert "line 3: not a JSON object" in said
+    assert "line 3: " in said
     assert run("check", files / "old.jsonl") == 0
     said = capsys.readouterr().out
     assert "2 other answers in 240 problems" in said
@@ -463,15 +463,15 @@ def test_check_names_broken_lines_and_fails(files, tmp_path, capsys):
     [
         (["filter", "no.skops", "no.jsonl", "-o", "x"], "no.skops"),
         (["filter", "MODEL", "no.jsonl", "-o", "x"], "no.jsonl: No such file"),
-        (["filter", "MODEL", "BROKEN", "-o", "x"], "line 2: not a JSON object"),
-        (["filter", "MODEL", "NEW", "-o", "x", "--alpha", "2"], "alpha is 2"),
+        (["filter", "MODEL", "BROKEN", "-o", "x"], "line 2: "),
+        (["filter", "MODEL", "NEW", "-o", "x", "--alpha", "2"], "got 2"),
         (["filter", "NEW", "NEW", "-o", "x"], "new.jsonl"),
-        (["fit", "UNLABELLED", "-o", "x"], 'no line has "labels"'),
+        (["fit", "UNLABELLED", "-o", "x"], 'line must have "labels"'),
         (["fit", "OLD", "-o", "x", "--scorer", "magic"], "'magic'"),
         (["fit", "OLD", "-o", "x", "--features", "given"], "needs features"),
         (["fit", "OLD", "-o", "x", "--calibration", "300"], "300 of"),
-        (["fit", "OLD", "-o", "missing/x"], "there is no folder"),
-        (["evaluate", "MODEL", "UNLABELLED"], 'no line has "labels"'),
+        (["fit", "OLD", "-o", "missing/x"], "the folder"),
+        (["evaluate", "MODEL", "UNLABELLED"], 'line must have "labels"'),
     ],
 )
 def test_errors_are_one_sentence(
@@ -517,7 +517,7 @@ def test_too_few_labels_end_with_1_unless_forced(files, tmp_path, capsys):
     assert run("fit", *args, "--scorer", "logistic") == 1
     said = capsys.readouterr().err
     assert "skdcf: warning: " in said and "nothing can be kept" in said
-    assert "it was not saved" in said and "--force" in said
+    assert "was not saved" in said and "--force" in said
     assert not (tmp_path / "m").exists()
     assert run("fit", *args, "--scorer", "logistic", "--force") == 0
     kept = tmp_path / "k"
@@ -539,7 +539,7 @@ def test_text_says_how_many_answers_are_empty(files, tmp_path, capsys):
     model, new = skdcf.load(files / "m.skops"), read_jsonl(files / "new.jsonl").graphs
     empty = sum(not mask.any() for mask in model.predict(new, alpha=0.02))
     assert lines.count("I do not know.") == empty > 0
-    assert f"in {empty} of them" in capsys.readouterr().err
+    assert f"All claims of {empty} problems" in capsys.readouterr().err
 
 
 def test_explain_takes_the_words_of_the_library(files, tmp_path, capsys):
@@ -699,8 +699,8 @@ def test_every_map_counts_and_none_eats_the_file(files, tmp_path, capsys, flags)
 @pytest.mark.parametrize(
     "pairs, message",
     [
-        ("steps=clams", "problems have no key 'clams'. The keys are "),
-        ("steps=claims,steps=labels", "as 'claims' and as 'labels'"),
+        ("steps=clams", "'clams' is not a key "),
+        ("steps=claims,steps=labels", "both 'claims' and 'labels'"),
     ],
 )
 def test_a_map_that_cannot_be_is_refused(files, tmp_path, capsys, pairs, message):

@@ -23,7 +23,7 @@ def test_demo_prints_a_table_and_writes_a_report(source, tmp_path, capsys):
     assert [p.name for p in (tmp_path / "out").iterdir()] == ["report.html"]
     assert str(tmp_path / "out" / "report.html") in text
     page = (tmp_path / "out/report.html").read_text("utf-8")
-    assert "What is guaranteed, and what was found" in page
+    assert "What is guaranteed, and what was observed" in page
 
 
 @pytest.mark.long

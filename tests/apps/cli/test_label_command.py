@@ -127,7 +127,7 @@ def test_where_no_label_can_move_the_threshold_no_page_is_opened(
     known = ["label", folder / "p.jsonl", "--filter", folder / "m"]
     known += ["--journal", tmp_path / "j", "-o", tmp_path / "out.jsonl"]
     assert run(*known) == 0
-    assert "No label can move the threshold any more." in capsys.readouterr().err
+    assert "No further label can change the threshold." in capsys.readouterr().err
     assert len(read_jsonl(tmp_path / "out.jsonl").graphs) == 120
 
 
@@ -183,7 +183,7 @@ def test_labels_of_who_judged_elsewhere_are_written(folder, tmp_path, capsys):
     results.write_text(json.dumps(tasks))
     command[command.index(tmp_path / "j")] = tmp_path / "k"
     assert run(*command) == 2
-    assert "--annotator, one of ['1', '2']" in capsys.readouterr().err
+    assert "--annotator with one of ['1', '2']" in capsys.readouterr().err
     assert run(*command, "--annotator", "zoe") == 2  # who has judged nothing
     assert run(*command, "--annotator", "2") == 0
     assert len(LabelStore(graphs, tmp_path / "k").annotators()) == 2
@@ -240,7 +240,7 @@ def test_what_labels_mean_is_kept_and_not_mixed(folder, tmp_path, capsys):
     assert {row["label_meaning"] for row in read_jsonl(out).metadata} == {"supported"}
     command[1] = out
     assert run(*command, "--meaning", "true") == 2
-    assert "mean 'supported'" in capsys.readouterr().err
+    assert "in the file is 'supported'" in capsys.readouterr().err
     assert skdcf.load(folder / "m").alpha == 0.3
 
 
@@ -258,7 +258,7 @@ def test_one_settled_set_of_two_annotators(folder, tmp_path, capsys):
     said = LabelStore(store.graphs, journal).said(0, "ann & bob")
     assert said[:2] == ["true", None]
     assert run(*command, "--settle", "eve") == 2
-    assert "'eve' has judged nothing" in capsys.readouterr().err
+    assert "'eve' has not judged" in capsys.readouterr().err
 
 
 def test_one_corrected_edge_does_not_spoil_a_file_without_edges(tmp_path, capsys):

@@ -79,7 +79,7 @@ def test_split_takes_them_out_before_anything_is_computed(log, capsys):
     graphs = split(log).graphs
     claims = ("Aspirin thins the blood.", "It may upset the stomach.")
     assert graphs[0].claims == claims and graphs[1].claims == ()
-    assert "6 more sentences" in capsys.readouterr().err
+    assert "6 other sentences" in capsys.readouterr().err
     chain = split(log, "--edges", "chain").graphs[0]
     assert chain.edges.tolist() == [[0, 1]]
 
@@ -147,7 +147,7 @@ def test_a_person_can_say_that_a_sentence_makes_no_claim(tmp_path):
     out = store.export("ann")
     assert [row.tolist() for row in out.labels] == [[1, 0]] + [[1, 1]] * 8
     assert out.graphs[0].metadata["makes_no_claim"] == [0]
-    assert "9 claim nothing" in describe_labels(out.graphs, out.labels)
+    assert "9 claims without a statement" in describe_labels(out.graphs, out.labels)
     path = write_jsonl(tmp_path / "labels.jsonl", out.graphs, out.labels)
     back = read_jsonl(path)
     assert back.graphs[0].metadata["makes_no_claim"] == [0]

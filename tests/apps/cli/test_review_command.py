@@ -385,7 +385,7 @@ def test_a_journal_holds_one_kind_of_judgements(folder, truth, tmp_path, capsys)
     for more in ([], ["--audit", folder / "m"]):
         command = ["label", new, "--no-page", "--journal", tmp_path / "j", *more]
         assert run(*command, "-o", tmp_path / "out") == 2
-        assert "'review', not '" in capsys.readouterr().err
+        assert "got 'review'" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
 
 
@@ -435,7 +435,7 @@ def test_an_audit_by_keyboard_with_a_kill(folder, filter, truth, tmp_path):
                 printed = program.end()
     bound = error_rate_upper_bound(1, 12)
     n_shown = len(shown)
-    assert f"at most {bound:.1%} of the {n_shown} texts" in printed
+    assert f"at most {bound:.1%} of the {n_shown} nonempty texts" in printed
     assert "1 of 12 " in printed
     assert f"at most {bound * n_shown / N_NEW:.1%} of all 60 answers" in printed
     lines = lines_of(out)
@@ -492,7 +492,9 @@ def test_the_looks_of_an_audit_are_settled_before_its_first_verdict(
 
     assert run(*command, "-n", "5,10,20") == 0
     said = capsys.readouterr()
-    assert "look 1 of 3" in said.err and f"at most {bound_of(5, 5)}" in said.out
+    assert (
+        "interim result 1 of 3" in said.err and f"at most {bound_of(5, 5)}" in said.out
+    )
     ids = [line["id"] for line in lines_of(out)]
     assert len(ids) == 20
     places = [next(i for i, g in enumerate(graphs) if g.id == name) for name in ids]
@@ -509,8 +511,11 @@ def test_the_looks_of_an_audit_are_settled_before_its_first_verdict(
         assert order.look(store) == (n, int(n > 7), 0)
         assert run(*command) == 0  # the journal knows the sizes
         said = capsys.readouterr()
-        assert f"at most {bound_of(int(n > 7), n)} of the {n_shown} texts" in said.out
-        assert f"look {[5, 10, 20].index(n) + 1} of 3" in said.err
+        assert (
+            f"at most {bound_of(int(n > 7), n)} of the {n_shown} nonempty texts"
+            in said.out
+        )
+        assert f"interim result {[5, 10, 20].index(n) + 1} of 3" in said.err
     for more in ("20", "5,10,30", "50"):
         assert run(*command, "-n", more) == 2
         said = capsys.readouterr().err
@@ -557,20 +562,20 @@ def test_unsure_counts_as_wrong_in_an_audit_and_a_false_claim_ends_its_text(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--budget", 3], "--budget is an option of --review"),
-        (["-n", 3], "-n is an option of --audit"),
-        (["--text"], "--text is an option of --review"),
-        (["--review", "m", "--audit", "m"], "choose one"),
+        (["--budget", 3], "--budget has no effect without --review"),
+        (["-n", 3], "-n has no effect without --audit"),
+        (["--text"], "--text has no effect without --review"),
+        (["--review", "m", "--audit", "m"], "Choose one"),
         (["--review", "m", "--settle", "bob"], "--settle "),
         (["--review", "m", "--filter", "m"], "--filter "),
-        (["--audit", "m", "--budget", 3], "--budget is an option of --review"),
-        (["--review", "m", "--budget", -1], "--budget is -1"),
+        (["--audit", "m", "--budget", 3], "--budget has no effect without --review"),
+        (["--review", "m", "--budget", -1], "got -1"),
         (["--review", "m", "--error-rate", 1], "error rate must be"),
-        (["--review", "m", "--meaning", "supported"], "--meaning is 'supported'"),
-        (["--audit", "m", "-n", 0], "-n is 0"),
-        (["--audit", "m", "-n", "50,20"], "-n is 50,20"),
-        (["--audit", "m", "-n", "many"], "-n is many"),
-        (["--review", "m", "-o", "none/x"], "there is no folder"),
+        (["--review", "m", "--meaning", "supported"], "got 'supported'"),
+        (["--audit", "m", "-n", 0], "got 0"),
+        (["--audit", "m", "-n", "50,20"], "got 50,20"),
+        (["--audit", "m", "-n", "many"], "got many"),
+        (["--review", "m", "-o", "none/x"], "the folder"),
     ],
 )
 def test_what_cannot_be_meant_is_refused_before_anything_is_written(
@@ -610,5 +615,7 @@ def test_an_audit_of_answers_that_calibrated_is_refused(folder, tmp_path, capsys
         ]
         assert run(*command, "-o", tmp_path / "out") == 2
         said = capsys.readouterr().err
-        assert f"{n} answers, " in said and "leave them out of the audit" in said
+        assert (
+            f"{n} answers, " in said and "Leave these answers out of the audit" in said
+        )
         assert not (tmp_path / "out").exists()

@@ -87,8 +87,8 @@ def test_edges_of_runs(tmp_path, edges, n_edges):
     ("options", "message"),
     [
         ([], "lines 1 to 2: task must be"),
-        (["--map", "asked=task", "--group-by", "customer"], "by --map KEY=task"),
-        (["--map", "asked=job"], "problems have no key 'job'"),
+        (["--map", "asked=task", "--group-by", "customer"], "with --map KEY=task"),
+        (["--map", "asked=job"], "'job' is not a key"),
     ],
 )
 def test_what_is_wrong_is_said_and_no_file_is_left(tmp_path, capsys, options, message):

@@ -49,7 +49,7 @@ EMPTY = {
     "skipped": (
         tasks_with(annotation("true", was_cancelled=True)), "skipped annotations"),
     "nothing": (tasks_with(), "3 tasks"),
-    "no task": ([], "found"),
+    "at least one task": ([], "found"),
 }  # fmt: skip
 
 

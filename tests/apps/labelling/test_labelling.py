@@ -129,7 +129,7 @@ def test_what_is_no_journal_is_refused(tmp_path):
         with pytest.raises(ValueError, match=r"another.*journal"):
             LabelStore(GRAPHS, path)
         assert path.read_text().strip("\n") == own
-    with pytest.raises(ValueError, match=r"problem.*0.*claim"):
+    with pytest.raises(ValueError, match=r"problem 0 .*claim texts"):
         LabelStore([ReasoningGraph([[1.0]], [])], tmp_path / "journal")
 
 
@@ -235,7 +235,7 @@ def test_tables_that_would_say_nothing_are_refused(tmp_path):
     bars = path.read_text("utf-8-sig").replace(",", "|")
     for text in (bars, "problem_id,claim_number,Label\n0,1,true\n", ""):
         path.write_text(text)
-        with pytest.raises(ValueError, match=r"without .*label.* commas"):
+        with pytest.raises(ValueError, match=r"label.* commas"):
             read_csv(path, GRAPHS)
 
 
@@ -316,7 +316,7 @@ def test_sources_of_other_claims_are_not_believed():
     for rows in ("text", [3, None], [{"kind": "oracle"}, None], [{}, {}]):
         odd = GRAPHS[0].replace(metadata={"label_sources": rows})
         assert get_label_sources(odd) == [None, None]
-    with pytest.raises(ValueError, match=r"sources.* 1 .* 2 "):
+    with pytest.raises(ValueError, match=r"sources .* 2 claims, got 1"):
         set_label_sources(GRAPHS[0], [None])
     with pytest.raises(ValueError, match="kind"):
         set_label_sources(GRAPHS[0], LabelSource("oracle", "delphi"))
@@ -415,7 +415,7 @@ def scored(risks, y, alpha):
 
 
 @pytest.mark.long
-@pytest.mark.filterwarnings("ignore:in .* no claim was judged")
+@pytest.mark.filterwarnings("ignore:no claim of .* was judged")
 def test_what_moves_the_threshold_is_found_by_brute_force():
     """For each problem: all ways to judge its unknown claims, each calibrated again."""
     rng = np.random.default_rng(4)

@@ -331,7 +331,7 @@ def test_all_that_was_drawn_blindly_calibrates_if_fewer_keep_nothing(with_texts)
     assert same.n_calibration_ < 9
 
 
-@pytest.mark.filterwarnings("ignore:the score ranks backwards")
+@pytest.mark.filterwarnings("ignore:the score may have the wrong sign")
 def test_where_nothing_learns_what_was_reviewed_is_left_out(with_texts):
     graphs, y, marked, y_marked = with_texts
     score = reasoning_features().fit(graphs).get_feature_names_out()[0]

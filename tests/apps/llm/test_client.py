@@ -245,7 +245,7 @@ def test_all_faults_mixed_lose_nothing_and_count_nothing_twice():
 def test_a_fault_that_stays_ends_with_an_error_that_says_so():
     with (
         ChatServer(lambda request, n: Status(500, body="broken\nfor good")) as server,
-        pytest.raises(CallError, match=r"3.*500"),
+        pytest.raises(CallError, match="in 3 attempts: status 500: broken for good"),
     ):
         decompose(server, ["x"], max_retries=2)
     assert len(server.requests) == 3
@@ -331,7 +331,7 @@ def test_a_pause_holds_for_calls_that_were_not_refused():
 def test_an_hour_is_not_waited_for():
     with (
         ChatServer(lambda request, n: Status(429, {"Retry-After": "3600"})) as server,
-        pytest.raises(CallError, match="after 1 attempts: status 429"),
+        pytest.raises(CallError, match="in 1 attempts: status 429"),
     ):
         decompose(server, ["x"])
 
@@ -585,9 +585,9 @@ def test_what_is_cached_needs_neither_key_nor_client(tmp_path, monkeypatch):
         ({"base_url": "ftp://x"}, "http"),
         (
             {"base_url": "https://user:pw@host/v1"},
-            "put keys into environment variables",
+            "Store keys in environment variables",
         ),
-        ({"base_url": "https://host/v1?key=7"}, "put keys into environment variables"),
+        ({"base_url": "https://host/v1?key=7"}, "Store keys in environment variables"),
         ({"base_url": "http://a/v1", "complete": len}, "base_url and complete"),
         ({"in_flight": 0}, "in_flight"),
         ({"timeout": 0}, "timeout"),
@@ -634,7 +634,7 @@ def test_callables_of_all_kinds():
 
     assert decompose(None, ["x"], ChatClient(complete=later)) == [["later"]]
     assert decompose(None, ["x"], lambda messages: claims("now")) == [["now"]]
-    with pytest.raises(CallError, match="returned a int"):
+    with pytest.raises(CallError, match="got a int"):
         decompose(None, ["x"], lambda messages: 7)
 
 

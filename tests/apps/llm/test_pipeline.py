@@ -97,7 +97,7 @@ def test_answers_are_filtered_and_say_what_was_dropped(fitted):
         for text in a.graph.claims:
             assert text.rstrip(".") in a.text
     reasons = {reason for a in out for _, reason in a.dropped}
-    assert any("because it builds on claim" in r for r in reasons)
+    assert any("because it depends on claim" in r for r in reasons)
     assert any("it is kept if alpha" in r for r in reasons)
 
 
@@ -117,7 +117,7 @@ def test_somebody_agrees_to_the_cost_once_and_before_the_model_writes(server, fi
     assert len(bounded.answer(questions(2, 31))) == 2
     assert asked == [2] and len(server.requests) > n
     n = len(server.requests)
-    with pytest.raises(ValueError, match=r"above.*limit"):
+    with pytest.raises(ValueError, match="than the limit"):
         bounded.answer(questions(2, 32))
     assert len(server.requests) == n
 
@@ -141,11 +141,11 @@ def test_chances_and_causes_are_those_of_the_filter(server, fitted):
         lost = np.flatnonzero(~answer.kept)
         for v, (text, reason) in zip(lost, answer.dropped, strict=True):
             assert text == answer.original.claims[v]
-            expected = "it is not sure enough (Claim"
+            expected = "it is too uncertain (Claim"
             if risks[v] > own[v]:
-                expected = "it builds on a claim that is not sure enough (Claim"
+                expected = "it depends on a claim that is too uncertain (Claim"
             assert reason.startswith(expected)
-    with pytest.raises(ValueError, match=r"does.*know"):
+    with pytest.raises(ValueError, match=r"extraction .* unknown"):
         known = [graph.replace(metadata=None) for graph in graphs]
         other = HardCF("judge_log_odds", alpha=0.3).fit(known, labels_of(graphs))
         ConformalFactualityPipeline.from_filter(other)
@@ -244,7 +244,7 @@ def test_a_text_that_adds_something_is_reported(fitted):
 
 def test_other_columns_are_refused(fitted):
     pipeline, graphs = fitted
-    with pytest.raises(ValueError, match=r"extractor.*makes"):
+    with pytest.raises(ValueError, match="those of the extractor"):
         clone(pipeline).fit(
             [
                 g.replace(features=g.features[:, :1], feature_names=["x"])
@@ -268,7 +268,7 @@ def test_another_extraction_is_noticed(fitted):
     other.set_params(
         extractor__features=[Frequency(), Verify("Is it so? true or false")]
     )
-    with pytest.raises(ValueError, match=r"50.*50.*problems"):
+    with pytest.raises(ValueError, match="50 of 50 problems were extracted with"):
         other.fit(graphs, labels_of(graphs))
 
 
@@ -276,10 +276,10 @@ def test_another_extraction_is_noticed(fitted):
     ("call", "message"),
     [
         (lambda p: p.answer("one question"), "list of texts"),
-        (lambda p: p.answer(["q"], ["a", "b"]), "2 answers for 1 problems"),
+        (lambda p: p.answer(["q"], ["a", "b"]), "answers .* 1 problems, got 2"),
         (lambda p: p.answer(["q"], [None]), "answer must be a text, got None"),
         (lambda p: p.answer(["q"], "a"), "list of texts"),
-        (lambda p: p.answer(["q"], ["a"], alpha=2), "alpha is 2"),
+        (lambda p: p.answer(["q"], ["a"], alpha=2), "alpha .*2"),
         (lambda p: clone(p).set_params(merge=7).fit([], []), "merge"),
         (lambda p: clone(p).set_params(filter="HardCF").fit([], []), "filter"),
         (
@@ -318,7 +318,7 @@ def test_labels_of_a_model_are_marked_and_calibration_on_them_warns(
         "labels-3",
     )
     filter = HardCF("judge_log_odds", alpha=0.2)
-    with pytest.warns(LabelWarning, match=r"by.*model"):
+    with pytest.warns(LabelWarning, match="a language model assigned"):
         filter.fit(back.graphs, back.labels)
     with pytest.warns(LabelWarning, match=r"100%.*calibration.*labels"):
         filter.calibrate(back.graphs, back.labels)
@@ -402,7 +402,7 @@ def test_saved_and_loaded_it_is_the_same_and_holds_no_key(
     names = re.findall(r"'(skdcf\.apps\.llm\.\w+)'", str(refused.value))
     with pytest.warns(ParameterWarning, match=r"would.*base_url"):
         again = load(path, trusted=names)
-    with pytest.raises(ValueError, match=r"no address.*set_params"):
+    with pytest.raises(ValueError, match=r"address.*set_params"):
         again.answer(asked, answer_all(asked))
     url = pipeline.extractor.client.base_url
     again.extractor.client.set_params(base_url=url)

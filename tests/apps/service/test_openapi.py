@@ -113,7 +113,7 @@ def test_a_key_that_is_given_twice_is_refused_wherever_it_stands(app):
     ):
         path = "/v1/labels" if key == "labels" else "/v1/filter"
         status, reply, _ = call(app, path, content)
-        assert status == 400 and f"{key!r} is given twice" in reply["error"]
+        assert status == 400 and f"{key!r} must not occur twice" in reply["error"]
 
 
 def test_who_may_read_it_and_what_needs_no_token(fitted, description):

@@ -156,7 +156,7 @@ def test_texts_are_on_the_disk_until_the_run_is_over(app, tmp_path):
 @pytest.mark.parametrize(
     ("record", "status", "message"),
     [
-        ({"claim": 3}, 409, "send step 1 next"),
+        ({"claim": 3}, 409, "Send step 1 first"),
         ({"claim": 0, "text": "another"}, 409, "step 0 was already decided"),
         ({"claim": -1}, 400, '"claim" is -1'),
         ({"claim": "1"}, 400, "\"claim\" is '1'"),
@@ -303,7 +303,7 @@ def test_what_is_wrong_with_messages(tmp_path):
     app = create_app(cf, folder=tmp_path)
     head, (first, second, *_) = sent_in(recorded(50, rng)["messages"])
     for messages, sentence in (
-        (head + first, "message 1 is a step"),
+        (head + first, "message 1 is already a step"),
         (3, '"messages" is 3'),
         ([3], '"messages.0" is 3'),
     ):
@@ -311,9 +311,9 @@ def test_what_is_wrong_with_messages(tmp_path):
         assert status == 400 and sentence in reply["error"]
     name = ask(app, "/v1/runs", messages=head)[1]["run"]
     for sent, sentence in (
-        ({"messages": []}, "no step"),
+        ({"messages": []}, "at least one step"),
         ({"messages": 3}, '"messages" is 3'),
-        ({"messages": first + second}, "2 steps"),
+        ({"messages": first + second}, "got 2"),
         ({"messages": [*first, 3]}, '"messages.1" is 3'),
         ({"messages": [*first, {"a": 3}]}, "the role of message 2"),
         ({"text": "book()", "features": [0, 1, 1]}, "either all requests"),
@@ -322,7 +322,7 @@ def test_what_is_wrong_with_messages(tmp_path):
         assert status == 400 and sentence in reply["error"], sent
     assert ask(app, "/v1/runs/steps", run=name, claim=0, messages=first)[0] == 200
     status, reply = ask(app, "/v1/runs/steps", run=name, claim=1, messages=second[:1])
-    assert status == 400 and "0 steps" in reply["error"]
+    assert status == 400 and "got 0" in reply["error"]
     assert ask(app, "/v1/runs/steps", run=name, claim=1, messages=second)[0] == 200
 
 
@@ -416,7 +416,7 @@ def test_steps_come_one_after_the_other(app, monkeypatch):
         first = pool.submit(ask, app, "/v1/runs/steps", **step)
         assert begun.wait(60)
         status, reply = ask(app, "/v1/runs/steps", **step)
-        assert status == 409 and "wait for the reply" in reply["error"]
+        assert status == 409 and "Wait for its reply" in reply["error"]
         assert ask(app, "/v1/runs/close", run=name)[0] == 409
         goes_on.set()
         assert first.result()[0] == 200

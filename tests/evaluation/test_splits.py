@@ -228,7 +228,7 @@ def test_files_that_cannot_be_used(data, filters, tmp_path):
     run["resume"].write_text(edited)
     with pytest.raises(ValueError, match=r"another version.*'retention'"):
         compare_filters(filters, graphs, labels, **run)
-    with pytest.raises(ValueError, match=r"resume.*integer"):
+    with pytest.raises(ValueError, match=r"integer.*resume"):
         compare_filters(filters, graphs, labels, ALPHAS, resume=tmp_path / "new.json")
     with pytest.raises(FileNotFoundError):
         missing = tmp_path / "missing" / "new.json"

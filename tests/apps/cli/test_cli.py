@@ -377,7 +377,7 @@ def test_report_counts_what_nobody_judged_as_coverage_does(files, tmp_path):
     page = write_report(tmp_path / "r.html", model, data.graphs, labels)
     more = sum(missed) - sum(false)
     assert re.search(
-        rf"{sum(false)} of 60 answers .*; {more} more .* counts as false",
+        rf"in {sum(false)} of 60 answers.* counts as false, .* in {more} other",
         page.read_text("utf-8"),
     )
     coverage = evaluate_filter(model, data.graphs, labels, [0.1]).coverage[0]

@@ -315,9 +315,9 @@ def make_word_problems(
     >>> print(graph.problem[:51])
     A baker makes 15 trays of 23 rolls in the morning a
     >>> print(*graph.claims[2:], sep="\\n")
-    These hold 11 * 23 = 253 rolls.
-    On that day 345 + 253 = 598 rolls are made.
-    Of them, 598 - 56 = 542 are sold.
+    They hold 11 * 23 = 253 rolls.
+    The baker makes 345 + 253 = 598 rolls in total.
+    The number of rolls sold is 598 - 56 = 542.
     The answer is 542.
     >>> graph.edges.tolist()
     [[1, 2], [0, 3], [2, 3], [3, 4], [4, 5]]

@@ -379,4 +379,4 @@ def test_without_a_good_share_nothing_passes_and_the_reason_is_given():
     risks = PathRisks(np.array([0.1, 0.2, 0.3]), np.arange(4), groups=groups)
     calibration = in_groups.calibrate(Jumps.of_scores(np.full(3, inf)), risks)
     # One share is chosen for all groups, so the reason is given once.
-    assert calibration.shortage(0.5).count("50% in training") == 1
+    assert calibration.shortage(0.5).count("50%") == 1

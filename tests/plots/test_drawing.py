@@ -23,7 +23,8 @@ from skdcf._drawing import (
     layered_layout,
     problem_html,
 )
-from skdcf._html import STYLE, card, escape, page, table
+from skdcf._html import STYLE, card, escape, table
+from skdcf.apps.reporting import page
 
 HOSTILE = (
     "</li></ol><script>alert(1)</script><img src=x onerror=alert(1)> \" ' &amp; "

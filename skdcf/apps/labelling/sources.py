@@ -249,7 +249,7 @@ def describe_unfinished(X: Any, y: Labels | ArrayLike) -> str:
     >>> from skdcf import ReasoningGraph
     >>> from skdcf.apps.labelling.sources import describe_unfinished
     >>> graphs = [ReasoningGraph(None, [(0, 1)], claims=["a", "b", "c"])] * 2
-    >>> describe_unfinished(graphs, [[0, -1, -1], [-1, -1, -1]]).partition(";")[0]
+    >>> describe_unfinished(graphs, [[0, -1, -1], [-1, -1, -1]]).partition(".")[0]
     '1 claims in 1 answers were not judged'
     """
     batch = as_batch(X)

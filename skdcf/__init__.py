@@ -35,7 +35,7 @@ def __getattr__(name):
         globals()[name] = value = getattr(home, name)
         return value
     if not name.startswith("_"):
-        try:  # The import sets the submodule as an attribute.
+        try:  # Importing the submodule sets it as an attribute.
             return import_module(f".{name}", __name__)
         except ModuleNotFoundError as error:
             if error.name != f"{__name__}.{name}":

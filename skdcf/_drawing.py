@@ -32,7 +32,7 @@ HEIGHT = 950  # approximate maximum height of large drawings
 CLEAR = 4  # distance between a claim and the turns of edges
 WIDEST = 8  # maximum number of claims in one row
 TURNS = 12
-CLAIM, TRUNK = 0.5, 0.22  # half of the width of a claim and of a trunk
+CLAIM, TRUNK = 0.5, 0.22  # half the width of a claim and of a trunk
 
 
 class Layout:
@@ -215,7 +215,7 @@ def _places(rows, links, half):
 
 
 FALSE, NOT_JUDGED, EDGE = "#d55e00", "#5c5c5c", "#707070"
-HEAD = 6.5, 3.6  # length and half of the width of an arrowhead
+HEAD = 6.5, 3.6  # length and half the width of an arrowhead
 
 
 class Look(NamedTuple):
@@ -233,7 +233,7 @@ LOOKS = {
     True: Look("kept", "#00664d", "#003b2c", "#ffffff", False),
     False: Look("dropped", "#f4f4f4", "#6b6b6b", "#333333", True),
 }
-# Each mark is drawn at the corner of a claim.
+# Each mark is drawn at a claim's corner.
 MARKS = {1: "", 0: "false", -1: "not judged"}
 
 
@@ -260,7 +260,7 @@ def shown_of(n_claims, kept, labels):
     kept : sequence of bool, or None
         Whether each claim was kept. None means that the problem is unfiltered.
     labels : sequence of int, or None
-        Labels of the claims (1 true, 0 false, -1 not judged).
+        Claim labels (1 true, 0 false, -1 not judged).
 
     Returns
     -------
@@ -394,7 +394,7 @@ def graph_svg(n_claims, edges, kept=None, labels=None):
     kept : sequence of bool, optional
         Whether each claim was kept. None means that the problem is unfiltered.
     labels : sequence of int, optional
-        Labels of the claims (1 true, 0 false, -1 not judged).
+        Claim labels (1 true, 0 false, -1 not judged).
 
     Returns
     -------
@@ -423,7 +423,7 @@ def graph_html(graph):
 
 
 def problem_html(graph, kept=None, labels=None, reasons=None):
-    """Return a problem as HTML, with a drawing, the texts of the claims and a legend.
+    """Return a problem as HTML, with a drawing, the claim texts and a legend.
 
     Parameters
     ----------
@@ -432,7 +432,7 @@ def problem_html(graph, kept=None, labels=None, reasons=None):
     kept : sequence of bool, optional
         Whether each claim was kept. None means that the problem is unfiltered.
     labels : sequence of int, optional
-        Labels of the claims (1 true, 0 false, -1 not judged).
+        Claim labels (1 true, 0 false, -1 not judged).
     reasons : dict of int to str, optional
         Reasons keyed by claim. The reason for a dropped claim is written below its text.
 

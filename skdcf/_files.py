@@ -76,7 +76,7 @@ def write_text(path, lines):
     """
     with replaced(path, "wb") as file, contextlib.ExitStack() as stack:
         if str(path).endswith(".gz"):
-            # Without a name and a time, equal content is compressed to equal bytes.
+            # Without a name and time, the same content is always compressed to the same bytes.
             file = stack.enter_context(gzip.GzipFile("", "wb", fileobj=file, mtime=0))
         file.writelines(f"{line}\n".encode() for line in lines)
     return Path(path)

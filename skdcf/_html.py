@@ -14,14 +14,14 @@ import numpy as np
 
 from ._checks import import_extra, printable
 
-# Colours in light and dark mode. In drawings, only the squares of dropped claims have
-# another colour.
+# Colours in light and dark mode. In drawings, only the squares of dropped claims have a
+# different colour.
 _LIGHT = """--ink:#1d1d1d;--soft:#444;--paper:#fff;--frame:#d0d0d0;--line:#e2e2e2;
 --rule:#9a9a9a;--quote:#eef3f8;--square:#f4f4f4;--bar:#2f5d8a;--gone:#5c5c5c;--false:#a84300"""
 _DARK = """--ink:#e4e8ee;--soft:#b9c2ce;--paper:#1b222c;--frame:#38424f;--line:#333c48;
 --rule:#6f7b8a;--quote:#232d3a;--square:#2c3542;--bar:#7fb0e0;--gone:#9aa6b5;--false:#ff9a5c"""
 
-# CSS selectors of the dark mode in the documentation, Jupyter, VS Code and `page`.
+# CSS selectors for dark mode in the documentation, Jupyter, VS Code and `page`.
 STYLE = (
     f".skdcf{{{_LIGHT}}}"
     'html[data-theme="dark"] .skdcf,[data-jp-theme-light="false"] .skdcf,'
@@ -68,8 +68,7 @@ border-bottom:1px solid var(--line);background:none;color:inherit;white-space:no
 """
 )
 
-# Disable the typesetting of formulas, which would also change texts from users and
-# models.
+# Disable the typesetting of formulas, which would also change user and model texts.
 IGNORE = "tex2jax_ignore mathjax_ignore"
 
 
@@ -200,7 +199,7 @@ def _as_text(heading, columns, rows):
 
 
 def _cells(columns, rows):
-    """Return the texts of the cells, keyed by heading; columns of unknown values are omitted."""
+    """Return the cell texts, keyed by heading. Columns of unknown values are omitted."""
     out = {name: [_cell(form, row) for row in rows] for name, form in columns.items()}
     return {k: texts for k, texts in out.items() if not rows or set(texts) != {"-"}}
 

@@ -21,7 +21,7 @@ class Advice(str):
     text : str
         The wording for Python.
     **fields : object
-        Values of the placeholders in other wordings.
+        Placeholder values in other wordings.
     """
 
     name: str

@@ -12,7 +12,7 @@ from . import _sklearn
 from ._sklearn import Interval, RealNotInt
 from ._sklearn import StrOptions as StrOptions
 
-# Type checkers know BaseEstimator, so they also check constructors.
+# Type checkers see BaseEstimator, so they also check constructors.
 if TYPE_CHECKING:
     MYPY = False
     if MYPY:  # mypy has no types for scikit-learn and would treat its classes as Any.
@@ -108,7 +108,7 @@ class Settings(BaseEstimator):
         Parameters
         ----------
         **params
-            Values of the parameters, keyed by name.
+            Parameter values, keyed by name.
 
         Returns
         -------

@@ -11,7 +11,7 @@ from sklearn.utils._param_validation import RealNotInt as RealNotInt
 from sklearn.utils._param_validation import StrOptions as StrOptions
 from sklearn.utils.metaestimators import _BaseComposition as Composition  # noqa: F401
 
-#: Private classes that saved filters may contain, keyed by module.
+#: Private classes allowed in saved filters, keyed by module.
 KEPT_IN_FILES = {
     "sklearn.metrics._scorer": ("_PassthroughScorer",),
     "sklearn.utils._metadata_requests": (

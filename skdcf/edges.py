@@ -1,9 +1,9 @@
 """Functions that guess the dependency graph of claims from their texts.
 
-Each function accepts the claim texts of one problem, in order, and the question of the problem.
-Each function returns pairs (parent, child) for `ReasoningGraph`. The guarantee holds for any graph,
-even for a guessed one. The graph determines which sets of claims are coherent, and how many claims
-are dropped together with a false one.
+Each function accepts one problem's claim texts, in order, and its question. Each function returns
+pairs (parent, child) for `ReasoningGraph`. The guarantee holds for any graph, even for a guessed
+one. The graph determines which sets of claims are coherent, and how many claims are dropped
+together with a false one.
 """
 
 import re
@@ -14,15 +14,15 @@ __all__ = ["chain_edges", "cited_edges", "no_edges", "number_flow_edges"]
 
 Edges: TypeAlias = list[tuple[int, int]]
 
-# The step number in front of a claim is a position instead of a value.
+# The step number in front of a claim is a position, not a value.
 _STEP_LABEL = re.compile(r"(?:\*\*\s*)?step\s+\d+\s*[:.)]", re.IGNORECASE)
-# Pattern of the number of a claim ("#5." or "Step 5:") and of the claims that it cites
-# ("(by #2 #5)" or "(from step 2 and step 5)").
+# Patterns for a claim number ("#5." or "Step 5:") and for cited claims ("(by #2 #5)" or
+# "(from step 2 and step 5)").
 _BEARS = re.compile(r"\W*(?:#|step\s+)(\d+)", re.IGNORECASE)
 _CITES = re.compile(r"\((?:by|from|using)\b([^()]*)\)", re.IGNORECASE)
 _CITED = re.compile(r"(?:#|\bsteps?\s+)(\d+)", re.IGNORECASE)
-# Marks without a meaning inside a number or symbol, namely LaTeX brackets and spaces, and
-# the braces in 1{,}200.
+# Characters to remove inside a number or symbol: LaTeX brackets and spaces, and the braces
+# in 1{,}200.
 _DECORATION = re.compile(r"\\left|\\right|\*\*|\\?\$|\\[()\[\]!,;]|\{(?=,)|(?<=,)\}")
 # 1,200.50 is one number, but "1,2" and "2, 3" are two numbers.
 _NUMERAL = re.compile(r"[0-9]{1,3}(?:,[0-9]{3})+(?:\.[0-9]+)?|[0-9]*\.?[0-9]+")
@@ -41,7 +41,7 @@ def no_edges(claims: Sequence[str], problem: str | None = None) -> Edges:
     Parameters
     ----------
     claims : sequence of str
-        Texts of the claims of the answer, in order.
+        The answer's claim texts, in order.
     problem : str, optional
         The question, which is ignored.
 
@@ -74,7 +74,7 @@ def chain_edges(claims: Sequence[str], problem: str | None = None) -> Edges:
     Parameters
     ----------
     claims : sequence of str
-        Texts of the claims of the answer, in order.
+        The answer's claim texts, in order.
     problem : str, optional
         The question, which is ignored.
 
@@ -110,7 +110,7 @@ def cited_edges(claims: Sequence[str], problem: str | None = None) -> Edges:
     Parameters
     ----------
     claims : sequence of str
-        Texts of the claims of the answer, in order.
+        The answer's claim texts, in order.
     problem : str, optional
         The question, which is ignored.
 
@@ -156,7 +156,7 @@ def number_flow_edges(claims: Sequence[str], problem: str | None = None) -> Edge
     Parameters
     ----------
     claims : sequence of str
-        Texts of the claims of the answer, in order.
+        The answer's claim texts, in order.
     problem : str, optional
         The question.
 

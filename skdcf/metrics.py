@@ -53,8 +53,8 @@ def coverage_score(
     Parameters
     ----------
     y : sequence of 1-D arrays, one per problem
-        Labels of the claims (1 true, 0 false, -1 unjudged). Unjudged claims count as false. A flat
-        array has one claim per problem.
+        Claim labels (1 true, 0 false, -1 unjudged). Unjudged claims count as false. A flat array
+        has one claim per problem.
     kept : sequence of boolean masks
         The masks, as `predict` returns them.
     sample_weight : array-like of shape (n_problems,), optional
@@ -89,7 +89,7 @@ def retention_score(
     Parameters
     ----------
     y : sequence of 1-D arrays, one per problem
-        Labels of the claims (1 true, 0 false, -1 unjudged). Unjudged claims do not count as true.
+        Claim labels (1 true, 0 false, -1 unjudged). Unjudged claims do not count as true.
     kept : sequence of boolean masks
         The masks, as `predict` returns them.
     sample_weight : array-like of shape (n_problems,), optional
@@ -249,7 +249,7 @@ def coverage_band(
     return band_of_law((n_calibration + 1 - k, k), confidence_level, n_test)
 
 
-@lru_cache(4096)  # A comparison needs the same few bands many times.
+@lru_cache(4096)  # A comparison uses the same few bands many times.
 def band_of_law(shape, confidence_level, n_test=None):
     """Compute the band of a Beta(a, b) coverage; (1, 1) if b = 0, NaN if a and b are unknown."""
     from scipy.stats import beta, betabinom
@@ -357,7 +357,7 @@ class FilterReport(Table):
     n_problems, n_questions : int
         Number of test problems, and number of questions that they answer.
     n_calibration : int
-        Number of calibration problems of the filter.
+        The filter's number of calibration problems.
     seen : tuple of two int
         Numbers of test problems that were also used for training and for calibration. The results
         on previously used problems are biased upwards.
@@ -401,7 +401,7 @@ class FilterReport(Table):
         Parameters
         ----------
         y : sequence of 1-D arrays, one per problem
-            Labels of the claims (1 true, 0 false, -1 unjudged). Unjudged claims count as false.
+            Claim labels (1 true, 0 false, -1 unjudged). Unjudged claims count as false.
         kept : dict of float to sequence of boolean masks
             The masks as returned by `predict`, keyed by alpha.
         groups : array-like of shape (n_problems,), optional
@@ -740,8 +740,8 @@ def evaluate_filter(
     X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
         Test problems in any form that the filter's `fit` accepts.
     y : sequence of 1-D arrays, one per problem
-        Labels of the claims. A claim with an unknown label counts as false for coverage, and
-        does not count as true for retention.
+        Claim labels. A claim with an unknown label counts as false for coverage, and does not count
+        as true for retention.
     alphas : sequence of float in (0, 1)
         Levels at which the filter is evaluated.
     by : str, callable or list, optional
@@ -829,7 +829,7 @@ def leave_one_out(
     X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
         Answers to at least two questions.
     y : sequence of 1-D arrays, one per problem
-        Labels of the claims.
+        Claim labels.
     alphas : sequence of float in (0, 1)
         Levels at which the scorer is evaluated.
     groups : array-like of shape (n_problems,), or False, optional

@@ -25,14 +25,12 @@ from ..graphs.labels import LABEL_WORDS, word_key
 from ..graphs.wordings import claims_as_worded
 from ._argilla import is_argilla, read_argilla
 
-#: Type annotations of a rule for edges, of labels, and of replacements for missing
-#: scores.
+#: Type annotations of edge rules, labels, and replacements for missing scores.
 EdgeRule = Callable[[Sequence[str], str | None], Iterable[tuple[int, int]]]
 Labels = Sequence[ArrayLike]
 Missing = str | float
 
-# Columns of labels, of values derived from labels or by a filter, of positions, and of
-# identifiers.
+# Columns of labels, positions, identifiers, and values derived from labels or by a filter.
 _TAKEN = """
 label labels gold gold_label annotation manual_annotation correct is_correct truth
 ground_truth verdict verdicts is_true optimal-score removed original_response
@@ -41,7 +39,7 @@ id problem problem_id claim claim_id claim_idx parents deps index level_0 group
 _NOT_FEATURES = {"unnamed: 0", *_TAKEN.split()}
 
 
-# Columns that describe people's judgements are unknown for new problems.
+# Columns that describe human judgements are unknown for new problems.
 _OF_PEOPLE = re.compile(
     r"(^|[^a-z])(humans?|annotators?|annotations?|gold|reviewers?|reviewed|raters?|experts?|"
     r"suggestions?|feedback|labels?|verdicts?|ground.?truth|hallucinat\w*)([^a-z]|$)|"
@@ -53,10 +51,9 @@ _OF_TOOLS = re.compile(r"_.*|.*_(id|hash|timestamp)|lead_time|claim_number")
 _OF_LABELS = re.compile(
     r"labels?|verdicts?|gold(_label)?|annotation|(is_)?(correct|true)|(ground_)?truth"
 )
-_PRODIGY = {"accept", "reject", "ignore"}  # values of its column "answer"
+_PRODIGY = {"accept", "reject", "ignore"}  # values in its column "answer"
 _NUMBER = re.compile(r"[-+\u2212]?[\d.,' \u00a0]*\d(e[-+]?\d+)?", re.IGNORECASE)
-# A text column with a larger share of numbers was probably intended as a numeric
-# column.
+# A text column with a larger proportion of numbers was probably intended to be numeric.
 _MOST = 0.5
 
 
@@ -72,7 +69,7 @@ def is_taken(name):
     return str(name).strip().lower() in _NOT_FEATURES
 
 
-# Names of the columns to read, unless the caller passes other names.
+# Default names of the columns to read.
 _NAMES = "wording text question alternatives context group metadata parents label"
 _RESERVED = ["problem", "claim", *_NAMES.split()]
 _OF_PROBLEMS = ["question", "alternatives", "context", "group", "metadata"]
@@ -93,20 +90,19 @@ def to_frame(
     graphs : GraphBatch or sequence of ReasoningGraph
         The problems. A problem without claims has no row.
     labels : sequence of arrays, one per problem, optional
-        Labels of the claims: 1 true, 0 false, -1 unknown. For a GraphBatch, a flat array is
-        also accepted.
+        Claim labels: 1 true, 0 false, -1 unknown. For a GraphBatch, a flat array is also accepted.
     backend : str
         "pandas", "polars", or another library whose data frames narwhals can create.
 
     Returns
     -------
     data frame
-        The table has the columns ``problem`` (id or number of the problem), ``claim`` (position
-        of the claim), ``wording`` (position among the wordings of the claim, which have one row
-        each), ``label`` if labels are passed, and one column per feature. If known, it also has
-        the columns ``text``, ``question``, ``alternatives`` and ``context`` (lists in JSON),
-        ``group``, ``metadata`` (an object in JSON) and ``parents`` (positions as in "0 2", or
-        "?" if only the edges of other problems are known). The table can be stored as CSV.
+        The table has the columns ``problem`` (problem id or index), ``claim`` (position of the
+        claim), ``wording`` (position among the wordings of the claim, which have one row each),
+        ``label`` if labels are passed, and one column per feature. If known, it also has the
+        columns ``text``, ``question``, ``alternatives`` and ``context`` (lists in JSON), ``group``,
+        ``metadata`` (an object in JSON) and ``parents`` (positions as in "0 2", or "?" if only the
+        edges of other problems are known). The table can be stored as CSV.
 
     Raises
     ------
@@ -189,17 +185,16 @@ def from_frame(
         Column with the position of the claim in its problem, 0 to n - 1. If there is no such
         column, the order of the rows is used.
     wording, text, question, alternatives, context, group, metadata, parents, label : str or None
-        Names of columns, which are used if the columns exist. Values of the whole problem are
-        read from its first row. ``alternatives`` contains the texts of other answers, and
-        ``context`` contains the passages that must support the answer, each as a list or in
-        JSON. A context may also be a single text. ``group`` is equal for answers to the same
-        question. ``metadata`` is a dict or a JSON object. ``parents`` contains positions of
-        claims, as in "0 2" or [0, 2]. An empty cell means that the claim has no parents, and
-        "?" means that its parents are unknown. ``label`` is 1 (true), 0 (false), -1 or empty
-        (not judged), or a word such as "true" or "refuted". ``wording`` is the position of a
-        wording among the wordings of its claim, which have one row each. Wording 0 is the most
-        specific. In all other columns, an empty cell (None, NaN, NA, null) means that the value
-        is unknown.
+        Names of columns, which are used if the columns exist. Values of the whole problem are read
+        from its first row. ``alternatives`` contains the texts of alternative answers, and
+        ``context`` contains the passages that must support the answer, each as a list or in JSON. A
+        context may also be a single text. ``group`` is equal for answers to the same question.
+        ``metadata`` is a dict or a JSON object. ``parents`` contains positions of claims, as in
+        "0 2" or [0, 2]. An empty cell means that the claim has no parents, and "?" means that its
+        parents are unknown. ``label`` is 1 (true), 0 (false), -1 or empty (not judged), or a word
+        such as "true" or "refuted". ``wording`` is the position of a wording among the wordings of
+        its claim, which have one row each. Wording 0 is the most specific. In all other columns, an
+        empty cell (None, NaN, NA, null) means that the value is unknown.
 
     Returns
     -------
@@ -373,7 +368,7 @@ def _floats(frame, name):
 
 
 def _feature_names(frame, features, named):
-    """Return the names of the columns to use as features."""
+    """Return the names of the feature columns."""
     nw = _narwhals()
     if features is None:
         numeric = frame.select(nw.selectors.numeric() | nw.selectors.boolean()).columns
@@ -614,7 +609,7 @@ def fill_missing(table, names, missing, place):
     table : ndarray of shape (n_claims, n_features)
         The features.
     names : sequence of str
-        Names of the features.
+        Feature names.
     missing : "raise", "mean", "median" or number
         The replacement. "mean" and "median" are computed from the finite values of the column.
     place : callable

@@ -34,18 +34,17 @@ def from_runs(
     Parameters
     ----------
     runs : list of dict
-        Each run has ``messages``, a list of dictionaries in the format of one of these tools:
-        the OpenAI Chat Completions and Responses APIs and the OpenAI Agents SDK (including
-        hosted calls such as ``web_search_call``), Anthropic, Gemini, Bedrock, LangChain (also
-        as written by ``messages_to_dict`` and ``dumpd``), pydantic-ai, Inspect, or the Vercel
-        AI SDK. The calls of one response and the text before them are one step. Instead of
-        messages, a run may have OpenTelemetry ``spans`` with messages in ``gen_ai.*``
-        attributes, as a list or as a whole OTLP file (``resourceSpans``). In this case, the
-        messages of the agent that calls all other agents are used. Each run also has a
-        ``task``, a text or a whole number that identifies its task. Runs of one task are kept
-        together in every split. The key ``id`` is optional, and so is ``labels``, a dict from
-        the position of the (first) message of a step to 1 (not wrong), 0 (wrong) or -1
-        (unknown). Labels of missing steps are unknown.
+        Each run has ``messages``, a list of dictionaries in the format of one of these tools: the
+        OpenAI Chat Completions and Responses APIs and the OpenAI Agents SDK (including hosted calls
+        such as ``web_search_call``), Anthropic, Gemini, Bedrock, LangChain (also as written by
+        ``messages_to_dict`` and ``dumpd``), pydantic-ai, Inspect, or the Vercel AI SDK. The calls
+        of one response and the text before them are one step. Instead of messages, a run may have
+        OpenTelemetry ``spans`` with messages in ``gen_ai.*`` attributes, as a list or as a whole
+        OTLP file (``resourceSpans``). In this case, the messages of the top-level agent, which
+        calls all other agents, are used. Each run also has a ``task``, a text or a whole number
+        that identifies its task. Runs of one task are kept together in every split. The key ``id``
+        is optional, and so is ``labels``, a dict from the position of the (first) message of a step
+        to 1 (not wrong), 0 (wrong) or -1 (unknown). Labels of missing steps are unknown.
     edges : {"chain", "data"}
         With "chain", each step depends on the previous step. Use "chain" for an agent that is
         stopped at its first doubtful step. Use "data" for completed runs. A step then depends

@@ -73,7 +73,7 @@ def make_problems(texts, columns, given, name, missing="raise", numbers=None) ->
 
 
 def _places(texts):
-    """Return the name of the claim in each row, for error messages."""
+    """Return each row's claim name for error messages."""
     rows = enumerate(map(len, texts))
     return [f"problem {i}, claim {v}" for i, n in rows for v in range(n)]
 
@@ -190,7 +190,7 @@ def from_lm_polygraph(
 
 
 def _texts(claims):
-    """Return the texts of the claims, one list per generation."""
+    """Return the claim texts, one list per generation."""
     if not isinstance(claims, (list, tuple)) or not claims:
         raise ValueError(f"claims must be {_CLAIMS}, got {claims!r}")
     for i, row in enumerate(claims):

@@ -15,19 +15,19 @@ from ..graphs.labels import LABEL_WORDS, word_key
 from . import _frame
 from ._tools import Given, check_dicts, check_parallel, make_problems, value_of
 
-#: Keys of the answers in a result, of the claims in an answer, and of the parts of a
-#: claim. If a record has several of the keys, the first one is used.
+#: Keys of the answers in a result, the claims in an answer, and the parts of a claim. If a
+#: record has several of these keys, the first one is used.
 _ANSWERS = ("detailed_information", "decisions")
 _LISTS = ("statements", "claim_level_factuality", "detail", "decisions", "claims")
-# Keys of verdicts in a list that is separate from the claims.
+# Keys of verdicts in a list separate from the claims.
 _PARALLEL = ("ys", "verdicts", "labels")
 _TEXTS = ("claim", "statement", "atom", "text", "content", "triplet")
 _VERDICTS: tuple[str, ...] = (
     *("verdict", "factuality", "is_supported", "label", "human_label", "annotation"),
     *("gold", "gold_label", "ground_truth", "is_true", "is_correct"),
 )
-#: Patterns of names of other keys that contain a verdict, or the opposite of a verdict,
-#: if their value is a known word or number.
+#: Patterns for other keys. If the value of a matching key is a known word or number, the
+#: value is a verdict or the opposite of a verdict.
 _OF_PEOPLE = re.compile(
     r"(^|_)(humans?|gold|manual|experts?|annotations?|annotated|annotators?|reviews?|reviewed|"
     r"reviewers?|raters?|votes?|feedback)(_|$)"
@@ -189,7 +189,7 @@ def from_verdicts(
 
 
 def _judged(result, i, meaning):
-    """Return the texts, labels and reasons of the claims of one answer."""
+    """Return one answer's claim texts, labels and reasons."""
     if result is None:
         raise ValueError(
             f"problem {i} is None, because the checker failed on it. Run the checker "
@@ -224,12 +224,12 @@ def _plain(result):
 
 
 def _rows(result, i):
-    """Return the judged claims of one answer."""
+    """Return one answer's judged claims."""
     if isinstance(result, dict):
         rows = check_list(f"problem {i}", value_of(result, _LISTS, f"problem {i}"))
         if any(key in result for key in _PARALLEL):
             rows = _joined(rows, result, i)
-        # If FacTool could not judge a claim, the entry is None and its text is stored
+        # If FacTool could not judge a claim, the entry is None and the claim text is stored
         # elsewhere.
         texts = check_list(f"problem {i}, claims", result.get("claims") or rows)
         result = [_unjudged(texts, v) if r is None else r for v, r in enumerate(rows)]
@@ -261,7 +261,7 @@ def _agreed(verdict):
     if not isinstance(verdict, list | tuple):
         return verdict
     words = {str(word) for word in verdict}
-    # A neutral passage is ignored if another passage decides about the claim.
+    # A neutral passage is ignored if another passage supports or contradicts the claim.
     decided = words - {"Neutral"}
     return decided.pop() if len(decided) == 1 else "unsure" if decided else "Neutral"
 

@@ -77,6 +77,6 @@ def _words(advice, entry_point):
 
 @cache
 def advice_words() -> dict[str, dict[str, str]]:
-    """Return the texts of all advice, as {name: {entry point: text}}."""
+    """Return all advice texts, as {name: {entry point: text}}."""
     path = Path(__file__).with_name("messages.toml")
     return tomllib.loads(path.read_text("utf-8"))

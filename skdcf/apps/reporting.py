@@ -59,7 +59,7 @@ def page(body, title):
     return PAGE.format(title=escape(title), body=body)
 
 
-_MISSED = 20  # maximum number of listed answers that keep a false claim
+_MISSED = 20  # maximum number of listed answers with a kept false claim
 _CLAIMS = 4000  # maximum number of claims in each of the two lists of answers
 
 
@@ -92,7 +92,7 @@ def write_report(
     X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
         Test problems, in the format of the filter's `fit`.
     y : sequence of 1-D arrays, one per problem
-        Labels of the test problems.
+        Claim labels of the test problems.
     alphas : sequence of float in (0, 1)
         Levels in the table of results. Single answers are shown at the level of the filter.
     by : str, callable or list, optional

@@ -22,7 +22,7 @@ _JUDGES = (
     "qwen3-8b",
 )
 _FOLDER = "agent_process_bench"
-#: Published verdicts are good, neutral and wrong. Some verdicts of models are missing.
+#: Published verdicts are good, neutral and wrong. Some model verdicts are missing.
 _LABELS = {1: 1, 0: 1, -1: 0, None: -1}
 
 
@@ -42,7 +42,7 @@ def fetch_agent_process_bench(
     ----------
     subset : {"hotpotqa", "tau2", "bfcl", "gaia_dev"}
         Part of the data set. Each subset has five runs of each of 50 tasks. Only "hotpotqa"
-        includes the texts of the steps. The other subsets contain only positions and verdicts.
+        includes the step texts. The other subsets contain only positions and verdicts.
     judges : {"deepseek-v3.2", "gemini-3-flash", "gpt-5.2-thinking", "kimi-k2.5", \
 "llama-3.3-70b", "qwen3-8b", "all"} or list of them
         Models whose published verdicts are added as features: 1 good, 0 neutral or missing, -1
@@ -184,7 +184,7 @@ def _parse_run(record, judges, labels, edges):
         "messages": positions,
         SOURCES: [source] * len(positions),
     }
-    # All runs were judged, so they were not selected by their appearance.
+    # All runs were judged, so none was selected for its content.
     if labels == "people":
         line["metadata"]["sampling"] = "random"
     return line

@@ -20,15 +20,15 @@ _VERSIONS = {
 }
 #: Scores in both data sets; higher values mean more confidence.
 _SCORES = ("frequency-score", "gpt-score")
-#: Values that the authors interpret as true and as false. Other values are typing errors
-#: of annotators.
+#: Values that the authors interpret as true and as false. Other values are annotators'
+#: typing errors.
 _VERDICTS = {
     "annotation": {"Y": 1, "S": 1, "N": 0, "U": 0},
     "manual_annotation": {"1.0": 1, "1": 1, "0.0": 0, "0": 0},
 }
 _SUBSETS = {"factscore": "factscore", "nq": "nq", "math": "MATH"}
 _DOMAINS = ("math", "reasoning", "science", "wk")
-#: File names start with the source of the questions, which depends on the setting.
+#: File names start with the question source, which depends on the setting.
 _STEMS = {"accurate_context": "dolly", "noisy_context": "msmarco", "zero_context": "nq"}
 _NAMES = "alpaca_7B chatgpt claude2 davinci001 falcon_40B_instruct gpt4 llama2_70b_chat"
 _ENTAILED = {"Entailment": 1, "Contradiction": 0}
@@ -167,7 +167,7 @@ def _parse_scored(record, scores, label, graph=None):
     """Convert a record of a data set with scores to the format of `build_dataset`."""
     claims = record["claims"]
     texts = [claim["subclaim"] for claim in claims]
-    # In one of the files, a "Y" is followed by hundreds of blanks.
+    # In one of the files, a "Y" is followed by hundreds of spaces.
     words = [str(claim[label]).strip() for claim in claims]
     labels = read_words(label, words, _VERDICTS[label])
     out = {"problem": record["prompt"], "claims": texts, "labels": labels}
@@ -205,8 +205,8 @@ def fetch_felm(
     delay : float
         Seconds between retries.
     on_invalid : {"raise", "drop"}
-        Whether to raise an error for a problem with different numbers of labels and segments,
-        or to drop it.
+        Whether to raise an error if a problem's numbers of labels and segments differ, or to drop
+        it.
     return_X_y : bool
         Whether to return ``(graphs, labels)`` instead of a Bunch.
     return_groups : bool

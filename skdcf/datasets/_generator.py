@@ -1,9 +1,9 @@
 """Simulate reasoning graphs, and word problems with answers in sentences.
 
 The simulated graphs match the statistics of the paper's two data sets. The word problems are
-intended for demonstrations and tests. A word problem is drawn from a template with a question
-and the steps of its solution. The operands of a step are numbers of the question, denoted by
-letters, and results of earlier steps, denoted by their positions.
+intended for demonstrations and tests. A word problem is drawn from a template with a question and
+the steps of its solution. The operands of a step are numbers in the question, denoted by letters,
+and results of earlier steps, denoted by their positions.
 """
 
 import json
@@ -33,12 +33,12 @@ DRAWN_DOMAINS = ("domain_science", "domain_reasoning")
 #: problems.
 _SETTINGS = {
     "math": {
-        "share": (0.812, 0.118, 0.07),  # shares of the problems
+        "share": (0.812, 0.118, 0.07),  # proportions of the problems
         "extra_claims": (5.7, 4.6, 3.0),  # mean number of claims beyond the first two
         "source": (0.11, 0.20, 0.50),  # probability that a claim has no parent
         "more_parents": 0.17,  # probability of each of two further parents
-        "recency": 0.55,  # factor on the weight of a parent per step back
-        "inherit": 0.85,  # probability that an error is passed on
+        "recency": 0.55,  # factor on a parent's weight per step back
+        "inherit": 0.85,  # probability that an error propagates
     },
     "felm": {
         "share": (0.624, 0.336, 0.04),
@@ -49,7 +49,7 @@ _SETTINGS = {
         "inherit": 0.75,
     },
 }
-#: Terms of the logit of the probability that a resampled answer contains the claim.
+#: Terms of the log odds that a resampled answer contains the claim.
 _FREQUENCY = {
     "math": dict(base=-0.3, problem=0.9, hard=0.6, true=0.9, hallucinated=0.7),
     "felm": dict(base=-0.9, problem=0.7, hard=0.7, true=2.0, hallucinated=0.6),
@@ -400,7 +400,7 @@ def _draw_answer(steps, numbers, words, trap, rng):
 
 
 def _calculate(terms, numbers, results):
-    """Return the result of a step, given numbers of the question and results of earlier steps."""
+    """Return a step's result, given the question's numbers and the results of earlier steps."""
     value_of = {**numbers, **dict(enumerate(results))}
     left_name, sign, right_name = terms
     left = value_of[left_name]

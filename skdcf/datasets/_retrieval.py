@@ -92,7 +92,7 @@ def _passages_of(subset, options):
     """Return the passages of each question, in file order."""
     passages = defaultdict(list)
     for _, text in read(f"conformal_rag/{subset}_ref_docs_texts.json", options):
-        # The text may contain quotation marks, but its description is always a dict.
+        # The text may contain quotation marks, but the description that follows is always a dict.
         content, _, about = text.rpartition(_LAST)
         # The source is a Python repr, so it is compared with the repr of the question.
         source, _, _ = about.removeprefix(_SOURCE).rpartition(", 'file_path': ")
@@ -106,7 +106,7 @@ def _parse_answer(record, passages, verdicts):
         text.removeprefix(f"{question}:").strip()
         for text in passages[record["subset"]].get(repr(question), ())
     ]
-    # A few passages contain only the question.
+    # A few passages consist of the question only.
     context = [text for text in texts if text]
     if not context:
         raise ValueError(f"the passage for the question {question!r} is missing")
@@ -116,7 +116,7 @@ def _parse_answer(record, passages, verdicts):
         "claims": [claim["subclaim"].strip() for claim in claims],
         "context": context,
         "features": [[float(claim[_SCORE])] for claim in claims],
-        # The number of features must be stated, because one answer has no claims.
+        # The number of features must be given, because one answer has no claims.
         "n_features": 1,
         "feature_names": [_SCORE],
         "labels": read_words("annotation", sentences, verdicts),

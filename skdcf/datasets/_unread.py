@@ -9,7 +9,7 @@ import re
 from collections.abc import Collection, Mapping
 from typing import Any
 
-#: Names in snake case of keys that describe a message and are not part of its step.
+#: Snake-case names of keys that describe a message and are not part of its step.
 _ABOUT = re.compile(
     r"(.*_)?(ids?|idx|uuid|index|hash|fingerprint|version|tier|metadata|meta|usage|info|"
     r"information|logprobs|ratings|tokens|signatures?|timestamp|metrics|timings|effort)|"
@@ -22,7 +22,7 @@ _ABOUT = re.compile(
     r"cache_(control|creation)|tool_choice|tool_kind|tool_type|server_label|execution|view|"
     r"channel|phase|status|state|level|lang|language|user_type|cwd|git_branch|slug|entrypoint"
 )
-#: Names of numbers and of yes or no that describe a message.
+#: Snake-case names of numeric and boolean keys that describe a message.
 _QUANTITY = re.compile(
     r"(n|num|is|has|from)_.*|(.*_)?(durations?|latency|cost|price|count|score|number|turn|step|"
     r"seconds|ms|rank|weight|priority|format)|cached|hidden|example|prefix|streaming|closed|redacted|lc"
@@ -49,7 +49,7 @@ def refuse_unread(holder: Mapping[str, Any], what: str, read: Collection[str]) -
     holder : dict
         The object.
     what : str
-        Name of the object for error messages.
+        Object name for error messages.
     read : collection of str
         Keys that the caller uses.
     """

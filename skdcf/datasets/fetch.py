@@ -70,11 +70,11 @@ class Options(TypedDict, total=False):
 _DEFAULTS: dict[Any, Any] = {"download_if_missing": True, "n_retries": 3, "delay": 1.0}
 _DEFAULTS |= {"on_invalid": "raise", "return_X_y": False, "return_groups": False}
 
-#: Folders whose ``.jsonl`` files contain a single object.
+#: Folders whose ``.jsonl`` files contain a single object each.
 _ONE_OBJECT = ("conformal_factuality/", "conformal_rag/")
 #: Decorator that adds all `Options` to a function.
 fetcher = partial(spread, Options, **_DEFAULTS)
-#: Type annotations of one or several names, and of a rule for edges.
+#: Type annotations of one or several names, and of an edge rule.
 Names = str | Sequence[str]
 Rule = str | Callable
 
@@ -193,11 +193,11 @@ def read(name: str, options: Any) -> Any:
 def rows(pattern: Any, id: Any, options: Any, **choices: Any) -> Any:
     """Yield the id and the content of each record in several files.
 
-    ``pattern`` and ``id`` are formatted with every combination of the ``choices``, which are
-    also added to each record. ``id`` is also formatted with the number of the record, ``i``,
-    and with its fields. ``pattern`` may be a function of the choices. A file contains a list of
-    records, a list under the key ``data``, or several named lists. The name of a list is added
-    to its records as ``key``.
+    ``pattern`` and ``id`` are formatted with every combination of the ``choices``, which are also
+    added to each record. ``id`` is also formatted with the record number, ``i``, and with its
+    fields. ``pattern`` may be a function of the choices. A file contains a list of records, a list
+    under the key ``data``, or several named lists. The name of a list is added to its records as
+    ``key``.
     """
     for values in product(*choices.values()):
         of = dict(zip(choices, values, strict=True))
@@ -332,7 +332,7 @@ def other_answers(groups: Any, keys: Any, texts: Any) -> Any:
     Returns
     -------
     list of list of str
-        For each problem, the answers of the other problems in its group.
+        For each problem, the answers of the other problems in the same group.
     """
     rows = list(zip(groups, keys, texts, strict=True))
     members = defaultdict(dict)

@@ -58,8 +58,8 @@ def write_jsonl(
         The problems, which may be a generator because they are written one at a time. Texts and
         ids that are numpy scalars are written as plain values.
     labels : iterable of arrays, one per problem, optional
-        Labels of the claims: 1 true, 0 false, -1 not judged. An entry may be None. For a
-        GraphBatch, a flat array is also accepted.
+        Claim labels: 1 true, 0 false, -1 not judged. An entry may be None. For a GraphBatch, a flat
+        array is also accepted.
     masks : iterable of boolean arrays, one per problem, optional
         Masks of the claims that a filter kept, as returned by ``predict``. An entry may be
         None.
@@ -335,7 +335,7 @@ def describe_faults(faults: Sequence[tuple[int, str]]) -> list[str]:
     Parameters
     ----------
     faults : list of (line number, reason)
-        Numbers of the invalid lines, with the reasons.
+        Line numbers of the invalid lines, with the reasons.
 
     Returns
     -------
@@ -372,7 +372,7 @@ def _name_lines(lines):
 
 
 def bunch_of(rows: Any, where: Any, dropped: Any) -> Bunch:
-    """Return the problems of a file as a Bunch. Errors contain the name of the file."""
+    """Return a file's problems as a Bunch. Error messages contain the file name."""
     try:
         return records.as_bunch(rows, dropped)
     except ValueError as error:
@@ -398,7 +398,7 @@ class JsonlPartition:
     start, stop : int
         Positions of the first byte of the range and of the first byte after the range.
     first_line : int, default=1
-        Number of the first line, for error messages.
+        First line number, for error messages.
 
     Examples
     --------

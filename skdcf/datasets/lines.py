@@ -16,7 +16,7 @@ _HALF = re.compile(r"\\u[dD][89a-fA-F]|[\ud800-\udfff]")
 _HALF_IN_BYTES = re.compile(rb"\\u[dD][89a-fA-F]|\xed[\xa0-\xbf]")
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 
-#: Maximum size of a line in bytes, because a small compressed file may contain a huge line.
+#: Maximum line size in bytes. A small compressed file may contain a huge line.
 MAX_LINE_BYTES = 2**26
 _FORMS = {"[": ("an array", "'.[]'"), "{": ("objects over several lines", ".")}
 _MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
@@ -42,7 +42,7 @@ def iter_objects(
         Positions of the first byte to read and of the byte after the range. Ranges require an
         uncompressed UTF-8 file.
     first_line : int
-        Number of the first line.
+        First line number.
     nan : bool
         Whether to accept NaN and infinity, which some programs write although they are not
         valid JSON.
@@ -52,7 +52,7 @@ def iter_objects(
     Yields
     ------
     number : int
-        Number of the line. Empty lines are skipped.
+        Line number. Empty lines are skipped.
     record : dict or ValueError
         The object of the line, or an error that describes the fault of the line.
 
@@ -179,7 +179,7 @@ def _decoded(line, parse_constant):
 def _whole(record, place, number, repaired):
     """Replace lone surrogates in a record, and warn about the first line with a surrogate."""
     text = json.dumps(record, ensure_ascii=False) if isinstance(record, dict) else ""
-    # Some programs write the two halves of a character separately.
+    # Some programs write the two surrogates of a character separately.
     text = text.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")
     try:
         text.encode()

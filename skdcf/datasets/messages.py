@@ -32,7 +32,7 @@ _ROLES = {
 }
 _KNOWN_ROLES = ("system", "developer", "user", "assistant", "tool")
 
-#: Types of parts and items, in snake case.
+#: Snake-case types of parts and items.
 _CALL = re.compile(
     r"(^|_)(call|tool_use|approval_request|tool_invocation|tool_execution|executable_code)$"
 )
@@ -117,9 +117,9 @@ class Call(NamedTuple):
     Parameters
     ----------
     id : str or int
-        Id of the call, or the name of the tool if there is no id.
+        Id of the call, or the tool name if there is no id.
     name : str
-        Name of the tool.
+        Tool name.
     arguments : str, dict or list
         Arguments of the call, as a text or as parsed by a tool.
     """
@@ -137,7 +137,7 @@ class Message(NamedTuple):
     role : {"system", "developer", "user", "assistant", "tool"}
         Role of the message.
     text : str
-        Text of the message.
+        Message text.
     calls : list of Call
         Tool calls of the message.
     answers : str, int or None
@@ -372,7 +372,7 @@ class _Found:
         collected = _Found()
         for part in [content] if isinstance(content, str | Mapping) else content:
             collected.add_part(part, role)
-        # Some tools write the same text both as a text and as a part.
+        # Some tools write the same text twice, as a string and as a part.
         self.texts += [text for text in collected.texts if text not in self.texts]
         self._add_calls(collected.calls)
         self.answers += collected.answers
@@ -453,7 +453,7 @@ def _merged(body, inner):
 
 
 def _call_of_page(part):
-    """Convert a UI part of the Vercel AI SDK, whose type contains the name of the tool."""
+    """Convert a UI part of the Vercel AI SDK, whose type contains the tool name."""
     kind = str(part.get("type"))
     if (
         "toolCallId" in part
@@ -465,7 +465,7 @@ def _call_of_page(part):
 
 
 def _text_of(part, body, kind, role):
-    """Return the text of a part, or the type of an image or file that the agent received."""
+    """Return a part's text, or the type of an image or file that the agent received."""
     keys = (
         "text",
         "refusal",
@@ -532,7 +532,7 @@ def _joined(given):
 
 
 def _id_of(body):
-    """Return the id of a call or of an answered call, or the name of the tool if there is no id."""
+    """Return the id of a call or of an answered call, or the tool name if there is no id."""
     for key in (*_IDS, "name", "tool_name"):
         if (id := body.get(key)) is not None:
             if not isinstance(id, str | int):
@@ -562,7 +562,7 @@ def _answer_of(body):
 
 
 def _observed(answer):
-    """Return the text of an answer, with objects as JSON and media replaced by their type."""
+    """Return an answer's text, with objects as JSON and media replaced with their type."""
     if isinstance(answer, str):
         return answer
     if isinstance(answer, list | tuple) and any(isinstance(x, Mapping) for x in answer):

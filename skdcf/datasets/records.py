@@ -30,7 +30,7 @@ from ..graphs.sources import MARKED_WORDS
 from .paths import MISSING, value_at
 
 VERSION = 1
-# maximum number of characters of all passages of a context together
+# maximum number of characters in all passages of a context together
 _LONGEST = 10_000_000
 _TYPES: dict[str, set[type]] = {
     "array": {list},
@@ -45,7 +45,7 @@ _F = TypeVar("_F", bound=Callable)
 _KEYWORD = inspect.Parameter.KEYWORD_ONLY
 #: Metadata key that lists the unknown keys of a line.
 OWN = "own_keys"
-#: The metadata key of passages that were objects, without their texts.
+#: Metadata key for passages that were objects, without their texts.
 PASSAGES = "passages_in_log"
 BROKEN = (
     ValueError,
@@ -56,7 +56,7 @@ BROKEN = (
     OverflowError,
 )
 _PLAIN = {str, int, float, bool, type(None)}
-#: Names of format keys in other tools (RAGAS, LangChain, LlamaIndex, TruLens).
+#: Other tools' names for the format keys (RAGAS, LangChain, LlamaIndex, TruLens).
 USUAL = {
     "contexts": "context",
     "passages": "context",
@@ -65,9 +65,9 @@ USUAL = {
     "user_input": "problem",
 }
 _LINKS = {"links", "link", "dependencies", "depends_on", "deps", "relations", "arcs"}
-#: Keys of the text in a passage that is an object (LangChain, LlamaIndex, Haystack).
+#: Text keys in a passage that is an object (LangChain, LlamaIndex, Haystack).
 _TEXTS = ("text", "page_content", "content")
-# average number of words of a passage; claims and keywords are shorter
+# average number of words in a passage; claims and keywords are shorter
 _WORDS_OF_PASSAGE = 8
 #: Pairs of keys that have the same meaning. A line has only one key of each pair.
 _SAME = {"question": "problem", "parents": "edges"}
@@ -81,7 +81,7 @@ def spread(options: Any, **defaults: Any) -> Callable[[_F], _F]:
     options : TypedDict class, or dict of str to type
         The options.
     **defaults
-        Default values of the options. All other defaults are None.
+        Default option values. All other defaults are None.
     """
 
     fields = options if isinstance(options, dict) else options.__annotations__

@@ -28,7 +28,7 @@ _COLUMNS = (
     "log_length",
     "n_calls",
 )
-#: Shorter arguments occur in observations by chance.
+#: Shorter arguments may occur in observations by chance.
 _SHORTEST_ARGUMENT = 3
 _MOST_STEPS = 2000  # Each step is compared with all earlier steps.
 _AGREEMENT = "answer_agreement"
@@ -48,7 +48,7 @@ def answers_of_other_runs(runs: Sequence[Any]) -> list[list[str]]:
     Returns
     -------
     list of list of str
-        For each run, the texts of the last steps.
+        For each run, the last steps' texts.
     """
     tasks: list[str | None] = []
     answers: list[str] = []
@@ -254,7 +254,7 @@ class _Steps:
         self.observed.append("")
 
     def data_flow(self):
-        """Return the pairs of a step whose observation is used and the step that uses it."""
+        """Return pairs of steps, in which the second step uses the first step's observation."""
         if len(self.texts) > _MOST_STEPS:
             raise ValueError(
                 f'edges="data" allows at most {_MOST_STEPS:,} steps per run, because '

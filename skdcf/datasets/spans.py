@@ -1,4 +1,4 @@
-"""Extract the messages of an agent from OpenTelemetry spans (``gen_ai.*``).
+"""Extract agent messages from OpenTelemetry spans (``gen_ai.*``).
 
 Every model span repeats the earlier messages, so one span contains the whole run. Agents that
 are called as tools have their own spans, which may contain more messages.
@@ -44,7 +44,7 @@ _OTHERS = {
 
 
 _TOOL_NAMES = ("gen_ai.tool.name", "tool.name", "mcp.tool.name", "ai.toolCall.name")
-#: Attributes of the span of a tool in other conventions.
+#: Tool span attributes in other conventions.
 _TOOL_KINDS = {
     "openinference.span.kind": "TOOL",
     "traceloop.span.kind": "tool",
@@ -65,7 +65,7 @@ class _Span(NamedTuple):
 
 
 def messages_of_spans(spans: Any) -> list[Any]:
-    """Return the messages of the agent that calls all other agents.
+    """Return the messages of the top-level agent, which calls all other agents.
 
     Parameters
     ----------
@@ -75,8 +75,8 @@ def messages_of_spans(spans: Any) -> list[Any]:
     Returns
     -------
     list of dict
-        The messages of the agent's span with the most messages. Ties are resolved in favour of
-        the last span.
+        The messages of the agent span with the most messages. Ties are resolved in favour of the
+        last span.
 
     Raises
     ------

@@ -43,8 +43,8 @@ def labelled_part(estimator, X, y, groups):
     view = selection.view.take(selection.candidates)
     view.with_columns = estimator._with_columns(view.raw)
     part = score(estimator, view)
-    # Labels from a model do not count if the part is later joined with a part that
-    # people labelled, so the scores based on people's labels alone are also stored.
+    # Model labels do not count if the part is later joined with a part that people
+    # labelled, so the scores based on human labels alone are also stored.
     labels = labels_of_people(view.labels, view.raw)
     if (labels == view.labels).all():
         return part
@@ -107,8 +107,8 @@ def _extremes(risk, view, precision):
     """Return the smallest and largest path risk of each answer, both exact and lowered."""
     offsets = view.raw.offsets
     largest = segment_max(risk, offsets)
-    # A whole answer is released if its largest risk is below those of all answers with an
-    # error.
+    # A whole answer is released if its largest risk is below the largest risk of every
+    # answer with an error.
     wrong = np.zeros(len(largest), dtype=bool)
     wrong[view.raw.problem_of[view.labels != 1]] = True
     # An answer passes if its smallest path risk is below the cut. The smallest path risk
@@ -148,7 +148,7 @@ def calibrate_with(estimator, part, fewest):
     warn_of_level(calibration, level)
     estimator.calibration_ = calibration
     estimator.n_calibration_ = calibration.n
-    # A guarantee with groups keeps separate scores for each group.
+    # A guarantee with groups keeps each group's scores separate.
     scores = calibration.scores
     estimator.nonconformity_scores_ = np.sort(part.scores) if scores is None else scores
     estimator._calibrated_as = settings_of(estimator)
@@ -163,7 +163,7 @@ def calibration_scores(estimator, X, y):
     X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
         The problems.
     y : sequence of 1-D arrays, one per problem
-        Labels of the claims, as in ``fit``.
+        Claim labels, as in ``fit``.
 
     Returns
     -------

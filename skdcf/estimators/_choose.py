@@ -30,8 +30,8 @@ from ._validation import View, admit, filter_in
 
 SAFEST_CLAIM = "safest-claim"
 Rule = Literal["safest-claim", "whole"]
-#: Largest difference of tied risks, relative to 1 + abs(risk). The last bits of a risk
-#: can depend on the batch and must not decide between answers.
+#: Largest difference of tied risks, relative to 1 + abs(risk). The last bits of a risk can
+#: depend on the batch and must not affect the choice.
 _TIED = 1e-6
 
 
@@ -233,7 +233,7 @@ def join_answers(X: Problems, groups: Groups = None, y: Any = None) -> Any:
     groups : array-like of shape (n_answers,), optional
         The question that each answer belongs to, as in ``calibrate`` of a filter.
     y : sequence of 1-D arrays, one per answer, optional
-        Labels of the claims, which are joined in the same way.
+        Claim labels, which are joined in the same way.
 
     Returns
     -------

@@ -60,8 +60,8 @@ if TYPE_CHECKING:
     from ..relaxation import Relaxation
 
 Level: TypeAlias = float | None
-#: Parameters that define the guarantee. The numbers of kept true claims can only be
-#: compared between filters with the same guarantee.
+#: Parameters that define the guarantee. The number of kept true claims can only be compared
+#: between filters with the same guarantee.
 PROMISED = ("alpha", "guarantee", "edges", "ties")
 PLAIN = NoFalseClaim()  # meaning of guarantee=None
 OUTPUTS = {"graphs": lambda graph: graph, "text": answer_text}
@@ -165,9 +165,9 @@ class ConformalFilter(Settings):
         X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
             The problems. Each row of an array is a problem with one claim.
         y : sequence of 1-D arrays, one per problem
-            Labels of the claims (1 true, 0 false, -1 unlabelled). Unlabelled claims count as false
-            in calibration and are left out of training. If X is a GraphBatch, y may also be one
-            flat array. If X is an array, y is a 1-D array of 0 and 1, of booleans, of words such as
+            Claim labels (1 true, 0 false, -1 unlabelled). Unlabelled claims count as false in
+            calibration and are left out of training. If X is a GraphBatch, y may also be one flat
+            array. If X is an array, y is a 1-D array of 0 and 1, of booleans, of words such as
             "yes" and "no", or of two arbitrary numbers. The larger of two arbitrary numbers means
             true. The pair -1 and 1 is rejected, because -1 may mean false or unknown.
         groups : array-like of shape (n_problems,), or False, optional
@@ -215,7 +215,7 @@ class ConformalFilter(Settings):
         X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
             Problems that the filter was not trained on.
         y : sequence of 1-D arrays, one per problem
-            Labels of the claims, as in `fit`.
+            Claim labels, as in `fit`.
         groups : array-like of shape (n_problems,), or False, optional
             The question that each answer belongs to, as in `fit`.
 
@@ -252,7 +252,7 @@ class ConformalFilter(Settings):
         X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
             Problems that the filter was not trained on.
         y : sequence of 1-D arrays, one per problem
-            Labels of the claims, as in `fit`.
+            Claim labels, as in `fit`.
         groups : array-like of shape (n_problems,), or False, optional
             The question that each answer belongs to, as in `fit`.
 
@@ -262,7 +262,9 @@ class ConformalFilter(Settings):
             The calibration data. A part occupies about 50 bytes per problem. A part also contains a
             few of the problems, which are used to compare scorers.
         """
-        fitted = copy(self)  # A copy is needed, because the provenance is stored on it.
+        fitted = copy(
+            self
+        )  # The provenance is stored on the filter, so a copy is needed.
         batch = check(self, X)
         part = labelled_part(fitted, batch, y, groups)
         probes = probes_of(batch, self._path_risks_alone)
@@ -394,7 +396,7 @@ class ConformalFilter(Settings):
         return self._confidence(self._look(X))
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
-        """Return the names of the columns that the scorer uses, in the order of ``coef_``.
+        """Return the column names that the scorer uses, in the order of ``coef_``.
 
         Parameters
         ----------
@@ -605,8 +607,8 @@ class ConformalFilter(Settings):
         X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
             The problems.
         y : sequence of 1-D arrays, one per problem
-            Labels of the claims, as in `fit`. Unlabelled claims and claims marked as not stating
-            a fact are not counted.
+            Claim labels, as in `fit`. Unlabelled claims and claims marked as not stating a fact are
+            not counted.
         sample_weight : array-like of shape (n_problems,), optional
             Weights of the problems in the mean number of claims. The weights must be at least 0,
             and not all 0.

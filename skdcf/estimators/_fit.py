@@ -67,7 +67,7 @@ def fit(estimator, X, y, groups) -> None:
 
 @dataclass
 class Split:
-    """Training and calibration problems of a fit.
+    """Training and calibration problems for a fit.
 
     Attributes
     ----------

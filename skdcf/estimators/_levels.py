@@ -48,7 +48,7 @@ def fit_levels(
     X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
         The problems.
     y : sequence of 1-D arrays, one per problem
-        Labels of the claims, as in ``fit``.
+        Claim labels, as in ``fit``.
     alphas : sequence of float in (0, 1)
         The levels.
     groups : array-like of shape (n_problems,), or False, optional

@@ -35,7 +35,7 @@ from ._jitter import jittered
 from ._validation import confidence_of, filter_in, with_names
 
 #: Number of claims in a block of prefixes. The prefixes of an answer with 10,000 claims
-#: have 50 million claims in total.
+#: contain 50 million claims in total.
 BLOCK = 2**19
 
 

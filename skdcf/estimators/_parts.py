@@ -28,7 +28,7 @@ MADE_AS = ("edges", "online", "ties", "guarantee", "scorer", "random_state")
 LEVELS = ("delta", "bound", "unseen", "show")
 # All problems are used if there are at least MANY and each has a separate question.
 MANY = 10_000
-# number of problems of a part whose path risks are used to compare scorers
+# number of problems in a part whose path risks are used to compare scorers
 N_PROBES = 8
 
 
@@ -77,10 +77,10 @@ class CalibrationPart:
     has_texts : ndarray of bool, shape (n_problems,), optional
         Whether the problem has claims with texts.
     of_people : tuple of (Jumps, ndarray), optional
-        Values of ``jumps`` and ``answers`` computed only from labels of people, if these differ.
+        Values of ``jumps`` and ``answers`` computed from human labels alone, if these differ.
     rows : ndarray of int, shape (n_problems,), optional
-        Positions of the problems in the caller's data. In joined parts, each row contains the
-        number of the part and the position in it.
+        Positions of the problems in the caller's data. In joined parts, each row contains the part
+        index and position within the part.
 
     Attributes
     ----------
@@ -169,14 +169,14 @@ class CalibrationPart:
     def of_people_alone(self) -> CalibrationPart:
         """Remove answers that a model judged if people made any of the labels so far.
 
-        With mixed labels, the miscoverage was 0.20 at alpha = 0.1. After labels of a person have
-        been used, labels of a model are never used.
+        With mixed labels, the miscoverage was 0.20 at alpha = 0.1. After human labels have been
+        used, model labels are never used.
 
         Returns
         -------
         CalibrationPart
-            The answers that people judged, with only the labels of people. If all judges are
-            of one kind, the part itself is returned.
+            The answers that people judged, with human labels only. If all judges are of one kind,
+            the part itself is returned.
         """
         if not self.judged_by >= {"model", "person"}:
             return self
@@ -345,7 +345,7 @@ class CalibrationPart:
 
 
 def _numbered(number, part):
-    """Return pairs of the number of the part and the row of each of its problems."""
+    """Return the part index and row of each problem."""
     of_one_call = part.rows is not None and part.rows.ndim == 1
     rows = part.rows if of_one_call else np.arange(len(part))
     return np.stack([np.full(len(part), number), rows], axis=1)

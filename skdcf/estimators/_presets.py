@@ -52,10 +52,10 @@ class CoherentConformalFilter(ConformalFilter):
         `~skdcf.edges.chain_edges`, computes the edges of all problems that are passed to the
         filter.
     calibration_size : float, int or None, default=None
-        Share or number of the problems held out of training for calibration. If None, about two
-        fifths of the problems are held out. The number n of calibration problems is chosen such
-        that ``alpha (n + 1)`` is an integer, so no problem is wasted. If nothing is learnt, all
-        problems are used for calibration.
+        Share or number of problems held out of training for calibration. If None, about two fifths
+        of the problems are held out. The number n of calibration problems is chosen such that
+        ``alpha (n + 1)`` is an integer, so no problem is wasted. If nothing is learnt, all problems
+        are used for calibration.
     ties : {"exclude", "include", "jitter"}, default="exclude"
         As in `HardCF`.
     guarantee : Guarantee, optional
@@ -99,7 +99,7 @@ class CoherentConformalFilter(ConformalFilter):
     n_features_in_ : int
         Number of features per claim.
     feature_names_in_ : ndarray of str
-        Names of the features, if they are named.
+        Feature names, if there are any.
     classes_ : ndarray of shape (2,)
         Values of y that mean false and true, in this order. The attribute exists after fitting on a
         table.
@@ -202,10 +202,10 @@ class HardCF(ConformalFilter):
         `~skdcf.edges.chain_edges`, computes the edges of all problems that are passed to the
         filter.
     calibration_size : float or int, optional
-        Share or number of the problems held out of training for calibration. If None, about two
-        fifths of the problems are held out. The number n of calibration problems is chosen such
-        that ``alpha (n + 1)`` is an integer, so no problem is wasted. If nothing is learnt, all
-        problems are used for calibration.
+        Share or number of problems held out of training for calibration. If None, about two fifths
+        of the problems are held out. The number n of calibration problems is chosen such that
+        ``alpha (n + 1)`` is an integer, so no problem is wasted. If nothing is learnt, all problems
+        are used for calibration.
     ties : {"exclude", "include", "jitter"}, default="exclude"
         Treatment of a claim whose path risk equals the threshold. "exclude" drops the claim and
         preserves the guarantee. "include" keeps the claim, like the original code of the method,
@@ -245,7 +245,7 @@ class HardCF(ConformalFilter):
     n_features_in_ : int
         Number of features per claim.
     feature_names_in_ : ndarray of str
-        Names of the features, if they are named.
+        Feature names, if there are any.
     classes_ : ndarray of shape (2,)
         Values of y that mean false and true, in this order. The attribute exists after fitting on a
         table.

@@ -74,8 +74,8 @@ class Selection:
     def not_candidates(self) -> NDArray[np.bool_] | None:
         """Mask of the problems that are not candidates; None if all problems are candidates.
 
-        The labels of problems that are not candidates come from a model, a review or an audit, and
-        possibly also from a person.
+        The labels of other problems come from a model, a review or an audit, and possibly also from
+        a person.
         """
         apart = np.ones(len(self.question), dtype=bool)
         apart[self.candidates] = False
@@ -116,7 +116,7 @@ class Selection:
 
 
 def select(view):
-    """Select the eligible problems of a fit, and the candidates for calibration.
+    """Select the eligible problems for a fit, and the candidates for calibration.
 
     Parameters
     ----------
@@ -126,7 +126,7 @@ def select(view):
     Returns
     -------
     Selection
-        The selection. If people judged an answer, labels of a model are unknown in its view.
+        The selection. If people judged an answer, model labels are unknown in its view.
     """
     rows, reviewed = rows_that_count(view.raw, view.labels, to_train=True)
     view = view.take(rows)
@@ -138,7 +138,7 @@ def select(view):
 
 
 def select_to_calibrate(view):
-    """Select the problems of a call of ``calibrate``, in which no scorer is trained."""
+    """Select the problems for a call to ``calibrate``, which does not train a scorer."""
     rows, _ = rows_that_count(view.raw, view.labels)
     selection = select(view.take(rows))
     warn_of_unused(selection)
@@ -159,7 +159,7 @@ def warn_of_unused(selection):
 
 
 def warn_of_models(n_people, n_left_out):
-    """Warn that labels of a model are ignored because they are not needed for training."""
+    """Warn that model labels are ignored because they are not needed for training."""
     warn(
         f"People judged {n_people} of these answers, and only these answers are used "
         f"for calibration. The other {n_left_out} answers are ignored, because "

@@ -75,7 +75,7 @@ class View:
     is_table : bool
         Whether the caller passed a table with one claim per row.
     labels, confidence : ndarray of shape (n_claims,) or None
-        Labels of the claims and confidences in them.
+        Claim labels and confidences.
     hashes : Hashes or None
         Hashes of the problems and their questions; None if the problems are not labelled.
     judges : ndarray of int8, shape (n_problems,), or None
@@ -156,8 +156,8 @@ def read_labelled(estimator, X, y, groups, *, reset=False):
 def admit(estimator, X, *, reset):
     """Return X as a GraphBatch with the edges that the filter uses, and whether X is a table.
 
-    If ``reset`` is True, set the number and names of the features. If ``reset`` is False, compare X
-    with the number and names of the features in ``fit``.
+    If ``reset`` is True, set the number of features and their names. If ``reset`` is False, compare
+    X with the number and names of the features in ``fit``.
     """
     batch = pack_graphs(X)
     is_table = batch is None
@@ -171,8 +171,8 @@ def admit(estimator, X, *, reset):
         if batch.feature_names is not None:
             estimator.feature_names_in_ = np.array(batch.feature_names, dtype=object)
     elif estimator.n_features_in_ and not batch.n_claims and batch.features is None:
-        # Answers without claims have no feature names, and may be alone in a part of a
-        # file.
+        # Answers without claims have no feature names. A part of a file may contain only
+        # such answers.
         batch = batch.replace_features(
             np.zeros((0, estimator.n_features_in_)),
             getattr(estimator, "feature_names_in_", None),
@@ -211,7 +211,7 @@ def _pack_table(estimator, X, reset):
 def _ruled(batch, rule):
     """Return the problems with edges computed by a function."""
     edges = []
-    # The function receives each claim in its most specific wording.
+    # The function receives the most specific wording of each claim.
     plain = batch if batch.wordings is None else claims_as_worded(batch, 0)[0]
     for i in np.flatnonzero(plain.sizes > 1).tolist():
         start, stop = plain.offsets[i : i + 2].tolist()
@@ -245,8 +245,7 @@ def _compare_features(estimator, batch):
     names = batch.feature_names
     names_in_fit = getattr(estimator, "feature_names_in_", None)
 
-    # If the scorer reads columns by name and nothing else reads columns, compare only the
-    # names.
+    # If only the scorer reads columns, and reads them by name, compare only the names.
     columns_read = estimator.scorer_.columns_read()
     if columns_read is not None and names is not None and not _reads_all(estimator):
         missing = [name for name in columns_read if name not in names]
@@ -380,7 +379,7 @@ def check(estimator: Any, X: Problems, y: Any = None) -> Any:
     X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
         The problems.
     y : sequence of 1-D arrays, one per problem, optional
-        Labels of the claims, as in ``fit``.
+        Claim labels, as in ``fit``.
 
     Returns
     -------
@@ -388,8 +387,8 @@ def check(estimator: Any, X: Problems, y: Any = None) -> Any:
         The packed problems. Every method accepts this batch instead of X. The batch and its slices
         store the columns of ``features``, unless these columns learn from labels.
     labels : ndarray of int, shape (n_claims,)
-        Labels of the claims (1 true, 0 false, -1 unknown), returned only if y is passed. Every
-        method accepts these labels instead of y.
+        Claim labels (1 true, 0 false, -1 unknown), returned only if y is passed. Every method
+        accepts these labels instead of y.
 
     Raises
     ------

@@ -17,7 +17,7 @@ from ..graphs.ragged import flatten
 from ..metrics import mean_interval
 from ..ops.hard import segment_sum
 
-FEWEST = 20  # The interval would be too wide to be useful for a bin with fewer texts.
+FEWEST = 20  # With fewer texts in a bin, the interval would be too wide to be useful.
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -171,7 +171,7 @@ class ChanceReport(Table):
             calibration_error=float(abs(stated - observed) @ n_texts / n)
             if n
             else np.nan,
-            # The mean absolute deviation of a binomial share is 0.8 of its standard
+            # The mean absolute deviation of a binomial proportion is 0.8 times its standard
             # deviation.
             calibration_error_expected=float(
                 0.8 * np.sqrt(n_bins * constant * (1 - constant) / n)
@@ -208,7 +208,7 @@ def evaluate_error_probability(
     groups: Groups = None,
     n_bins: int = 10,
 ) -> ChanceReport:
-    """Compare the error probabilities of a filter with the labels of test problems.
+    """Compare a filter's error probabilities with the labels of test problems.
 
     Parameters
     ----------
@@ -218,7 +218,7 @@ def evaluate_error_probability(
     X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
         Test problems, in the format of the filter's `fit`.
     y : sequence of 1-D arrays, one per problem
-        Labels of the test problems. A claim with an unknown label is treated as false.
+        Claim labels of the test problems. A claim with an unknown label is treated as false.
     masks : sequence of boolean masks, optional
         Masks of the kept claims of each problem. If None, the masks are predicted.
     alpha : float in (0, 1), optional

@@ -49,9 +49,9 @@ class DifferenceReport(LevelTable):
     Parameters
     ----------
     reference : str
-        Name of the filter that the other filters are compared with.
+        Filter that the other filters are compared with.
     names : tuple of str
-        Names of the other filters.
+        Other filter names.
     alpha : ndarray of shape (n_alphas,)
         The levels.
     difference : ndarray of shape (n_filters, n_alphas)
@@ -119,7 +119,7 @@ class ComparisonReport(LevelTable):
     Parameters
     ----------
     names : tuple of str
-        Names of the filters.
+        Filter names.
     alpha : ndarray of shape (n_alphas,)
         The levels.
     coverage : ndarray of shape (n_filters, n_splits, n_alphas)
@@ -218,7 +218,7 @@ class ComparisonReport(LevelTable):
         Parameters
         ----------
         reference : str, optional
-            Name of the reference filter. The default is the first filter.
+            Reference filter. The default is the first filter.
 
         Returns
         -------

@@ -56,7 +56,7 @@ class CalibratedSearch(BaseEstimator):
         list of splits, it must refer to all problems, and the calibration problems are removed
         from it.
     calibration_size : float or int, optional
-        Share or number of the questions used for calibration. If None, the filter's own
+        Share or number of questions used for calibration. If None, the filter's own
         ``calibration_size`` is used.
     random_state : int, RandomState or None, default=None
         Seed of the split into questions for the search and for calibration.
@@ -67,9 +67,9 @@ class CalibratedSearch(BaseEstimator):
     Attributes
     ----------
     best_estimator_ : fitted filter
-        The filter with the best settings, trained on all problems of the search and calibrated
-        on the other problems. All methods except `fit` and all other attributes are delegated
-        to this filter.
+        The filter with the best settings, trained on all problems in the search and calibrated on
+        the other problems. All methods except `fit` and all other attributes are delegated to this
+        filter.
     best_params_ : dict
         The best settings.
     search_ : fitted search
@@ -194,7 +194,7 @@ def search_in(model):
 
 
 def check_search(search):
-    """Raise ValueError if the score of a search cannot compare its filters."""
+    """Raise ValueError if the search score cannot compare the filters."""
     if search_in(search) is not search or not hasattr(
         search.estimator, "calibrate_parts"
     ):
@@ -379,7 +379,7 @@ def fit_each(filter, X, y, alphas, groups=None, **changes):
         fitted = estimators.fit_levels(
             clone(filter).set_params(**changes), X, y, alphas, groups=groups
         )
-        # The levels share one fit, unless each level chooses its own share of answers
+        # The levels share one fit, unless each level chooses a different share of answers
         # that may pass.
         scorers = [(id(each.scorer_), each.share_) for each in fitted]
         for scorer in dict.fromkeys(scorers):

@@ -35,8 +35,7 @@ from ..training.splitting import number_groups
 from ._report import ComparisonReport
 from ._search import as_groups, check_search, fit_each, search_in
 
-# number of random choices of the calibration answer, if questions have several
-# answers
+# number of random choices of the calibration answer if questions have several answers
 DRAWS = 10
 REPEATS = {"folds": 20, "leave-one-out": 40}
 SHARES = {"folds": (0.70, 0.15, 0.15), "leave-one-out": (0.5, 0.5)}
@@ -156,7 +155,7 @@ def compare_filters(
     filters = check_filters(filters, levels, protocol)
     plain = list(_plain_filters(filters))
     batch, labels = check(plain[0], X, y)
-    # Columns that are not learnt are computed once and sliced.
+    # Columns that need no fitting are computed once and sliced.
     for filter_of in plain[1:]:
         batch = check(filter_of, batch)
     questions = number_groups(question_groups(batch, groups))
@@ -408,7 +407,8 @@ def make_splits(cv: Any, questions: Any, protocol: Any, rng: Any) -> Any:
 
 
 def _cut(rows, codes, shares, rng):
-    """Draw random parts with about these shares of the problems, without dividing a question."""
+    """Draw random parts with about these proportions of the problems, without dividing a
+    question."""
     distinct, inverse = np.unique(codes[rows], return_inverse=True)
     order = rng.permutation(len(distinct))
     sizes = np.bincount(inverse)[order]
@@ -507,7 +507,7 @@ def finished_splits(path: Any, key: Any, names: Any) -> Any:
     key : str
         Digest of the inputs, as returned by `key_of`.
     names : iterable of str
-        Names of the filters.
+        Filter names.
     """
     finished = {}
     path = Path(path)

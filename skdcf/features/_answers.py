@@ -27,21 +27,21 @@ from ._expression import NEVER, rewrite_plainly
 from ._text import LONG_WORD, find_quantities, read_claim, read_question
 from ._transformers import OptionalColumns
 
-# maximum number of characters of an answer that is interpreted as a value
+# maximum number of characters in an answer that is interpreted as a value
 _LONGEST = 200
-# The final answer begins after the last of the marks.
+# The final answer begins after the last of these marks.
 _MARK = re.compile(
     r"\\boxed ?\{|#### ?(?=-?\d)|\banswer(?: is| ?[:=])|\bchoice(?:\\?_| \(?)(?=[a-h]\b)"
 )
-# beginnings of the marks
+# first words of the marks
 _MARK_WORDS = ("\\boxed", "####", "answer", "choice")
 _UP_TO_DIGIT = re.compile(r"(?s:.*)\d")
 _ENDED = re.compile(r"[.;!?](?= |$)")
 _CHOICE = re.compile(r"\(?([a-z])(?:[).:,]|$)")
-# A minus after a value is an operator instead of a sign.
+# A minus after a value is an operator, not a sign.
 _NUMERAL = re.compile(rf"(?:(?<![\d)\]}}] )(?<![\w)\]}}])-)?{NUMBER}")
 _PROSE_BEFORE = re.compile(r"(?:[a-z']{2,},? )+(?=-?\d)")
-# Pattern of texts with several numbers, such as "3 hours 20 minutes".
+# Pattern for texts with several numbers, such as "3 hours 20 minutes".
 _SEVERAL = re.compile(r"\d[^a-z]*[a-z]{2}.*\d")
 _LETTER = re.compile("[a-z]")
 _BLANK = re.compile(r"(?<!\d) | (?!\d)")
@@ -53,7 +53,7 @@ def find_answer(text: str) -> str | None:
     Parameters
     ----------
     text : str
-        Text of an answer or of a claim.
+        Answer or claim text.
 
     Returns
     -------
@@ -132,13 +132,13 @@ _AGREEMENT = list_names(
     "results_agreement results_all_agree has_results words_agreement "
     "numbers_agreement_above"
 )
-# Each pair contains the share of right answers and the factor by which two other answers
-# increased the number of true claims kept at alpha = 0.05.
+# Each pair contains the proportion of right answers and the factor by which two alternative
+# answers increased the number of true claims kept at alpha = 0.05.
 _MEASURED = ((0.16, 1.0), (0.31, 1.0), (0.45, 1.4), (0.48, 1.5), (0.6, 1.8))
-_NEUTRAL = 0.5  # value of the shares if there is nothing to compare
+_NEUTRAL = 0.5  # default proportion if there is nothing to compare
 # maximum number of sentences per alternative; later sentences are ignored
 _MOST_SENTENCES = 200
-# number of texts in the cache, because answers to a question share their alternatives
+# cache size in texts; answers to the same question share their alternatives
 _REMEMBERED = 1024
 _SENTENCE = re.compile(r"[.!?:;](?= |$)|\bstep \d{1,9}")
 
@@ -147,9 +147,8 @@ _SENTENCE = re.compile(r"[.!?:;](?= |$)|\bstep \d{1,9}")
 class AgreementFeatures(OptionalColumns):
     r"""Agreement of each claim with other answers to the same question (``alternatives``).
 
-    Texts are cleaned and numbers are extracted as in `TextFeatures`. A number is *new* if it
-    does not occur in the question. *Results* are the values of the right-hand sides of
-    equations.
+    Texts are cleaned and numbers are extracted as in `TextFeatures`. A number is *new* if it does
+    not occur in the question. *Results* are the right-hand side values of equations.
 
     ===========================  ======================================================
     column                       value for claim v
@@ -267,10 +266,10 @@ class AgreementFeatures(OptionalColumns):
 class AgreementWorth(NamedTuple):
     """Estimated benefit of sampling other answers to each question."""
 
-    n_answers: int  # number of answers whose labels determine whether they are right
-    share_right: float  # share of the labelled answers without a false claim
-    interval: tuple[float, float]  # 95 % interval of the share
-    factor: tuple[float, float]  # gain in true claims kept at both ends of the interval
+    n_answers: int  # number of answers whose labels show whether they are right
+    share_right: float  # proportion of labelled answers without a false claim
+    interval: tuple[float, float]  # 95 % interval for the proportion
+    factor: tuple[float, float]  # gain in kept true claims at both ends of the interval
 
     def __str__(self) -> str:
         low, high = self.factor
@@ -356,7 +355,7 @@ class _Reading:
 
 
 def _compare_answers(own, answers):
-    """Compute the columns that are equal for all claims of a problem."""
+    """Compute the columns that are equal for all claims in a problem."""
     counts = Counter(answer for answer in answers if answer is not None)
     total = counts.total()
     same = counts[own]
@@ -406,7 +405,7 @@ def _find_lowest(batch, table):
     return np.where(np.isinf(lowest), _NEUTRAL, lowest)
 
 
-# Pattern of "A: text", "(b) text" and "C. text" at the beginning of a line.
+# Pattern for "A: text", "(b) text" and "C. text" at the beginning of a line.
 _OPTION = re.compile(r"(?m)^\s{0,9}\(?([A-Ha-h])[).:]\s{1,9}(\S.{0,500})$")
 _SIGNS = re.compile(r"[^\W_]+")
 _DENIES = list_names(

@@ -6,11 +6,11 @@ from itertools import chain
 
 from .._messages import Advice, Message
 
-# White space and mark-up depend on the source of a text instead of its truth.
+# White space and mark-up depend on a text's source, not on its truth.
 _MARKUP = re.compile(r"\*\*|\$|\\[$()\[\]]|`|<<[^<>]*>>")
 # The stars mean a power in 2**3 and mark-up in **bold**.
 _POWER = re.compile(r"(?<=[\d)])\*\*(?=\d)")
-# Patterns of "## Step 3:", "- " and "2. " in front of a claim. A list mark must precede a
+# Patterns for "## Step 3:", "- " and "2. " in front of a claim. A list mark must precede a
 # word, so "- 3 + 5 = 2" keeps its minus.
 _LABEL = re.compile(
     r"(?:#+\s*|(?:[-*+>•]|\d{1,3}[.)])\s+(?=[a-z#])){0,3}"
@@ -26,14 +26,16 @@ _POINT = re.compile(r"(?<![\d.])\.(?=\d)")
 # is two numbers.
 NUMBER = r"\d+(?:,\d{3}(?!\d))*(?:\.\d+)?"
 _NUMBER = re.compile(NUMBER)
-# Translation table of UTF-8 bytes. Every byte except digits, commas and points becomes a
-# blank.
+# Translation table of UTF-8 bytes. Every byte except digits, commas and periods is replaced
+# with a space.
 _RUNS = bytes(c if c in b"0123456789,." else 32 for c in range(256))
 _OTHER_DIGIT = re.compile(r"[^\D0-9]")  # digits of another script
 _WORD = re.compile(r"[a-z]+")
-_REMEMBERED = 10_000  # The numbers of texts with more characters are not cached.
-LONGEST_NUMBER = 30  # A numeral with more characters is not a quantity.
-# Numbers that occur in nearly every text are no evidence that two texts are related.
+_REMEMBERED = (
+    10_000  # Numbers extracted from longer texts, in characters, are not cached.
+)
+LONGEST_NUMBER = 30  # A longer numeral, in characters, is not a quantity.
+# Numbers that occur in nearly every text are not evidence that two texts are related.
 IGNORED = frozenset((0.0, 1.0, 2.0, 100.0))
 
 
@@ -67,7 +69,7 @@ def clean(text: str) -> str:
     Parameters
     ----------
     text : str
-        Text of a claim, an answer or a question.
+        Claim, answer or question text.
 
     Returns
     -------
@@ -83,7 +85,7 @@ def clean_words(text: str) -> tuple[str, list[str]]:
     Parameters
     ----------
     text : str
-        Text of a claim, an answer or a question.
+        Claim, answer or question text.
 
     Returns
     -------

@@ -15,17 +15,17 @@ from ._cleaning import find_numbers, list_names
 from ._text import find_quantities
 from ._transformers import OptionalColumns
 
-# maximum number of characters of one context, which takes seconds and 200 MB to process
+# maximum number of characters in a context; the longest takes seconds and 200 MB to process
 _LONGEST = 2_000_000
-_REMEMBERED = 10_000  # Passages with more characters are not cached.
+_REMEMBERED = 10_000  # Longer passages, in characters, are not cached.
 _MOST_WORDS = 1000  # maximum number of words per claim; later words are ignored
 # maximum number of sentences per passage; later sentences are ignored
 _MOST_SENTENCES = 10_000
-# A sentence ends at a full stop before a blank, at a blank line, or before a list mark.
+# A sentence ends at a period before a space, at an empty line, or before a list mark.
 _END = re.compile(
     r"[.!?\n。！？](?:(?<=[.!?])[\"')\]]*\s+|(?<=[。！？])|(?<=\n)\s*(?=[-*•#\d\n]))"  # noqa: RUF001
 )
-# A word is a run of letters and digits, or one character of Chinese or Japanese.
+# A word is a run of letters and digits, or one Chinese or Japanese character.
 _WORD = re.compile(r"[぀-ヿ㐀-鿿]|[^\W_぀-ヿ㐀-鿿]+")
 _BLANKS = {c: c if chr(c).isalnum() else " " for c in range(128)}
 
@@ -148,7 +148,7 @@ class ContextFeatures(OptionalColumns):
 
 
 class _Passage:
-    """Index of the words, sentences and numbers of a passage."""
+    """Index of the words, sentences and numbers in a passage."""
 
     __slots__ = ("numbers", "pairs", "sentences", "text", "triples", "words")
 
@@ -248,10 +248,10 @@ def _share_found(wanted, sets):
 class Support(NamedTuple):
     """The sentence of a context that shares the most words with a claim."""
 
-    passage: int  # number of the passage, starting at 0
+    passage: int  # passage index, starting at 0
     start: int  # The sentence is context[passage][start:stop].
     stop: int
-    share: float  # share of the claim's distinct words that are in the sentence
+    share: float  # proportion of the claim's distinct words that are in the sentence
 
 
 def find_support(claims: Sequence[str], context: Sequence[str]) -> list[Support | None]:
@@ -260,7 +260,7 @@ def find_support(claims: Sequence[str], context: Sequence[str]) -> list[Support 
     Parameters
     ----------
     claims : sequence of str
-        Texts of the claims.
+        Claim texts.
     context : sequence of str
         Passages.
 

@@ -15,19 +15,19 @@ from typing import Any
 from ._cleaning import NUMBER, list_names, read_numeral
 from ._expression import UNKNOWN, evaluate, is_bare, judge_equality, rewrite_plainly
 
-# Two kinds of items replace text that is not arithmetic. UNKNOWN makes its side
-# unreadable. The side is cut at each WORD, as at the words around "3 * 5" in "so 3 * 5
-# eggs".
+# Two placeholders replace text that is not arithmetic. A side with UNKNOWN cannot be
+# parsed. A side is split at each WORD, for example at the words around "3 * 5" in
+# "so 3 * 5 eggs".
 WORD = "word"
 _UNREADABLE = [UNKNOWN]
 # maximum number of sides per clause and per text; later sides are ignored
 _MOST_SIDES = 200
-_LONGEST_SIDE = 1000  # Sides with more characters are not interpreted as arithmetic.
+_LONGEST_SIDE = 1000  # Longer sides, in characters, are not interpreted as arithmetic.
 
 # A clause ends at punctuation, except inside a number or an ellipsis.
 _CLAUSE = re.compile(r"[^.,;:?]+(?:(?:[.,](?=\d)|\.(?=\.)|(?<=\.)\.)[^.,;:?]*)*\??")
 _PROSE = r"[^\W\d_]+(?:(?: |['’-])[^\W\d_]+)*"  # noqa: RUF001
-# Each token includes the blank before it, which distinguishes "5-digit" from "5 - 3".
+# Each token includes the space before it. This distinguishes "5-digit" from "5 - 3".
 _TOKEN = re.compile(rf" ?(?:{NUMBER}|{_PROSE}|\\[a-z]+|[^\s\d])")
 _DIGIT = re.compile(r"\d")
 _MEASURED = re.compile("[0-9] ?([a-z]+)")
@@ -41,13 +41,12 @@ _OPERATORS = frozenset("+-*/^Crm")
 
 _SPOKEN = dict.fromkeys(("x", "times", "multiplied by"), "*")
 _SPOKEN |= {"plus": "+", "minus": "-", "divided by": "/"}
-# Units and other suffixes that may follow a number without a blank.
+# Units and other suffixes that may follow a number without a space.
 _UNITS = list_names(
     "km cm mm m kg g mg lb lbs oz ml l gb mb tb kb mph kmh h hr hrs min mins s sec kw "
     "kwh am pm ft in st nd rd th"
 )
-# Names of units, grouped by kind. Units such as "in" are left out, because they are also
-# words.
+# Names of units, grouped by kind. Units that are also words, such as "in", are left out.
 _KINDS = (
     "second/seconds/sec minute/minutes/min/mins hour/hours/hr/hrs/h day/days week/weeks "
     "month/months year/years",
@@ -88,7 +87,7 @@ def split_clauses(text: str) -> list[str]:
 
 
 def find_results(clauses: list[str]) -> frozenset[float]:
-    """Return the values of the right-hand sides of equations.
+    """Return the right-hand side values of equations.
 
     Parameters
     ----------
@@ -169,7 +168,7 @@ def _read_equalities(clauses):
 
 
 def _read_between(before, side):
-    """Return the head and tail of a side, without the name of the quantity on the next side."""
+    """Return the head and tail of a side, without the next side's quantity name."""
     if not _DIGIT.search(side):
         return _UNREADABLE, _UNREADABLE
     n = _measure_shared_ending(before, side)
@@ -200,9 +199,9 @@ def _measure_shared_ending(one, other):
     unit = 0  # "3 * 5 miles, distance = 15 miles" has the unit before the name.
     while unit < len(other) - n and other[len(other) - n - 1 - unit].isalpha():
         unit += 1
-    # A word of a name ends in a letter. Up to three words of a unit may precede the
-    # name. After a unit, a single shared word is a name only if it is the whole first
-    # side.
+    # A word of a name ends in a letter. Up to three words of a unit may precede the name.
+    # After a unit, a single shared word is a name only if the first side consists of this
+    # word.
     words = other[len(other) - n :]
     is_whole = n == len(one) or not unit
     named = any(w[-1].isalpha() for w in words) and unit <= 3 and (is_whole or n > 1)
@@ -289,7 +288,7 @@ def _append_prose(items, before, token, after):
     if before == "/" and glued and len(token) > 1 and items[-1:] == ["/"]:
         items.pop()  # The slash of "km/h" and "5/hour" belongs to a unit.
         return
-    share = has_value and words[0] == "of"  # "30% of the total" is a share.
+    share = has_value and words[0] == "of"  # "30% of the total" is a proportion.
     touches = glued and before[-1:].isdecimal()
     if share or _is_variable(words, touches) or not _CHANGING.isdisjoint(words):
         items += (UNKNOWN, WORD, UNKNOWN)

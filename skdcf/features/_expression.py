@@ -17,7 +17,7 @@ _BINDING = {"+": 1, "-": 1, "m": 1, "*": 2, "/": 2, "C": 2, "~": 3, "r": 4, "^":
 _PREFIX = {"-": "~", "m": "~"}
 _OPENING = frozenset("(r-m")
 _FREQUENT = {"+": add, "-": sub, "m": sub, "*": mul, "/": truediv}
-UNKNOWN = "unknown"  # item that replaces unreadable parts of an expression
+UNKNOWN = "unknown"  # placeholder for parts of an expression that cannot be parsed
 _SUMS = frozenset("+-m")
 _LARGEST = 1e300
 _EXACT = 2.0**53  # Integers below 2^53 are exact in floating point.
@@ -47,7 +47,7 @@ def _calculate(items):
     """Evaluate with one stack of numbers and one stack of operators that wait for operands."""
     if len(items) == 1 and isinstance(items[0], float):
         return items[0]
-    # Shortcut for the most frequent expressions.
+    # Fast path for the most frequent expressions.
     if len(items) == 3 and items[1] in _FREQUENT:
         a, sign, b = items
         are_floats = isinstance(a, float) and isinstance(b, float)
@@ -250,13 +250,13 @@ _CLOCK = re.compile(r":(?<=\d:)(?=\d)")
 # equation in brackets, such as "(3 * 5 = 15)"
 _INSIDE = re.compile(r"\(([^()=]*=[^()]*)\)")
 _DEEPEST = 3  # maximum number of nested fractions
-# Pattern of a remark such as "(first day)" between numbers. The argument of a function
+# Pattern for a remark such as "(first day)" between numbers. The argument of a function
 # does not match.
 _NOTE = re.compile(r"\((?<![a-z]\()(?=[^()]*[a-z]{3})[a-z][a-z ,.'&-]*\)")
 _UNEQUAL = re.compile(r"!=|<=?|>=?|==|=>|\\(?:neq?|leq?|geq?|equiv)(?![a-z])|≠|≤|≥|≡")
 # possible beginnings of the relations in _UNEQUAL
 _RELATIONS = ("<", ">", "!=", "==", "\\")
-NEVER = "¿"  # item that replaces every relation other than equality
+NEVER = "¿"  # placeholder for every relation other than equality
 
 
 def rewrite_plainly(text: str) -> str:

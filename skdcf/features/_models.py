@@ -21,9 +21,9 @@ from ._cleaning import check_claim_texts
 from ._transformers import GraphTransformer, check_known
 
 WEB = ("http://", "https://")
-_N_PROBED = 8  # number of pairs that are scored twice, in different order
-_TOLERANCE = 1e-3  # largest difference of two scores that padding may cause
-_LONGEST = 2**24  # maximum number of bytes of a reply; the rest is ignored
+_N_PROBED = 8  # number of pairs that are scored twice, in different orders
+_TOLERANCE = 1e-3  # largest difference between two scores that padding may cause
+_LONGEST = 2**24  # maximum number of bytes read from a reply
 
 
 class _NoRedirects(HTTPRedirectHandler):
@@ -45,7 +45,7 @@ def post(address: str, body: dict[str, Any], timeout: float, whose: str) -> byte
     timeout : float
         Time limit of the request, in seconds.
     whose : str
-        Names of the problem and the model, for error messages.
+        Problem and model names, for error messages.
 
     Returns
     -------
@@ -141,7 +141,7 @@ class AnswerColumns(ModelColumns):
 
 @settings
 class PairFeature(ModelColumns):
-    """Score of each claim by a model for pairs of texts, such as an entailment model.
+    """Score claims with a model for text pairs, such as an entailment model.
 
     Parameters
     ----------
@@ -161,7 +161,7 @@ class PairFeature(ModelColumns):
         Maximum number of pairs per call of ``score``. A claim that has no text to be paired
         with is assigned 0 without a call.
     name : str, default="pair_score"
-        Name of the column.
+        Column name.
 
     Raises
     ------
@@ -258,7 +258,7 @@ class PairFeature(ModelColumns):
         return [" ".join(words[k : k + self.chunk_words]) for k in starts]
 
     def _ask(self, pairs, batch, wanted):
-        """Return the score of each pair, or raise ValueError."""
+        """Return each pair's score, or raise ValueError."""
         texts, claims = map(list, zip(*pairs, strict=True))
         numbers = np.asarray(self.score(texts, claims))
         if numbers.shape not in ((len(pairs),), (len(pairs), 1)):
@@ -307,13 +307,13 @@ class StepReward(AnswerColumns):
         Index of the number to use from each row. Many models return the probabilities of
         "wrong" and "right", in this order.
     task : str, optional
-        Name of the task that is sent to the server, such as "token_classify".
+        Task name that is sent to the server, such as "token_classify".
     model : str, optional
-        Name of the model, which is sent to the server.
+        Model name, which is sent to the server.
     timeout : float, default=60.0
         Time limit of a request, in seconds.
     name : str, default="reward"
-        Name of the column.
+        Column name.
 
     Raises
     ------
@@ -367,7 +367,7 @@ class StepReward(AnswerColumns):
 
     @property
     def looks_ahead(self) -> frozenset[str]:  # type: ignore[override]
-        """Return the name of the column, because the model may read later steps."""
+        """Return the column name, because the model may read later steps."""
         return frozenset((self.name,))
 
     def _key(self, graph):
@@ -402,7 +402,7 @@ class StepReward(AnswerColumns):
                     f"{self.separator!r}, because its reward would be ambiguous, got "
                     f"{printable(claim[:60])!r}"
                 )
-        # A reward model is requested over HTTP only if the source is a URL.
+        # A reward model is called over HTTP only if the source is a URL.
         assert isinstance(self.source, str)
         steps = "".join(claim + self.separator for claim in claims)
         messages = (("user", question), ("assistant", steps))

@@ -27,8 +27,8 @@ from ._transformers import Graphs, GraphTransformer, GraphUnion, list_columns
 _STRUCTURE = list_names(
     "nx_in_degree nx_out_degree n_ancestors nx_depth_from_sources nx_is_source nx_is_sink"
 )
-# Names of the columns of the data, the domains and the graph metrics. None selects all of
-# a kind.
+# Column names of the data, the domains and the graph metrics. None selects all columns of a
+# kind.
 _FELM_7 = (
     "coherent_to_ancestors inference_gap_size has_missing_dependencies",
     "",
@@ -172,7 +172,7 @@ class _GivenColumns(GraphTransformer):
     counts_claims = False
 
     def _sources(self) -> Sequence[str]:
-        """Return the names of the input columns to use."""
+        """Return the input columns to use."""
         return self.own_names()
 
     def _check(self, batch: GraphBatch) -> None:
@@ -238,7 +238,7 @@ class SemanticFeatures(_GivenColumns):
     Parameters
     ----------
     columns : sequence of str, optional
-        Names of the columns. The default is the eight columns of the paper: ``claim_index``,
+        Column names. The default is the eight columns of the paper: ``claim_index``,
         ``coherent_to_ancestors``, ``inference_gap_size``, ``has_missing_dependencies``,
         ``has_unnecessary_dependencies``, ``problem_relevance``, ``uses_problem_data`` and
         ``is_well_formed``. ``claim_index`` is computed if the data lack it.
@@ -382,7 +382,7 @@ LEXICON = {
     r"histor|president|author|born|capital of|famous|world",
 }
 _PATTERNS = {name: re.compile(pattern) for name, pattern in LEXICON.items()}
-# maximum number of characters of a question that are searched
+# maximum number of characters searched in a question
 _LONGEST = 20_000
 
 
@@ -526,7 +526,7 @@ class MetadataIndicators(GraphTransformer):
 
     @property
     def requires_fit(self) -> bool:  # type: ignore[override]
-        """Return whether `fit` learns the values of the keys from its problems."""
+        """Return whether `fit` determines the key values from the training problems."""
         return not isinstance(self.keys, Mapping)
 
     def fit(self, X: Graphs, y: Any = None) -> Self:

@@ -15,11 +15,11 @@ from .._parameters import positive, settings
 from ..graphs import ReasoningGraph
 from ._models import AnswerColumns, post
 
-#: Tokens of a text, and their log-probabilities, which are None for a first token.
+#: Tokens and log-probabilities of a text. The log-probability of a first token is None.
 Tokens = tuple[Sequence[str], Sequence[float | None]]
 NAMES = ("surprisal_mean", "surprisal_sum", "surprisal_max", "surprisal_digits")
 _BROKEN = "\ufffd"  # Servers return U+FFFD for an incomplete character.
-_WIDEST = 4  # largest number of characters in tokens with incomplete characters
+_WIDEST = 4  # maximum number of characters in tokens with incomplete characters
 
 
 @settings
@@ -39,7 +39,7 @@ class Surprisal(AnswerColumns):
         returns the tokens of the text and the log-probability of each token given the previous
         tokens, with None for the first token.
     model : str, optional
-        Name of the model, which is sent to the server. Replies by another model raise an error.
+        Model name, which is sent to the server. Replies by another model raise an error.
     timeout : float, default=60.0
         Time limit of a request, in seconds.
 
@@ -173,7 +173,7 @@ def find_tokens(tokens: Sequence[str], text: str, name: str) -> list[int]:
     text : str
         The text that was tokenized.
     name : str
-        Name of the problem, for error messages.
+        Problem name, for error messages.
 
     Returns
     -------
@@ -253,7 +253,7 @@ def has_digit(token: str) -> bool:
     Parameters
     ----------
     token : str
-        Text of the token.
+        Token text.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Features of the text of a claim, compared with its question, parents and answer.
+"""Features of a claim's text, compared with its question, parents and answer.
 
 Every feature is a fixed formula of texts and edges, without a model. The first part of the
 module extracts facts from single texts. The second part compares a claim with its premises.
@@ -24,8 +24,8 @@ from ._transformers import GraphTransformer
 
 # maximum number of distinct numbers per text; later numbers are ignored
 _MOST_NUMBERS = 64
-_HEAD = 4000  # maximum number of characters; later words are ignored
-_REMEMBERED = 1000  # Texts with more characters are not cached.
+_HEAD = 4000  # maximum number of characters read from a text
+_REMEMBERED = 1000  # Longer texts, in characters, are not cached.
 
 
 def _list_forms(words):
@@ -51,7 +51,7 @@ LONG_WORD = re.compile(r"[^\W\d_]{4,}")
 
 
 class ClaimText:
-    """Facts extracted from the text of a single claim."""
+    """Facts extracted from a single claim's text."""
 
     def __init__(self, text: str):
         text, words = cleaning.clean_words(text)
@@ -72,7 +72,7 @@ class ClaimText:
 
     @cached_property
     def results(self) -> frozenset[float]:
-        """Return the values of the right-hand sides of the equations."""
+        """Return the right-hand side values of the equations."""
         return find_results(self._clauses)
 
     @cached_property
@@ -95,14 +95,14 @@ _read_short = lru_cache(8192)(ClaimText)  # A cached text takes about 4 KB.
 
 
 class Question:
-    """The numbers of a question, and each number divided by 100."""
+    """A question's numbers, and each number divided by 100."""
 
     __slots__ = ("asked", "bit_of", "known", "largest")
 
     def __init__(self, text):
         text = cleaning.clean(text or "")
         asked = cleaning.find_numbers(text) + cleaning.find_spelled_numbers(text)
-        # There are at most 63, so each has one bit of a 64-bit number.
+        # There are at most 63 numbers, so each corresponds to one bit of a 64-bit integer.
         self.asked = _drop_repeats(asked)[:63]
         shares = ((k, round(q / 100, 9)) for k, q in enumerate(self.asked))
         self.bit_of = {share: 1 << k for k, share in shares if share}
@@ -112,7 +112,7 @@ class Question:
 
 
 def read_question(text: str | None) -> Question:
-    """Extract the numbers of a question. Short questions are cached."""
+    """Extract a question's numbers. Short questions are cached."""
     return _ask_short(text) if len(text or "") <= _REMEMBERED else Question(text)
 
 
@@ -214,7 +214,7 @@ _COUNTED = cleaning.list_names(
     "arithmetic_wrong numbers_in_question numbers_in_premises words_in_premises "
     "uses_problem_data"
 ) + tuple(FLAGS)
-# Values of each claim that are needed for the columns of the whole answer.
+# Claim values that are needed for the columns of the whole answer.
 _FACTS = ("wrong", "underived", "largest")
 _pack = Struct(f"{len(_COUNTED) + len(_FACTS)}d").pack
 _LOGARITHMIC = slice(0, 5)
@@ -229,13 +229,13 @@ class TextFeatures(GraphTransformer):
     """Features that describe the length, position, numbers and arithmetic of each claim.
 
     Texts are cleaned first: converted to lower case, with white space collapsed, and without
-    ``**``, ``$``, ``\\(``, ``\\)``, ``\\[``, ``\\]``, backticks and ``<<...>>``. "Step k:", "#"
-    and list marks before a word are also removed at the start of a claim. The removed
-    characters do not affect any column. *Numbers* are numerals, with thousands separators and
-    decimals, and spelled-out numbers ("three", "dozen"). The numbers 0, 1, 2 and 100 are
-    ignored. The numbers of the question include each number divided by 100, so "40%" matches
-    0.4. The *premises* of a claim are the question and its direct parents. *Earlier* claims
-    precede v in the answer. ``Anc[v]`` contains v and all its ancestors.
+    ``**``, ``$``, ``\\(``, ``\\)``, ``\\[``, ``\\]``, backticks and ``<<...>>``. "Step k:", "#" and
+    list marks before a word are also removed at the start of a claim. The removed characters do not
+    affect any column. *Numbers* are numerals, with thousands separators and decimals, and
+    spelled-out numbers ("three", "dozen"). The numbers 0, 1, 2 and 100 are ignored. The question's
+    numbers include each number divided by 100, so "40%" matches 0.4. The *premises* of a claim are
+    the question and its direct parents. *Earlier* claims precede v in the answer. ``Anc[v]``
+    contains v and all its ancestors.
 
     ==========================  =======================================================
     column                      value for claim v

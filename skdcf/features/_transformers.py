@@ -25,8 +25,8 @@ from ..graphs import GraphBatch, ReasoningGraph, as_batch
 from ..graphs.wordings import table_of_wordings
 from ._cleaning import check_claim_texts
 
-# Number of claims that are processed together. With few claims, texts parsed by one
-# member of a union are still in the cache when other members need them.
+# Number of claims processed together. If it is small, texts parsed by one member of a union
+# are still cached when other members need them.
 _BLOCK = 4096
 Graphs = GraphBatch | Sequence[ReasoningGraph]
 
@@ -185,17 +185,17 @@ class GraphTransformer(TransformerMixin, Settings, auto_wrap_output_keys=None):
         return self._add(batch)
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
-        """Return the names of the columns of the transformed problems.
+        """Return the column names of the transformed problems.
 
         Parameters
         ----------
         input_features : sequence of str, optional
-            Names of the input columns. The default is the columns seen in `fit`.
+            Input column names. The default is the columns seen in `fit`.
 
         Returns
         -------
         ndarray of str
-            Names of the input columns that are kept, followed by the names of the new columns.
+            Names of the input columns that are kept, followed by the new column names.
         """
         check_is_fitted(self)
         input_names = (
@@ -204,7 +204,7 @@ class GraphTransformer(TransformerMixin, Settings, auto_wrap_output_keys=None):
         return np.array(self._join_names(list(input_names)), dtype=object)
 
     def _join_names(self, given: list[str]) -> list[str]:
-        """Return the names of all output columns, given the names of the input columns."""
+        """Return all output column names, given the input column names."""
         own_names = list(self.own_names())
         return [name for name in given if name not in own_names] + own_names
 
@@ -275,7 +275,7 @@ class GraphTransformer(TransformerMixin, Settings, auto_wrap_output_keys=None):
 class OptionalColumns(GraphTransformer):
     """Base class for features of optional texts, such as the context or the alternatives.
 
-    A subclass defines the columns and ``field``, the name of the attribute with the texts.
+    A subclass defines the columns and ``field``, the attribute name of the texts.
     """
 
     requires_fit = False
@@ -443,7 +443,7 @@ class GraphUnion(GraphTransformer, Composition):
         X : GraphBatch or sequence of ReasoningGraph
             The problems.
         y : labels, optional
-            Labels of the claims, which are passed to the members.
+            Claim labels, which are passed to the members.
 
         Returns
         -------

@@ -17,7 +17,7 @@ from ..graphs import ReasoningGraph
 from ..graphs.wordings import rows_of_claims
 from ._surprisal import NAMES, check_log_probabilities, has_digit, summarise
 
-_SHOWN = 20  # characters of a text in a message
+_SHOWN = 20  # maximum number of characters of a text in a message
 
 
 def add_surprisal(
@@ -90,7 +90,7 @@ def logprobs_of_claims(
         per token with ``token``, ``logprob`` and, if a token is a part of a character,
         ``bytes``.
     answer : str
-        Text of the answer.
+        Answer text.
     claims : iterable of str
         Words of the answer that state each claim. Differences in white space are ignored.
 

@@ -113,8 +113,8 @@ def fit_columns(
     batch : GraphBatch
         Training problems.
     labels : ndarray of int, shape (n_claims,), or None
-        Labels of the claims: 1 true, 0 false, -1 unknown. A scikit-learn transformer that
-        learns is fitted to the judged claims only, or to all claims if labels is None.
+        Claim labels: 1 true, 0 false, -1 unknown. A scikit-learn transformer that learns is fitted
+        to the judged claims only, or to all claims if labels is None.
 
     Returns
     -------
@@ -354,14 +354,14 @@ def transformed(step: Any, batch: GraphBatch) -> tuple[NDArray[np.float64], list
 
 
 def names_of(step: Any, given: Sequence[str], n_columns: int) -> list[str]:
-    """Return the names of the output columns of a fitted scikit-learn transformer.
+    """Return the output column names of a fitted scikit-learn transformer.
 
     Parameters
     ----------
     step : fitted transformer
         A single transformer, not a Pipeline.
     given : sequence of str
-        Names of the input columns.
+        Input column names.
     n_columns : int
         Number of output columns.
 
@@ -436,7 +436,7 @@ class ClaimTransformer(GraphTransformer):
         ----------
         X : GraphBatch, sequence of ReasoningGraph, or 2-D array
             The problems.
-        y : labels of the claims, optional
+        y : claim labels, optional
             Labels. A transformer that learns is fitted to the judged claims and their labels 0
             and 1. If y is None, the transformer is fitted to all claims, without labels.
 

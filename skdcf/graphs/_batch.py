@@ -41,14 +41,14 @@ class GraphBatch(Structure, Sequence[ReasoningGraph]):
     offsets : ndarray of shape (n_graphs + 1,)
         The claims of problem i are rows ``offsets[i]:offsets[i + 1]``.
     edges : ndarray of shape (n_edges, 2)
-        Edges (parent, child) as row numbers of ``features``, sorted by (child, parent).
+        Edges (parent, child) as row indices of ``features``, sorted by (child, parent).
     edge_offsets : ndarray of shape (n_graphs + 1,)
         The edges of problem i are rows ``edge_offsets[i]:edge_offsets[i + 1]``.
     edges_known : ndarray of bool, shape (n_graphs,)
         Whether the edges of each problem are known. A problem with unknown edges has no rows in
         ``edges``.
     claims, problems, ids : object ndarray or None
-        Texts of the claims, questions that the problems answer, and names of the problems.
+        Claim texts, questions that the problems answer, and problem names.
     alternatives, context, metadata : object ndarray or None
         One entry per problem, which may be None. The entries are tuples with the texts of other
         answers, tuples with the texts that must support the answer, and dicts.
@@ -56,7 +56,7 @@ class GraphBatch(Structure, Sequence[ReasoningGraph]):
         The wordings of the claims of each problem, as a tuple of tuples, or None. Each wording
         has a separate row.
     feature_names : tuple of str or None
-        Names of the feature columns.
+        Feature column names.
 
     Examples
     --------
@@ -80,7 +80,7 @@ class GraphBatch(Structure, Sequence[ReasoningGraph]):
     wordings: NDArray[np.object_] | None
     feature_names: tuple[str, ...] | None
 
-    #: Columns that filters have computed for these problems, keyed by the transformer.
+    #: Columns computed by filters for these problems, keyed by transformer.
     tables = None
 
     def __init__(self) -> None:
@@ -144,23 +144,23 @@ class GraphBatch(Structure, Sequence[ReasoningGraph]):
             Offsets of the problems. The offsets must start with 0, not decrease, and end with
             n_claims.
         edges : array-like of int, shape (n_edges, 2), optional
-            Edges (parent, child) as row numbers of ``features``. Both claims of an edge must belong
+            Edges (parent, child) as row indices of ``features``. Both claims of an edge must belong
             to the same problem. None means that the edges of all problems are unknown. An empty
             list means that there are no edges.
         edges_known : array-like of bool, shape (n_graphs,), optional
             Whether the edges of each problem are known. Required only if this differs between
             problems.
         claims : sequence of str or None, length n_claims, optional
-            Texts of the claims. The texts of a problem must either all be known or all be None.
+            Claim texts. The texts of a problem must either all be known or all be None.
         problems : sequence of str or None, length n_graphs, optional
             The question that each problem answers, or None if it is unknown.
         alternatives, context : sequence, length n_graphs, optional
             A sequence of str for each problem, or None if it is unknown.
         feature_names : sequence of str, optional
-            Names of the columns. By default, the column names of a pandas, polars or pyarrow
-            table are used.
+            Column names. By default, the column names of a pandas, polars or pyarrow table are
+            used.
         ids, metadata : sequence, length n_graphs, optional
-            Names of the problems, which are used in messages and files, and dicts of further data.
+            Problem names, which are used in messages and files, and dicts of further data.
 
         Returns
         -------
@@ -205,8 +205,8 @@ class GraphBatch(Structure, Sequence[ReasoningGraph]):
         features : array-like of shape (n_claims, n_features) or None
             The new features. None removes the features.
         feature_names : sequence of str, optional
-            Names of the columns. By default, the column names of a pandas, polars or pyarrow
-            table are used.
+            Column names. By default, the column names of a pandas, polars or pyarrow table are
+            used.
 
         Returns
         -------
@@ -266,8 +266,7 @@ class GraphBatch(Structure, Sequence[ReasoningGraph]):
         if self.counts is not None:
             pairs = np.reshape(np.asarray(edges, dtype=np.int64), (-1, 2))
             edges = expand_edges(pairs, self.counts)
-        # Values computed from the edges are dropped, because only declared fields are
-        # copied.
+        # Only declared fields are copied, so values computed from the edges are dropped.
         declared = Structure.__annotations__ | GraphBatch.__annotations__
         fields = {name: self.__dict__[name] for name in declared}
         new = _edge_fields(edges, np.ones(len(self), dtype=bool), self)
@@ -363,7 +362,7 @@ class GraphBatch(Structure, Sequence[ReasoningGraph]):
 
     def __getitem__(self, key):
         if isinstance(key, tuple) and len(key) == 2 and key[1] is Ellipsis:
-            key = key[0]  # scikit-learn indexes all objects with a shape by a tuple.
+            key = key[0]  # scikit-learn indexes every object with a shape by a tuple.
         if isinstance(key, Integral) and not isinstance(key, (bool, np.bool_)):
             return self._unpack(range(len(self))[key])
         return self._trusted(**_take(self, _positions(self, key)))

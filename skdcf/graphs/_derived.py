@@ -40,20 +40,20 @@ from .ragged import (
     starts_run,
 )
 
-# Problems with more claims use rows of bits. Lists for all problems at once are faster
-# for smaller problems.
+# Problems with more claims use rows of bits. For smaller problems, lists for all problems
+# at once are faster.
 SMALL = 64
-# largest number of claims for which lists are used if the problem has few edges
+# maximum number of claims for which lists are used if the problem has few edges
 LISTED = 250
-# maximum number of pairs of claim and ancestor in one problem, which take 0.4 GB
+# maximum number of claim-ancestor pairs in one problem, which take 0.4 GB
 MOST_PAIRS = 50_000_000
-# Number of edges per claim above which most edges can be skipped if ancestors may count
-# twice.
+# Number of edges per claim above which most edges can be skipped. Skipping requires that
+# ancestors may count twice.
 DENSE = 8
 
 
 class Names:
-    """Names of the problems and claims of a batch, which are used in messages."""
+    """Problem and claim names of a batch, which are used in messages."""
 
     def __init__(self, ids: Any, offsets: Any) -> None:
         self.ids = ids
@@ -81,7 +81,7 @@ class Names:
         Parameters
         ----------
         row : int
-            Row number of the claim.
+            Row index of the claim.
 
         Returns
         -------
@@ -154,7 +154,7 @@ class Structure(Names):
         Parameters
         ----------
         values : ndarray of shape (n_claims, ...)
-            Values of the claims, concatenated over the problems.
+            Claim values, concatenated over the problems.
 
         Returns
         -------
@@ -208,7 +208,7 @@ class Structure(Names):
         ``edges.pass_on(ufunc, values)`` for each element in turn (see
         `skdcf.ops.ancestors.pass_on`).
         """
-        # Passing values on takes 1.6 ms. A list of all ancestors would take 29 ms.
+        # Propagating values takes 1.6 ms. A list of all ancestors would take 29 ms.
         return find_sweep(self.edges, self.rank[self.edges[:, 1]], self.offsets)
 
     @cached_property
@@ -266,7 +266,7 @@ class Structure(Names):
         Raises
         ------
         ValueError
-            If a problem has more than 50,000,000 pairs of a claim and an ancestor.
+            If a problem has more than 50,000,000 claim-ancestor pairs.
         """
         starts, listed = self.listed_closure
         if not len(self.unlisted):
@@ -327,8 +327,8 @@ class Structure(Names):
     @cached_property
     def is_forest(self) -> NDArray[np.bool_]:
         """Whether each claim of a problem has at most one parent, shape (n_graphs,)."""
-        # The test for a second parent takes 1 ms and avoids the search for other paths
-        # in forests.
+        # Testing for a second parent takes 1 ms. In forests, it avoids the search for other
+        # paths.
         has_second_parent = self.edges[1:, 1] == self.edges[:-1, 1]
         problem = self.problem_of[self.edges[1:, 1][has_second_parent]]
         return np.bincount(problem, minlength=len(self.sizes)) == 0
@@ -356,7 +356,7 @@ class Structure(Names):
         return lineages[i]
 
     def _ancestors_of(self, i):
-        """Return the pairs of a claim and an ancestor, as positions; None if not listed."""
+        """Return the claim-ancestor pairs as positions, or None if the pairs are not listed."""
         a, b = self.offsets[i : i + 2]
         if b - a <= SMALL or i in self.unlisted:
             return None
@@ -365,7 +365,7 @@ class Structure(Names):
         return claims, indices[indptr[a] : indptr[b]] - a
 
     def _list_pairs(self, i):
-        """Return all pairs of a claim and an ancestor, as positions in the problem."""
+        """Return all claim-ancestor pairs, as positions in the problem."""
         lineage = self.lineage(i)
         rows = slice(*self.offsets[i : i + 2])
         # Number of pairs along the longest paths, which are all pairs in a forest.
@@ -432,8 +432,8 @@ def find_depth(edges, n_claims):
         reached = children[ranges(first[ready], count[ready])]
         np.subtract.at(missing, reached, 1)
         reached = reached[missing[reached] == 0]
-        # A claim reached from two parents of the layer occurs twice. The last write
-        # wins, which keeps each claim once without sorting.
+        # A claim reached from two parents of the layer occurs twice. The last write wins,
+        # so each claim is kept once without sorting.
         position = np.arange(reached.size)
         mark[reached] = position
         ready = reached[mark[reached] == position]
@@ -469,8 +469,8 @@ def find_cycle(edges, depth):
     O(claims + edges).
     """
     stuck = depth < 0
-    # If a claim has several parents, use the first one, which is the last one in the
-    # reversed order.
+    # If a claim has several parents, use the first one, which is last in the reversed
+    # order.
     parent_of = dict(edges[stuck[edges].all(axis=1)][::-1, ::-1].tolist())
     place: dict[int, int] = {}
     v = min(parent_of)

@@ -55,7 +55,7 @@ class ReasoningGraph:
         independent. None means that the dependencies are unknown. A filter treats independent
         claims and unknown dependencies differently.
     claims : sequence of str, optional
-        Texts of the claims.
+        Claim texts.
     problem : str, optional
         The question that the answer belongs to.
     alternatives : sequence of str, optional
@@ -64,10 +64,10 @@ class ReasoningGraph:
         Texts that must support the answer, such as a passage. None means that the texts are
         unknown, and an empty list means that there are none.
     feature_names : sequence of str, optional
-        Names of the feature columns. By default, the column names of a pandas, polars or
-        pyarrow table are used.
+        Feature column names. By default, the column names of a pandas, polars or pyarrow table are
+        used.
     id : str or int, optional
-        Name of the problem, which is used in messages and files.
+        Problem name, which is used in messages and files.
     metadata : dict, optional
         Further data, such as the model or the subject. The metadata are ignored by ``==``. The
         key ``group`` names the question (see `skdcf.graphs.question_groups`). The keys
@@ -97,8 +97,8 @@ class ReasoningGraph:
     ValueError
         If the edges contain a cycle, a self-loop or a position out of range, if a feature is
         missing, masked, infinite or complex, or if a claim, alternative or context is not a string.
-        Sets are rejected because they have no order. The numbers of claims, rows of features and
-        names must agree.
+        Sets are rejected because they have no order. The numbers of claims, feature rows and names
+        must agree.
 
     Examples
     --------

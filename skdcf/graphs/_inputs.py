@@ -14,7 +14,7 @@ from ._derived import find_cycle, find_depth, sort_edges
 from .ragged import read_only, segment_ids
 from .sources import NEVER_KEPT, is_list_of_claims
 
-# A text is not a list of texts. Sets and mappings are iterable, but have no reliable
+# A string is not a list of strings. Sets and mappings are iterable, but have no reliable
 # order.
 NO_LISTS = (str, bytes, Set, Mapping, ValuesView)
 
@@ -331,8 +331,8 @@ def check_offsets(offsets):
     return offsets
 
 
-LONGEST = 80  # maximum number of characters of a value shown in a message
-MOST = 10  # maximum number of claims of a cycle named in a message
+LONGEST = 80  # maximum number of characters of a value in a message
+MOST = 10  # maximum number of claims of a cycle listed in a message
 
 
 def show(value):

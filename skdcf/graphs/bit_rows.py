@@ -1,8 +1,8 @@
 """Ancestors of the claims of one large problem, stored as rows of bits.
 
-A list of all pairs of a claim and an ancestor contains up to n^2 / 2 numbers. Merging the lists of
-the parents requires n^3 steps if claims have many parents. Rows of bits need one bit per pair. With
-blocks of 8,192 ancestors, rows of bits require n^2 / 8 steps and 1 KB per claim.
+A list of all claim-ancestor pairs contains up to n^2 / 2 numbers. Merging the lists of the parents
+requires n^3 steps if claims have many parents. Rows of bits need one bit per pair. With blocks of
+8,192 ancestors, rows of bits require n^2 / 8 steps and 1 KB per claim.
 
 Claims are numbered by *ranks*, such that parents precede their children.
 """
@@ -130,7 +130,7 @@ class Lineage:
         return _add_below(total, parent, child, self._n_parents)[self.rank]
 
     def pairs(self) -> Any:
-        """Return the pairs of each claim with its ancestors as two arrays of positions."""
+        """Return all claim-ancestor pairs as two arrays of positions."""
         number = np.empty(self.n_claims, dtype=np.int64)
         number[self.rank] = np.arange(self.n_claims)
         keys = [np.empty(0, dtype=np.int64)]

@@ -8,10 +8,10 @@ and must not depend on the session, unlike those of Python's ``hash``.
 `hash_question`             SHA-256, because the question hashes ship with the public prior, and
                             it must be infeasible to construct a text with the same hash
 `text_code`                 SHA-256 of a normalised text, for groups in the metadata of data sets
-`hash_text`                 BLAKE2, which is three times as fast, for the texts of claims
-`mix`                       hash of numbers that uses eight operations on whole arrays
-`problem_digest`            hexadecimal digits, for label files that people may read
-==========================  ===================================================================
+`hash_text`                 BLAKE2, which is three times as fast, for claim texts `mix`
+hash of numbers that uses eight operations on whole arrays `problem_digest`            hexadecimal
+digits, for label files that people may read ==========================
+===================================================================
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from scipy.sparse.csgraph import connected_components
 
 from ._batch import GraphBatch
 
-BLOCK = 10_000  # number of problems hashed together
+BLOCK = 10_000  # number of problems hashed at a time
 
 
 def mix(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
@@ -98,7 +98,7 @@ def question_hashes(batch: GraphBatch) -> NDArray[np.int64]:
 
 
 def content_hashes(batch: GraphBatch) -> NDArray[np.uint64]:
-    """Return a hash of the texts of each problem or, without texts, of its columns and edges."""
+    """Return a hash of each problem's texts or, without texts, of its columns and edges."""
     n = len(batch)
     hashes = np.zeros(n, dtype=np.uint64)
     by_text = np.zeros(n, dtype=bool)
@@ -157,7 +157,7 @@ def problem_digest(graph: Any) -> str:
 
 
 def most_answers(n: int) -> float:
-    """Return the maximum number of answers, out of n, that may share the text of a question.
+    """Return the maximum number of answers, out of n, that may share a question text.
 
     A text that is shared by more answers may be an instruction.
     """
@@ -209,12 +209,12 @@ class Hashes:
     content : ndarray of uint64, shape (n_problems,)
         Hashes of the question and the claims, or of columns and edges if there are no texts.
     asked : ndarray of bool, shape (n_problems,)
-        Whether the problem has the text of a question.
+        Whether the problem has a question text.
     name : ndarray of int64, shape (n_problems,)
-        Hashes of the names of the questions; -1 if a question has no name.
+        Hashes of the question names; -1 if a question has no name.
     text : ndarray of int64, shape (n_problems,)
-        Hashes of the texts of the questions or, without a text, of the contexts. The hash is -1 if
-        both texts are missing.
+        Hashes of the question texts or, without a text, of the contexts. The hash is -1 if both
+        texts are missing.
     passage : ndarray of uint64, shape (n_problems,)
         Hashes of the question and the context together.
     alone : ndarray of bool, shape (n_problems,)
@@ -281,7 +281,8 @@ class Hashes:
             return joined
         n = len(joined.question)
         own_numbers = -1 - np.arange(n)
-        # If all parts declare it, each answer belongs to a separate question.
+        # If all parts declare that each answer belongs to a separate question, this also
+        # holds for the joined parts.
         text = np.full(n, -1) if joined.alone.all() else joined.text
         if (joined.name >= 0).all():
             question = joined.name

@@ -1,4 +1,4 @@
-"""Conversion of labels of any kind to the numbers 1 (true), 0 (false) and -1 (unknown)."""
+"""Convert labels of any kind to the numbers 1 (true), 0 (false) and -1 (unknown)."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence, Sized
@@ -34,7 +34,7 @@ LABEL_WORDS |= {"partially supported": 0, "partially true": 0, "not verifiable":
 LABEL_WORDS |= {"not supported": 0, "not factual": 0, "not grounded": 0}
 LABEL_WORDS["no claim"] = 1  # A sentence without a claim cannot be false.
 #: Pairs of words for false and true. If a column contains only one word of a pair, the
-#: other word is its second class. Words without a pair use the first pair.
+#: other word is the second class. Words without a pair use the first pair.
 PAIRS = [
     pair.split(" / ")
     for pair in """false / true
@@ -70,7 +70,7 @@ Labels: TypeAlias = Sequence[ArrayLike] | ArrayLike
 def pack_labels(
     y: Any, batch: GraphBatch | Sequence[ReasoningGraph]
 ) -> NDArray[np.int8]:
-    """Return the labels of a batch as a flat array.
+    """Return a batch's labels as a flat array.
 
     Parameters
     ----------
@@ -83,8 +83,8 @@ def pack_labels(
     Returns
     -------
     ndarray of int8, shape (n_claims,)
-        Labels of the claims (1 true, 0 false, -1 unknown). A wording counts as false if a vaguer
-        wording of the same claim is false.
+        Claim labels (1 true, 0 false, -1 unknown). A wording counts as false if a vaguer wording of
+        the same claim is false.
 
     Raises
     ------
@@ -128,7 +128,7 @@ def read_labels(values: Any, place: Callable[[int], str]) -> NDArray[np.int8]:
     Returns
     -------
     ndarray of int8
-        Labels of the claims (1 true, 0 false, -1 unknown).
+        Claim labels (1 true, 0 false, -1 unknown).
 
     Raises
     ------
@@ -154,7 +154,7 @@ def read_labels(values: Any, place: Callable[[int], str]) -> NDArray[np.int8]:
 
 
 def labels_from_first_error(n_claims: int, first_error: int | None) -> NDArray[Any]:
-    """Return the labels of an answer of which only the first false claim is known.
+    """Return an answer's labels if only the first false claim is known.
 
     If the claims form a chain, these labels suffice for calibration. Every later claim is a
     descendant of the first error, so the nonconformity score does not depend on later labels.
@@ -162,7 +162,7 @@ def labels_from_first_error(n_claims: int, first_error: int | None) -> NDArray[A
     Parameters
     ----------
     n_claims : int
-        Number of claims of the answer.
+        Number of claims in the answer.
     first_error : int or None
         Position of the first false claim, starting at 0. Use -1 or None for an answer without a
         false claim.
@@ -227,7 +227,7 @@ def read_words(
     Returns
     -------
     ndarray of int8
-        Labels of the claims (1 true, 0 false, -1 unknown).
+        Claim labels (1 true, 0 false, -1 unknown).
 
     Raises
     ------
@@ -268,7 +268,7 @@ def read_column(
     Returns
     -------
     labels : ndarray of int8, shape (n_problems,)
-        Labels of the claims (1 true, 0 false, -1 unknown).
+        Claim labels (1 true, 0 false, -1 unknown).
     classes : ndarray of shape (2,)
         The values for false and true, with the dtype of y. If y contains only one value of a
         known pair, the other one is added. If several words have the same meaning, the most

@@ -18,7 +18,7 @@ from ._inputs import show
 from .hashes import Hashes, hash_question, join_questions, most_answers, question_hashes
 from .sources import sentences_without_claim
 
-#: Question of each problem. False means that each problem belongs to a separate question.
+#: Question of each problem. False means that no two problems belong to the same question.
 Groups: TypeAlias = ArrayLike | Literal[False] | None
 #: Problems as a list of graphs (also networkx graphs), as packed graphs, or as a table
 #: whose rows are problems with one claim.
@@ -131,7 +131,7 @@ def _from_networkx(graph, i):
 
 
 def answer_text(graph: ReasoningGraph) -> str:
-    """Return the text of an answer, with one claim per line.
+    """Return an answer's text, with one claim per line.
 
     Sentences without a claim that `skdcf split` found are inserted at their original positions. The
     text of an answer without claims is empty even if the answer has such sentences.
@@ -186,7 +186,7 @@ def kept_text(graph: ReasoningGraph, mask: NDArray[np.bool_]) -> str:
     return " ".join(answer_text(graph.shown(mask)).split())
 
 
-#: Metadata key whose value identifies the question of an answer, as a text or an integer.
+#: Metadata key whose value identifies an answer's question, as a string or an integer.
 GROUP = "group"
 
 
@@ -418,7 +418,7 @@ def _find_column(by, batch):
 
 
 def _constant(batch, name):
-    """Return the values of a feature that is equal for all claims of a problem."""
+    """Return the values of a feature that is equal for all claims in a problem."""
     column = batch.features[:, batch.feature_names.index(name)]
     empty = np.flatnonzero(batch.sizes == 0)
     if len(empty):
@@ -459,7 +459,7 @@ def _check_known(values, by, batch):
 
 
 def _names(several):
-    """Return the names of the entries of a list; equal names are numbered."""
+    """Return the names of a list's entries. Equal names are numbered."""
     names = [_name(by) for by in several]
     alike = {name for name in names if names.count(name) > 1}
     return [f"{name} {k}" if name in alike else name for k, name in enumerate(names)]
@@ -490,7 +490,7 @@ def read_weights(weight: Any, batch: GraphBatch) -> NDArray[Any]:
             f"weight={weight!r} must return one number for each of the {len(batch)} "
             f"problems, got shape {values.shape}"
         )
-    # Sums of larger weights could overflow, and products of smaller weights lose
+    # Sums of larger weights could overflow, and products of smaller weights would lose
     # precision.
     usual = (values == 0) | ((values >= 1 / EXTREME) & (values <= EXTREME))
     if not usual.all():

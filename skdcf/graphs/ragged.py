@@ -114,7 +114,7 @@ def _joined(rows):
     return np.concatenate(rows), np.array([len(row) for row in rows])
 
 
-NARROW = 16  # Fewer edges are processed faster one by one than by numpy.
+NARROW = 16  # With fewer edges, a loop is faster than numpy.
 _LONG = 64  # minimum number of edges of a chain that is processed in a separate call
 
 # The scalar function that corresponds to each ufunc.

@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-#: Metadata key for the sources of labels. The value is a list with None or a dictionary
-#: with ``kind``, ``by``, ``when`` and ``version`` for each claim.
+#: Metadata key for the sources of labels. The value is a list with one entry per claim,
+#: which is None or a dictionary with ``kind``, ``by``, ``when`` and ``version``.
 SOURCES = "label_sources"
-#: Kinds of sources, which are a person, a language model, and a rule that derives labels
-#: from other data.
+#: Kinds of sources: a person, a language model, or a rule that derives labels from other
+#: data.
 KINDS = ("human", "model", "derived")
-#: Metadata keys for the positions, starting at 0, of claims whose verdict is missing,
-#: and of claims that may misstate the answer.
+#: Metadata keys for the positions, starting at 0, of claims without a verdict and of claims
+#: that may misstate the answer.
 NO_VERDICT = "no_verdict"
 FLAGGED = "flagged_claims"
 #: Metadata keys for claims that filters never keep. Filters do not keep descendants of
@@ -24,10 +24,10 @@ NEVER_KEPT = (NO_VERDICT, FLAGGED)
 UNSURE = "unsure_claims"
 #: Claims that a person marked as not stating a fact. Their label is 1.
 NO_CLAIM = "makes_no_claim"
-#: Sentences of the answer that are not claims. Each is stored with the number of claims
-#: before it.
+#: Sentences in the answer that are not claims. Each is stored with the number of preceding
+#: claims.
 WITHOUT_CLAIM = "sentences_without_claim"
-#: Words used as labels in files, with the metadata key that marks the claim.
+#: Words used as labels in files, and the metadata keys that mark the claims.
 MARKED_WORDS = {"unsure": UNSURE, "no claim": NO_CLAIM}
 
 
@@ -66,7 +66,7 @@ def cut_metadata(metadata: Any, mask: NDArray[Any]) -> Any:
 
 
 def never_kept(metadata: Mapping[str, Any] | None) -> list[int]:
-    """Return the claims of a problem that filters never keep, regardless of their scores.
+    """Return a problem's claims that filters never keep, regardless of their scores.
 
     Parameters
     ----------
@@ -90,7 +90,7 @@ def is_list_of_claims(value: Any, n_claims: int) -> bool:
     value : object
         Value from the metadata.
     n_claims : int
-        Number of claims of the problem.
+        Number of claims in the problem.
 
     Returns
     -------
@@ -114,7 +114,7 @@ def marked_claims(
     key : str
         The metadata key.
     n_claims : int
-        Number of claims of the problem.
+        Number of claims in the problem.
 
     Returns
     -------
@@ -135,13 +135,13 @@ def sentences_without_claim(
     metadata : dict or None
         Metadata of the problem.
     n_claims : int
-        Number of claims of the problem.
+        Number of claims in the problem.
 
     Returns
     -------
     list of (int, str)
-        The number of claims before each sentence, and the text of the sentence. The list is
-        empty if the metadata have another form.
+        The number of claims before each sentence, and the sentence's text. The list is empty if the
+        metadata have another form.
     """
     listed: Any = (metadata or {}).get(WITHOUT_CLAIM)
     if not isinstance(listed, (list, tuple)):
@@ -187,7 +187,7 @@ def read_sources(metadata: Mapping[str, Any] | None, n_claims: int) -> list[Any]
     metadata : dict or None
         Metadata of the problem.
     n_claims : int
-        Number of claims of the problem.
+        Number of claims in the problem.
 
     Returns
     -------

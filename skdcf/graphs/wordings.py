@@ -146,7 +146,7 @@ def _ladders(first):
 
 
 def claim_of_row(counts: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the number of the claim that each wording belongs to.
+    """Return the index of the claim that each wording belongs to.
 
     Parameters
     ----------
@@ -248,7 +248,7 @@ def premises_of(graph: ReasoningGraph, v: int) -> list[int]:
 
 
 def close_labels(labels: NDArray[np.int8], batch: GraphBatch) -> NDArray[np.int8]:
-    """Complete the labels of wordings, from the vaguest one to the most specific one.
+    """Complete the wording labels, from the vaguest wording to the most specific one.
 
     A wording is false if any vaguer wording of the same claim is false. A true wording becomes
     unknown if a vaguer wording is unknown. These rules make the guarantee exact for all wordings.
@@ -258,7 +258,7 @@ def close_labels(labels: NDArray[np.int8], batch: GraphBatch) -> NDArray[np.int8
     Parameters
     ----------
     labels : ndarray of int8, shape (n_claims,)
-        Labels of the claims (1 true, 0 false, -1 unknown).
+        Claim labels (1 true, 0 false, -1 unknown).
     batch : GraphBatch
         The problems.
 
@@ -280,8 +280,8 @@ def close_labels(labels: NDArray[np.int8], batch: GraphBatch) -> NDArray[np.int8
     first = offsets_of(counts)
     contradictions = 0
     for steps in range(1, int(counts.max(initial=1))):
-        # Rows of the wordings that are ``steps`` steps more specific than the vaguest
-        # wording of their claim.
+        # Rows of the wordings that are ``steps`` steps more specific than their claim's
+        # vaguest wording.
         rows = (first[1:] - 1 - steps)[counts > steps]
         vaguer = closed[rows + 1]
         own = closed[rows]
@@ -352,7 +352,7 @@ def true_shares(labels: NDArray[Any], batch: GraphBatch) -> NDArray[np.float64]:
     Parameters
     ----------
     labels : ndarray of shape (n_claims,)
-        Labels of the claims (1 true, 0 false, -1 unknown).
+        Claim labels (1 true, 0 false, -1 unknown).
     batch : GraphBatch
         The problems.
 
@@ -399,7 +399,7 @@ def shown_statements(
     X : GraphBatch, or sequence of ReasoningGraph
         The problems.
     y : sequence of 1-D arrays, one per problem
-        Labels of the wordings.
+        Wording labels.
     kept : sequence of boolean masks
         The masks, as `predict` returns them.
 

@@ -25,7 +25,7 @@ from ..ops.overlap import overlap_threshold
 if TYPE_CHECKING:
     from ._guarantees import Guarantee
 
-# tolerance that exceeds the rounding error of a mean of losses
+# tolerance, larger than the rounding error of a mean loss
 _ROUNDED = 1e-12
 
 
@@ -80,7 +80,7 @@ class PathRisks:
         return len(self.offsets) - 1
 
     def rows(self, problems: NDArray[np.intp]) -> NDArray[np.intp]:
-        """Return the row numbers of the claims of some problems.
+        """Return the claim row indices of some problems.
 
         Parameters
         ----------
@@ -402,7 +402,7 @@ class OneThreshold(Calibration):
         if not share > 0 or not rank:
             return None
         assert self.scores is not None
-        # With ties, fewer scores are below the threshold than its rank suggests.
+        # With ties, the number of scores below the threshold is smaller than its rank suggests.
         n_below = int(np.searchsorted(self.scores, self.threshold(level)))
         rank = min(rank, 1 + n_below)
         rate = rank / ((self.n + 1) * share)
@@ -518,7 +518,7 @@ class Controlled(Calibration):
         n_jumps = len(self.position)
         low = np.full(len(weights), -1)
         high = np.full(len(weights), n_jumps + 1)
-        # Invariant: the first `low` jumps can be included, and the first `high` jumps
+        # Invariant: the first `low` jumps can all be included, and the first `high` jumps
         # cannot.
         while (high - low > 1).any():
             middle = (low + high) // 2
@@ -717,14 +717,14 @@ class Overlapping(Calibration):
         for groups, rows in rows_of_groups(risks.groups).items():
             groups = as_set(groups)
             groups_known = self._known(groups, risks, rows[0])
-            # The regression is also solved for problems without a group, because the
-            # threshold of all problems together may be too high for them.
+            # The regression is also solved for problems without a group, because the pooled
+            # threshold may be too high for them.
             if groups_known or not groups:
                 groups_of_problem = self._indicate(groups_known)
                 out[rows] = overlap_threshold(
                     self.position, self.indicators, groups_of_problem, level
                 )
-            # All groups are unseen and pooled, so there is no guarantee.
+            # These groups do not occur in calibration, so scores are pooled without guarantee.
             elif groups_known is not None:
                 out[rows] = conformal_threshold(np.sort(self.position), level)
         return out

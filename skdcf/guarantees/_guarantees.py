@@ -173,8 +173,8 @@ class Guarantee(Settings, metaclass=ABCMeta):
         path_risk : ndarray of shape (n_claims,)
             Path risk of each claim.
         labels : ndarray of shape (n_claims,)
-            Labels of the claims (1 true, 0 false, -1 unknown). Unknown labels must be treated as
-            the worst case.
+            Claim labels (1 true, 0 false, -1 unknown). Unknown labels must be treated as the worst
+            case.
         offsets : ndarray of shape (n_problems + 1,)
             The claims of problem i are ``offsets[i]:offsets[i + 1]``.
 
@@ -193,7 +193,7 @@ class Guarantee(Settings, metaclass=ABCMeta):
         Parameters
         ----------
         labels : ndarray of shape (n_claims,)
-            Labels of the claims (1 true, 0 false, -1 unknown). Unknown labels count as false.
+            Claim labels (1 true, 0 false, -1 unknown). Unknown labels count as false.
         kept : ndarray of bool, shape (n_claims,)
             Whether each claim is kept.
         offsets : ndarray of shape (n_problems + 1,)
@@ -219,7 +219,7 @@ class Guarantee(Settings, metaclass=ABCMeta):
         path_risk : ndarray of shape (n_claims,)
             Path risk of each claim.
         labels : ndarray of shape (n_claims,)
-            Labels of the claims (1 true, 0 false, -1 unknown). Unknown labels count as false.
+            Claim labels (1 true, 0 false, -1 unknown). Unknown labels count as false.
         offsets : ndarray of shape (n_problems + 1,)
             The claims of problem i are ``offsets[i]:offsets[i + 1]``.
         vaguest : ndarray of bool, shape (n_claims,), optional
@@ -590,7 +590,7 @@ class Guarantee(Settings, metaclass=ABCMeta):
         return count if needed > 0.6 * n else max(count, needed)
 
 
-LARGEST = 512  # number of problems for which groups and weights are computed again
+LARGEST = 512  # number of problems whose groups and weights are recomputed
 TOLERATED = 1e-5  # tolerance relative to the largest weight
 
 
@@ -891,14 +891,14 @@ def _smallest_share(by):
     return min(shares) / sum(shares)
 
 
-# The jumps of each loss, its bound for a new problem, and its value for a number of
-# false claims.
+# For each loss: the jumps, the bound for a new problem, and the value for a number of false
+# claims.
 LOSSES: dict[str, tuple[Callable[..., Any], Callable[..., Any], Callable[..., Any]]] = {
     "count": (conformal.count_jumps, conformal.count_up_to, lambda false, kept: false),
     "share": (
         conformal.share_jumps,
         lambda path_risk, offsets, vaguest: 1.0,
-        # The share is 0 if nothing is kept.
+        # The proportion is 0 if nothing is kept.
         lambda false, kept: false / np.maximum(kept, 1),
     ),
 }
@@ -970,8 +970,8 @@ class ExpectedFalse(Guarantee):
     def describe_after_removal(self, level: float) -> str:
         if self.of == "count":
             return self.describe(level)
-        # A person may also remove true claims, which can raise the share from 0.12 to
-        # 0.261, for example.
+        # A person may also remove true claims. For example, this can raise the share from
+        # 0.12 to 0.261.
         return (
             "the mean of the number of false claims left, divided by the number of claims "
             f"kept before the review, is at most {level:g}{self.scope}"
@@ -1029,5 +1029,5 @@ class ExpectedFalse(Guarantee):
         return conformal.problems_needed(level, share=share) if level < 1 else 0
 
     def calibration_count(self, n: int, level: float) -> int:
-        # The bound may allow one false claim per answer, and no rank is needed then.
+        # If the bound allows one false claim per answer, no rank is needed.
         return super().calibration_count(n, min(level, 0.5))

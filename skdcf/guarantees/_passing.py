@@ -81,7 +81,7 @@ def choose_share(
     path_risk : ndarray of shape (n_claims,)
         Path risks of training problems, computed by scorers not trained on these problems.
     labels : ndarray of shape (n_claims,)
-        Labels of the claims (1 true, 0 false, -1 unknown). Unknown labels count as false.
+        Claim labels (1 true, 0 false, -1 unknown). Unknown labels count as false.
     offsets : ndarray of shape (n_problems + 1,)
         Bounds of the problems among the claims.
     level : float

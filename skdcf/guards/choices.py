@@ -24,15 +24,15 @@ from ..exceptions import GuaranteeWarning
 from ..graphs import GraphBatch
 from ..graphs.hashes import hash_text
 
-#: Metadata key that describes how an answer was chosen. A string is the name of a
-#: user-defined rule. A dictionary has the ``rule``, the number ``k`` of answers to the
-#: question and, if a filter chose the answer, the ``scorer`` of the filter.
+#: Metadata key that describes how an answer was chosen. A string names a user-defined rule.
+#: A dictionary has the ``rule``, the number ``k`` of answers to the question and, if a
+#: filter chose the answer, the ``scorer`` of the filter.
 CHOSEN_BY = "chosen_by"
 #: Rule of `skdcf.estimators.join_answers`, which leaves the choice open.
 ANY = "any of k"
-#: Rule that is only for `skdcf.monitoring.release`.
+#: Rule used only by `skdcf.monitoring.release`.
 WHOLE = "whole"
-_CLEARLY = 3.0  # largest difference of shares, in standard errors
+_CLEARLY = 3.0  # largest difference between proportions, in standard errors
 ACCEPT = Advice(
     "accept_provenance",
     "state why this difference is acceptable, with "
@@ -54,7 +54,7 @@ def rule_of(mark: Any) -> Any:
 
 
 def count_answers(marks: Any) -> list[list[int]]:
-    """Return pairs of k and the number of answers that were chosen among k answers."""
+    """Return pairs of k and the number of answers that were chosen from k answers."""
     ks = (mark.get("k") for mark in marks if isinstance(mark, dict))
     counts = Counter(k for k in ks if isinstance(k, int))
     return [list(pair) for pair in sorted(counts.items())]
@@ -69,7 +69,7 @@ def join_counts(parts: Any) -> list[list[int]]:
 
 
 def compare_numbers(origin: dict[str, Any], calibrated: dict[str, Any]) -> None:
-    """Compare the numbers of answers per question of new and calibration problems.
+    """Compare the numbers of answers per question in the new and calibration problems.
 
     Parameters
     ----------

@@ -12,10 +12,12 @@ from scipy.stats import rankdata
 from .._checks import warn
 from ..exceptions import GuaranteeWarning, ParameterWarning
 
-# number of claims that is sufficient to determine the direction of a score
+# number of claims sufficient to determine the direction of a score
 _LOOKED_AT = 20_000
 _FEWEST = 20  # number of true claims, and of false claims, needed for a warning
-_ERRORS = 4  # number of standard errors below one half that chance hardly reaches
+_ERRORS = (
+    4  # number of standard errors below one half that is unlikely to occur by chance
+)
 
 
 def warn_of_reversed_edges(batch):
@@ -33,9 +35,9 @@ def warn_of_reversed_edges(batch):
 def warn_of_direction(confidence, labels, problem_of):
     """Warn if false claims score higher than true ones, for example if a risk was passed.
 
-    The test statistic is the share of pairs of a true and a false claim that are ordered correctly.
-    The standard error is computed for an uninformative score, and from the contributions of whole
-    answers, because claims of one answer may be correlated. The larger of the two standard errors
+    The test statistic is the share of true-false claim pairs that are ordered correctly. The
+    standard error is computed for an uninformative score, and from the contributions of whole
+    answers, because claims in one answer may be correlated. The larger of the two standard errors
     is used.
 
     Parameters
@@ -43,7 +45,7 @@ def warn_of_direction(confidence, labels, problem_of):
     confidence : ndarray of shape (n_claims,)
         Confidences of the calibration claims.
     labels : ndarray of shape (n_claims,)
-        Labels of the claims (1 true, 0 false, -1 unknown).
+        Claim labels (1 true, 0 false, -1 unknown).
     problem_of : ndarray of shape (n_claims,)
         Index of the problem of each claim.
     """
@@ -54,7 +56,7 @@ def warn_of_direction(confidence, labels, problem_of):
     if min(n_true, n_false) < _FEWEST:
         return
     confidence = confidence[judged]
-    # Compute the share of the claims of the other kind that each claim exceeds.
+    # For each claim, compute the proportion of claims of the other kind with a lower score.
     exceeded = rankdata(confidence)
     exceeded[true] = (exceeded[true] - rankdata(confidence[true])) / n_false
     exceeded[~true] = (exceeded[~true] - rankdata(confidence[~true])) / n_true

@@ -19,7 +19,7 @@ from ..exceptions import LabelWarning
 from ..graphs import GraphBatch
 from ..graphs.sources import SOURCES, iterate_sources, read_sources
 
-_FEW = 0.05  # share of labels from a model above which a warning is issued
+_FEW = 0.05  # proportion of model labels above which a warning is issued
 _NO_ERROR = "no false claim"
 
 
@@ -95,12 +95,12 @@ def person_judged(judges: NDArray[np.int8]) -> NDArray[np.bool_]:
 
 
 def labels_of_people(labels: NDArray[np.int8], batch: GraphBatch) -> NDArray[np.int8]:
-    """Return the labels, without labels of a model in answers that people judged.
+    """Return the labels, without model labels in answers that people judged.
 
     Parameters
     ----------
     labels : ndarray of shape (n_claims,)
-        Labels of the claims (1 true, 0 false, -1 unknown).
+        Claim labels (1 true, 0 false, -1 unknown).
     batch : GraphBatch
         The problems.
 

@@ -25,7 +25,7 @@ def warn_of_labels_among_columns(batch: Any, labels: Any) -> None:
     batch : GraphBatch
         The problems.
     labels : ndarray of shape (n_claims,)
-        Labels of the claims (1 true, 0 false, -1 unknown).
+        Claim labels (1 true, 0 false, -1 unknown).
 
     Warns
     -----

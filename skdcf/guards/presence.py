@@ -27,7 +27,7 @@ PRESENT = {
 }
 # Missing edges are suspicious if more than 90 % of the calibration problems have edges.
 _MOST = 0.9
-_FEW = 0.05  # share of deviating problems above which a warning is issued
+_FEW = 0.05  # proportion of deviating problems above which a warning is issued
 
 
 def needs_edges(estimator):

@@ -20,8 +20,8 @@ from ..graphs.hashes import Hashes
 def known_to_priors(priors: Any, hashes: Hashes) -> NDArray[np.bool_]:
     """Return which problems have a question that a public prior was trained on.
 
-    A prior stores hashes of the texts of its questions. If a question was paraphrased, its answers
-    are recognised by their group.
+    A prior stores hashes of its question texts. If a question was paraphrased, its answers are
+    recognised by their group.
 
     Parameters
     ----------

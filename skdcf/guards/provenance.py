@@ -141,7 +141,7 @@ def provenance_of(estimator, batch, labelled):
 
     # The inner dictionaries serve as ordered sets.
     values: dict[str, dict[Any, Any]] = {name: {} for name in MADE}
-    text_of: dict[int, str | None] = {}  # All problems of a file often share one dict.
+    text_of: dict[int, str | None] = {}  # All problems in a file often share one dict.
     for row in batch.metadata_rows or [{}]:
         for name in ("extraction", "written_by"):
             value = row.get(name)
@@ -202,7 +202,7 @@ def compare_provenance(estimator, origin, *, new=False):
         values = origin.get(name, [])
         calibrated_values = list(calibrated.get(name) or ())
         if new and name == CHOSEN_BY:
-            # A fitted filter chooses its calibration answers afterwards.
+            # A fitted filter chooses its calibration answers later.
             calibrated_values = []
         accepted += _compare_values(
             name, text, values, before=calibrated_values, reason=reason

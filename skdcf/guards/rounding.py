@@ -23,7 +23,7 @@ SIZES = (*8 * (1,), 7, 60)
 # Tolerance relative to the largest confidence, or to 1. Confidences in float32 differ by
 # about 1e-6.
 TOLERATED = 1e-5
-# factor by which differences on other machines may exceed the measured difference
+# factor by which the difference on another machine may exceed the measured difference
 MARGIN = 10.0
 SINGLE = 1e-5  # resolution of scores computed in float32, or from float32 features
 COPIED = 1e-6  # resolution of scores shared by several problems
@@ -49,7 +49,7 @@ def measured_rounding(confidence_alone, batch, confidence):
     Raises
     ------
     ValueError
-        If the columns or the scorer depend on other problems of the batch.
+        If the columns or the scorer depend on other problems in the batch.
     """
     bound = TOLERATED * max(np.abs(confidence).max(initial=0.0), 1.0)
     worst = 0.0
@@ -162,7 +162,7 @@ def below_copies(scores):
     # Scores may be infinite, and their difference is NaN.
     with np.errstate(invalid="ignore"):
         broken = np.abs(scores - np.round(scores, 3)) > 1e-9 * size
-    # If the numbers are round, the search for equal scores is skipped.
+    # If the scores are round numbers, the search for equal scores is skipped.
     if not broken.any():
         return scores
     _, code, count = np.unique(scores, return_inverse=True, return_counts=True)

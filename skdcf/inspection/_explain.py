@@ -32,7 +32,7 @@ from ..scorers import ClassifierScorer, LinearForm
 
 TABLES = 20  # maximum number of tables of contributions
 FROM_DECISION = ("kept", "confidence", "path_risk", "threshold")
-# Numbers of digits that are tried in turn until a risk and a threshold look different.
+# Numbers of digits to try in turn until a risk and a threshold look different.
 DIGITS = (4, 6, 9)
 
 
@@ -64,9 +64,9 @@ class Explanation(Table):
         The smallest alpha at which each claim is kept. The value is +inf if the claim is not
         kept at any alpha, and NaN if it is unknown, for example with overlapping groups.
     n_calibration : int
-        Number of calibration problems of the filter.
+        The filter's number of calibration problems.
     labels : ndarray of int, shape (n_claims,), or None
-        Labels of the claims, if given: 1 true, 0 false, -1 unknown.
+        Claim labels, if given: 1 true, 0 false, -1 unknown.
     form : LinearForm or None
         The linear form of the scorer, or None if the scorer is not linear.
     passes : bool
@@ -369,7 +369,7 @@ class Contributions(Table):
     Parameters
     ----------
     feature_names : sequence of str
-        Names of the features.
+        Feature names.
     values, weights : array-like of shape (n_features,)
         Values and weights of the features.
     offset : float, default=0.0
@@ -449,7 +449,7 @@ class ImportanceReport(Table):
     Parameters
     ----------
     feature_names : tuple of str
-        Names of the features.
+        Feature names.
     importances : ndarray of shape (n_repeats, n_features)
         Importances, with one row per repetition. For Shapley values, there is one row of
         absolute values per claim and model.
@@ -588,7 +588,7 @@ def _shapley(scorer, batch, background):
 
 
 def _names_of(batch):
-    """Return the names of the features, or x0, x1, ... if the features have no names."""
+    """Return the feature names, or x0, x1, ... if the features have no names."""
     return batch.feature_names or tuple(f"x{j}" for j in range(batch.n_features))
 
 
@@ -615,7 +615,7 @@ def permutation_importance(
     X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
         Problems that were not used to train the scorer.
     y : sequence of 1-D arrays, one per problem
-        Labels of the problems.
+        Claim labels of the problems.
     alpha : float in (0, 1), optional
         The level. If None, the filter's alpha is used.
     n_repeats : int, default=5

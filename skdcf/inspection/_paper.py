@@ -27,7 +27,7 @@ from ..ops.hard import last_safe_thresholds, nonconformity_scores, path_risk
 
 TEST_SIZE = 0.15
 GRID = 2001  # number of points at which densities are compared
-BEYOND = 0.25  # margin for the tails of the densities, as a share of the range
+BEYOND = 0.25  # margin for the tails of the densities, as a fraction of the range
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -40,7 +40,7 @@ class SeparationReport(LevelTable):
     Parameters
     ----------
     names : tuple of str
-        Names of the filters. The first filter is the reference.
+        Filter names. The first filter is the reference.
     alpha : ndarray of shape (n_alphas,)
         The levels.
     scores : list of ndarray of shape (n_filters, n_scores)
@@ -63,9 +63,9 @@ class SeparationReport(LevelTable):
         Parameters
         ----------
         scores : dict of str to array-like of shape (n_claims,)
-            The scores, keyed by the name of the filter.
+            The scores, keyed by filter name.
         labels : array-like of shape (n_claims,)
-            Labels of the claims: 1 true, 0 false. Claims with other labels are ignored.
+            Claim labels: 1 true, 0 false. Claims with other labels are ignored.
         alpha : float, optional
             The level to print in the report.
 
@@ -139,14 +139,14 @@ def score_separation(
     X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
         Problems, as in the filters' `fit`.
     y : sequence of 1-D arrays, one per problem
-        Labels of the problems. Claims with unknown labels are ignored.
+        Claim labels of the problems. Claims with unknown labels are ignored.
     alphas : sequence of float in (0, 1)
         The levels.
     cv : int, default=20
         Number of random splits. In each split, 15 % of the problems are scored by filters that
         are fitted to the other problems. The scores of all splits are pooled.
     groups : array-like of shape (n_problems,), optional
-        Group of each problem. Problems of the same group are assigned to the same side of each
+        Group of each problem. Problems in the same group are assigned to the same side of each
         split.
     random_state : int, RandomState or None, default=None
         Seed of the splits and of filters without a seed.
@@ -272,7 +272,7 @@ def single_feature_ablation(
     X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
         Problems, as in `skdcf.evaluation.compare_filters`.
     y : sequence of 1-D arrays, one per problem
-        Labels of the problems.
+        Claim labels of the problems.
     alphas : sequence of float in (0, 1)
         The levels.
     features : sequence of names or column numbers, or dict of str to name or number
@@ -430,7 +430,7 @@ def surrogate_agreement(
         Problems, in the format of the filter's `fit`. At least one problem must contain an
         error.
     y : sequence of 1-D arrays, one per problem
-        Labels of the problems.
+        Claim labels of the problems.
     alphas : sequence of float in (0, 1)
         The levels. There must be enough problems to calibrate at each level.
     relaxation : PathRelaxation or GridRelaxation, optional

@@ -33,7 +33,7 @@ from ..graphs.wordings import statements_of
 from ..ops.hard import segment_sum
 from ._nulls import Urn, is_urn, level_of, nulls_of, why_not_watched
 
-PACE = 100.0  # number of problems after which the waiting wealth has fallen to 63 %
+PACE = 100.0  # number of problems after which the uninvested wealth has fallen to 63 %
 
 
 LARGEST = 700.0  # largest exponent, whose exponential is still finite
@@ -129,7 +129,7 @@ def play(before, state, log_factors):
     return logsumexp(stakes_played, axis=1), np.stack([product[-1], stakes[-1]])
 
 
-_BLOCK = 512  # number of problems that are ranked among each other at a time
+_BLOCK = 512  # number of problems ranked against each other at a time
 
 #: The bets are functions of a p-value with mean 1 over [0, 1]. The bets favour small
 #: values, large values, values at the sides, and values in the middle.
@@ -450,7 +450,7 @@ class CoverageMonitor(BettingMonitor):
         X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
             The judged answers, in the format of the filter.
         y : labels, as in ``calibrate`` of the filter
-            Labels of the claims. An unjudged claim (-1) is treated as false, as in calibration.
+            Claim labels. An unjudged claim (-1) is treated as false, as in calibration.
         groups : array-like of shape (n_problems,), or False, optional
             The question that each problem answers, as in the filter's ``calibrate``.
 
@@ -510,7 +510,7 @@ class CoverageMonitor(BettingMonitor):
         return part.of_people_alone()
 
     def _outcomes(self, fitted, part, X, y, *, names):
-        """Return which problems of a part pass, their losses, and whether a claim is kept."""
+        """Return which problems in a part pass, their losses, and whether a claim is kept."""
         nulls = self._nulls(self.n_calibrations_)
         cut = np.array([nulls[n].cut if n in nulls else -np.inf for n in names])
         passes = (part.lowest < cut) | np.isposinf(cut)
@@ -724,7 +724,7 @@ def _keys(fitted, hashes) -> tuple[list, NDArray[np.bool_]]:
     asked = hashes.question >= 0
     contents_differ = len(calibrated["content"]) >= fitted.n_calibration_
     calibrated_before = asked & np.isin(hashes.question, calibrated["question"])
-    # In calibration, the question may have had a name, but only its text is known here.
+    # In calibration, the question may have had an id, but only its text is known here.
     if "text" in calibrated:
         calibrated_before |= hashes.among(calibrated)[0]
     if contents_differ:
@@ -760,10 +760,9 @@ class SlidingCalibration(Settings):
         Number of judged problems so far.
 
     Notes
-    -----
-    The guarantee holds if the problems of the window and the next problem are exchangeable. If
-    problems change slowly, the loss of coverage is at most the total variation distance between
-    the next problem and the problems of the window, averaged over the window (Barber, Candès,
+    ----- The guarantee holds if the problems in the window and the next problem are exchangeable.
+    If problems change slowly, the loss of coverage is at most the total variation distance between
+    the next problem and the problems in the window, averaged over the window (Barber, Candès,
     Ramdas and Tibshirani 2023). Predict the mask of a problem with `filter_` before you add the
     problem's labels. The delay of a label must not depend on its value. When labels of false
     answers were delayed by 400 answers, miscoverage was .113 at alpha = .1.
@@ -813,7 +812,7 @@ class SlidingCalibration(Settings):
         X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
             Problems in chronological order, in the format of the filter's ``fit``.
         y : sequence of 1-D arrays, one per problem
-            Labels of the problems.
+            Claim labels of the problems.
 
         Returns
         -------

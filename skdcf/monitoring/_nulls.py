@@ -172,7 +172,7 @@ def nulls_of(
     Returns
     -------
     dict of Urn, or of MeanLoss
-        Null hypotheses, keyed by the name of the group, or by None without groups.
+        Null hypotheses, keyed by group name, or by None without groups.
 
     Raises
     ------
@@ -197,12 +197,12 @@ def nulls_of(
             for name, (group, cut) in groups.items()
         }
     largest = filter.calibration_.guarantee.constant_loss
-    # A loss can be any number of claims. Capping the loss only lowers its mean.
+    # The loss is an unbounded number of claims. Capping the loss only lowers its mean.
     most = max(1.0, 4 * level) if largest is None else largest
     nulls: dict[Any, Urn | MeanLoss] = {}
     for name, (group, cut) in groups.items():
-        # The loss of a kept false claim is at least 1, or the cap. All other answers account for
-        # the rest.
+        # The loss of a kept false claim is at least 1, or the cap. The remaining
+        # probability belongs to all other answers.
         own_null = 1.0 if largest is None else largest
         total = max((group.n + 1) * level - own_null, 0.0) / most
         mean = largest_mean(total, group.n, calibration_delta / len(groups))

@@ -102,7 +102,7 @@ def release_claims(
     groups: ArrayLike | Literal[False] | None = None,
     one_per_question: bool = False,
 ) -> NDArray[Any]:
-    """Select the claims of a batch, with a bound on the error rate among the shown texts.
+    """Select claims in a batch, with a bound on the error rate among the shown texts.
 
     An answer is shown to readers if at least one of its claims is kept. Within a batch, the
     expected share of shown answers with a false claim is at most ``alpha``, where the share is

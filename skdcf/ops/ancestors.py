@@ -29,7 +29,7 @@ def pass_on(ufunc: np.ufunc, values: np.ndarray, batch: GraphBatch) -> np.ndarra
         The operation. If the operation is ``numpy.add``, an ancestor is counted once for each path
         from it to the claim.
     values : ndarray of shape (n_claims,)
-        Finite values of the claims.
+        Finite claim values.
     batch : GraphBatch
         The problems.
 
@@ -59,7 +59,7 @@ def find_highest(values: np.ndarray, batch: GraphBatch) -> np.ndarray:
     Parameters
     ----------
     values : ndarray of shape (n_claims,)
-        Values of the claims.
+        Claim values.
     batch : GraphBatch
         The problems.
 
@@ -70,7 +70,8 @@ def find_highest(values: np.ndarray, batch: GraphBatch) -> np.ndarray:
         last one is returned.
     """
     sweep = batch.short_sweep
-    # Only a claim that no ancestor exceeds can be the result, so few claims need sorting.
+    # Only a claim that is not exceeded by an ancestor can be the result, so few claims need
+    # sorting.
     highest = np.flatnonzero(~(values < pass_all(sweep, np.maximum, values)))
     order = highest[_sort(values[highest])]
     rank = np.full(len(values), -1)
@@ -93,7 +94,7 @@ def sum_ancestors(values: np.ndarray, batch: GraphBatch) -> np.ndarray:
     Parameters
     ----------
     values : ndarray of shape (n_claims,)
-        Values of the claims.
+        Claim values.
     batch : GraphBatch
         The problems.
 

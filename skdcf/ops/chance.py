@@ -86,8 +86,8 @@ def fit_frailty(
     log_odds : ndarray of shape (n_claims,)
         Log odds of the hazards.
     labels : ndarray of shape (n_claims,)
-        Labels of the claims (1 true, 0 false, -1 unknown). The claims of an answer are used up to
-        the first one that is not known to be true.
+        Claim labels (1 true, 0 false, -1 unknown). The claims of an answer are used up to the first
+        one that is not known to be true.
     batch : GraphBatch
         The problems.
     confidence : ndarray of shape (n_claims,)

@@ -31,7 +31,7 @@ from scipy.special import betainccinv
 from ..graphs.ragged import ranges, segment_ids
 from .hard import segment_min
 
-MOST = 2**53  # largest number of problems named in messages
+MOST = 2**53  # maximum number of problems named in a message
 DIGITS = 12  # number of significant digits of a level that is not a ratio of integers
 
 
@@ -189,7 +189,7 @@ def passing_cut(lowest: NDArray[Any], share: float) -> float:
     return float(np.partition(lowest, k)[k]) if k < len(lowest) else inf
 
 
-@lru_cache  # A comparison asks for the same few levels in every split.
+@lru_cache  # A comparison uses the same few levels in every split.
 def problems_needed(alpha, delta=None, share=1):
     """Compute the smallest number of calibration problems for which a claim can be kept."""
     needed = bisect_left(range(MOST), -alpha, key=lambda n: -claim_level(0, n, delta))
@@ -225,7 +225,7 @@ def whole_count(
         are held out.
     """
     otherwise = max(1, round(0.3 * n) if at_most is None else floor(at_most * n + 1e-9))
-    if alpha * share * n < 1:  # A rank of 2 would need more problems than there are.
+    if alpha * share * n < 1:  # A rank of 2 would require more problems.
         return otherwise
     count = _fewest(max(2, round(0.4 * alpha * share * n)), n, alpha, share=share)
     return count if count <= 0.6 * n else otherwise

@@ -205,7 +205,7 @@ def _walk_paths(batch, with_between):
         _shorten(length, shorter, longer, depth=batch.depth[target])
         np.add.at(distance, target, length)
         if with_between:
-            # Add the terms in the order of s, so the sum does not depend on the blocks.
+            # The terms are added in the order of s, so the sum does not depend on the blocks.
             np.add.at(between, target, _accumulate(length, shorter, longer))
     return distance, between
 
@@ -222,7 +222,7 @@ def _find_pairs(batch, a, b):
     low, high = batch.offsets[[i, j]]
     target = np.repeat(np.arange(low, high), np.diff(indptr[low : high + 1]))
     source = source[indptr[low] : indptr[high]]
-    # A block may contain a part of a large problem.
+    # A block may contain only part of a large problem.
     inside = (a <= source) & (source < b)
     source = source[inside]
     target = target[inside]

@@ -42,7 +42,7 @@ def path_risk_of_errors(
     risk : ndarray of shape (n_claims,)
         Risk of each claim.
     labels : ndarray of shape (n_claims,)
-        Labels of the claims (1 true, 0 false, -1 unknown), or booleans.
+        Claim labels (1 true, 0 false, -1 unknown), or booleans.
     batch : GraphBatch
         The problems.
 
@@ -91,7 +91,7 @@ def nonconformity_scores(
     path_risk : ndarray of shape (n_claims,)
         Path risk of each claim.
     labels : ndarray of shape (n_claims,)
-        Labels of the claims (1 true, 0 false, -1 unknown), or booleans.
+        Claim labels (1 true, 0 false, -1 unknown), or booleans.
     offsets : ndarray of shape (n_graphs + 1,)
         The claims of problem i are ``offsets[i]:offsets[i + 1]``.
 
@@ -167,7 +167,7 @@ def coherent_labels(labels: NDArray[Any], batch: GraphBatch) -> Any:
     Parameters
     ----------
     labels : ndarray of shape (n_claims,)
-        Labels of the claims (1 true, 0 false, -1 unknown), or booleans.
+        Claim labels (1 true, 0 false, -1 unknown), or booleans.
     batch : GraphBatch
         The problems.
 

@@ -118,7 +118,7 @@ def minorant_slopes(log_rise: Any, log_run: Any, segment: Any) -> NDArray[Any]:
     log_rise, log_run : ndarray of shape (n,)
         Logs of the heights and widths of the pieces.
     segment : ndarray of shape (n,)
-        Number of the curve that each piece belongs to, in non-decreasing order.
+        Index of the curve that each piece belongs to, in non-decreasing order.
 
     Returns
     -------

@@ -72,7 +72,7 @@ def soft_maximum(
     Parameters
     ----------
     values : ndarray of shape (n_claims,)
-        Values of the claims.
+        Claim values.
     offsets : ndarray of shape (n + 1,)
         Bounds of the segments of ``index``.
     index : ndarray of int
@@ -192,7 +192,8 @@ def _sort_row(ordered, k, strength):
 
 
 def _places(ordered):
-    """Return the numbers of smaller and of not larger scores for each of the sorted scores."""
+    """Return, for each sorted score, the number of scores that are smaller and the number that are
+    at most equal."""
     if (ordered[1:] > ordered[:-1]).all():
         place = np.arange(len(ordered) + 1)
         return place[:-1], place[1:]

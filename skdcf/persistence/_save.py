@@ -76,7 +76,7 @@ def save(filter: BaseEstimator, path: str | os.PathLike[str]) -> Path:
         schema = with_public_names(json.loads(parts[_SCHEMA]))
         parts[_SCHEMA] = json.dumps(schema).encode()
         content = build(parts, f"{schema['__module__']}.{schema['__class__']}")
-        # Load the file at once to find objects that cannot be restored.
+        # Load the file immediately to detect objects that cannot be restored.
         io.loads(content, trusted=io.get_untrusted_types(data=content))
     except RecursionError as error:
         raise ValueError(
@@ -319,14 +319,14 @@ _KNOWN = (
     "skdcf.apps.llm.split_sentences",
     "xgboost.sklearn.XGBClassifier",
 )
-#: Trees that libraries follow without checks, so a forged tree can crash the process.
-#: Some versions of skops trust such trees.
+#: Tree classes whose libraries do not check the nodes, so a forged tree can crash the
+#: process. Some versions of skops trust these classes.
 _UNCHECKED = (
     "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
     "sklearn.tree._tree.Tree",
     "xgboost.core.Booster",
 )
-#: Text that skops writes for None.
+#: String that skops writes for None.
 _NULL: dict[str, Any] = {"content": "null", "is_json": True, "__class__": "str"}
 _NULL |= {"__module__": "builtins", "__loader__": "JsonNode"}
 #: Modules in which some versions of Python define objects that other modules export.

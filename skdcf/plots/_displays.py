@@ -147,7 +147,7 @@ class DisplayOfReports(Display):
         X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
             Test problems.
         y : sequence of 1-D arrays, one per problem
-            Labels of the problems.
+            Claim labels of the problems.
         alphas : sequence of float in (0, 1)
             Levels at which the filters are evaluated.
         ax : matplotlib Axes, or a sequence of one per panel, optional
@@ -183,7 +183,7 @@ class DisplayOfReports(Display):
         Parameters
         ----------
         y : sequence of 1-D arrays, one per problem
-            Labels of the claims: 1 true, 0 false, -1 unknown.
+            Claim labels: 1 true, 0 false, -1 unknown.
         kept : dict of float to sequence of boolean masks
             Masks of the kept claims, keyed by alpha, as returned by `predict`.
         groups : array-like of shape (n_problems,), optional
@@ -400,7 +400,7 @@ class ChanceDisplay(Display):
         X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
             Test problems.
         y : sequence of 1-D arrays, one per problem
-            Labels of the problems.
+            Claim labels of the problems.
         masks : sequence of boolean masks, optional
             Masks of the kept claims. If None, the masks are predicted.
         ax : matplotlib Axes, optional
@@ -461,7 +461,7 @@ class ChanceDisplay(Display):
 def _lines(report):
     """Return the columns of a report, keyed by name, with their errors and bands."""
     lines = {}
-    # A comparison contains only means over splits, without intervals.
+    # A comparison contains only means over splits, not intervals.
     if isinstance(report, ComparisonReport):
         table = report._values()
         for name in report.names:
@@ -599,7 +599,7 @@ class SoftHardDisplay(Display):
         X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
             Problems, as in `skdcf.inspection.surrogate_agreement`.
         y : sequence of 1-D arrays, one per problem
-            Labels of the problems.
+            Claim labels of the problems.
         alphas : sequence of float in (0, 1)
             Levels at which the filters are evaluated.
         relaxation : PathRelaxation or GridRelaxation, optional
@@ -668,9 +668,9 @@ class ScoreDistributionDisplay(Display):
         Parameters
         ----------
         y : array-like of shape (n_claims,)
-            Labels of the claims: 1 true, 0 false. Claims with other labels are ignored.
+            Claim labels: 1 true, 0 false. Claims with other labels are ignored.
         scores : dict of str to array-like of shape (n_claims,)
-            The scores, keyed by the name of the panel.
+            The scores, keyed by panel name.
         ax : matplotlib Axes, or a sequence of one per panel, optional
             Axes to draw on. If None, a new figure is created.
 
@@ -688,11 +688,11 @@ class ScoreDistributionDisplay(Display):
         Parameters
         ----------
         estimator : fitted filter, or dict of str to fitted filter
-            The filters, keyed by the name of the panel.
+            The filters, keyed by panel name.
         X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
             Problems that were not used to train the scorers.
         y : sequence of 1-D arrays, one per problem
-            Labels of the problems.
+            Claim labels of the problems.
         ax : matplotlib Axes, or a sequence of one per panel, optional
             Axes to draw on. If None, a new figure is created.
 
@@ -803,7 +803,7 @@ class ImportanceDisplay(Display):
         X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
             Problems that were not used to train the scorer.
         y : sequence of 1-D arrays, one per problem
-            Labels of the problems.
+            Claim labels of the problems.
         max_features : int, default=10
             Number of features to show.
         ax : matplotlib Axes, optional

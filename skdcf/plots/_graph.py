@@ -1,4 +1,4 @@
-"""Draw one problem as a layered graph next to the texts of its claims."""
+"""Draw one problem as a layered graph next to its claim texts."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ LEAST = 230.0  # minimum width
 
 @settings
 class ReasoningGraphDisplay:
-    """Draw one problem, with premises at the top and the texts of the claims next to the graph.
+    """Draw one problem, with premises at the top and the claim texts next to the graph.
 
     Kept claims are drawn as dark discs, and dropped claims as dashed squares. A false claim has
     a thick outline and a cross. An unjudged claim has a question mark.
@@ -38,9 +38,9 @@ class ReasoningGraphDisplay:
     kept : ndarray of bool, shape (n_claims,), optional
         Mask of the kept claims. If None, the problem is drawn unfiltered.
     labels : ndarray of shape (n_claims,), optional
-        Labels of the claims: 1 true, 0 false, -1 unknown.
+        Claim labels: 1 true, 0 false, -1 unknown.
     reasons : dict of int to str, optional
-        Reasons keyed by claim, which are written below the text of the claim.
+        Reasons keyed by claim, which are written below the claim text.
 
     Attributes
     ----------
@@ -83,7 +83,7 @@ class ReasoningGraphDisplay:
         kept : array-like of bool, shape (n_claims,), optional
             Mask of the kept claims. If None, the problem is drawn unfiltered.
         labels : array-like of 0/1, shape (n_claims,), optional
-            Labels of the claims: 1 true, 0 false, -1 unknown.
+            Claim labels: 1 true, 0 false, -1 unknown.
         ax : matplotlib Axes, optional
             Axes to draw on. If None, a new figure is created.
 
@@ -125,7 +125,7 @@ class ReasoningGraphDisplay:
         graph : ReasoningGraph
             The problem.
         labels : array-like of 0/1, shape (n_claims,), optional
-            Labels of the claims, which do not influence the decisions.
+            Claim labels, which do not influence the decisions.
         alpha : float in (0, 1), optional
             The level. If None, the filter's alpha is used.
         ax : matplotlib Axes, optional
@@ -281,7 +281,7 @@ class AxesPen:
 
 
 def _write(pen, lines, shown, left):
-    """Write the text of each claim."""
+    """Write each claim's text."""
     top = PAD
     style = {"va": "top", "linespacing": 1.15}
     rows = zip(lines, _row_heights(lines), strict=True)

@@ -19,7 +19,7 @@ from ..ops.segments import take
 from ..ops.soft import neural_sort
 from ._path import Relaxation
 
-# Thresholds of all problems, and log q of all cells.
+# Thresholds for all problems, and log q for all cells.
 GridState: TypeAlias = tuple[NDArray[np.float64], NDArray[np.float64]]
 
 # Columns of the paper's tables, whose rows are below.
@@ -165,8 +165,8 @@ class GridRelaxation(Relaxation["GridPlan", GridState]):
         return GridPlan.of(batch, labels, self.ancestor_weight)
 
     def soft_threshold(self, scores: NDArray[np.float64], alpha: float) -> float:
-        # Small training sets can have rank 0. The rank is raised to 1 in training only.
-        # In use, rank 0 means that nothing is kept.
+        # Small training sets can have rank 0. The rank is raised to 1 in training only. In
+        # prediction, rank 0 means that nothing is kept.
         k = max(conformal_rank(len(scores), check_alpha(alpha)), 1)
         return neural_sort(scores, k, self.quantile_strength)
 
@@ -264,7 +264,7 @@ class GridPlan:
     problem_of : ndarray of shape (n_claims,)
         Index of the problem of each claim.
     labels : ndarray of float, shape (n_claims,)
-        Labels of the claims (1 true, 0 false, -1 unknown).
+        Claim labels (1 true, 0 false, -1 unknown).
     claims, claims_back : ndarray of shape (n_claims,)
         The claims in the order of the layout, and the inverse permutation.
     problems_back : ndarray of shape (n_problems,)

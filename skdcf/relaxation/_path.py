@@ -67,7 +67,7 @@ class Relaxation(Settings, Generic[PlanT, StateT], metaclass=ABCMeta):
         batch : GraphBatch
             The training problems.
         labels : ndarray of shape (n_claims,)
-            Labels of the claims (1 true, 0 false, -1 unknown). Unknown claims are ignored.
+            Claim labels (1 true, 0 false, -1 unknown). Unknown claims are ignored.
         """
 
     @abstractmethod
@@ -248,7 +248,7 @@ class PathPlan:
     problem_of : ndarray of shape (n_claims,)
         Index of the problem of each claim.
     labels : ndarray of float, shape (n_claims,)
-        Labels of the claims (1 true, 0 false, -1 unknown).
+        Claim labels (1 true, 0 false, -1 unknown).
     false_claims : ndarray of int
         False claims without a false ancestor, in the order of the problems.
     false_offsets : ndarray of shape (n_problems + 1,)
@@ -355,7 +355,7 @@ class PathRelaxation(Relaxation[PathPlan, NDArray[np.float64]]):
     max_temperature: float = 0.0
 
     def plan(self, batch: GraphBatch, labels: NDArray[Any]) -> PathPlan:
-        # An unknown claim is not an error, so errors among its descendants still count.
+        # An unlabelled claim is not an error, so errors among its descendants still count.
         decides = (labels == 0) & below_true_claims(labels != 0, batch)
         count = np.bincount(batch.problem_of[decides], minlength=len(batch))
         true = true_shares(labels, batch)

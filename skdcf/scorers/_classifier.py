@@ -88,15 +88,14 @@ class ClassifierScorer(Scorer):
     def fit(
         self, batch: GraphBatch, labels: NDArray, task: FitTask | None = None
     ) -> Self:
-        """Train the classifier on the claims of the problems.
+        """Train the classifier on the problems' claims.
 
         Parameters
         ----------
         batch : GraphBatch
             The problems.
         labels : ndarray of shape (n_claims,)
-            Labels of the claims (1 true, 0 false, -1 unknown). Claims with an unknown label are
-            left out.
+            Claim labels (1 true, 0 false, -1 unknown). Claims with an unknown label are left out.
         task : FitTask, optional
             Settings of the fit, which the filter passes.
 

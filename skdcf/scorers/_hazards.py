@@ -34,7 +34,7 @@ N_FOLDS = 3
 OF_A_FOLD: dict[str, Any] = {"trees": 15, "share": 0.75}
 # Number of false claims below an error that are added to the judged claims.
 DOUBTED = 5
-# Smallest hazard. A forest returns 0 if there is no training error nearby, which is
+# Smallest hazard. A forest returns 0 if there is no training error nearby. This is
 # overconfident.
 DOUBT = 0.05
 # largest number of claims per tree; more claims only take more time
@@ -101,7 +101,7 @@ class NeymanPearsonScorer(Scorer):
         ancestors, and is least accurate if this sum is large. If the weight is 1, fewer claims are
         kept at low alpha.
     gain : float in [0, 1], {"claims", "answers"} or callable, default=0.5
-        Value of the kept claims of an answer. The value is the number of kept claims to the power
+        Value of an answer's kept claims. The value is the number of kept claims to the power
         ``gain``. The values 1 and "claims" maximise the number of kept claims, but leave many
         answers empty, because the risk is spent on the safest answers. Smaller powers leave fewer
         answers empty. The values 0 and "answers" use log(1 + number). A callable must accept an
@@ -183,8 +183,8 @@ class NeymanPearsonScorer(Scorer):
         batch : GraphBatch
             The problems.
         labels : ndarray of shape (n_claims,)
-            Labels of the claims (1 true, 0 false, -1 unknown). Claims with an unknown label and
-            their descendants are left out.
+            Claim labels (1 true, 0 false, -1 unknown). Claims with an unknown label and their
+            descendants are left out.
         task : FitTask, optional
             Settings of the fit, which the filter passes.
 
@@ -220,7 +220,7 @@ class NeymanPearsonScorer(Scorer):
         folded : Folded
             The problems, and the fold of each problem.
         labels : ndarray of shape (n_claims,)
-            Labels of the claims (1 true, 0 false, -1 unknown).
+            Claim labels (1 true, 0 false, -1 unknown).
         tasks : list of FitTask
             One task for each level.
 

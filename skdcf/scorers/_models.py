@@ -232,7 +232,7 @@ class ConfTrScorer(Scorer):
         batch : GraphBatch
             The problems.
         labels : ndarray of shape (n_claims,)
-            Labels of the claims (1 true, 0 false, -1 unknown).
+            Claim labels (1 true, 0 false, -1 unknown).
         task : FitTask, optional
             Settings of the fit, which the filter passes.
 
@@ -252,7 +252,7 @@ class ConfTrScorer(Scorer):
     def fit_levels(
         self, batch: GraphBatch, labels: NDArray, tasks: list[FitTask]
     ) -> list:
-        # Everything except alpha, including the random state, is taken from the first
+        # All settings except alpha, including the random state, are taken from the first
         # task.
         results = self._train(batch, labels, tasks)
         return [clone(self)._adopt(training_result) for training_result in results]

@@ -29,11 +29,11 @@ from ._tree_tables import HazardTable, design
 FORMAT = "skdcf public prior 3"
 # number of claims per block, whose positions in all trees fit into the cache
 BLOCK = 128
-# The weight of the user's log odds is shrunk towards the first value, and the sum of the
-# weights of all sources towards the second. The sum exceeds 1, because a mean of
-# uncertain classifiers is less certain than it should be.
+# The weight of the user's log odds is shrunk towards the first value, and the sum of all
+# sources' weights towards the second. The sum exceeds 1, because a mean of uncertain
+# classifiers is less certain than it should be.
 PULL = 0.6, 1.0
-# strength of the shrinkage; about 100 claims of the user change the weights little
+# strength of the shrinkage; about 100 user claims change the weights little
 STRENGTH = 30.0
 
 
@@ -65,7 +65,7 @@ class PublicPrior(Scorer):
         Description of the prior, with the sources and their licences, the evaluation data, and
         known failures.
     columns_ : tuple of str
-        Names of the columns that the prior uses.
+        Names of the columns used by the prior.
     table_ : HazardTable
         The trees of all sources, with one forest per source. The input of the trees is the
         columns, scaled for each source in turn.
@@ -346,8 +346,7 @@ def _array(values):
     if array.dtype.kind != "i" or not array.size:
         array = np.nan_to_num(array.astype(np.float64), nan=np.inf)
     elif np.abs(array).max() < 2**31:
-        # 32-bit integers use half of the memory, so more of the array fits into the
-        # cache.
+        # 32-bit integers use half the memory, so more of the array fits into the cache.
         array = array.astype(np.int32)
     array.setflags(write=False)  # All priors of the same file share the arrays.
     return array

@@ -191,7 +191,7 @@ class Scorer(Settings, metaclass=ABCMeta):
         Returns
         -------
         tuple of str, or None
-            Names of the columns. None means that all columns are read by position.
+            Column names. None means that all columns are read by position.
         """
         return None
 
@@ -205,7 +205,7 @@ class Scorer(Settings, metaclass=ABCMeta):
         batch : GraphBatch
             Training problems.
         labels : ndarray of int, shape (n_claims,)
-            Labels of the claims (1 true, 0 false, -1 unknown).
+            Claim labels (1 true, 0 false, -1 unknown).
         task : FitTask, optional
             Settings of the fit, which the filter passes.
 
@@ -226,7 +226,7 @@ class Scorer(Settings, metaclass=ABCMeta):
         batch : GraphBatch
             The problems.
         labels : ndarray of shape (n_claims,)
-            Labels of the claims (1 true, 0 false, -1 unknown).
+            Claim labels (1 true, 0 false, -1 unknown).
         tasks : list of FitTask
             One task for each level.
 
@@ -362,14 +362,14 @@ def out_of_fold_confidence(scorer, folded, labels, tasks):
     folded : Folded
         The problems, in at least two folds.
     labels : ndarray of shape (n_claims,)
-        Labels of the claims (1 true, 0 false, -1 unknown).
+        Claim labels (1 true, 0 false, -1 unknown).
     tasks : list of FitTask
         One task for each level.
 
     Returns
     -------
     ndarray of shape (n_tasks, n_claims)
-        Out-of-fold confidences, which do not depend on labels of the same fold.
+        Out-of-fold confidences, which do not depend on labels in the same fold.
     """
     batch = folded.batch
     unseen = np.empty((len(tasks), batch.n_claims))
@@ -393,8 +393,8 @@ def out_of_fold_confidence(scorer, folded, labels, tasks):
 def _confidence_unseen(scorer, parts, labels, tasks):
     """Fit a scorer on the other folds, and compute the confidences in the claims of the fold."""
     others, own = parts
-    # Warnings about folds without anything to learn are ignored, because the retention
-    # shows the effect.
+    # Warnings about folds from which nothing can be fitted are ignored, because the
+    # retention shows the effect.
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         levels = scorer.fit_levels(others, labels, tasks)
@@ -533,8 +533,8 @@ class FrequencyScorer(FeatureScorer):
         return np.where(np.isnan(below), column, mixed)
 
     def linear_form(self, batch: GraphBatch) -> LinearForm | None:
-        # If the scorer uses other claims, the confidence is not linear in the features of
-        # the claim.
+        # If the scorer uses other claims, the confidence is not linear in the claim's
+        # features.
         return super().linear_form(batch) if self.beta_mix == 0 else None
 
 

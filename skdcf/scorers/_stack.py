@@ -31,9 +31,9 @@ from ._scorer import (
     run_of,
 )
 
-# Initial weights for columns with unit standard deviation, and the shrinkage towards
-# the initial weights. On ten published data sets, other values keep the same number of
-# claims within errors.
+# Initial weights for columns with unit standard deviation, and the shrinkage towards the
+# initial weights. On ten published data sets, other values keep the same number of claims
+# within one standard error.
 START = {"neyman-pearson": np.e, "regression": 1.0}
 WITH_PRIOR = {"neyman-pearson": 1.0, "regression": 0.0}
 SHRINKAGE = 100.0
@@ -48,7 +48,7 @@ class Selection:
     alpha : float
         The level of the fit.
     scorers : tuple of str
-        Names of the base scorers.
+        Base scorer names.
     weights : ndarray of shape (n_scorers,)
         Weights of the standardised confidences, divided by the sum of their absolute values.
         The weights are NaN unless the last step is a linear model.
@@ -85,8 +85,8 @@ class StackingScorer(Scorer):
     n_folds : int, default=3
         Number of folds, which is limited to the number of groups.
     gain : float in [0, 1], {"claims", "answers"} or callable, default=0.5
-        Value of the kept claims of an answer, used by "neyman-pearson" and in the training of the
-        last step. The value is the number of kept claims to the power ``gain``. A callable must use
+        Value of an answer's kept claims, used by "neyman-pearson" and in the training of the last
+        step. The value is the number of kept claims to the power ``gain``. A callable must use
         ``autograd.numpy``.
     public_prior : PublicPrior or None, default=None
         Hazards learnt on public labels, which are blended into "neyman-pearson". With a prior, the

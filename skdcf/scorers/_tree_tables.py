@@ -249,7 +249,7 @@ def _forest(estimator):
         values = tree.value[:, 0]
         if hasattr(estimator, "classes_"):
             chance = values[:, 1] / values.sum(axis=1)
-        else:  # Trees of a regression on 0 and 1 have a mean that is a probability.
+        else:  # The mean of regression trees trained on 0 and 1 is a probability.
             chance = values[:, 0]
         nodes.append(_nodes_of(tree, chance / n))
     table = _trees(estimator.n_features_in_, nodes)

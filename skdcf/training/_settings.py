@@ -37,7 +37,7 @@ class LBFGS(Settings):
     """
 
     _parameter_constraints = {"max_iter": [allowed.COUNT]}
-    halves = False  # All problems are used both for calibration and for prediction.
+    halves = False  # All problems are used for both calibration and prediction.
 
     max_iter: int = 30
 
@@ -98,8 +98,8 @@ class Adam(Settings):
         Number of epochs without a higher retention on the validation problems after which the
         training stops.
     validation_size : float, int or None, default=0.2
-        Share or number of the training questions that are used to choose the best epoch. If None,
-        the last epoch is used, and ``patience`` must have its default value.
+        Share or number of training questions used to choose the best epoch. If None, the last epoch
+        is used, and ``patience`` must have its default value.
 
     Examples
     --------
@@ -210,8 +210,8 @@ class SoftTraining(Settings):
         is the number of training problems. If None, the shrinkage is 1,000. If ``init="random"``,
         the shrinkage must be 0, and None means 0.
     gain : float in [0, 1], {"claims", "answers"}, callable or None, default=None
-        Value of the kept true claims of an answer, whose mean is used in the loss. A power x uses
-        (soft number + 0.001)^x, and 0 or "answers" uses log(1 + soft number). A callable must use
+        Value of an answer's kept true claims, whose mean is used in the loss. A power x uses (soft
+        number + 0.001)^x, and 0 or "answers" uses log(1 + soft number). A callable must use
         ``autograd.numpy``. If None, the gain is 1, so the value is the soft number of claims.
     unit_variance : bool, default=True
         Whether scores are scaled to unit standard deviation before the relaxation.

@@ -1,4 +1,4 @@
-"""Gain, which is the value of the kept true claims of an answer.
+"""Gain, which is the value of an answer's kept true claims.
 
 If the number of kept claims is maximised, the risk is spent on the safest answers, and no claims of
 other answers are kept. If the gain is a power below 1, the first claim of an answer has a larger
@@ -12,13 +12,13 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-#: Function that maps an array of numbers of kept claims to their values.
+#: Function that maps an array of kept-claim counts to their values.
 Worth: TypeAlias = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 Gain: TypeAlias = float | Literal["claims", "answers"] | Worth
 POWERS = {"claims": 1.0, "answers": 0.0}
 # offset of a soft number, because the slope of most gains is infinite at 0
 FLOOR = 0.001
-MOST_KEPT = 1000  # largest number of claims for which a gain is checked
+MOST_KEPT = 1000  # maximum number of claims for which a gain is checked
 
 
 def worth_of(gain: Gain) -> Worth:
@@ -32,8 +32,8 @@ def worth_of(gain: Gain) -> Worth:
     power = _power_of(gain)
     if callable(power):
         return power
-    # The power 0 would not increase beyond one claim, so the logarithm is used, which is
-    # also concave.
+    # With power 0, the gain would not increase beyond one claim. The logarithm, which is
+    # also concave, is used instead.
     return np.log1p if power == 0 else lambda kept: kept**power
 
 

@@ -123,7 +123,7 @@ def train(
     batch : GraphBatch
         Training problems. The features are standardised on these problems.
     labels : ndarray of shape (n_claims,)
-        Labels of the claims (1 true, 0 false, -1 unknown). Unknown claims are not used in the loss.
+        Claim labels (1 true, 0 false, -1 unknown). Unknown claims are not used in the loss.
     alphas : sequence of float
         The training levels.
     groups : ndarray of shape (n_problems,), optional
@@ -223,8 +223,8 @@ class _Run:
         X = self.X[judged]
         target = target[judged]
         start = x
-        # The penalty can shrink all layers of a network to 0, and training would not
-        # start from there.
+        # The penalty can shrink all layers of a network to 0, and training cannot start
+        # from zero weights.
         for weaker in (1, 10, 100, 1000):
             start = fit_logistic(
                 self.model,
@@ -375,8 +375,7 @@ def _hazard_target(batch, labels):
 # standard deviation of the log odds below which scores count as constant
 LEAST_SPREAD = 1e-3
 
-# Target of the logistic regression for initial parameters, the claims that it uses, and
-# its C.
+# Target, claims and C of the logistic regression for initial parameters.
 START = {"coherent": _coherent_target, "hazard": _hazard_target}
 
 

@@ -89,8 +89,8 @@ def pick(batch: GraphBatch, labels: NDArray[Any], rows: NDArray[np.intp]) -> Any
     return batch[rows], labels[chosen[batch.problem_of]]
 
 
-# A column contains only rounding errors if its variation is below this share of the
-# largest variation, for example after a PCA with more components than the data have. If
+# A column contains only rounding errors if its variation is below this fraction of the
+# largest variation. An example is a PCA with more components than the rank of the data. If
 # such a column were standardised, rounding errors would determine the scores and differ
 # between batches.
 NOISE = 1e-12

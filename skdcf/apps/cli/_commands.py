@@ -54,7 +54,7 @@ from .._messages import renumbered, reworded
 from ..labelling.sources import set_label_sources
 from . import _files as files
 
-RESULT = "filtered"  # metadata key of the result
+RESULT = "filtered"  # metadata key for the result
 KEEPS_NOTHING = FOUND_BROKEN_LINES = 1  # exit codes
 _CHUNK = 500  # number of problems in memory at a time
 _NOT_GUARANTEED = (
@@ -63,7 +63,7 @@ _NOT_GUARANTEED = (
 )
 _SUPPORT = "context_trigrams"  # the best single column of `ContextFeatures`
 _SHOWN = 20  # maximum number of different errors to print
-_EVERY = 10  # every tenth of the candidate shares is printed
+_EVERY = 10  # every tenth candidate share is printed
 _DOUBLINGS, _DRAWS = 6, 10
 _LEVELS = (0.02, 0.05, 0.1, 0.2, 0.3)
 
@@ -181,8 +181,8 @@ def _with_people(judged, options):
     If a file does not state the sources of its labels, its role determines the sources.
     """
     people = files.read_problems(options, labelled=True, path=options.people)
-    # An empty answer counts as judged only if all other answers are at least partly
-    # labelled.
+    # An answer without claims counts as judged only if all other answers have at least one
+    # label.
     all_begun = all((row >= 0).any() or not len(row) for row in people.labels)
     marked = []
     for problems, kind in ((judged, "model"), (people, "human")):
@@ -438,7 +438,7 @@ class Line:
 
 
 def iterate_rows(options):
-    """Yield the problems of a file as instances of `Line`."""
+    """Yield a file's problems as instances of `Line`."""
     read = files.problem_reader(options)
     rename = files.renamed(options)
 
@@ -551,7 +551,7 @@ def _shown(filter, rows, alpha, options, counts):
 
 
 def marked_text(row, mark_checked=False):
-    """Return the text of a `Line`, with a mark if the guarantee does not cover it.
+    """Return the text of a `Line`, marked if the guarantee does not cover it.
 
     If ``mark_checked`` is True, claims that a person checked are also marked.
     """
@@ -576,7 +576,7 @@ def format_row(row, about, options, *, mark_checked=False):
     fields = about | {"claim_alpha": levels}
     if row.passes is not None:
         fields["passes"] = row.passes
-    # The level does not apply to a text of claims that the filter removed.
+    # The level does not apply to a text made of claims that the filter removed.
     if not row.is_guaranteed:
         fields = {"guarantee": "none", "note": _NOT_GUARANTEED}
     if row.error_probability is not None:
@@ -620,7 +620,7 @@ def _put_text(record, key, text):
 
 
 def explain(options):
-    """Print the kept claims of one answer, and the reasons why other claims were dropped."""
+    """Print one answer's kept claims, and the reasons why other claims were dropped."""
     model = load(options.model)
     graph = _find(files.read_problems(options).graphs, options.id)
     explained = inspection.explain(model, graph, alpha=options.alpha)
@@ -688,7 +688,7 @@ def _summary(data):
     words = {"true": 1, "false": 0, "unknown": -1}
     try:
         questions = files.count_questions(graphs)
-    except ValueError as error:  # A text shared by many answers may be an instruction.
+    except ValueError as error:  # A text that many answers share may be an instruction.
         questions = reworded(error, "program")
     return {
         "problems": len(graphs),

@@ -55,7 +55,7 @@ def extract(options):
 
 
 def answer(options):
-    """Print the filtered text of one answer, and the dropped claims with reasons.
+    """Print one answer's filtered text, and the dropped claims with reasons.
 
     If no model can be reached, standard output is empty and the exit code is 1.
     """

@@ -22,7 +22,7 @@ from ...graphs.problems import GROUP
 from ._csv import CsvAsLines
 
 STANDARD = "-"
-# Metadata key of the names that the format keys have in the original log.
+# Metadata key for the original names of the format keys in the log.
 NAMES = "names_in_log"
 _ALL_TARGETS = ("answer", "messages", "spans", "resourceSpans", "task", "labels")
 _NOTED = 100  # maximum number of keys listed in a message
@@ -148,7 +148,7 @@ def answer_reader(options):
 
     If the line has no claims, the problem has zero claims. The answer is stored under its key.
     """
-    from ..llm import AnswerReader  # takes long to import, and few commands need it
+    from ..llm import AnswerReader  # slow to import, and few commands need it
 
     read = AnswerReader(
         renamed(options, also=["answer"]),
@@ -228,7 +228,7 @@ def _digest(content):
 
 
 def read_problems(options, *, labelled=False, path=None):
-    """Read the problems of a file, and check that labels exist if they are required.
+    """Read the problems in a file, and check that labels exist if they are required.
 
     The function also checks, before long work, that the output can be written.
     """

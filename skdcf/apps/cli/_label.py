@@ -66,7 +66,7 @@ def label(options):
 
 
 def _judge(options):
-    """Collect labels of answers, which can be used for calibration."""
+    """Collect answer labels for calibration."""
     for path in (options.label_studio, options.csv):
         check_folder(path)
     problems = read_problems(options)
@@ -238,8 +238,8 @@ def _audit(options):
         _write_rows(options, lines, _level(filter, options))
     n_texts, n_wrong, n_open = order.look(store)
     n_wrong += n_open
-    # The bounds hold simultaneously (Bonferroni correction), so the audit can stop
-    # after any of the planned sizes.
+    # The bounds hold simultaneously (Bonferroni correction), so the audit can stop at any
+    # of the planned sample sizes.
     error = (1 - _CONFIDENCE_LEVEL) / len(looks)
     bound = error_rate_upper_bound(n_wrong, n_texts, confidence_level=1 - error)
     if n_open:

@@ -34,7 +34,7 @@ def _share(text: str) -> float | str:
 
 
 _TYPES = {"float": float, "int": int, "share": _share}
-#: Packages of the extra ``apps``, which tests/test_extras.py compares with setup.cfg.
+#: Packages in the extra ``apps``. tests/test_extras.py compares this list with setup.cfg.
 _PACKAGES = (
     "fastapi json_repair latex2mathml matplotlib narwhals openai pandas prometheus_client "
     "pydantic sentencex uvicorn"
@@ -191,7 +191,7 @@ def _short_warnings():
 
 
 def _sentence(error):
-    """Return the message of an error without the error number of the operating system."""
+    """Return an error message without the operating system's error number."""
     if isinstance(error, OSError) and error.strerror:
         return f"{error.filename}: {error.strerror}" if error.filename else error
     return reworded(error, "program")

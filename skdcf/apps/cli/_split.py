@@ -15,12 +15,12 @@ from ...graphs.sources import WITHOUT_CLAIM
 from ..llm import AnswerSplitter, no_claim_list
 from . import _files as files
 
-#: Keys of a run that are not copied to the problem.
+#: Run keys that are not copied to the problem.
 _OF_RUN = ("messages", "spans", "resourceSpans", "task", "labels")
 
 
 def split(options):
-    """Write the answers of a log as problems with one claim per sentence, or per step of a run."""
+    """Convert each logged answer to a problem with one claim per sentence, or per step of a run."""
     files.check_folder(options.output)
     if options.runs:
         _split_runs(options)

@@ -161,15 +161,15 @@ class ModelAgreement:
 
 
 def agreement(model: Labels, human: Labels) -> ModelAgreement:
-    """Compare the labels of a model with the labels of people, or the labels of two people.
+    """Compare a model's labels with human labels, or the labels of two people.
 
     Parameters
     ----------
     model : sequence of arrays, one per problem
-        Labels of the model: Labels of the claims: 1 true, 0 false, -1 unknown. Unknown labels
-        are treated as not true, as in calibration.
+        Labels by the model: 1 true, 0 false, -1 unknown. Unknown labels are treated as not true, as
+        in calibration.
     human : sequence of arrays, one per problem
-        Labels of the same claims by people. Claims that no person judged are excluded.
+        Human labels of the same claims. Claims that no person judged are excluded.
 
     Returns
     -------
@@ -287,7 +287,7 @@ def next_to_label(
     X : sequence of ReasoningGraph, or GraphBatch
         Calibration problems.
     y : sequence of arrays, one per problem
-        Labels of the claims: 1 true, 0 false, -1 unknown.
+        Claim labels: 1 true, 0 false, -1 unknown.
     alpha : float in (0, 1), optional
         The level. If None, the level of the filter is used.
 
@@ -351,7 +351,7 @@ def next_to_label(
 
 def _to_judge(labels, risk, score, threshold):
     """Return the unknown claims whose path risk keeps the score at or below the threshold."""
-    # Lower the risks by the same amount by which rounding lowered the score.
+    # Lower the risks by the amount that rounding subtracted from the score.
     lowered = risk - (risk[labels != 1].min() - score)
     rows = np.flatnonzero((labels == -1) & (lowered <= threshold))
     return tuple(rows[np.argsort(-risk[rows], kind="stable")].tolist())
@@ -385,7 +385,7 @@ def share_of_work(store: LabelStore, by: str) -> NDArray[np.bool_] | None:
     store : LabelStore
         The problems and their verdicts.
     by : str
-        Name of the annotator.
+        Annotator name.
 
     Returns
     -------
@@ -427,7 +427,7 @@ class RandomOrder(Order):
         store : LabelStore
             The problems and their verdicts.
         by : str
-            Name of the annotator.
+            Annotator name.
 
         Returns
         -------
@@ -467,7 +467,7 @@ class RandomOrder(Order):
         store : LabelStore
             The problems and their verdicts.
         by : str
-            Name of the annotator.
+            Annotator name.
 
         Returns
         -------
@@ -490,7 +490,7 @@ class RandomOrder(Order):
         store : LabelStore
             The problems and their verdicts.
         by : str
-            Name of the annotator.
+            Annotator name.
 
         Returns
         -------
@@ -538,7 +538,7 @@ class FilterOrder(Order):
         store : LabelStore
             The problems and their verdicts.
         by : str
-            Name of the annotator.
+            Annotator name.
 
         Returns
         -------
@@ -560,7 +560,7 @@ class Disagreements(Order):
     Parameters
     ----------
     first, second : str
-        Names of the two annotators, as in the journal.
+        The two annotator names, as in the journal.
     """
 
     first: str

@@ -24,7 +24,7 @@ _CHECKED = {"true": 1, "no claim": 1, "false": 0, "unsure": -1}
 #: Verdicts sorted from the strictest to the most lenient.
 _FROM_STRICTEST = ("false", "unsure", "true", "no claim")
 
-#: Metadata key that describes how an answer was selected for labelling, and its value for
+#: Metadata key that describes how an answer was selected for labelling, and its value in
 #: reviews.
 DRAWN, REVIEW = "sampling", "review"
 
@@ -264,7 +264,7 @@ class ReviewOrder:
         graphs : GraphBatch
             The problems, with the source of each label.
         labels : list of ndarray
-            Labels of the claims: 1 true or without a claim, 0 false or unsure, -1 unchecked.
+            Claim labels: 1 true or without a claim, 0 false or unsure, -1 unchecked.
         """
         labels = [np.full(size, -1, dtype=np.int8) for size in self._batch.sizes]
         sources: list[list[LabelSource | None]] = [[None] * len(row) for row in labels]
@@ -384,7 +384,7 @@ class BudgetOrder(Order):
         store : LabelStore
             The problems and the verdicts so far.
         by : str
-            Name of the annotator.
+            Annotator name.
 
         Returns
         -------
@@ -415,7 +415,7 @@ class BudgetOrder(Order):
         return [mask.tolist() for mask in self.review.masks()]
 
     def progress(self, store: LabelStore) -> str:
-        """Return a description of the numbers of checks and kept claims.
+        """Return a description of how many claims were checked and kept.
 
         Parameters
         ----------
@@ -442,7 +442,7 @@ class AuditOrder(Order):
     masks : sequence of ndarray of bool
         Masks of the claims that a filter keeps, one per answer, in the order of sampling.
     looks : sequence of int, optional
-        Numbers of texts after which the bound is computed, in increasing order. By default, the
+        Sample sizes, in texts, at which the bound is computed, in increasing order. By default, the
         bound is computed once, after all texts.
     """
 
@@ -506,7 +506,7 @@ class AuditOrder(Order):
         store : LabelStore
             The problems and the verdicts so far.
         by : str
-            Name of the annotator.
+            Annotator name.
 
         Returns
         -------
@@ -588,11 +588,11 @@ def review_curve(
     X : sequence of ReasoningGraph, or GraphBatch
         Labelled answers, such as the calibration answers.
     y : sequence of 1-D arrays, one per problem
-        Labels of the claims, which are used as the verdicts of a person.
+        Claim labels, which are used as the verdicts of a person.
     alpha : float in (0, 1), optional
         The level. If None, the level of the filter is used.
     checks : sequence of float
-        Average numbers of checks per answer, in increasing order.
+        Average number of checks per answer, in increasing order.
 
     Returns
     -------

@@ -33,12 +33,12 @@ class LabelServer:
     store : LabelStore
         The problems, and the journal that stores the verdicts.
     annotator : str
-        Name of the annotator.
+        Annotator name.
     port : int, default=0
         Port of the server. 0 selects any free port.
     show_known : bool, default=False
-        Whether the page shows existing labels of the problems, such as labels by a model. If
-        existing labels are shown, people label faster but less independently.
+        Whether the page shows existing labels of the problems, such as model labels. If existing
+        labels are shown, people label faster but less independently.
     order : Order, optional
         Order that selects and sorts the claims to label, such as a `RandomOrder`,
         `FilterOrder`, `Disagreements`, `BudgetOrder` or `AuditOrder`. If None, the problems are
@@ -115,8 +115,8 @@ class LabelServer:
         return self
 
     def __exit__(self, *error: object) -> None:
-        # Finish the pending requests, so no open browser connection can later send a
-        # verdict that the caller would miss.
+        # Finish the pending requests. Otherwise, an open browser connection could later
+        # send a verdict that the caller would miss.
         self._server.should_exit = True
         self._thread.join()
         self._socket.close()

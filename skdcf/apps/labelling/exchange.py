@@ -36,7 +36,7 @@ LABEL_STUDIO_CONFIG = """<View>
 </View>"""
 
 #: Characters that spreadsheets interpret as the start of a formula.
-# The string includes the full-width forms.
+# The string includes full-width forms.
 _FORMULA = tuple("=+-@\t\r\n\uff1d\uff0b\uff0d\uff20")
 _VERDICT = {"from_name": "verdict", "to_name": "claim", "type": "choices"}
 

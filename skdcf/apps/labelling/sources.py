@@ -1,9 +1,9 @@
 """Provenance of labels, and the journal that stores verdicts on disk.
 
 The journal is append-only. Each line is one event: a label, a note or corrected edges, with the
-name of the annotator and the time. The current state results from applying all lines in order,
-so the last line about a claim is decisive. If the program is killed, at most one incomplete
-line is lost. Readers of the journal skip an incomplete line.
+annotator name and the time. The current state results from applying all lines in order, so the last
+line about a claim is decisive. If the program is killed, at most one incomplete line is lost.
+Readers of the journal skip an incomplete line.
 """
 
 from __future__ import annotations
@@ -158,7 +158,7 @@ def set_label_sources(
 
 
 def get_label_sources(graph: ReasoningGraph) -> list[LabelSource | None]:
-    """Return the sources of the labels of a graph.
+    """Return the sources of a graph's labels.
 
     Parameters
     ----------
@@ -182,7 +182,7 @@ def describe_labels(X: Any, y: Labels | ArrayLike) -> str:
     X : sequence of ReasoningGraph, or GraphBatch
         The problems, whose metadata contain the sources of the labels, if known.
     y : sequence of arrays, one per problem
-        Labels of the claims: 1 true, 0 false, -1 unknown.
+        Claim labels: 1 true, 0 false, -1 unknown.
 
     Returns
     -------
@@ -237,7 +237,7 @@ def describe_unfinished(X: Any, y: Labels | ArrayLike) -> str:
     X : sequence of ReasoningGraph, or GraphBatch
         The problems.
     y : sequence of arrays, one per problem
-        Labels of the claims: 1 true, 0 false, -1 unknown.
+        Claim labels: 1 true, 0 false, -1 unknown.
 
     Returns
     -------
@@ -284,13 +284,13 @@ class LabelStore:
     Parameters
     ----------
     graphs : sequence of ReasoningGraph
-        Problems with texts of the claims. Corrected edges replace the edges of the problems.
+        Problems with claim texts. Corrected edges replace the edges of the problems.
     path : path-like
         Path of the journal. New events are appended to an existing journal. Several people can
         share a journal.
     labels : sequence of arrays, optional
-        Existing labels, such as labels by a model. A person's verdict on a claim replaces the
-        existing label.
+        Existing labels, such as model labels. A person's verdict on a claim replaces the existing
+        label.
     purpose : {"labels", "review", "audit"}, default="labels"
         Purpose of the verdicts. The claims of a review are selected by risk, and the claims of
         an audit by the decisions of a filter. A journal therefore contains verdicts for one
@@ -400,7 +400,7 @@ class LabelStore:
             "no claim" means that the sentence makes no claim. "unknown" means that the claim
             was not examined. The value None withdraws the previous verdict.
         by : str
-            Name of the annotator.
+            Annotator name.
         seconds : float, optional
             Seconds that the annotator spent on the claim.
 
@@ -430,7 +430,7 @@ class LabelStore:
         text : str
             The note. An empty string removes the earlier note.
         by : str
-            Name of the annotator.
+            Annotator name.
 
         Raises
         ------
@@ -455,7 +455,7 @@ class LabelStore:
         edges : list of (parent, child)
             All edges of the problem, as positions of claims.
         by : str
-            Name of the annotator.
+            Annotator name.
 
         Raises
         ------
@@ -486,7 +486,7 @@ class LabelStore:
         Parameters
         ----------
         looks : sequence of int
-            Numbers of texts after which the bound is computed.
+            Sample sizes, in texts, at which the bound is computed.
         by : str
             Name of the person who plans the audit.
         **draw
@@ -505,7 +505,7 @@ class LabelStore:
         known : bool
             Whether all edges of all problems are now known.
         by : str
-            Name of the annotator.
+            Annotator name.
 
         Raises
         ------
@@ -524,7 +524,7 @@ class LabelStore:
         problem : int
             Position of the problem, counted from 0.
         by : str
-            Name of the annotator who corrected the edges.
+            The annotator who corrected the edges.
 
         Returns
         -------
@@ -575,14 +575,14 @@ class LabelStore:
             self._end = follow_journal(self.path, self._apply, self._end)
 
     def said(self, problem: int, by: str) -> list[str | None]:
-        """Return the verdicts of an annotator on the claims of a problem.
+        """Return an annotator's verdicts on a problem's claims.
 
         Parameters
         ----------
         problem : int
             Position of the problem, counted from 0.
         by : str
-            Name of the annotator.
+            Annotator name.
 
         Returns
         -------
@@ -597,14 +597,14 @@ class LabelStore:
         return [self._last.get((kind, by, digest, v), {}) for v in range(n)]
 
     def notes(self, problem: int, by: str) -> list[str]:
-        """Return the notes of an annotator on the claims of a problem.
+        """Return an annotator's notes on a problem's claims.
 
         Parameters
         ----------
         problem : int
             Position of the problem, counted from 0.
         by : str
-            Name of the annotator.
+            Annotator name.
 
         Returns
         -------
@@ -621,7 +621,7 @@ class LabelStore:
         problem : int
             Position of the problem, counted from 0.
         by : str
-            Name of the annotator.
+            Annotator name.
 
         Returns
         -------
@@ -644,17 +644,17 @@ class LabelStore:
         return sorted({by for kind, by, *_ in self._last if kind != "note"})
 
     def labels(self, by: str) -> list[NDArray[np.int64]]:
-        """Return the labels of an annotator, supplemented by existing labels.
+        """Return an annotator's labels, supplemented by existing labels.
 
         Parameters
         ----------
         by : str
-            Name of the annotator.
+            Annotator name.
 
         Returns
         -------
         list of ndarray of int
-            Labels of the claims: 1 true, 0 false or unsure, -1 not judged.
+            Claim labels: 1 true, 0 false or unsure, -1 not judged.
         """
         return self._labels(by, True)
 
@@ -664,12 +664,12 @@ class LabelStore:
         Parameters
         ----------
         by : str
-            Name of the annotator.
+            Annotator name.
 
         Returns
         -------
         list of ndarray of int
-            Labels of the claims: 1 true or without a claim, 0 false, -1 unsure or not judged.
+            Claim labels: 1 true or without a claim, 0 false, -1 unsure or not judged.
         """
         words = (self.said(i, by) for i in range(len(self.graphs)))
         return [
@@ -696,7 +696,7 @@ class LabelStore:
         Parameters
         ----------
         first, second : str
-            Names of the two people.
+            The two annotator names.
         by : str
             Name under which the verdicts are saved. Claims on which the two people disagree
             remain unjudged.
@@ -717,7 +717,7 @@ class LabelStore:
         Parameters
         ----------
         *names : str
-            Names of the annotators.
+            Annotator names.
         """
         for name in names:
             if name not in (annotators := self.annotators()):
@@ -732,9 +732,9 @@ class LabelStore:
         Parameters
         ----------
         first, second : str
-            Names of the two people.
+            The two annotator names.
         by : str
-            Name of the third person.
+            Name of the third annotator.
 
         Yields
         ------
@@ -755,7 +755,7 @@ class LabelStore:
         Parameters
         ----------
         by : str
-            Name of the annotator.
+            Annotator name.
         known : bool, default=True
             Whether to use the existing labels of claims that the annotator has not judged.
 
@@ -769,8 +769,7 @@ class LabelStore:
                 seconds, ``edges_corrected`` if edges were changed, ``unsure_claims`` if the
                 annotator was unsure, and ``makes_no_claim`` for sentences without a claim.
             labels : list of ndarray of int
-                Labels of the claims: 1 true or without a claim, 0 false or unsure, -1 not
-                judged.
+                Claim labels: 1 true or without a claim, 0 false or unsure, -1 not judged.
             words : list of list
                 The verdicts, as returned by `said`.
             n_corrected : int
@@ -812,14 +811,14 @@ class LabelStore:
         ]
 
     def sources(self, problem: int, by: str) -> list[LabelSource | None]:
-        """Return the source of each verdict of an annotator on the claims of a problem.
+        """Return the source of each of an annotator's verdicts on a problem's claims.
 
         Parameters
         ----------
         problem : int
             Position of the problem, counted from 0.
         by : str
-            Name of the annotator.
+            Annotator name.
 
         Returns
         -------

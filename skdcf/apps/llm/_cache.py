@@ -17,15 +17,15 @@ prompt TEXT NOT NULL, time REAL NOT NULL)"""
 class ReplyCache:
     """File cache of model replies, keyed by a digest of the call.
 
-    Several programs can use the same file at the same time. The file contains texts of users,
-    so only its owner can read it. The file never contains API keys.
+    Several programs can use the same file at the same time. The file contains user texts, so only
+    its owner can read it. The file never contains API keys.
     """
 
     def __init__(self, path):
         path = Path(path)
         path.parent.mkdir(parents=True, exist_ok=True)
         path.touch(0o600)  # SQLite gives its auxiliary files the same mode.
-        # Connecting to a folder fails before the mode of the folder is changed.
+        # Connecting to a folder fails, so the folder's mode is never changed.
         path.open("ab").close()
         path.chmod(0o600)
         # SQLite does not wait if another program is changing the journal mode, so retry

@@ -1,8 +1,7 @@
 """Define calls of a model with their prompts and schemas, and parse the replies.
 
-The content of a reply is treated as data. A reply may quote texts of the input, which may also
-contain JSON. Therefore, the last object in a reply is used, and a reply with two different
-objects is rejected.
+The content of a reply is treated as data. A reply may quote the input, which may also contain JSON.
+Therefore, the last object in a reply is used, and a reply with two different objects is rejected.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from ._verdicts import log_odds as log_odds
 _FILES = files("skdcf.apps.llm").joinpath("prompts").iterdir()
 _TEXTS = {path.name.removesuffix(".txt"): path.read_text("utf-8") for path in _FILES}
 _FOUND = (full.rpartition("-") for full in _TEXTS)
-#: Default version of each prompt, which is the newest one.
+#: Default (newest) version of each prompt.
 VERSIONS = {name: n for n, name in sorted((int(v), name) for name, _, v in _FOUND)}
 
 
@@ -90,7 +89,7 @@ class Call:
     Attributes
     ----------
     model : str
-        Name of the model.
+        Model name.
     messages : tuple of (role, text)
         Messages to the model.
     schema : str or None
@@ -136,17 +135,17 @@ class Call:
         return hashlib.sha256(content.encode()).hexdigest()
 
 
-#: Possible beginnings of an object that is not valid JSON.
+#: Possible beginnings of an invalid JSON object.
 _BEGINS = re.compile(r"""\{\s*["'\w\u201c]""")
 #: Values that models use for a claim without premises.
 _NO_PREMISES = (None, 0, "", "none", "None", [None])
 _LONGEST_REPAIRED = (
     100_000  # maximum number of characters read from a reply that is not valid JSON
 )
-_LONGEST_WHY = 600  # maximum number of characters of a reason
+_LONGEST_WHY = 600  # maximum number of characters in a reason
 _LONGEST = 400_000  # maximum number of characters read from a reply
 _MOST_STARTS = 200  # maximum number of positions tried as the beginning of an object
-# Some servers leave the reasoning of the model in the reply, before the mark </think>.
+# Some servers leave the model's reasoning in the reply, before the tag </think>.
 _THOUGHT = "</think>"
 _KINDS = {str: "string", int: "integer", float: "number"}
 _FENCED = re.compile(r"(?s)```[a-zA-Z]*\n(.*?)```")
@@ -271,7 +270,7 @@ def schema_of(
         least = {"minItems": n_rows} if n_rows else {}
         items = schema_of(get_args(kind)[0], **bounds)
         return {"type": "array", "items": items, **most, **least}
-    # The reply may contain a row or a plain text. The schema allows only rows.
+    # The reply may contain a row or a plain string. The schema allows only rows.
     if kinds := get_args(kind):
         return schema_of(kinds[0], **bounds)
     properties = {
@@ -295,7 +294,7 @@ def parse_object(text: str, key: str, *, corrected: bool = False) -> dict[str, A
     if not good:
         return _repaired(text[cut:].removeprefix(_THOUGHT), key)
     end, last = good[-1]
-    # A broken object after the last valid one was intended as the answer.
+    # An invalid object after the last valid one was intended as the answer.
     opened = re.compile(rf"""\{{[^{{}}"']*["']{re.escape(key)}["']\s*:""")
     if broken := opened.search(text, end):
         return _repaired(text[broken.start() :], key)
@@ -306,7 +305,7 @@ def parse_object(text: str, key: str, *, corrected: bool = False) -> dict[str, A
 
 def _objects(text, key) -> Iterator[tuple[int, int, dict]]:
     """Yield the start, the end and the value of each top-level JSON object in a text."""
-    # int rejects NaN and Infinity. With strict=False, texts may contain line breaks.
+    # int rejects NaN and Infinity. With strict=False, strings may contain line breaks.
     decoder = json.JSONDecoder(
         parse_constant=int, object_pairs_hook=_row_of, strict=False
     )
@@ -468,6 +467,6 @@ def read_texts(values: Sequence[str]) -> list[str]:
     if not all(values):
         raise ValueError("the reply contains an empty text")
     if values and not any(c.isalnum() for value in values for c in value):
-        # A model may return the "..." of an example as a text.
+        # A model may copy the "..." of an example.
         raise ValueError("the reply contains no text with a letter or digit")
     return list(values)

@@ -36,7 +36,7 @@ _AMOUNT = Number(Real, 0, None, closed="left")
 #: Number assigned to each verdict.
 _VALUES = {"supports": 1, "contradicts": -1, "silent": 0}
 _VALUES |= {"true": 1, "false": 0, "unsure": -1}
-TOKENS_OF_CLAIM = 40  # approximate number of tokens of an answer per claim
+TOKENS_OF_CLAIM = 40  # approximate number of answer tokens per claim
 #: Valid types of the parameters that all steps share.
 COMMON: dict[str, list] = {"prompt": [str, Path, None], "model": [str, None]}
 _LOCK = threading.Lock()  # The lock is held while an engine is created.
@@ -55,12 +55,11 @@ class ChatClient(Settings):
         query (``?api-version=...``). The default is the environment variable
         ``OPENAI_BASE_URL``, or OpenAI's endpoint if the variable is not set.
     complete : callable, optional
-        Function ``complete(messages)`` to call instead of an endpoint. ``messages`` is a list
-        of dictionaries with ``role`` and ``content``. The function returns a text or a `Reply`,
-        and may be async. If the function accepts ``**options``, it receives ``model``,
-        ``schema``, ``temperature``, ``seed``, ``max_tokens`` and ``logprobs``. Cached replies
-        are stored under the module and the name of the function, so a different function must
-        have a different name.
+        Function ``complete(messages)`` to call instead of an endpoint. ``messages`` is a list of
+        dictionaries with ``role`` and ``content``. The function returns a text or a `Reply`, and
+        may be async. If the function accepts ``**options``, it receives ``model``, ``schema``,
+        ``temperature``, ``seed``, ``max_tokens`` and ``logprobs``. Cached replies are stored under
+        the module and function names, so a different function must have a different name.
     key_variable : str or None, default="OPENAI_API_KEY"
         Name of the environment variable with the API key for this address. The key is read when
         calls are made, and is never stored. If None, no key is sent.
@@ -217,7 +216,7 @@ class ChatClient(Settings):
         """Run `_submit`, and block until the work is complete. `finish` returns the result."""
         future = self._submit(*work, **options)
         try:
-            # On Windows, Ctrl-C is only noticed between two waits.
+            # On Windows, Ctrl-C only interrupts the loop between two waits.
             while not wait([future], 0.5).done:
                 pass
             return future.result()
@@ -348,7 +347,7 @@ def _check_url(url):
 
 @dataclass(frozen=True)
 class Estimate:
-    """Estimated numbers of calls and tokens of a run.
+    """Estimated calls and tokens of a run.
 
     Parameters
     ----------
@@ -359,9 +358,9 @@ class Estimate:
     calls : int
         Estimated number of calls.
     prompt_tokens, completion_tokens : int
-        Estimated numbers of tokens, computed from the lengths of the texts with four characters
-        per token, and corrected by the tokens of cached answers. Reasoning models write several
-        times as many tokens.
+        Estimated token counts, computed from text lengths at four characters per token, and
+        corrected by the tokens of cached answers. Reasoning models write several times as many
+        tokens.
     cost : float or None
         Cost at the prices of the client, or None if the prices are unknown.
     most_completion_tokens : int
@@ -486,7 +485,7 @@ class Step(Settings):
         """Return estimated calls, prompt tokens, completion tokens and their maximum for a problem.
 
         ``shared`` and ``answer`` are the tokens of the common input and of the answer. ``n_claims``
-        and ``n_others`` are the numbers of claims and of alternative answers.
+        and ``n_others`` are the numbers of claims and alternative answers.
         """
         n_calls = {"claim": n_claims, "alternative": n_others}
         n_rows = 1 if self.per == "claim" else n_claims
@@ -513,7 +512,7 @@ class Step(Settings):
         *columns : sequences of equal length
             Inputs of the step, as described in the documentation of the class.
         model : str
-            Name of the model, which is used unless the step sets another model.
+            Model name, which is used unless the step sets another model.
         client : ChatClient or callable, optional
             Client for the model. The default is ``ChatClient()``.
 

@@ -177,8 +177,8 @@ def _whole(value):
 def make_graph(answer: Answer, claims: Sequence[Any], edges: Any) -> ReasoningGraph:
     """Return the graph of an answer, with the words that state each claim in its metadata.
 
-    Words that are equal to the text of the claim are omitted. The log-probabilities of the
-    answer are converted to columns.
+    Words that are equal to the claim text are omitted. The log-probabilities of the answer are
+    converted to columns.
     """
     spans = {str(c): c.span for c in claims if getattr(c, "span", c) not in ("", c)}
     metadata = {**(answer.metadata or {}), "answer": answer.answer}
@@ -223,8 +223,8 @@ def cut_answer(graph: ReasoningGraph, kept: Sequence[bool]) -> str:
     return text.strip()
 
 
-_FIRST = 20  # number of first answers used to estimate the cost of the other answers
-_FEW = 5  # number of first answers to process before a run that needs confirmation
+_FIRST = 20  # number of initial answers used to estimate the cost of the others
+_FEW = 5  # number of initial answers to process before a run that needs confirmation
 _UNDERRATED = 20  # An estimate is corrected if it is too low by more than this factor.
 _TOKENS_OF_ANSWER = 300  # expected length of an answer written by the model
 
@@ -240,8 +240,8 @@ class ClaimExtractor(TransformerMixin, Settings):
     Parameters
     ----------
     model : str, optional
-        Name of the model at the endpoint. The name is only required if a step calls a model and
-        does not set another model.
+        Model name at the endpoint. The name is only required if a step calls a model and does not
+        set another model.
     client : ChatClient or callable, optional
         Client for the model, or a function that returns a text for a list of messages. The
         default is ``ChatClient()``, which uses OpenAI's endpoint or the address in
@@ -312,9 +312,9 @@ class ClaimExtractor(TransformerMixin, Settings):
     * ``log_odds_missing``: share of verdicts without log odds. Missing log odds are replaced by
       0, and the description contains "missing".
 
-    Texts of answers are treated as data. Models receive these texts as JSON, separate from the
-    instructions. Only the expected fields of a reply are used, and labels are never extracted
-    from a reply.
+    Answer texts are treated as data. Models receive these texts as JSON, separate from the
+    instructions. Only the expected fields of a reply are used, and labels are never extracted from
+    a reply.
 
     Examples
     --------
@@ -382,7 +382,7 @@ class ClaimExtractor(TransformerMixin, Settings):
             If a step used a prompt or a function that is not part of this package.
         """
         steps = {name: _steps.rebuild(s) for name, s in description["steps"].items()}
-        # A file may have sorted the names as texts, with [10] before [2].
+        # The names in a file may be sorted as strings, with [10] before [2].
         names = sorted((n for n in steps if n.startswith("features")), key=len)
         columns = [steps.pop(name) for name in names] or None
         settings = {"keep_flagged": description.get("keep_flagged", False)} | settings
@@ -503,7 +503,7 @@ class ClaimExtractor(TransformerMixin, Settings):
         Returns
         -------
         Estimate
-            Estimated numbers of calls and tokens, and the cost if prices are known.
+            Estimated calls and tokens, and the cost if prices are known.
         """
         self.validate()
         client = clients.as_client(self.client)
@@ -511,7 +511,7 @@ class ClaimExtractor(TransformerMixin, Settings):
         return clients.finish(self._estimating(ChatClient._now, client, answers))
 
     def feature_names(self) -> list[str]:
-        """Return the names of the feature columns.
+        """Return the feature column names.
 
         Returns
         -------
@@ -588,7 +588,7 @@ class ClaimExtractor(TransformerMixin, Settings):
         chat.flag(flag_of_text(plain))
         for text in texts_of(found):
             chat.flag(text)
-        # If the answer does not state a claim, all wordings of the claim are dropped.
+        # If the answer does not state a claim, all of its wordings are dropped.
         positions = rows_of_claims(graph)
         doubtful = sorted({v for rows in found.values() for v in rows})
         flagged = tuple(row for v in doubtful for row in positions[v])

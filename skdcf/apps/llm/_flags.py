@@ -15,7 +15,7 @@ import numpy as np
 from ...graphs import ReasoningGraph
 
 _MOST_OUTSIDE = (
-    0.2  # largest share of an answer that may be outside all claims without a flag
+    0.2  # largest proportion of an answer that may be outside all claims without a flag
 )
 _WORD = re.compile(r"[^\W_]+")
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")

@@ -53,8 +53,8 @@ class Pace:
         self._n_to_close = 0  # number of slots to remove when their calls end
         self._halved = -math.inf
 
-        self._resume = -math.inf  # time before which no call starts
-        self._seconds = 0.0  # length of the last pause
+        self._resume = -math.inf  # earliest start time of the next call
+        self._seconds = 0.0  # duration of the last pause
         self._rate = math.inf  # calls per second
         self._gain = 0.0  # increase of the rate with each success
         self._next = -math.inf  # earliest start of the next call at the current rate
@@ -130,7 +130,7 @@ class Pace:
             raise
         self._succeeded = time.monotonic()
         if begun >= self._resume:
-            # The time spent on refusals is counted as well.
+            # The time spent on refusals is also counted.
             if self._n_refused and self._n_before:
                 pace = self._n_before / (begun - self._round)
                 self._go_at(min(max(pace, self._rate / 2), self._rate))
@@ -154,7 +154,7 @@ class Pace:
                 f"the endpoint has refused all calls for {without:.0f} s. The last "
                 f"error is: {error}"
             ) from error
-        # A concurrent call was also refused and has already started a pause.
+        # Another call was refused at the same time and has already started a pause.
         if begun < self._resume:
             return
         self._n_refused += 1

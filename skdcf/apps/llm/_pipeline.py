@@ -1,4 +1,4 @@
-"""Pipeline from a question to the text of the kept claims."""
+"""Pipeline from a question to a text with the kept claims."""
 
 from __future__ import annotations
 
@@ -81,9 +81,9 @@ def judge_labels(
 ) -> Bunch:
     """Return labels proposed by a model, with their source recorded in the metadata.
 
-    Use these labels to assist human annotators, or as a temporary substitute. A filter
-    calibrated only on such labels issues a warning, because its guarantee refers to the model's
-    verdicts. `skdcf.apps.labelling.agreement` compares these labels with labels of people.
+    Use these labels to assist human annotators, or as a temporary substitute. A filter calibrated
+    only on such labels issues a warning, because its guarantee refers to the model's verdicts.
+    `skdcf.apps.labelling.agreement` compares these labels with human labels.
 
     Parameters
     ----------
@@ -152,7 +152,7 @@ class MergedText(NamedTuple):
         Sentences of the model's text that the claims do not entail. If this tuple is not empty,
         ``text`` consists of the unchanged claims.
     flag : str or None
-        Reason why the requested text of a model was not used, or None.
+        Reason why the requested model text was not used, or None.
     """
 
     text: str
@@ -168,7 +168,7 @@ def join_claims(claims: Sequence[str], problem: str | None = None) -> str:
     Parameters
     ----------
     claims : sequence of str
-        Texts of the claims, in order.
+        Claim texts, in order.
     problem : str, optional
         Ignored.
 
@@ -205,7 +205,7 @@ class Merge(Step):
         Instructions for the model, as a text or the path of a file. The default is the built-in
         prompt "merge".
     model : str, optional
-        Name of the model of this step. The default is the model of the extractor.
+        Model name for this step. The default is the extractor's model.
     abstention : str, optional
         Text that is returned if no claim is kept.
 
@@ -285,7 +285,7 @@ class Merge(Step):
 
 
 async def _at_once(function, *arguments):
-    """Return the text of a function that replaces the step."""
+    """Return the text from a function that replaces the step."""
     return function(*arguments)
 
 
@@ -410,7 +410,7 @@ class FilteredAnswer:
 
 @dataclass(eq=False, repr=False)
 class ConformalFactualityPipeline(Settings):
-    """Answer questions with text of kept claims, using an extractor and a filter.
+    """Answer questions with the kept claims' text, using an extractor and a filter.
 
     Parameters
     ----------
@@ -494,7 +494,7 @@ class ConformalFactualityPipeline(Settings):
         client : ChatClient or callable, optional
             Client for the model. The default is ``ChatClient()``.
         model : str, optional
-            Name of the model. The default is the model used for calibration.
+            Model name. The default is the model used for calibration.
         confirm : callable, optional
             Function that confirms expensive runs, as in `ClaimExtractor`.
 
@@ -538,7 +538,7 @@ class ConformalFactualityPipeline(Settings):
             extracted first, which is only useful if the extraction always returns the same
             claims, for example from a cache.
         y : sequence of arrays, one per problem
-            Labels of the claims: 1 true, 0 false, -1 unlabelled.
+            Claim labels: 1 true, 0 false, -1 unlabelled.
         groups : array-like of shape (n_problems,), optional
             Identifiers of the questions, as in the filter's `fit`.
 
@@ -596,7 +596,7 @@ class ConformalFactualityPipeline(Settings):
         alpha: float | None = None,
         choose: bool = False,
     ) -> list[FilteredAnswer]:
-        """Filter the claims of answers, and return the kept text of each answer.
+        """Filter answers, and return each answer's kept text.
 
         Parameters
         ----------
@@ -656,7 +656,7 @@ class ConformalFactualityPipeline(Settings):
             One filtered answer per problem, or per question if ``choose`` is True.
         """
         items = self._read(problems, answers, alpha)
-        # Other tasks of the event loop continue while the filter decides.
+        # Other tasks in the event loop continue while the filter decides.
         beside = asyncio.to_thread
         return await self._answering(items, alpha, ChatClient._later, beside, choose)
 
@@ -684,8 +684,7 @@ class ConformalFactualityPipeline(Settings):
         if not hasattr(filter, "provenance_"):
             return extraction
         for value in map(_read_json, filter.provenance_.get("extraction", ())):
-            # The endpoint used for calibration may also have lacked parameters and log
-            # odds.
+            # The calibration endpoint may have lacked the same parameters and log odds.
             if as_asked(value) == extraction:
                 extraction = value
         expected = []

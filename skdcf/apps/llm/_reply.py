@@ -1,4 +1,4 @@
-"""Replies of a model, and the numbers of calls and tokens."""
+"""Model replies, and call and token counts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Reply:
     Parameters
     ----------
     text : str
-        Text of the reply.
+        Reply text.
     finish_reason : str
         Reason for the end of the reply, which is "stop" for a complete reply, "length" for a
         reply that was cut off, and "content_filter" for a blocked reply.
@@ -23,8 +23,7 @@ class Reply:
         Log-probabilities of the most likely tokens at the position of each token. The list is
         empty if log-probabilities were not requested or cannot be read.
     prompt_tokens, completion_tokens : int
-        Numbers of tokens as counted by the endpoint, or 0 if the endpoint does not count
-        tokens.
+        Token counts reported by the endpoint, or 0 if the endpoint does not count tokens.
     tokens : list of str
         The tokens of the reply to which ``top_logprobs`` refer. If the list is empty, the most
         likely token at each position is assumed.
@@ -44,7 +43,7 @@ class Reply:
 
 @dataclass
 class Usage:
-    """Numbers of calls and tokens of a run.
+    """Call and token counts of a run.
 
     Parameters
     ----------
@@ -55,9 +54,9 @@ class Usage:
     retries : int
         Number of repeated requests.
     prompt_tokens, completion_tokens : int
-        Numbers of tokens of the calls, as counted by the endpoint.
+        Token counts of the calls, as reported by the endpoint.
     cached_prompt_tokens, cached_completion_tokens : int
-        Numbers of tokens of the cached replies, as counted when the calls were made.
+        Token counts of the cached replies, as reported when the calls were made.
     """
 
     calls: int = 0
@@ -106,7 +105,7 @@ class Usage:
         ) / 1e6
 
     def needed(self) -> np.ndarray:
-        """Return the numbers of calls, prompt tokens and completion tokens, with cached replies.
+        """Return the call, prompt token and completion token counts, including cached replies.
 
         Returns
         -------

@@ -15,7 +15,7 @@ from typing import Any
 from ._errors import EndpointError, PassingError, RefusedError, UnreadableError
 from ._reply import Reply
 
-SHORT = 300  # largest number of characters of a server's message to show
+SHORT = 300  # maximum number of characters shown from a server's message
 #: Exceptions raised when a value has an unexpected type.
 ODD = ValueError, LookupError, TypeError, AttributeError, RecursionError
 # HTTP statuses for rate limits and overload, which apply to all calls.
@@ -99,7 +99,7 @@ def _check_protocol(reply):
 
 
 def _text_of(message, wants_json):
-    """Return the text of a message."""
+    """Return a message's text."""
     text = _joined(message.get("content"))
     text = _CHANNEL_END.sub("", _FINAL_CHANNEL.sub("", text))
     if "{" in text or not wants_json:

@@ -15,7 +15,7 @@ from ..._checks import import_extra
 _LANGUAGE = re.compile(r"[a-z]{2,3}")
 _BULLET = re.compile(r"^\s*(?:[-*\u2022]\s+(?:\[[ xX]\]\s+)?|\d+[.)]\s+)")
 _FENCE = re.compile(r"\s*(`{3,}|~{3,})")
-#: Lines that begin a formula of several lines.
+#: Lines that begin a multi-line formula.
 _FORMULA = re.compile(r"\s*(\$\$|\\\[|\\begin\{(?P<name>\w+\*?)\})\s*(?:\{[^}]*\})?\s*")
 #: A horizontal rule between the rows of a table or between parts of the text.
 _RULE = re.compile(
@@ -36,7 +36,7 @@ _ORDINAL = re.compile(
     r"\b(?:d(?:er|ie|as|en|em|es)|im|am|vom|zum|zur|beim|bis|seit|ab)\s+\d{1,2}\.\s*$",
     re.I,
 )
-#: Markdown marks that belong to the end of the previous sentence.
+#: Markdown marks that belong to the previous sentence.
 _MARKS = re.compile(r"[*_~]+(?:\s+|$)")
 _LINE = re.compile(r"(?s).+?(?:\n\s*|\Z)")
 _WIDE = re.compile(r"[^\S\x00-\x7f]")
@@ -134,7 +134,7 @@ def splitter_of(language: str = "en") -> dict[str, str]:
     Returns
     -------
     dict of str to str
-        Name of the splitter and language code.
+        Splitter name and language code.
     """
     return {"splitter": "sentencex", "language": language}
 
@@ -171,7 +171,7 @@ def _ends(line: str, begin: str) -> bool:
 
 
 def _rows_of_tables(lines: list[str]) -> set[int]:
-    """Return the numbers of table rows, which are lines around a rule or between bars."""
+    """Return the line numbers of table rows, which are lines around a rule or between bars."""
     rows = set()
     below = False
     for number, line in enumerate(lines):

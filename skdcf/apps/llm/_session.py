@@ -32,14 +32,14 @@ from ._errors import CallError, EndpointError, UnreadableError
 from ._pace import Pace
 from ._reply import Reply, Usage
 
-#: Largest number of requests to get one usable reply.
+#: Maximum number of requests for one usable reply.
 MOST_ASKS = 3
-#: Largest total number of tokens of all requests for one reply, relative to the limit
-#: of the first request.
+#: Maximum total number of tokens in all requests for one reply, relative to the first
+#: request's limit.
 MOST_PER_LIMIT = sum(2**number for number in range(MOST_ASKS))
-_WARMER = 0.3  # increase of the temperature with each repeated request
-_WARMEST = 1.0  # highest temperature, unless the first call has a higher one
-_MOST_CHARACTERS = 6  # largest plausible number of characters per token of a prompt
+_WARMER = 0.3  # temperature increase per retry
+_WARMEST = 1.0  # maximum temperature, unless that of the first call is higher
+_MOST_CHARACTERS = 6  # largest plausible number of characters per prompt token
 # Smaller token counts may include only the tokens that the server had not cached.
 _FEWEST_TOKENS = 256
 CUT_PROMPT = (
@@ -148,7 +148,7 @@ class Session:
         key = call.key(engine.transport.identity)
         stored = self._known.get(key)
         if stored is not None:
-            # A stored reply that cannot be parsed is requested again.
+            # If a stored reply cannot be parsed, the request is sent again.
             with suppress(ValueError, TypeError):
                 reply = Reply(**json.loads(stored[0]))
                 value = read(reply)
@@ -259,7 +259,7 @@ class Session:
 
 @dataclass
 class Allowance:
-    """Numbers of calls allowed and made for one problem."""
+    """Allowed and actual number of calls for one problem."""
 
     most: int | None
     n_begun: int = 0

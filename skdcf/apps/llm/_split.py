@@ -1,4 +1,4 @@
-"""Convert whole answers of a log to problems without a model."""
+"""Convert logged answers to problems without a model."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ._sentences import split_sentences, splitter_of
 
 ANSWER = "answer"
 LOGPROBS = "logprobs"
-_CALLED_ANSWER = ("response",)  # other names of the answer, as in RAGAS
+_CALLED_ANSWER = ("response",)  # other names for the answer, as in RAGAS
 _OF_CLAIMS = ("claims", "wordings", "features")
 _EDGES = {"none": no_edges, "chain": chain_edges}
 
@@ -156,7 +156,7 @@ class AnswerSplitter:
 
     @classmethod
     def from_filter(cls, filter: Any, no_claim: NoClaimList | None = None) -> Any:
-        """Return the splitter that created the calibration problems of a filter.
+        """Return the splitter that created a filter's calibration problems.
 
         Parameters
         ----------

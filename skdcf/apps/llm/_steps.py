@@ -58,7 +58,7 @@ _NO_ODDS = (
 )
 #: Default length limit, in tokens, of an answer that the model writes.
 LIMIT = 2100
-_LONGEST_REFUSAL = 400  # A longer text, in characters, is not considered a refusal.
+_LONGEST_REFUSAL = 400  # A text with more characters is not considered a refusal.
 REPAIRED = (
     "the graph was repaired: edges to later or unknown claims and self-loops were "
     "removed"
@@ -69,7 +69,7 @@ _RATED = (
     "coherent_to_ancestors inference_gap_size has_missing_dependencies "
     "has_unnecessary_dependencies problem_relevance uses_problem_data is_well_formed"
 )
-#: Largest value of each rating. The smallest value is 0.
+#: Maximum of each rating. The minimum is 0.
 _RATINGS = dict.fromkeys(_RATED.split(), 1) | {"inference_gap_size": 5}
 # Modules whose functions may be named in a description.
 _OF_FUNCTIONS = (
@@ -79,7 +79,7 @@ _OF_FUNCTIONS = (
 
 
 class Claim(str):
-    """Text of a claim, with the words of the answer that state the claim in ``span``."""
+    """Claim text, with the answer's words for the claim in ``span``."""
 
     span = ""
 
@@ -98,7 +98,7 @@ class Decompose(Step):
         Instructions for the model, as a text or the path of a file. The default is the built-in
         prompt "decompose".
     model : str, optional
-        Name of the model of this step. The default is the model of the extractor.
+        Model name for this step. The default is the extractor's model.
     max_claims : int, default=100
         Maximum number of claims in one reply.
 
@@ -194,7 +194,7 @@ class DeduceGraph(Step):
         Instructions for the model, as a text or the path of a file. The default is the built-in
         prompt "graph".
     model : str, optional
-        Name of the model of this step. The default is the model of the extractor.
+        Model name for this step. The default is the extractor's model.
     read_cited : bool, default=True
         Whether to use premises named in the claims instead of calling the model.
 
@@ -288,7 +288,7 @@ class Reword(Step):
         Instructions for the model, as a text or the path of a file. The default is the built-in
         prompt "reword".
     model : str, optional
-        Name of the model of this step. The default is the model of the extractor.
+        Model name for this step. The default is the extractor's model.
 
     Raises
     ------
@@ -361,7 +361,7 @@ class SampleAnswers(Step):
         the built-in prompt "answer". Pass the prompt that your application uses to write
         answers.
     model : str, optional
-        Name of the model of this step. The default is the model of the extractor.
+        Model name for this step. The default is the extractor's model.
     temperature : float, default=1.0
         Sampling temperature, from 0 to 2. Higher temperatures increase the diversity of
         answers.
@@ -445,7 +445,7 @@ def _with_passages(problem, context):
 
 
 def _said(reply, flag=None):
-    """Return the text of an answer. An answer that was cut off is only shown with a flag."""
+    """Return an answer's text. A truncated answer is only shown with a flag."""
     text = reply.text.rpartition("</think>")[2].strip()
     refused = len(text) < _LONGEST_REFUSAL and _REFUSAL.match(text)
     end = reply.finish_reason
@@ -471,7 +471,7 @@ class Frequency(Step):
         Instructions for the model, as a text or the path of a file. The default is the built-in
         prompt "frequency".
     model : str, optional
-        Name of the model of this step. The default is the model of the extractor.
+        Model name for this step. The default is the extractor's model.
 
     Raises
     ------
@@ -532,7 +532,7 @@ class SemanticJudge(Step):
         Instructions for the model, as a text or the path of a file. The default is the built-in
         prompt "semantic".
     model : str, optional
-        Name of the model of this step. The default is the model of the extractor.
+        Model name for this step. The default is the extractor's model.
 
     Raises
     ------
@@ -630,7 +630,7 @@ class Verify(Step):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Return the names of the columns."""
+        """Return the column names."""
         return ("judge_verdict", "judge_log_odds")[: 1 + self.log_odds]
 
     def _question(self, graph, v=None):

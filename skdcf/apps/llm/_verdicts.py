@@ -10,7 +10,7 @@ import numpy as np
 
 from ._reply import Reply
 
-_CERTAIN = 14.0  # Differences beyond log odds of 14 are only rounding errors.
+_CERTAIN = 14.0  # Log odds beyond 14 differ only by rounding errors.
 _AROUND = " .!*_`'\""  # characters that may surround a word
 #: Pairs of words that mean true and false.
 _PAIRS = (
@@ -32,13 +32,12 @@ _SYNONYMS |= {"neutral": "silent", "not_entailed": "not entailed"}
 _WORDS = "|".join(word for pair in _PAIRS for word in pair)
 IN_OBJECT = re.compile(rf"""(?i)["']verdict["']\s*:\s*\W*({_WORDS})\b""")
 _WORD = re.compile(rf"(?i)\b({_WORDS})\b")
-#: Pattern of a reply that begins with its verdict. "The correct value ..." does not
-#: match.
+#: Pattern for a reply that begins with the verdict. "The correct value ..." does not match.
 _BEGINS = re.compile(rf"(?i)\W*((?:true|false)\b|(?:{_WORDS})\b(?!\s*\w))")
 #: Words that are verdicts within a sentence. Other verdict words often have another
 #: meaning there.
 _DECIDING = re.compile(r"(?i)\b(true|false|correct|incorrect)\b")
-#: Pattern of a sentence that ends with its verdict or continues with a reason for it.
+#: Pattern for a sentence that ends with the verdict or with a reason for the verdict.
 _STATES = re.compile(
     r"""(?ix)(?:\b(?:is|are|so|thus|hence|therefore|verdict|answer|conclusion)\b|:)
     [\W_]* (?:\w+ly[\W_]+)? (true|false|correct|incorrect) [\W_]*

@@ -73,7 +73,7 @@ def create_app(
         ``max_calls`` and ``confirm_above`` of the client apply to each answer. If None, no
         model is called.
     model : str, optional
-        Name of the model. The default is the model used for calibration.
+        Model name. The default is the model used for calibration.
     answer_seconds : float, default=300.0
         Maximum time in seconds for an answer. After this time, the status of the reply is 504.
     budget : float, optional
@@ -252,8 +252,8 @@ class Service:
                 new.pipeline = self.answers.pipeline(name, filter)
             old = self.served.get(name)
             if old is not None and old.digest == new.digest:
-                # The filter has not changed, so its monitor keeps the labels counted so
-                # far.
+                # The filter has not changed, so its monitor keeps the labels that it has
+                # counted.
                 old.calibrated = new.calibrated
                 new = old
             elif new.not_watched:

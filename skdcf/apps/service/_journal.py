@@ -1,8 +1,8 @@
 """Journal of the service, with answers, their labels, and open runs.
 
 The journal is an SQLite database in a folder or in memory. In memory, the oldest answers are
-deleted. The texts of answers are not stored. The texts of open runs are stored, so open runs
-survive a restart. The texts of a run are overwritten when the run is closed.
+deleted. Answer texts are not stored. Texts of open runs are stored, so open runs survive a restart.
+A run's texts are overwritten when the run is closed.
 
 Processes that serve the same folder share the database. Each change is one transaction. A
 process compares its copies in memory with the database before using them.
@@ -88,7 +88,7 @@ class Run(NamedTuple):
     filter : str
         Digest of the filter that decides.
     size : int
-        Number of characters in the texts of the run.
+        Number of characters in the run's texts.
     n_steps : int
         Number of decided steps.
     """
@@ -150,14 +150,14 @@ class Journal:
                 )
 
     def label(self, name: str, labels: list[int], drawn: bool) -> bool:
-        """Add the labels of an answer, which are on disk when this method returns.
+        """Add an answer's labels, which are on disk when this method returns.
 
         Parameters
         ----------
         name : str
             The id of the answer.
         labels : list of int
-            Labels of the claims: 1, 0 or -1.
+            Claim labels: 1, 0 or -1.
         drawn : bool
             Whether the answer was drawn at random.
 
@@ -219,7 +219,7 @@ class Journal:
         return [Entry._make(row) for row in rows]
 
     def count_claims(self, digest: str) -> tuple[int, int]:
-        """Return the numbers of kept and dropped claims in all answers of a filter.
+        """Return how many claims a filter has kept and dropped in all answers.
 
         Parameters
         ----------
@@ -261,7 +261,7 @@ class Journal:
         name : str
             The id of the run.
         number : int
-            Number of the step, starting at 0.
+            Step index, starting at 0.
         record : dict
             The step as it was sent.
         keep : bool
@@ -337,7 +337,7 @@ class Journal:
         name : str
             Id of the run.
         first : int
-            Number of the first step to read.
+            Index of the first step to read.
 
         Returns
         -------
@@ -349,7 +349,7 @@ class Journal:
         return [(json.loads(record), bool(keep)) for record, keep in rows]
 
     def close_run(self, entry: Entry) -> bool:
-        """Replace an open run by an answer, and overwrite the texts of the run.
+        """Replace an open run with an answer, and overwrite the run's texts.
 
         Parameters
         ----------
@@ -411,7 +411,7 @@ class Journal:
         return Run._make(row)
 
     def _insert(self, entry: Entry) -> int:
-        """Insert an answer, update the numbers of claims, and return its row number."""
+        """Insert an answer, update the claim counts, and return its row number."""
         places = ", ".join("?" * len(entry))
         row = self._db.execute(
             f"INSERT INTO answers ({_FIELDS}) VALUES ({places})", entry

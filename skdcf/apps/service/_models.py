@@ -66,7 +66,7 @@ class _Request(BaseModel):
         Parameters
         ----------
         *left_out : str
-            Names of the fields to exclude.
+            Fields to exclude.
 
         Returns
         -------
@@ -187,7 +187,7 @@ class AnswerRequest(_Request):
 
 
 class LabelRequest(_Request):
-    """Labels of the claims of an answer."""
+    """Claim labels of an answer."""
 
     id: Annotated[str, Field(description="The id of the answer in the reply.")]
     labels: Annotated[

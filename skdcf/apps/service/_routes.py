@@ -278,7 +278,7 @@ async def answer_question(asked: AnswerRequest, request: Request) -> Answered:
 
 @router.post("/v1/labels")
 async def label_answer(said: LabelRequest, request: Request) -> Labelled:
-    """Store labels of an answer's claims, and update the monitor."""
+    """Store an answer's claim labels, and update the monitor."""
     service = request.app.state.service
     labels = [int(label) for label in said.labels]
     # An answer without claims cannot be judged, but it counts if it was drawn at

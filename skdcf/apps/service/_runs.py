@@ -18,10 +18,10 @@ from ._journal import Journal
 from ._served import Served, Writing
 
 _MOST_RUNS = 10_000
-# maximum number of characters of a run, which equals that of a request
+# maximum number of characters in a run, the same as in a request
 _LONGEST = 8 * 2**20
-_MOST_TEXT = 2**28  # maximum number of characters of all open runs together
-# maximum number of seconds between two steps, long enough for a person to approve a step
+_MOST_TEXT = 2**28  # maximum number of characters in all open runs together
+# maximum number of seconds between two steps; long enough for a person to approve a step
 _LONGEST_PAUSE = 7 * 24 * 3600.0
 _MOST_IN_MEMORY = 256
 
@@ -156,7 +156,7 @@ class Runs:
             run.steps.append(step)
             if self._journal.add_step(name, number, step, keep):
                 return keep
-            # Another process has decided about this step in the meantime.
+            # Another process has decided this step in the meantime.
             run = self._catch_up(name, None, filters)
             return _decision(run, number, step)
 

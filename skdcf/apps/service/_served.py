@@ -29,13 +29,13 @@ from ..web.refusal import RefusedError
 from ._journal import Entry, Journal
 from ._questions import Questions
 
-# maximum number of claims, because other requests have to wait meanwhile
+# maximum number of claims; other requests have to wait meanwhile
 _MOST_CLAIMS = 2_000
 _TOGETHER = 32  # maximum number of answers per batch
-_LARGE = 2**14  # Requests with more bytes are processed in a separate thread.
+_LARGE = 2**14  # Larger requests, in bytes, are processed in a separate thread.
 # NOT_PASSING replaces the group if the guarantee does not cover the answer.
 NOT_PASSING = -1
-_QUICK = 0.02  # Work that takes fewer seconds may block the event loop.
+_QUICK = 0.02  # Work that takes less time, in seconds, may block the event loop.
 _ABOUT = "problem", "context", "alternatives", "id", "metadata", "feature_names"
 #: Keys of a whole answer or run, which cannot be sent before its first claim.
 _OF_ANSWERS = (
@@ -133,7 +133,7 @@ class Served:
         self._reader = AnswerReader({}) if reader is None else reader
         self._no_claim = no_claim
         if no_claim is not None:
-            AnswerSplitter.from_filter(filter, no_claim)  # refuse another list early
+            AnswerSplitter.from_filter(filter, no_claim)  # reject another list early
         self.calibrated = calibrated
         self.guarantee = filter.calibration_.guarantee
         self._has_wordings = True in filter.provenance_.get("wordings", ())
@@ -144,7 +144,7 @@ class Served:
         self.not_watched = self.monitor.why_not_watched()
         self._groups = list(getattr(filter.calibration_, "names", [None]))
         self.questions = Questions(filter, key)
-        #: Pipeline from questions to the filter, if the service calls models.
+        #: Pipeline that calls models and the filter, if the service answers questions.
         self.pipeline: Any = None
         self._n_watched = 0  # position of the last judged answer in the monitor
         origin = getattr(filter, "provenance_", None) or {}
@@ -227,7 +227,7 @@ class Served:
             self._waiting = []
         self._waiting.append(asked)
         async with self._turn:
-            # Another request may already have decided the answer in its batch.
+            # Another request's batch may already include the answer.
             while not asked.is_decided:
                 # Requests that arrive at the same time join the batch here.
                 await asyncio.sleep(0)
@@ -375,7 +375,7 @@ class Served:
         passes : bool
             Whether the answer passes.
         claims : sequence of str, or None
-            Texts of the claims, or None if the claims have no texts.
+            Claim texts, or None if there are none.
 
         Returns
         -------
@@ -384,7 +384,7 @@ class Served:
         """
         text = None
         if claims and None not in claims:
-            # If the answer was filtered claim by claim, the graph contains only the
+            # If the answer was filtered claim by claim, the graph contains only its
             # question.
             is_whole = graph.n_claims == len(claims)
             rows = (
@@ -408,7 +408,7 @@ class Served:
             self._n_watched = entry.judged or 0
 
     def _watch(self, entry: Entry) -> None:
-        """Update the monitor with the labels of an answer, if the guarantee covers it."""
+        """Update the monitor with an answer's labels, if the guarantee covers the answer."""
         if entry.alpha != self.alpha or not entry.drawn:
             return
         if entry.part == NOT_PASSING:
@@ -614,7 +614,7 @@ def check_size(n_claims: int) -> None:
     Parameters
     ----------
     n_claims : int
-        Number of claims of the answer.
+        Number of claims in the answer.
     """
     if n_claims > _MOST_CLAIMS:
         raise RefusedError(

@@ -21,15 +21,19 @@ from starlette.requests import Request
 from .refusal import RefusedError
 
 LINES = "application/x-ndjson"
-GONE = 499  # conventional status if the client has closed the connection
+GONE = 499  # conventional status for a connection closed by the client
 _JSON = "application/json"
 _LONGEST = 8 * 2**20  # maximum size of a request in bytes
-_BODY = 30.0  # seconds to receive a whole body, or the first line of a stream
-_IDLE = 600.0  # maximum seconds between two lines of a stream
+_BODY = (
+    30.0  # time limit in seconds for a whole body, or for the first line of a stream
+)
+_IDLE = 600.0  # maximum number of seconds between two lines of a stream
 _MOST_BODIES = 4000  # maximum number of bodies that are received at the same time
 # maximum total size of the bodies that are received at the same time
 _MOST_BYTES = 2**28
-_MOST_WAITING = 4000  # maximum number of concurrent requests; others are rejected
+_MOST_WAITING = (
+    4000  # maximum number of concurrent requests; further requests are rejected
+)
 _MOST_STREAMS = 1000  # maximum number of concurrent streams
 _REQUEST_ID = re.compile(r"[\w.-]{1,64}")
 

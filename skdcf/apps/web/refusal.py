@@ -61,8 +61,8 @@ def fault_of(path: str, error: Exception) -> tuple[int, str]:
         return 400, _fault_of_value(error.errors()[0])
     if isinstance(error, ValueError):
         return 400, reworded(error, "client")
-    # The message may contain texts of the request, which must not be logged. Only the
-    # messages of the operating system and of the journal are safe.
+    # The message may contain texts from the request, which must not be logged. Only
+    # messages from the operating system and the journal are safe.
     told = getattr(error, "strerror", None) or type(error).__name__
     if isinstance(error, sqlite3.Error):
         told = str(error)
@@ -75,8 +75,7 @@ def _fault_of_value(fault: dict[str, Any]) -> str:
     _, *place = fault["loc"]
     if not place:
         return "the request must be a JSON object"
-    # For a union of types, the location also contains the name of a type, which is
-    # skipped.
+    # For a union of types, the location also contains a type name, which is skipped.
     name = ".".join(
         str(part) for k, part in enumerate(place) if not k or type(part) is int
     )

@@ -6,7 +6,7 @@ from typing import Any
 
 import uvicorn
 
-_HEAD = 30.0  # seconds to receive the headers of a request
+_HEAD = 30.0  # time limit in seconds for a request's headers
 
 
 def server_of(app: Any, **settings: Any) -> uvicorn.Server:

@@ -57,8 +57,8 @@ class Kappa:
         return (
             f"kappa {self.kappa:.2f} (95 % interval: {self.low:.2f} to "
             f"{self.high:.2f}). The annotators agree on {self.agreement:.0%} of "
-            f"{self.n_claims} claims in {self.n_problems} problems. {self.n_unknown} "
-            "other claims were not judged by both"
+            f"{self.n_claims} claims in {self.n_problems} problems. Claims "
+            f"that were not judged by both: {self.n_unknown}"
         )
 
 

@@ -235,7 +235,7 @@ def versions():
 
 
 def warn_of_versions(name, there):
-    """Warn if a file or pickle was written by another version of skdcf or scikit-learn."""
+    """Warn if a file or pickle was written by a different version of skdcf or scikit-learn."""
     from sklearn.exceptions import InconsistentVersionWarning as Kind
 
     if there != (versions_now := versions()):

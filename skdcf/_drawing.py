@@ -238,7 +238,7 @@ MARKS = {1: "", 0: "false", -1: "not judged"}
 
 
 class Shown(NamedTuple):
-    """Look and mark of one claim in a drawing."""
+    """A claim's look and mark in a drawing."""
 
     look: Look
     mark: str
@@ -303,7 +303,7 @@ def draw_graph(pen, layout, shown):
 
 
 def draw_claim(pen, place, number, shown):
-    """Draw the shape of a claim, its number, and its mark at the corner."""
+    """Draw a claim's shape, its number, and its mark at the corner."""
     look, mark = shown
     wrong = mark == "false"
     outline = FALSE if wrong else look.outline
@@ -509,7 +509,7 @@ def batch_html(batch):
 
 
 def summary(i, graph):
-    """Return one line with the name and the size of a problem and the start of its question."""
+    """Return one line with a problem's name and size, and the start of its question."""
     name = f"problem {i}" if graph.id is None else f"problem {i} ({graph.id})"
     sentence = f"{name}: {graph.n_claims} claims, {len(graph.edges)} edges"
     if graph.problem:

@@ -1,4 +1,4 @@
-"""Observed coverage and retention of filters, and the coverage predicted by theory.
+"""Observed and theoretical coverage of filters, and their retention.
 
 Counts per problem are averaged over the answers to each question, and then over the
 questions.
@@ -48,7 +48,7 @@ __all__ = [
 def coverage_score(
     y: Labels, kept: Labels, *, sample_weight: ArrayLike | None = None
 ) -> float:
-    """Compute the share of problems in which no false claim is kept.
+    """Compute the proportion of problems in which no false claim is kept.
 
     Parameters
     ----------
@@ -56,20 +56,20 @@ def coverage_score(
         Claim labels (1 true, 0 false, -1 unjudged). Unjudged claims count as false. A flat array
         has one claim per problem.
     kept : sequence of boolean masks
-        The masks, as `predict` returns them.
+        Masks as returned by `predict`.
     sample_weight : array-like of shape (n_problems,), optional
         Weight of each problem, for example 1 over the number of answers to its question.
 
     Returns
     -------
     float
-        The share of covered problems, between 0 and 1.
+        The proportion of covered problems, between 0 and 1.
 
     Raises
     ------
     ValueError
-        If ``y`` or ``kept`` contains other values than labels or masks, if labels are hidden by
-        a numpy mask, or if the weights are negative, not finite, or all zero.
+        If ``y`` or ``kept`` contains invalid values, if labels are hidden by a numpy mask, or if
+        the weights are negative, not finite, or all zero.
 
     Examples
     --------
@@ -91,7 +91,7 @@ def retention_score(
     y : sequence of 1-D arrays, one per problem
         Claim labels (1 true, 0 false, -1 unjudged). Unjudged claims do not count as true.
     kept : sequence of boolean masks
-        The masks, as `predict` returns them.
+        Masks as returned by `predict`.
     sample_weight : array-like of shape (n_problems,), optional
         Weight of each problem.
 
@@ -117,19 +117,19 @@ def _mean(values, sample_weight):
 def coverage_interval(
     n_covered: int, n_problems: int, *, confidence_level: float = 0.95
 ) -> tuple[float, float]:
-    """Compute the Clopper-Pearson interval of an observed coverage.
+    """Compute the Clopper-Pearson interval for an observed coverage.
 
     Parameters
     ----------
     n_covered, n_problems : int
-        Number of test problems without a kept false claim, and number of all test problems.
+        Number of test problems without a kept false claim, and total number of test problems.
     confidence_level : float, default=0.95
         Probability that the interval contains the true coverage.
 
     Returns
     -------
     (low, high) : tuple of float
-        Lower and upper end of the interval.
+        Lower and upper ends of the interval.
 
     Examples
     --------
@@ -150,15 +150,15 @@ def coverage_interval(
 def error_rate_upper_bound(
     n_errors: int, n_audited: int, *, confidence_level: float = 0.95
 ) -> float:
-    """Return an upper bound on the share of filtered answers that contain a false claim.
+    """Return an upper bound on the proportion of filtered answers that contain a false claim.
 
     In an audit, a person judges the kept claims of randomly drawn answers. The bound is exact and
     does not depend on the calibration, so it holds for any filter.
 
-    Choose ``n_audited`` before the first verdict. If an audit is extended until its bound looks
-    good, the bound is wrong in 18 % of the cases instead of 5 %. To compute the bound K times
-    during an audit, choose all K sample sizes beforehand and pass
-    ``confidence_level=1 - 0.05 / K`` each time.
+    Choose ``n_audited`` before the first verdict. If an audit is extended until the bound is small
+    enough, the bound is wrong in 18 % of cases instead of 5 %. To compute the bound K times during
+    an audit, choose all K sample sizes beforehand and pass ``confidence_level=1 - 0.05 / K`` each
+    time.
 
     Parameters
     ----------
@@ -208,7 +208,7 @@ def coverage_band(
     n_test: int | None = None,
     delta: float | None = None,
 ) -> tuple[float, float]:
-    """Compute the theoretical band of the coverage for one draw of calibration problems.
+    """Compute the theoretical coverage band for one random sample of calibration problems.
 
     Without ties, the coverage given the calibration problems follows Beta(n + 1 - k, k), where k is
     the conformal rank. Ties can only raise the coverage. Problems without a false claim can also
@@ -223,8 +223,8 @@ def coverage_band(
     confidence_level : float, default=0.95
         Probability that the coverage is in the band.
     n_test : int, optional
-        Number of test problems. If set, the band applies to the coverage *observed* on this number
-        of problems (beta-binomial). If None, the band applies to the coverage itself.
+        Number of test problems. If set, the band is for the coverage *observed* on this many
+        problems (beta-binomial). If None, the band is for the true coverage.
     delta : float, optional
         The parameter ``delta`` of `skdcf.guarantees.NoFalseClaim`.
 
@@ -265,11 +265,11 @@ def band_of_law(shape, confidence_level, n_test=None):
 
 
 def mean_interval(losses, probability, n_problems, confidence_level=0.95):
-    """Compute a confidence interval of 1 - mean loss from the mean loss of each question.
+    """Compute a confidence interval for 1 - mean loss from each question's mean loss.
 
     If each loss is 0 or 1, the result is the Clopper-Pearson interval. If several answers to a
     question were averaged, the Clopper-Pearson interval is computed for the effective number of
-    independent problems (Korn and Graubard 1998). For other losses the result is Student's
+    independent problems (Korn and Graubard 1998). For other losses, the result is Student's
     interval.
     """
     from scipy.stats import t
@@ -293,7 +293,7 @@ def mean_interval(losses, probability, n_problems, confidence_level=0.95):
 
 
 def _clopper_pearson(k, n, confidence_level):
-    """Compute the Clopper-Pearson interval of k / n, where k and n need not be integers."""
+    """Compute the Clopper-Pearson interval for k / n. k and n need not be integers."""
     from scipy.special import betaincinv
 
     tail = (1 - confidence_level) / 2
@@ -329,29 +329,29 @@ class FilterReport(Table):
     alpha : ndarray of shape (n_alphas,)
         The levels.
     coverage : ndarray of shape (n_alphas,)
-        Share of the problems in which no false claim is kept, or in which the filter's
-        guarantee holds; 1 - mean loss if the guarantee bounds a mean. The coverage and all
-        following numbers are means over questions. If the guarantee has ``show``, only the
-        passing answers are included in the coverage.
+        Proportion of problems in which no false claim is kept, or in which the filter's guarantee
+        holds. If the guarantee bounds a mean, the coverage is 1 - mean loss. The coverage and all
+        values below are means over questions. If the guarantee has ``show``, only the passing
+        answers are included in the coverage.
     coverage_interval : ndarray of shape (n_alphas, 2)
-        95 % confidence interval of the coverage, computed over questions. The Clopper-Pearson
+        95 % confidence interval for the coverage, computed over questions. The Clopper-Pearson
         interval is used, or Student's interval if the guarantee bounds a mean.
     coverage_band : ndarray of shape (n_alphas, 2)
-        Theoretical 95 % band of the coverage for this number of calibration problems and
-        questions; NaN if the distribution is unknown.
+        Theoretical 95 % coverage band for this number of calibration problems and questions; NaN if
+        the distribution is unknown.
     retention, retention_error : ndarray of shape (n_alphas,)
         Mean number of true claims kept per problem, and its standard error.
     false_kept : ndarray of shape (n_alphas,)
         Mean number of false claims kept per problem. Unjudged claims count as false.
     abstention : ndarray of shape (n_alphas,)
-        Share of the problems in which nothing is kept.
+        Proportion of problems in which nothing is kept.
     shown_error : ndarray of shape (n_alphas,)
-        Standard error of `shown`, the share of the problems with a kept claim.
+        Standard error of `shown`, the proportion of problems with a kept claim.
     false_among_shown, false_among_shown_error : ndarray of shape (n_alphas,)
-        Share of the shown texts that contain a false or unjudged claim, and its standard
-        error; NaN if nothing is shown.
+        Proportion of shown texts that contain a false or unjudged claim, and its standard error;
+        NaN if nothing is shown.
     unfiltered : float
-        Share of the unfiltered answers that contain a false or unjudged claim.
+        Proportion of unfiltered answers that contain a false or unjudged claim.
     threshold : ndarray of shape (n_alphas,)
         Threshold at each level; NaN if the problems have different thresholds.
     n_problems, n_questions : int
@@ -359,16 +359,15 @@ class FilterReport(Table):
     n_calibration : int
         The filter's number of calibration problems.
     seen : tuple of two int
-        Numbers of test problems that were also used for training and for calibration. The results
-        on previously used problems are biased upwards.
+        Number of test problems that were used for training, and number used for calibration.
+        Results on these problems are biased upwards.
     groups : dict of FilterReport
         Report of each group, keyed by its name; empty if there are no groups.
     passing : ndarray of shape (n_alphas,)
-        Share of the answers that pass; 1 unless the guarantee has ``show``.
+        Proportion of answers that pass; 1 unless the guarantee has ``show``.
     reworded : ndarray of shape (n_alphas,) or None
-        Mean number of true claims per problem that are shown in a vaguer wording than the
-        most specific one; None if no problem has wordings. Every claim counts once in
-        ``retention`` and ``false_kept``.
+        Mean number of true claims per problem that are not shown in the most specific wording; None
+        if no problem has wordings. Every claim counts once in ``retention`` and ``false_kept``.
     """
 
     alpha: np.ndarray
@@ -396,14 +395,14 @@ class FilterReport(Table):
     def from_predictions(
         cls, y: Labels, kept: Mapping[float, Labels], *, groups: ArrayLike | None = None
     ) -> FilterReport:
-        """Return the report of given masks, which may come from any filter.
+        """Return a report on masks from any filter.
 
         Parameters
         ----------
         y : sequence of 1-D arrays, one per problem
             Claim labels (1 true, 0 false, -1 unjudged). Unjudged claims count as false.
         kept : dict of float to sequence of boolean masks
-            The masks as returned by `predict`, keyed by alpha.
+            Masks as returned by `predict`, keyed by alpha.
         groups : array-like of shape (n_problems,), optional
             The question that each problem answers. None means one question per problem.
 
@@ -439,17 +438,17 @@ class FilterReport(Table):
 
     @property
     def shown(self) -> NDArray[np.float64]:
-        """Share of the problems with a kept claim, shape (n_alphas,)."""
+        """Proportion of problems with a kept claim, shape (n_alphas,)."""
         return 1 - self.abstention
 
     @property
     def false_shown(self) -> NDArray[np.float64]:
-        """Share of the problems for which a false or unjudged claim is shown, shape (n_alphas,)."""
+        """Proportion of problems with a false or unjudged claim shown, shape (n_alphas,)."""
         return np.where(self.shown > 0, self.false_among_shown, 0) * self.shown
 
     @property
     def accuracy(self) -> NDArray[np.float64]:
-        """Share of the kept claims that are true, shape (n_alphas,); NaN if none is kept."""
+        """Proportion of kept claims that are true, shape (n_alphas,); NaN if none is kept."""
         kept = self.retention + self.false_kept
         return self.retention / np.where(kept > 0, kept, np.nan)
 
@@ -585,7 +584,7 @@ def report_of(
     groups : dict of ndarray of int, optional
         Indices of the problems in each group, keyed by its name.
     laws : list of length n_alphas, optional
-        Distribution of the coverage at each level; None if it is unknown.
+        Coverage distribution at each level; None if it is unknown.
     seen : ndarray of bool, shape (2, n_problems), optional
         Whether a problem was used for training, and for calibration.
     threshold : ndarray of shape (n_alphas,), optional
@@ -687,10 +686,10 @@ def report_of(
 
 
 def _interval_of_passing(losses, passes, probability, n_problems):
-    """Compute the interval of 1 - mean loss over passing answers, as in `mean_interval`.
+    """Compute the interval for 1 - mean loss over passing answers, as in `mean_interval`.
 
-    ``passes`` is the share of the answers to each question that pass. If this share is strictly
-    between 0 and 1 for any question, the mean is a ratio of two sums over the questions.
+    ``passes`` is the proportion of each question's answers that pass. If this proportion is
+    strictly between 0 and 1 for any question, the mean is a ratio of two sums over the questions.
     """
     if not passes.any():
         return np.nan, np.nan
@@ -745,7 +744,7 @@ def evaluate_filter(
     alphas : sequence of float in (0, 1)
         Levels at which the filter is evaluated.
     by : str, callable or list, optional
-        Definition of groups of problems that are reported separately, as in
+        Definition of problem groups that are reported separately, as in
         `skdcf.guarantees.NoFalseClaim`. Groups may overlap.
     groups : array-like of shape (n_problems,), or False, optional
         The question that each problem answers. If None, the questions are read from the problems
@@ -835,9 +834,9 @@ def leave_one_out(
     groups : array-like of shape (n_problems,), or False, optional
         The question that each problem answers, as in `evaluate_filter`.
     n_draws : int, optional
-        If a question has several answers, one of them is used for calibration. If None, the
-        calibration answer is the one that `fit` would choose. If an integer, results are averaged
-        over this number of random choices, so they do not depend on a single choice.
+        Number of random choices of the calibration answer, over which the results are averaged.
+        Only one answer per question is used for calibration. If None, the answer that `fit` would
+        choose is used.
     random_state : int, RandomState or None, default=None
         Seed of the random choices.
 

@@ -1,4 +1,4 @@
-"""Read tables exported from Argilla. Submitted responses become labels, and drafts are ignored."""
+"""Read tables exported from Argilla, with submitted responses as labels and without drafts."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def _label(row, responses, states):
 
 
 def _as_list(cell):
-    """Convert a cell to a list. A file may store the list as a text."""
+    """Convert a cell to a list. A file may store the list as a string."""
     if isinstance(cell, str):
         try:
             cell = _read_list(cell)

@@ -433,7 +433,7 @@ def _warn_of_numbers(name, values):
 
 
 def _is_written_number(cell):
-    """Return whether a cell is a number, or a text with a number, with a point or a comma."""
+    """Return whether a cell is a number or a numeric string, with a decimal point or comma."""
     if not isinstance(cell, str):
         return is_number(cell) or isinstance(cell, bool)
     return bool(_NUMBER.fullmatch(cell.strip().strip("%$\u20ac\u00a3\u00a0 ")))
@@ -569,7 +569,7 @@ def _sort_wordings(rows_of, wording, claims, places):
 
 
 def _read_json(entry):
-    """Parse a text as JSON, because files store lists as texts."""
+    """Parse a string as JSON, because files store lists as strings."""
     if isinstance(entry, str) and entry.lstrip()[:1] in ("[", "{"):
         with suppress(ValueError):
             return json.loads(entry)
@@ -585,7 +585,7 @@ def _listed(entry):
 
 
 def _whole(value, what, row):
-    """Convert a position to int. A file may store the position as a float or a text."""
+    """Convert a position to int. A file may store the position as a float or a string."""
     number = 0.5
     with suppress(TypeError, ValueError, OverflowError):
         number = float(value)

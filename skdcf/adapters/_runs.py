@@ -41,10 +41,10 @@ def from_runs(
         of one response and the text before them are one step. Instead of messages, a run may have
         OpenTelemetry ``spans`` with messages in ``gen_ai.*`` attributes, as a list or as a whole
         OTLP file (``resourceSpans``). In this case, the messages of the top-level agent, which
-        calls all other agents, are used. Each run also has a ``task``, a text or a whole number
-        that identifies its task. Runs of one task are kept together in every split. The key ``id``
-        is optional, and so is ``labels``, a dict from the position of the (first) message of a step
-        to 1 (not wrong), 0 (wrong) or -1 (unknown). Labels of missing steps are unknown.
+        calls all other agents, are used. Each run also has a ``task``, a string or an integer that
+        identifies its task. Runs of one task are kept together in every split. The key ``id`` is
+        optional, and so is ``labels``, a dict from the position of the (first) message of a step to
+        1 (not wrong), 0 (wrong) or -1 (unknown). Labels of missing steps are unknown.
     edges : {"chain", "data"}
         With "chain", each step depends on the previous step. Use "chain" for an agent that is
         stopped at its first doubtful step. Use "data" for completed runs. A step then depends
@@ -60,11 +60,11 @@ def from_runs(
     -------
     Bunch
         The data set, as returned by `skdcf.datasets.build_dataset`. The feature columns
-        ``position``, ``log_length`` (log of 1 + number of characters) and ``n_calls`` depend
-        only on a step and the steps before it. If ``alternatives=True``, there is an additional
-        column ``answer_agreement``, the share of the words of the shorter of two answers that
-        are also in the longer answer, averaged over the other runs. The value is 1 for a step
-        with calls. The metadata contain the positions of the steps among the messages.
+        ``position``, ``log_length`` (log of 1 + number of characters) and ``n_calls`` depend only
+        on a step and the steps before it. If ``alternatives=True``, there is an additional column
+        ``answer_agreement``, the proportion of words in the shorter of two answers that are also in
+        the longer answer, averaged over the other runs. The value is 1 for a step with calls. The
+        metadata contain the positions of the steps among the messages.
 
     Raises
     ------

@@ -128,9 +128,9 @@ def from_lm_polygraph(
         (level, name). The values are flat over all claims, or one list per generation. Entries
         whose level is not "claim" are ignored.
     labels : dict or list, optional
-        The results of a fact check, flat or one list per generation, or ``manager.gen_metrics``
-        if it contains exactly one fact check of claims. The values are 1 (false), 0 (true) or
-        NaN (undecided). NaN becomes the label -1 (unknown), which calibration treats as false.
+        The results of a fact check, flat or one list per generation, or ``manager.gen_metrics`` if
+        it contains exactly one fact check of claims. The values are 1 (false), 0 (true) or NaN
+        (undecided). NaN is replaced with the label -1 (unknown), which calibration treats as false.
     missing : {"raise", "mean", "median"} or float
         Replacement for features that are NaN or infinite. "mean" and "median" are computed from
         the finite values. A number replaces the feature, which is the negated estimate.

@@ -279,7 +279,7 @@ def _text(row, where):
 
 
 def _label(row, meaning, where):
-    """Return the label of a claim, or raise ValueError if verdicts differ or are unknown."""
+    """Return a claim's label, or raise ValueError if verdicts differ or are unknown."""
     verdicts = {key: row[key] for key in _VERDICTS if key in row}
     if not verdicts:
         value_of(row, _VERDICTS, where)

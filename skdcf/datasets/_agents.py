@@ -191,7 +191,7 @@ def _parse_run(record, judges, labels, edges):
 
 
 def _in_order(name, of_run, positions):
-    """Return the verdicts of one judge in the order of the steps."""
+    """Return one judge's verdicts, in step order."""
     judged = sorted(map(int, of_run))
     if judged != positions:
         raise ValueError(

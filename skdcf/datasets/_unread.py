@@ -76,7 +76,7 @@ def is_blank(value: Any) -> bool:
     Returns
     -------
     bool
-        True if the value is blank.
+        True if the value is empty.
     """
     if isinstance(value, Mapping | list | tuple):
         values = value.values() if isinstance(value, Mapping) else value

@@ -31,7 +31,7 @@ def iter_objects(
     nan=False,
     max_line_bytes=MAX_LINE_BYTES,
 ):
-    """Yield the objects of a file one at a time, in constant memory.
+    """Yield a file's objects one at a time, in constant memory.
 
     Parameters
     ----------

@@ -112,7 +112,7 @@ _OF_MESSAGES = {*_CONTENTS, *CALLS, *_TYPES, _LANGCHAIN, "role"}
 
 
 class Call(NamedTuple):
-    """A tool call of an agent.
+    """An agent's tool call.
 
     Parameters
     ----------
@@ -121,7 +121,7 @@ class Call(NamedTuple):
     name : str
         Tool name.
     arguments : str, dict or list
-        Arguments of the call, as a text or as parsed by a tool.
+        Call arguments, as a string or as parsed by a tool.
     """
 
     id: str | int
@@ -130,7 +130,7 @@ class Call(NamedTuple):
 
 
 class Message(NamedTuple):
-    """A message of an agent run.
+    """A message in an agent run.
 
     Parameters
     ----------

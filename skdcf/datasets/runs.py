@@ -3,11 +3,11 @@
 The context of a problem never includes answers of tools. All steps use the context, so a step
 that is judged before its execution would depend on later answers of tools.
 
-A column is included if it increased the share of good steps that are kept on AgentProcessBench
-(250 runs of 50 tasks, 40 splits by task) by at least two standard errors of the paired
-difference. benchmarks/guarantees/agents.py prints this difference for each column. Columns that
-did not qualify describe whether a call repeats an earlier call, the share of words seen before,
-whether the last call failed, and how much the last call returned.
+A column is included if it increased the proportion of good steps that are kept on AgentProcessBench
+(250 runs of 50 tasks, 40 splits by task) by at least two standard errors of the paired difference.
+benchmarks/guarantees/agents.py prints this difference for each column. Columns that did not qualify
+describe whether a call repeats an earlier call, the proportion of words seen before, whether the
+last call failed, and how much the last call returned.
 """
 
 from __future__ import annotations
@@ -167,7 +167,7 @@ def read_beginning(run: Mapping[str, Any]) -> dict[str, Any]:
 def _agreement(text, alternatives):
     """Return the agreement of a step without calls with the last steps of other runs.
 
-    The agreement with a text is the share of the words of the shorter text that are also in the
+    The agreement with a text is the proportion of the shorter text's words that are also in the
     longer text. The agreements with the other runs are averaged.
     """
     words = _words_of_answer(text)

@@ -1,4 +1,4 @@
-"""Class of all filters, whose presets are subclasses with other defaults.
+"""Base class of filters. Presets are subclasses with different defaults.
 
 ``_fit`` implements fitting, ``_calibrate`` implements calibration, and `skdcf.guards` contains the
 checks that protect the guarantee. To follow a decision through this file, read
@@ -83,8 +83,8 @@ def unchanged_on_error(estimator):
 class ConformalFilter(Settings):
     """Score claims, calibrate a threshold, and keep claims whose path risk is below it.
 
-    `CoherentConformalFilter`, `HardCF` and the presets are subclasses with other defaults. The
-    pages of these classes describe the parameters.
+    `CoherentConformalFilter`, `HardCF` and the presets are subclasses with different defaults.
+    Their pages describe the parameters.
     """
 
     scorer: Any = None
@@ -136,7 +136,7 @@ class ConformalFilter(Settings):
         return clone
 
     def _wanted_scorer(self, batch):
-        """Return the unfitted scorer, which presets create from their own parameters."""
+        """Return the unfitted scorer. Presets create the scorer from their parameters."""
         return self.scorer
 
     def _resolved_guarantee(self):
@@ -171,10 +171,10 @@ class ConformalFilter(Settings):
             "yes" and "no", or of two arbitrary numbers. The larger of two arbitrary numbers means
             true. The pair -1 and 1 is rejected, because -1 may mean false or unknown.
         groups : array-like of shape (n_problems,), or False, optional
-            The question that each answer belongs to, as in
-            `~skdcf.graphs.question_groups`. All answers to a question are used either for
-            training or for calibration, and only one of them is used for calibration. False
-            means that each answer is a separate question.
+            The question that each answer belongs to, as in `~skdcf.graphs.question_groups`. All
+            answers to a question are used either for training or for calibration, and only one of
+            them is used for calibration. False means that each answer belongs to a different
+            question.
 
         Returns
         -------
@@ -184,7 +184,7 @@ class ConformalFilter(Settings):
         Raises
         ------
         TypeError
-            If another argument is passed. Weights of problems are part of ``guarantee``.
+            If another argument is passed. Problem weights are part of ``guarantee``.
         ValueError
             If the problems, labels or parameters are invalid, before anything is computed.
 
@@ -193,7 +193,7 @@ class ConformalFilter(Settings):
         CalibrationWarning
             If there are too few calibration problems for ``alpha``.
         LabelWarning
-            If no claim is labelled false, or for the reasons listed in `calibrate`.
+            If no claim is labelled false. `calibrate` lists other reasons.
         """
         with unchanged_on_error(self):
             fit(self, X, y, groups)
@@ -202,7 +202,7 @@ class ConformalFilter(Settings):
     def calibrate(
         self, X: Problems, y: Labels | None = None, groups: Groups = None
     ) -> Self:
-        """Calibrate again on other problems, with the same columns and scorer.
+        """Recalibrate on other problems, with the same columns and scorer.
 
         At most one answer per question is used. Questions that do not increase the rank at
         ``alpha`` are not used. The calibration problems are chosen by a fixed hash of their
@@ -234,8 +234,8 @@ class ConformalFilter(Settings):
         CalibrationWarning
             If there are too few calibration problems for ``alpha``.
         LabelWarning
-            If a language model made more than 5 % of the labels, or if the share of problems
-            without any label is larger than alpha allows.
+            If a language model made more than 5 % of the labels, or if the proportion of problems
+            without any label is too large for alpha.
         """
         self.validate()
         with unchanged_on_error(self):
@@ -245,7 +245,7 @@ class ConformalFilter(Settings):
     def calibration_part(
         self, X: Problems, y: Labels, groups: Groups = None
     ) -> CalibrationPart:
-        """Compute the calibration data of some problems, for later use in `calibrate_parts`.
+        """Compute the calibration data of some problems for use in `calibrate_parts`.
 
         Parameters
         ----------
@@ -273,7 +273,7 @@ class ConformalFilter(Settings):
         )
 
     def calibrate_parts(self, parts: Iterable[CalibrationPart]) -> Self:
-        """Calibrate again on parts that were scored separately, for example by several workers.
+        """Recalibrate on parts that were scored separately, for example by several workers.
 
         Parameters
         ----------
@@ -288,8 +288,8 @@ class ConformalFilter(Settings):
         Raises
         ------
         ValueError
-            If there are no parts, or if they were computed for another guarantee, with other
-            settings, or by a scorer with different confidences.
+            If there are no parts. Also raised if they were computed for a different guarantee, with
+            different settings, or by a scorer with different confidences.
 
         Warns
         -----
@@ -340,11 +340,11 @@ class ConformalFilter(Settings):
         return _online.confidence_so_far(self, view.raw, view.with_columns)
 
     def _confidence_alone(self, batch):
-        """Return the confidences in some problems, with columns computed for these alone."""
+        """Return the claim confidences in a subset of problems, computed from this subset alone."""
         return self._confidence(View(batch, self._with_columns(batch)))
 
     def _path_risks_alone(self, batch):
-        """Return path risks, weights and groups of some problems, computed for these alone."""
+        """Return path risks, weights and groups of a subset, computed from this subset alone."""
         return self._path_risks(View(batch, self._with_columns(batch)))
 
     def _path_risks(self, view):
@@ -391,7 +391,7 @@ class ConformalFilter(Settings):
         Returns
         -------
         ndarray of shape (n_claims,)
-            The confidences in the claims of all problems, concatenated.
+            Claim confidences, concatenated over the problems.
         """
         return self._confidence(self._look(X))
 
@@ -406,7 +406,7 @@ class ConformalFilter(Settings):
         Returns
         -------
         ndarray of str, shape (n_columns,)
-            The names, in the order of the columns.
+            Column names, in order.
         """
         check_is_fitted(self)
         return np.array(self._columns_out, dtype=object)
@@ -423,8 +423,8 @@ class ConformalFilter(Settings):
         X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
             The problems.
         alpha : float in (0, 1), or sequence of float, optional
-            Level or levels of the prediction. If None, the level of the filter is used. A larger
-            alpha keeps all claims that a smaller one keeps.
+            Prediction level or levels. If None, the filter's level is used. A larger alpha keeps
+            all claims that a smaller alpha keeps.
 
         Returns
         -------
@@ -476,8 +476,8 @@ class ConformalFilter(Settings):
         """Estimate the probability that each text contains a false claim.
 
         The estimate applies to a single text, while the guarantee applies to the average over
-        answers. The estimate is computed from the hazards of the scorer. To check whether the
-        estimates are well calibrated, use `skdcf.evaluation.evaluate_error_probability`.
+        answers. The estimate is computed from the scorer's hazards. To check whether the estimates
+        are well calibrated, use `skdcf.evaluation.evaluate_error_probability`.
 
         Parameters
         ----------
@@ -487,7 +487,7 @@ class ConformalFilter(Settings):
             Kept claims of each problem, including all of their ancestors. If None, the claims that
             `predict` keeps are used.
         alpha : float in (0, 1), optional
-            Level of `predict`, used if ``masks`` is None. If None, the level of the filter is used.
+            Level of `predict`, used if ``masks`` is None. If None, the filter's level is used.
 
         Returns
         -------
@@ -524,7 +524,7 @@ class ConformalFilter(Settings):
         Returns
         -------
         ndarray of shape (n_problems,)
-            Path risks in the same form as in `predict_alpha`. If ``edges="none"``, the path risk
+            Path risks in the same format as in `predict_alpha`. If ``edges="none"``, the path risk
             is the risk of the claim alone.
         """
         claims, view = self._claims(X)
@@ -538,12 +538,12 @@ class ConformalFilter(Settings):
         X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
             The problems.
         alpha : float in (0, 1), optional
-            If None, the level of the filter is used.
+            If None, the filter's level is used.
 
         Returns
         -------
         ndarray of shape (n_problems,)
-            Differences in the same form as in `predict_alpha`; -inf for claims that are not kept
+            Differences in the same format as in `predict_alpha`; -inf for claims that are not kept
             at any threshold.
         """
         margin, view = self._decision(X, alpha)
@@ -565,15 +565,15 @@ class ConformalFilter(Settings):
         X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
             The problems.
         alpha : float in (0, 1), optional
-            If None, the level of the filter is used.
+            If None, the filter's level is used.
         output : {"graphs", "text"}, default="graphs"
-            Form of the result. "text" returns the kept claims of each problem as a string, with
-            one claim per line.
+            Output format. "text" returns the kept claims of each problem as a string, with one
+            claim per line.
 
         Returns
         -------
         list of ReasoningGraph, or list of str
-            One item per problem. An item is empty if nothing is kept.
+            One entry per problem. An entry is empty if nothing is kept.
 
         Raises
         ------
@@ -596,7 +596,7 @@ class ConformalFilter(Settings):
     ) -> float:
         """Return the retention, which is the mean number of true claims kept per problem.
 
-        Use the retention only to compare filters with the same guarantee. A larger level, a weaker
+        Only compare retentions of filters with the same guarantee. A larger level, a weaker
         guarantee, ``ties="include"`` and ``edges="none"`` increase the retention, because they
         weaken the guarantee. A search over these settings would therefore select the weakest
         guarantee. `skdcf.evaluation.CalibratedSearch` rejects such a search, but the searches of
@@ -607,13 +607,13 @@ class ConformalFilter(Settings):
         X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
             The problems.
         y : sequence of 1-D arrays, one per problem
-            Claim labels, as in `fit`. Unlabelled claims and claims marked as not stating a fact are
-            not counted.
+            Claim labels, as in `fit`. Unlabelled claims are not counted, and neither are claims
+            marked as not stating a fact.
         sample_weight : array-like of shape (n_problems,), optional
-            Weights of the problems in the mean number of claims. The weights must be at least 0,
-            and not all 0.
+            Problem weights in the mean number of claims. The weights must be non-negative and not
+            all zero.
         alpha : float in (0, 1), optional
-            If None, the level of the filter is used.
+            If None, the filter's level is used.
 
         Returns
         -------
@@ -673,20 +673,19 @@ class ConformalFilter(Settings):
             The claims. Each claim has a ``text``, ``parents`` (positions of earlier claims), and
             the ``features`` that the filter uses.
         alpha : float in (0, 1), optional
-            If None, the level of the filter is used.
+            If None, the filter's level is used.
         stop : bool
             Whether to stop after the first claim that is not kept. Stopping is useful for an agent
             that executes its steps. If True, each claim must depend on the previous one.
         **about
-            Data of the answer that are known beforehand. The data are the arguments ``problem``,
-            ``context``, ``alternatives``, ``feature_names``, ``id`` and ``metadata`` of
-            `~skdcf.ReasoningGraph`.
+            Data known before the answer, given as the arguments ``problem``, ``context``,
+            ``alternatives``, ``feature_names``, ``id`` and ``metadata`` of `~skdcf.ReasoningGraph`.
 
         Returns
         -------
         iterator of bool
-            Whether each claim is kept. The decisions equal those of `predict` for the complete
-            answer.
+            Whether each claim is kept. The decisions are the same as those of `predict` for the
+            complete answer.
 
         Raises
         ------
@@ -704,14 +703,14 @@ class ConformalFilter(Settings):
         Parameters
         ----------
         alpha : float in (0, 1), optional
-            If None, the level of the filter is used.
+            If None, the filter's level is used.
 
         Returns
         -------
         str
-            The description. An answer without any kept claim counts as a success, so the share of
-            shown texts that contain a false claim may exceed alpha. The second sentence of the
-            description states this share.
+            The description. An answer without any kept claim counts as a success, so the proportion
+            of shown texts that contain a false claim may exceed alpha. The second sentence of the
+            description states this proportion.
 
         Examples
         --------
@@ -732,7 +731,7 @@ class ConformalFilter(Settings):
 
     @property
     def threshold_(self) -> float:
-        """Threshold at ``alpha``; NaN if each problem has a separate threshold."""
+        """Threshold at ``alpha``; NaN if thresholds differ between problems."""
         calibration = self.calibration_
         refuse_changed(self)
         return calibration.threshold(level_of(self, None))
@@ -743,7 +742,7 @@ class ConformalFilter(Settings):
         Parameters
         ----------
         alpha : float in (0, 1), optional
-            If None, the level of the filter is used.
+            If None, the filter's level is used.
 
         Returns
         -------
@@ -756,7 +755,7 @@ class ConformalFilter(Settings):
         Raises
         ------
         ValueError
-            If ``guarantee`` computes a separate threshold for each problem.
+            If ``guarantee`` computes one threshold per problem.
 
         Warns
         -----
@@ -780,7 +779,7 @@ class ConformalFilter(Settings):
 
     @property
     def coef_(self) -> NDArray[np.float64]:
-        """Weights of a linear model, per unit of the columns that the scorer uses."""
+        """Weights of a linear model, per unit of the scorer's columns."""
         return self._of_scorer("coef_")
 
     @property

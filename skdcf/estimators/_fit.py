@@ -5,18 +5,18 @@
    judged).
 2. `prepare` selects problems and drops unjudged ones if the judged ones are a random sample.
    The problems that may be used for calibration are also determined in this step.
-3. `prepare` computes the columns, unless they learn from labels, and creates the unfitted scorer.
+3. `prepare` creates the unfitted scorer, and computes all columns that are not fitted on labels.
    The split depends on whether the scorer needs training, so the scorer must be known first.
 4. `count_held_out` and `divide` split the problems by question and draw the calibration questions.
    Every judged answer to another question may be used for training.
 5. `divide` runs the guards, which compare the provenance and reject input that would violate the
    guarantee. Nothing has been trained before the guards run.
-6. `divide` fits the columns that learn, and `fit` fits the scorer, only on training problems.
+6. `divide` fits the columns, and `fit` fits the scorer, both on training problems only.
    If the guarantee has ``show="auto"``, the share of answers that may pass is chosen on training
    problems too.
 7. `fit` calibrates on the calibration problems.
 
-If nothing is learnt, all eligible problems are used for calibration.
+If nothing needs fitting, all eligible problems are used for calibration.
 
 `_levels` fits several levels together in the same steps.
 """
@@ -51,7 +51,7 @@ from ._validation import View, read_labelled
 
 
 def fit(estimator, X, y, groups) -> None:
-    """Train on some problems and calibrate on the others; if nothing is learnt, only calibrate."""
+    """Train on some problems and calibrate on the others, or calibrate if nothing needs fitting."""
     selection, scorer = prepare(estimator, X, y, groups)
     n_held = count_held_out(estimator, selection, scorer)
     split = divide(estimator, selection, scorer, n_held)
@@ -72,7 +72,7 @@ class Split:
     Attributes
     ----------
     training : View
-        The training problems. A scorer that does not learn is also fitted, on problems whose
+        The training problems. A scorer that needs no fitting is also fitted, on problems whose
         labels are hidden.
     calibration : View
         The calibration problems.
@@ -107,7 +107,7 @@ class Split:
 def prepare(estimator, X, y, groups) -> tuple[Selection, Scorer | None]:
     """Read and select the problems, compute their columns, and create the unfitted scorer.
 
-    If the columns learn from labels, the columns and the scorer are created after the split, and
+    If fitting the columns needs labels, the columns and the scorer are created after the split, and
     None is returned for the scorer.
     """
     estimator.validate()
@@ -175,7 +175,7 @@ def count_held_out(estimator, selection, scorer):
 
 
 def divide(estimator, selection, scorer, n_held) -> Split:
-    """Split the problems, run the guards, and fit the columns if they learn."""
+    """Split the problems, run the guards, and fit the columns if they need fitting."""
     rng = np.random.RandomState(estimator._seed)
     training_rows, calibration_rows = selection.split(n_held, rng)
     view = selection.view

@@ -119,7 +119,7 @@ def flat_masks(filter: Any, X: Problems, alphas: Iterable[float | None]) -> Any:
     X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
         The problems.
     alphas : sequence of float or None
-        The levels; If None, the level of the filter is used.
+        The levels. If None, the filter's level is used.
 
     Returns
     -------

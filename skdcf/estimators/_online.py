@@ -381,7 +381,7 @@ def decide(
     X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
         Problems to filter.
     alpha : float in (0, 1), optional
-        If None, the level of the filter is used.
+        If None, the filter's level is used.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Public filters, which differ only in the defaults of one class."""
+"""Public filters, which differ only in their default parameters."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from ._filter import ConformalFilter
 class CoherentConformalFilter(ConformalFilter):
     """Coherent factuality with a scorer that is trained to keep true claims.
 
-    The training of the scorer includes soft versions of coherence over the graph, calibration at
-    ``alpha``, and filtering. Calibration, prediction and the guarantee are the same as for
-    `HardCF`. The calibration problems are not used for training.
+    Scorer training includes soft versions of graph coherence, calibration at ``alpha``, and
+    filtering. Calibration, prediction and the guarantee are the same as for `HardCF`. The
+    calibration problems are not used for training.
 
     Parameters
     ----------
@@ -28,41 +28,40 @@ class CoherentConformalFilter(ConformalFilter):
         `~skdcf.scorers.MLPModel`, are trained in the same way. "neyman-pearson" estimates the
         probability that an error begins at each claim, and ranks claims by the additional risk of
         keeping them (`~skdcf.scorers.NeymanPearsonScorer`). "stack" combines the scores of
-        "neyman-pearson" and of a logistic regression, with weights that are trained in the same way
-        as for "linear" (`~skdcf.scorers.StackingScorer`). All scorers that `HardCF` accepts are
-        also accepted.
+        "neyman-pearson" and a logistic regression (`~skdcf.scorers.StackingScorer`). The weights
+        are trained in the same way as for "linear". All scorers that `HardCF` accepts are also
+        accepted.
     features : transformer or Pipeline, optional
-        Transformer that computes the columns for the scorer. The value can be a transformer of
-        `skdcf.features` or of scikit-learn, or a Pipeline of them. The transformer is fitted on
-        training problems only, and applied to all problems that are passed to the filter. If None,
-        the columns of the problems are used.
+        Transformer that computes the columns for the scorer. The value can be a transformer from
+        `skdcf.features` or scikit-learn, or a Pipeline of transformers. The transformer is fitted
+        on training problems only, and applied to all problems given to the filter. If None, the
+        columns of the problems are used.
     alpha : float, default=0.1
-        Share of problems, in (0, 1), in which a false claim may be kept. The scorer is trained
+        Proportion of problems, in (0, 1), in which a false claim may be kept. The scorer is trained
         for this level, unless ``guarantee`` defines its own bound.
     relaxation : PathRelaxation, GridRelaxation or None, default=None
         The soft version of calibration and prediction. If None, ``PathRelaxation()`` is used.
         ``relaxation`` applies only to scorers that are trained through soft calibration.
     training : SoftTraining or None, default=None
         Settings of the training. If None, ``SoftTraining()`` is used. The scorer determines the
-        defaults of settings that are None. ``training`` applies only to scorers that use
+        values of settings that are None. ``training`` applies only to scorers that use
         ``relaxation``.
     edges : "given", "none" or a function of `skdcf.edges`, default="given"
         Dependencies between claims. "given" uses the edges of the problems. "none" removes the
         edges after the columns are computed, so claims are independent. A function, such as
-        `~skdcf.edges.chain_edges`, computes the edges of all problems that are passed to the
-        filter.
+        `~skdcf.edges.chain_edges`, computes the edges of all problems given to the filter.
     calibration_size : float, int or None, default=None
         Share or number of problems held out of training for calibration. If None, about two fifths
         of the problems are held out. The number n of calibration problems is chosen such that
-        ``alpha (n + 1)`` is an integer, so no problem is wasted. If nothing is learnt, all problems
-        are used for calibration.
+        ``alpha (n + 1)`` is an integer, so no problem is wasted. If nothing needs fitting, all
+        problems are used for calibration.
     ties : {"exclude", "include", "jitter"}, default="exclude"
         As in `HardCF`.
     guarantee : Guarantee, optional
         As in `HardCF`.
     online : bool, default=False
-        Whether the risk of a claim is computed from the claims up to and including it, so
-        `stream` can decide while an answer is written.
+        Whether a claim's risk is computed only from this claim and earlier claims, so `stream` can
+        decide while an answer is being written.
     random_state : int, RandomState or None, default=None
         Seed of the split and the initial parameters. Training is reproducible to the bit.
     n_jobs : int, optional
@@ -87,15 +86,13 @@ class CoherentConformalFilter(ConformalFilter):
     max_path_risks_ : ndarray of shape (n_calibration,) or None
         Largest path risk of each problem, sorted.
     threshold_ : float
-        Conformal threshold at ``alpha``; NaN if ``guarantee`` computes a separate threshold
-        for each problem.
+        Conformal threshold at ``alpha``; NaN if ``guarantee`` computes one threshold per problem.
     calibration_ : Calibration
         The result of calibrating the guarantee.
     n_calibration_ : int
         Number of calibration problems.
     scorer_ : Scorer
-        The trained scorer. The weights of "stack" are in the attribute ``selection_`` of the
-        scorer.
+        The trained scorer. The weights of "stack" are in the scorer's attribute ``selection_``.
     n_features_in_ : int
         Number of features per claim.
     feature_names_in_ : ndarray of str
@@ -109,7 +106,7 @@ class CoherentConformalFilter(ConformalFilter):
         Share of the answers that may pass, if `fit` chose it (``show="auto"``).
     unused_indices_ : ndarray of int
         Positions in X of the problems that were available for calibration but not needed. After
-        `calibrate_parts`, each row contains the part of a problem and the position in this part.
+        `calibrate_parts`, each row contains a problem's part and its position in this part.
     provenance_ : dict
         Origin of the calibration problems, and meaning of their labels.
 
@@ -180,44 +177,43 @@ class HardCF(ConformalFilter):
     Parameters
     ----------
     scorer : str, int, Scorer, classifier, model, callable or None, default=None
-        Source of the confidence in a claim. The scorer can be the name or column number of a
-        feature, a scorer of `skdcf.scorers` or its name, or a function of a GraphBatch that scores
-        each problem separately. A scikit-learn classifier or pipeline is trained on claims, and a
-        differentiable model is trained through calibration. By default,
-        `~skdcf.scorers.FrequencyScorer` is used if there is a feature "frequency-score", and
-        logistic regression on claims otherwise. A fitted scorer is fitted again.
+        Source of the claim confidences. The scorer can be a feature name or column index, a scorer
+        from `skdcf.scorers` or its name, or a function of a GraphBatch that scores each problem
+        separately. A scikit-learn classifier or pipeline is trained on claims, and a differentiable
+        model is trained through calibration. By default, `~skdcf.scorers.FrequencyScorer` is used
+        if there is a feature "frequency-score", and logistic regression on claims otherwise. A
+        fitted scorer is refitted.
     features : transformer or Pipeline, optional
-        Transformer that computes the columns for the scorer. The value can be a transformer of
-        `skdcf.features` or of scikit-learn, or a Pipeline of them. The transformer is fitted on
-        training problems only, and applied to all problems that are passed to the filter. If None,
-        the columns of the problems are used.
+        Transformer that computes the columns for the scorer. The value can be a transformer from
+        `skdcf.features` or scikit-learn, or a Pipeline of transformers. The transformer is fitted
+        on training problems only, and applied to all problems given to the filter. If None, the
+        columns of the problems are used.
     alpha : float, default=0.1
-        Share of problems, in (0, 1), in which a false claim may be kept.
+        Proportion of problems, in (0, 1), in which a false claim may be kept.
     relaxation, training : optional
         Settings for training a differentiable model, as in `CoherentConformalFilter`. The settings
         apply only to scorers that are trained through calibration.
     edges : "given", "none" or a function of `skdcf.edges`, default="given"
         Dependencies between claims. "given" uses the edges of the problems. "none" removes the
         edges after the columns are computed, so claims are independent. A function, such as
-        `~skdcf.edges.chain_edges`, computes the edges of all problems that are passed to the
-        filter.
+        `~skdcf.edges.chain_edges`, computes the edges of all problems given to the filter.
     calibration_size : float or int, optional
         Share or number of problems held out of training for calibration. If None, about two fifths
         of the problems are held out. The number n of calibration problems is chosen such that
-        ``alpha (n + 1)`` is an integer, so no problem is wasted. If nothing is learnt, all problems
-        are used for calibration.
+        ``alpha (n + 1)`` is an integer, so no problem is wasted. If nothing needs fitting, all
+        problems are used for calibration.
     ties : {"exclude", "include", "jitter"}, default="exclude"
         Treatment of a claim whose path risk equals the threshold. "exclude" drops the claim and
         preserves the guarantee. "include" keeps the claim, like the original code of the method,
         and violates the guarantee if scores are tied. "jitter" breaks ties by a seeded hash of the
         problem, which preserves the guarantee and keeps more claims than "exclude".
     guarantee : Guarantee, optional
-        The guarantee, and the groups for which it holds. The guarantee must be an object of
+        The guarantee, and the groups for which it holds. The guarantee must be an object from
         `skdcf.guarantees`, such as ``NoFalseClaim(delta=0.05)`` or ``NoFalseClaim(by="model")``. If
         None, ``NoFalseClaim()`` is used.
     online : bool, default=False
-        Whether the risk of a claim is computed from the claims up to and including it, so
-        `stream` can decide while an answer is written.
+        Whether a claim's risk is computed only from this claim and earlier claims, so `stream` can
+        decide while an answer is being written.
     random_state : int, RandomState or None, default=None
         Seed of the split and the jitter.
     n_jobs : int, optional
@@ -234,8 +230,7 @@ class HardCF(ConformalFilter):
     max_path_risks_ : ndarray of shape (n_calibration,) or None
         Largest path risk of each problem, sorted.
     threshold_ : float
-        Conformal threshold at ``alpha``; NaN if ``guarantee`` computes a separate threshold
-        for each problem.
+        Conformal threshold at ``alpha``; NaN if ``guarantee`` computes one threshold per problem.
     calibration_ : Calibration
         The result of calibrating the guarantee.
     n_calibration_ : int
@@ -255,17 +250,18 @@ class HardCF(ConformalFilter):
         Share of the answers that may pass, if `fit` chose it (``show="auto"``).
     unused_indices_ : ndarray of int
         Positions in X of the problems that were available for calibration but not needed. After
-        `calibrate_parts`, each row contains the part of a problem and the position in this part.
+        `calibrate_parts`, each row contains a problem's part and its position in this part.
     provenance_ : dict
         Origin of the calibration problems, and meaning of their labels.
 
     Notes
     -----
-    Pass a step that learns from labels as ``features=``. In a pipeline before the filter, such a
-    step would be fitted on the calibration problems too. The coverage was then 0.741 with
-    LinearDiscriminantAnalysis and 0.859 with SelectKBest, instead of 0.9. To search for settings,
-    use `skdcf.evaluation.CalibratedSearch`. It rejects a search over ``alpha``, ``ties``,
-    ``edges`` or ``guarantee``, because a weaker guarantee always keeps more claims.
+    A step that is fitted on labels must be passed as ``features=``. In a pipeline before the
+    filter, the step would also be fitted on the calibration problems. In an experiment with this
+    mistake, the coverage was 0.741 with LinearDiscriminantAnalysis and 0.859 with SelectKBest,
+    instead of 0.9. To search for settings, use `skdcf.evaluation.CalibratedSearch`. It rejects a
+    search over ``alpha``, ``ties``, ``edges`` or ``guarantee``, because a weaker guarantee always
+    keeps more claims.
 
     References
     ----------
@@ -305,7 +301,7 @@ class IndependentFactuality(_Preset):
     features : transformer or Pipeline, optional
         As in `HardCF`.
     alpha : float, default=0.1
-        Share of problems, in (0, 1), in which a false claim may be kept.
+        Proportion of problems, in (0, 1), in which a false claim may be kept.
     calibration_size : float or int, optional
         As in `HardCF`.
     ties : {"exclude", "include", "jitter"}, default="exclude"
@@ -347,17 +343,17 @@ class IndependentFactuality(_Preset):
 
 @settings
 class SingleFeatureCF(_Preset):
-    """Coherent factuality on one feature, optionally mixed with its median over descendants.
+    """Coherent factuality with one feature, optionally mixed with its median over descendants.
 
     Parameters
     ----------
     feature : str or int, default=None
-        Name or column number of the feature. By default, the feature "frequency-score" is used if
-        it exists, and the first column otherwise.
+        Feature name or column index. By default, the feature "frequency-score" is used if it
+        exists, and the first column otherwise.
     features : transformer or Pipeline, optional
         As in `HardCF`.
     alpha : float, default=0.1
-        Share of problems, in (0, 1), in which a false claim may be kept.
+        Proportion of problems, in (0, 1), in which a false claim may be kept.
     edges : "given", "none" or a function of `skdcf.edges`, default="given"
         The dependencies between claims, as in `HardCF`.
     calibration_size : float or int, optional
@@ -367,7 +363,7 @@ class SingleFeatureCF(_Preset):
     guarantee : Guarantee, optional
         As in `HardCF`.
     online : bool, default=False
-        Whether decisions are made while an answer is written, as in `HardCF`.
+        Whether decisions are made while an answer is being written, as in `HardCF`.
     random_state : int, RandomState or None, default=None
         Seed of the split and the jitter.
     n_jobs : int, optional
@@ -424,7 +420,7 @@ class BoostedIndependentFactuality(CoherentConformalFilter):
     features : transformer or Pipeline, optional
         As in `HardCF`.
     alpha : float, default=0.1
-        Share of problems, in (0, 1), in which a false claim may be kept.
+        Proportion of problems, in (0, 1), in which a false claim may be kept.
     relaxation : PathRelaxation or GridRelaxation, optional
         As in `CoherentConformalFilter`.
     training : SoftTraining, optional
@@ -436,7 +432,7 @@ class BoostedIndependentFactuality(CoherentConformalFilter):
     guarantee : Guarantee, optional
         As in `HardCF`.
     online : bool, default=False
-        Whether decisions are made while an answer is written, as in `HardCF`.
+        Whether decisions are made while an answer is being written, as in `HardCF`.
     random_state : int, RandomState or None, default=None
         As in `CoherentConformalFilter`.
     n_jobs : int, optional
@@ -483,7 +479,7 @@ class XGBoostCF(_Preset):
     features : transformer or Pipeline, optional
         As in `HardCF`.
     alpha : float, default=0.1
-        Share of problems, in (0, 1), in which a false claim may be kept.
+        Proportion of problems, in (0, 1), in which a false claim may be kept.
     edges : "given", "none" or a function of `skdcf.edges`, default="given"
         The dependencies between claims, as in `HardCF`.
     calibration_size : float or int, optional
@@ -493,7 +489,7 @@ class XGBoostCF(_Preset):
     guarantee : Guarantee, optional
         As in `HardCF`.
     online : bool, default=False
-        Whether decisions are made while an answer is written, as in `HardCF`.
+        Whether decisions are made while an answer is being written, as in `HardCF`.
     random_state : int, RandomState or None, default=None
         Seed of the split and the jitter.
     n_jobs : int, optional

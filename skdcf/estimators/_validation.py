@@ -63,7 +63,7 @@ def explains_arguments(fit: Callable[_P, _R]) -> Callable[_P, _R]:
 
 @dataclass
 class View:
-    """Problems that were passed to a method of a filter.
+    """Problems given to a filter method.
 
     Attributes
     ----------
@@ -334,7 +334,7 @@ def with_names(view, guarantee):
 
 
 def confidence_of(scorer, batch):
-    """Return the confidences of a scorer as a float array of shape (n_claims,).
+    """Return a scorer's confidences as a float array of shape (n_claims,).
 
     Raises ValueError if the result of the scorer is invalid.
     """
@@ -370,7 +370,7 @@ def filter_in(model: Any) -> Any:
 
 
 def check(estimator: Any, X: Problems, y: Any = None) -> Any:
-    """Check problems and labels in the same way as the methods of a filter.
+    """Check problems and labels in the same way as the filter methods.
 
     Parameters
     ----------
@@ -385,7 +385,7 @@ def check(estimator: Any, X: Problems, y: Any = None) -> Any:
     -------
     batch : GraphBatch
         The packed problems. Every method accepts this batch instead of X. The batch and its slices
-        store the columns of ``features``, unless these columns learn from labels.
+        store the columns of ``features``, unless fitting these columns needs labels.
     labels : ndarray of int, shape (n_claims,)
         Claim labels (1 true, 0 false, -1 unknown), returned only if y is passed. Every method
         accepts these labels instead of y.

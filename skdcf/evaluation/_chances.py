@@ -1,4 +1,4 @@
-"""Compare predicted error probabilities with the observed share of wrong texts."""
+"""Compare predicted error probabilities with the observed proportion of wrong texts."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ class ChanceReport(Table):
     stated : ndarray of shape (n_bins,)
         Mean predicted probability in each bin.
     observed : ndarray of shape (n_bins,)
-        Share of the questions in each bin whose text contains a false or unjudged claim.
-        Several answers to a question are averaged.
+        Proportion of questions in each bin whose text contains a false or unjudged claim. Several
+        answers to a question are averaged.
     observed_interval : ndarray of shape (n_bins, 2)
         95 % confidence interval of ``observed``, computed over questions.
     n_texts : ndarray of int, shape (n_bins,)
@@ -44,7 +44,7 @@ class ChanceReport(Table):
         Brier score, the mean squared difference between the probability and the outcome (0 or
         1).
     brier_constant : float
-        Brier score of the best constant prediction, the share of wrong texts.
+        Brier score of the best constant prediction, which is the proportion of wrong texts.
     brier_error : float
         Standard error of the difference between both Brier scores, computed over questions.
     calibration_error : float

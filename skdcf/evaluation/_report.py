@@ -17,7 +17,7 @@ from ..ops.conformal import conformal_rank
 
 
 def corrected_error(values, sizes):
-    """Return the standard error of the mean over splits that share problems.
+    """Return the standard error of the mean over splits with common problems.
 
     The variance over J splits is multiplied by 1 / J + n_test / n_train instead of 1 / J, as in
     equation 13 of Nadeau and Bengio (Machine Learning 52, 2003).
@@ -123,12 +123,12 @@ class ComparisonReport(LevelTable):
     alpha : ndarray of shape (n_alphas,)
         The levels.
     coverage : ndarray of shape (n_filters, n_splits, n_alphas)
-        Share of the passing test problems in which no false claim is kept. The coverage is NaN
-        if no problem passes, and for "leave-one-out" if the guarantee has ``show``.
+        Proportion of passing test problems in which no false claim is kept. The coverage is NaN if
+        no problem passes, and for "leave-one-out" if the guarantee has ``show``.
     retention : ndarray of shape (n_filters, n_splits, n_alphas)
         Number of true claims kept per test problem.
     abstention : ndarray of shape (n_filters, n_splits, n_alphas)
-        Share of the test problems without kept claims.
+        Proportion of test problems without kept claims.
     true_claims : ndarray of shape (n_splits,)
         Number of true claims per test problem, whether or not they are kept.
     sizes, n_questions : ndarray of int, shape (n_splits, 3) or (n_splits, 2)
@@ -143,12 +143,12 @@ class ComparisonReport(LevelTable):
     false_kept : ndarray of shape (n_filters, n_splits, n_alphas)
         Number of false claims kept per test problem.
     false_shown : ndarray of shape (n_filters, n_splits, n_alphas)
-        Share of the test problems with a kept false claim.
+        Proportion of test problems with a kept false claim.
     chosen : dict of str to list of list of dict
         Settings that a search selected for each filter, split and alpha. The dict is empty
         without a search.
     passing : ndarray of shape (n_filters, n_splits, n_alphas)
-        Share of the test problems that pass. The share is 1 if the guarantee has no ``show``.
+        Proportion of test problems that pass. The proportion is 1 if the guarantee has no ``show``.
 
     Notes
     -----
@@ -204,7 +204,7 @@ class ComparisonReport(LevelTable):
 
     @property
     def retention_share(self) -> NDArray[Any]:
-        """Return the share of true claims kept, of shape (n_filters, n_splits, n_alphas)."""
+        """Return the proportion of true claims kept, of shape (n_filters, n_splits, n_alphas)."""
         return self.retention / self.true_claims[:, None]
 
     @property

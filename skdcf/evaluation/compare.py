@@ -407,8 +407,7 @@ def make_splits(cv: Any, questions: Any, protocol: Any, rng: Any) -> Any:
 
 
 def _cut(rows, codes, shares, rng):
-    """Draw random parts with about these proportions of the problems, without dividing a
-    question."""
+    """Draw random parts with about these proportions of problems, keeping questions together."""
     distinct, inverse = np.unique(codes[rows], return_inverse=True)
     order = rng.permutation(len(distinct))
     sizes = np.bincount(inverse)[order]

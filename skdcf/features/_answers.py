@@ -106,8 +106,8 @@ def normalise_answer(answer: str) -> float | str:
     Returns
     -------
     float or str
-        The value as a float if the text is a single number or calculation, with or without a
-        unit. For any other text, the text without mark-up and blanks is returned.
+        The value as a float if the text is a single number or calculation, with or without a unit.
+        For any other text, the text without mark-up and spaces is returned.
     """
     text = clean(answer)
     if choice := _CHOICE.match(text):
@@ -153,16 +153,16 @@ class AgreementFeatures(OptionalColumns):
     ===========================  ======================================================
     column                       value for claim v
     ===========================  ======================================================
-    ``answer_agreement``         share of alternatives with the same final answer
-    ``answer_rival``             share of alternatives with the most common other one
+    ``answer_agreement``         proportion of alternatives with the same final answer
+    ``answer_rival``             proportion of alternatives with the most common other one
     ``answer_entropy``           entropy of the final answers, including this answer's
     ``log_n_alternatives``       log1p of the number of alternatives
-    ``numbers_agreement``        mean share of alternatives in which a new number of v
+    ``numbers_agreement``        mean proportion of alternatives in which a new number of v
                                  occurs
-    ``numbers_all_agree``        share of alternatives that contain all new numbers of v
+    ``numbers_all_agree``        proportion of alternatives that contain all new numbers of v
     ``has_new_numbers``          1 if v has a new number
-    ``results_agreement``        mean share of alternatives that contain a result of v
-    ``results_all_agree``        share of alternatives that contain all results of v
+    ``results_agreement``        mean proportion of alternatives that contain a result of v
+    ``results_all_agree``        proportion of alternatives that contain all results of v
     ``has_results``              1 if v has a result
     ``words_agreement``          word overlap (Jaccard, words of four letters or more)
                                  with the closest sentence of an alternative, mean over
@@ -171,16 +171,15 @@ class AgreementFeatures(OptionalColumns):
                                  with new numbers
     ===========================  ======================================================
 
-    If a comparison is impossible because there are no alternatives, no final answer, no new
-    numbers or no results, the shares are 0.5, and ``answer_rival``, ``answer_entropy`` and
-    ``words_agreement`` are 0. The first three columns ignore alternatives without a final
-    answer. All columns ignore blank alternatives.
+    If a comparison is impossible because there are no alternatives, no final answer, no new numbers
+    or no results, the proportions are 0.5, and ``answer_rival``, ``answer_entropy`` and
+    ``words_agreement`` are 0. The first three columns ignore alternatives without a final answer.
+    All columns ignore empty alternatives.
 
-    The final answer is the text after the last ``\boxed{``, "####", "the answer is" or
-    ``Choice_``. If there is no such mark, the final answer is the last number. Final answers
-    are compared as numbers if they can be parsed (``\frac{3}{4}`` equals 0.75, "$1,200" equals
-    "1200 dollars", "50%" equals 50). Other final answers are compared as texts without mark-up
-    and blanks.
+    The final answer is the text after the last ``\boxed{``, "####", "the answer is" or ``Choice_``.
+    If there is no such mark, the final answer is the last number. Final answers are compared as
+    numbers if they can be parsed (``\frac{3}{4}`` equals 0.75, "$1,200" equals "1200 dollars",
+    "50%" equals 50). Other final answers are compared as texts without mark-up and spaces.
 
     Parameters
     ----------
@@ -306,7 +305,7 @@ def estimate_agreement(y: Sequence[ArrayLike]) -> AgreementWorth:
     Notes
     -----
     The factor is interpolated between five data sets with two alternatives per answer. The
-    share of right answers and the factor of each data set are: Mr-Ben's mathematics .16 (1.0,
+    proportion of right answers and the factor of each data set are: Mr-Ben's mathematics .16 (1.0,
     no gain), a science .31 (1.0), Mr-Ben's chemistry .45 (1.4), a science .48 (1.5) and biology
     .60 (1.8). The factor varies between data sets and is likely to vary between models.
 
@@ -377,7 +376,7 @@ def _compare_claim(claim, known, others):
 
 
 def _share(values, sets):
-    """Return the mean share of sets with a value, the share with all, and ``bool(values)``."""
+    """Return the mean proportion of sets with a value, that with all, and ``bool(values)``."""
     if not values or not sets:
         return _NEUTRAL, _NEUTRAL, bool(values)
     shares = [len(values & numbers) / len(values) for numbers in sets]
@@ -503,5 +502,5 @@ def _compare_answer(claims, options, chosen):
 
 
 def _list_shares(options, words):
-    """Return the share of each option's words that a text contains, keyed by letter."""
+    """Return the proportion of each option's words that a text contains, keyed by letter."""
     return {k: len(o & words) / max(len(o), 1) for k, o in options.items()}

@@ -40,7 +40,7 @@ IGNORED = frozenset((0.0, 1.0, 2.0, 100.0))
 
 
 def list_names(text):
-    """Return the names in a blank-separated text as a tuple."""
+    """Return the names in a space-separated string as a tuple."""
     return tuple(text.split())
 
 
@@ -64,7 +64,7 @@ _SCALED = NUMBER_WORDS.keys() - _SCALES
 
 
 def clean(text: str) -> str:
-    """Return the text in lower case, without mark-up, extra blanks or a leading "Step k:".
+    """Return the text in lower case, without mark-up, extra spaces or a leading "Step k:".
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ def clean_words(text: str) -> tuple[str, list[str]]:
     text : str
         The clean text.
     words : list of str
-        The words of the clean text, split at blanks.
+        The words of the clean text, split at spaces.
     """
     if "**" in text:
         text = _POWER.sub("^", text)

@@ -33,24 +33,24 @@ _BLANKS = {c: c if chr(c).isalnum() else " " for c in range(128)}
 class ContextFeatures(OptionalColumns):
     """Lexical support of each claim by the passages in ``context``.
 
-    Words are compared in lower case. A word, number or sequence of words is *found* if one of
-    the passages contains it. The shares of bigrams and trigrams include one extra item that is
-    not found, so the longer of two fully copied claims has the larger share.
+    Words are compared in lower case. A word, number or sequence of words is *found* if one of the
+    passages contains it. The proportions for bigrams and trigrams include one extra item that is
+    not found. As a result, the longer of two fully copied claims has the larger proportion.
 
     ========================  =========================================================
     column                    value for claim v
     ========================  =========================================================
-    ``context_words``         share of its different words that are found
-    ``context_bigrams``       share of its runs of two words that are found
-    ``context_trigrams``      share of its runs of three words that are found
-    ``context_numbers``       share of its numbers, extracted as in `TextFeatures`, that
+    ``context_words``         proportion of its different words that are found
+    ``context_bigrams``       proportion of its runs of two words that are found
+    ``context_trigrams``      proportion of its runs of three words that are found
+    ``context_numbers``       proportion of its numbers, extracted as in `TextFeatures`, that
                               are found; 1 if it has no numbers
-    ``context_names``         share of its words with an upper-case letter, excluding the
+    ``context_names``         proportion of its words with an upper-case letter, excluding the
                               first word, that are found in any case; 1 if there are none
-    ``context_sentence``      largest share of its different words that are in one sentence
+    ``context_sentence``      largest proportion of its different words that are in one sentence
                               of a passage
     ``context_longest_run``   length of its longest run of words that is found, as a
-                              share of its words; a single word does not count as a run
+                              proportion of its words; a single word does not count as a run
     ========================  =========================================================
 
     If a problem has no passages (``context=()``), nothing is found.
@@ -81,10 +81,10 @@ class ContextFeatures(OptionalColumns):
     passage are compared.
 
     The features work in any language, but some are less informative in some languages. German
-    capitalises all nouns, so ``context_names`` is a share of nouns. Chinese and Japanese are
-    written without blanks and upper case, so each character is treated as a word and
-    ``context_names`` is 1. In inflected languages, each form of a word is treated as a
-    different word.
+    capitalises all nouns, so ``context_names`` is a proportion of nouns. Chinese and Japanese are
+    written without spaces and upper case, so each character is treated as a word and
+    ``context_names`` is 1. In inflected languages, each form of a word is treated as a different
+    word.
 
     Text copied from a passage is strong evidence of truth if answers usually quote their
     passages, and weak evidence if they usually paraphrase.
@@ -241,7 +241,7 @@ def _count_found(wanted, sets):
 
 
 def _share_found(wanted, sets):
-    """Return the share of wanted items that are in one of the sets, or 1 if nothing is wanted."""
+    """Return the proportion of wanted items in any of the sets, or 1 if nothing is wanted."""
     return _count_found(wanted, sets) / len(wanted) if wanted else 1.0
 
 
@@ -268,7 +268,7 @@ def find_support(claims: Sequence[str], context: Sequence[str]) -> list[Support 
     -------
     list of Support or None
         For each claim, the index of the passage, the position of the sentence in the passage,
-        and the share of the claim's different words that occur in the sentence. The share
+        and the proportion of the claim's different words that occur in the sentence. The proportion
         equals the column ``context_sentence`` of `ContextFeatures`. The entry is None if no
         sentence contains a word of the claim. Ties are resolved in favour of the shortest
         sentence.

@@ -253,8 +253,8 @@ def _read_simple(side):
 def _read_tokens(side):
     """Return the head and tail of a side, parsed token by token.
 
-    The meaning of a token depends on its neighbours: whether a value or a blank precedes it,
-    and what follows. Two adjacent values are separated by UNKNOWN.
+    The meaning of a token depends on its neighbours: whether a value or a space precedes it, and
+    what follows. Two adjacent values are separated by UNKNOWN.
     """
     items: list[str | float] = []
     previous = ""
@@ -335,12 +335,12 @@ def _find_spoken_operator(items, words, glued, after):
 
 
 def _append_symbol(items, text, glued, after):
-    """Append the operator that a sign denotes, given the blanks and tokens around it.
+    """Append the operator that a sign denotes, given the spaces and tokens around it.
 
-    A bracket immediately after a value denotes multiplication, as in 3(4). A bracket after a
-    blank starts a remark. A minus between blanks becomes "m", because it may be a list mark. A
-    minus before a word is a hyphen. "!" is a factorial if the expression continues or ends
-    there; otherwise it is punctuation.
+    A bracket immediately after a value denotes multiplication, as in 3(4). A bracket after a space
+    starts a remark. A minus between spaces is replaced with "m", because it may be a list mark. A
+    minus before a word is a hyphen. "!" is a factorial if the expression continues or ends there;
+    otherwise it is punctuation.
     """
     if text in "([{√":
         if _is_value(items):

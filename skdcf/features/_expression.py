@@ -1,8 +1,8 @@
 """Evaluate arithmetic expressions with two stacks, without recursion or ``eval``.
 
-An expression is a list of floats and one-character symbols. The symbols are ``+ - * / ^``,
-``m`` (a minus between blanks), ``C`` (binomial), ``r`` (square root), ``!`` and ``%`` after a
-number, and parentheses. Internally, ``~`` denotes the unary minus.
+An expression is a list of floats and one-character symbols. The symbols are ``+ - * / ^``, ``m`` (a
+minus between spaces), ``C`` (binomial), ``r`` (square root), ``!`` and ``%`` after a number, and
+parentheses. Internally, ``~`` denotes the unary minus.
 
 Arithmetic in LaTeX or with typographic signs is first rewritten in plain notation.
 """

@@ -85,11 +85,11 @@ def reasoning_features(
     column                  value for claim v
     ======================  ==========================================================
     ``option_is_chosen``    1 if v names the chosen option by its letter
-    ``option_words``        share of the words of the chosen option that are in v
-    ``option_rival``        largest share of the words of another option that are in v
-    ``options_ruled_out``   share of the options ruled out by v or an earlier claim
-    ``option_agrees``       share of the words of the chosen option in the last two claims,
-                            minus the largest share of another option
+    ``option_words``        proportion of the words of the chosen option that are in v
+    ``option_rival``        largest proportion of the words of another option that are in v
+    ``options_ruled_out``   proportion of the options ruled out by v or an earlier claim
+    ``option_agrees``       proportion of the words of the chosen option in the last two claims,
+                            minus the largest proportion of another option
     ======================  ==========================================================
 
     Examples
@@ -478,8 +478,8 @@ class MetadataIndicators(GraphTransformer):
     ----------
     keys : sequence of str, or mapping
         Metadata keys to encode. A mapping specifies the values of each key, for example
-        ``{"model": ["a", "b"]}``, so `fit` does not learn them. For a sequence of keys, `fit`
-        learns the values from its problems. Each value has a column.
+        ``{"model": ["a", "b"]}``, so `fit` does not determine them. For a sequence of keys, `fit`
+        determines the values from the training problems. Each value has a column.
 
     Attributes
     ----------

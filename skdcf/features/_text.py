@@ -243,8 +243,8 @@ class TextFeatures(GraphTransformer):
     ``claim_index``             position, from 0
     ``relative_position``       position / (n_claims - 1)
     ``log_n_claims``            log of the number of claims
-    ``question_unused``         share of the question's numbers that no claim uses
-    ``question_covered``        share of the question's numbers found in Anc[v]
+    ``question_unused``         proportion of the question's numbers that no claim uses
+    ``question_covered``        proportion of the question's numbers found in Anc[v]
     ``underived_numbers``       log1p of the sum over Anc[v] of unsupported numbers
                                 (below) that an equality refutes, or that are not one
                                 operation (+ - * / square root) away from two numbers
@@ -263,9 +263,9 @@ class TextFeatures(GraphTransformer):
                                 are included
     ``arithmetic_right``        number of equalities that are correct, at most 3
     ``arithmetic_wrong``        number of equalities that are wrong, at most 2
-    ``numbers_in_question``     share of v's numbers in the question, 1 if it has none
-    ``numbers_in_premises``     share of v's numbers in the premises, 1 if it has none
-    ``words_in_premises``       share of v's words that occur in a direct parent
+    ``numbers_in_question``     proportion of v's numbers in the question, 1 if it has none
+    ``numbers_in_premises``     proportion of v's numbers in the premises, 1 if it has none
+    ``words_in_premises``       proportion of v's words that occur in a direct parent
     ``uses_problem_data``       1 if a number of the question occurs in v
     ``defines``                 1 if v has a word such as "let", "denote"
     ``concludes``               1 if v has a word such as "therefore", "answer"

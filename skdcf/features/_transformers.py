@@ -1,8 +1,8 @@
 """Base classes of graph transformers, which can be steps of a scikit-learn pipeline.
 
 A graph transformer changes the feature columns of the problems, but not their texts, edges and
-names. The new columns of a problem usually depend on that problem only, so `fit` learns nothing
-and only checks that the columns can be computed.
+names. The new columns of a problem usually depend on that problem only, so `fit` only checks that
+the columns can be computed.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ class GraphTransformer(TransformerMixin, Settings, auto_wrap_output_keys=None):
     Attributes
     ----------
     requires_fit : bool or None
-        Whether `fit` learns from the problems. If None, `fit` learns if the class overrides it.
-        The value applies to the `fit` of this class, not to the `fit` of a subclass.
+        Whether the transformer needs fitting. If None, it needs fitting if the class overrides
+        `fit`. The value applies to the `fit` of this class, not to the `fit` of a subclass.
     reads_edges : bool
         Whether the columns depend on the edges of a problem. If True, a filter with
         ``edges="none"`` requires problems with known edges.
@@ -62,7 +62,7 @@ class GraphTransformer(TransformerMixin, Settings, auto_wrap_output_keys=None):
         super().__init_subclass__(**options)
 
     def does_learn(self) -> bool:
-        """Return whether `fit` learns from its problems.
+        """Return whether the transformer needs fitting.
 
         Returns
         -------
@@ -90,7 +90,7 @@ class GraphTransformer(TransformerMixin, Settings, auto_wrap_output_keys=None):
         Raises
         ------
         ValueError
-            If the transformer learns, because a Pipeline around a filter would fit it to the
+            If the transformer needs fitting, because a Pipeline around a filter would fit it to the
             calibration problems.
         """
         if self.does_learn():
@@ -133,7 +133,7 @@ class GraphTransformer(TransformerMixin, Settings, auto_wrap_output_keys=None):
         return self
 
     def fit(self, X: Graphs, y: Any = None) -> Self:
-        """Check that the columns can be computed, without learning anything.
+        """Check that the columns can be computed, without fitting anything.
 
         Parameters
         ----------

@@ -48,7 +48,7 @@ def list_steps(transformer: Any) -> list[Any]:
 
 
 def columns_require_fit(transformer: Any) -> bool:
-    """Return whether a transformer learns from the problems that it is fitted to.
+    """Return whether a transformer needs fitting.
 
     Parameters
     ----------
@@ -58,18 +58,18 @@ def columns_require_fit(transformer: Any) -> bool:
     Returns
     -------
     bool
-        True for a Pipeline if one of its steps learns. True for a transformer of this package
-        if its attribute ``requires_fit`` is True. True for any other transformer if its
+        True for a Pipeline if one of its steps needs fitting. True for a transformer of this
+        package if its attribute ``requires_fit`` is True. True for any other transformer if its
         scikit-learn tag ``requires_fit`` is True.
     """
     return any(map(requires_fit, list_steps(transformer)))
 
 
 def requires_fit(step: Any) -> bool:
-    """Return whether a transformer learns according to its tags, or True if it has no tags.
+    """Return whether a transformer needs fitting according to its tags, or True if it has no tags.
 
     If a class overrides `fit`, the tags of its parent class are ignored. A ``FrozenEstimator``
-    does not learn, because its `fit` does nothing.
+    needs no fitting, because its `fit` does nothing.
     """
     words = {"fit", "__sklearn_tags__"}
     first = next(filter(None, (words & vars(c).keys() for c in type(step).__mro__)), ())
@@ -113,8 +113,8 @@ def fit_columns(
     batch : GraphBatch
         Training problems.
     labels : ndarray of int, shape (n_claims,), or None
-        Claim labels: 1 true, 0 false, -1 unknown. A scikit-learn transformer that learns is fitted
-        to the judged claims only, or to all claims if labels is None.
+        Claim labels: 1 true, 0 false, -1 unknown. A scikit-learn transformer that needs fitting is
+        fitted to the judged claims only, or to all claims if labels is None.
 
     Returns
     -------
@@ -184,7 +184,7 @@ def apply_columns(fitted: Any, batch: GraphBatch) -> GraphBatch:
 def carry_columns(transformer: Any, batch: GraphBatch) -> GraphBatch:
     """Attach columns to the problems, so they are not computed again for each split.
 
-    Only the leading steps that belong to this package and do not learn are attached, because
+    Only the leading steps that belong to this package and need no fitting are attached, because
     later steps may combine problems. Slices of the batch keep the attached rows.
 
     Parameters
@@ -213,7 +213,7 @@ def carry_columns(transformer: Any, batch: GraphBatch) -> GraphBatch:
 
 
 def _count_own(steps):
-    """Return the number of leading steps that belong to this package and do not learn."""
+    """Return the number of leading steps that belong to this package and need no fitting."""
     return [
         *(_is_own(step) and not columns_require_fit(step) for step in steps),
         False,

@@ -76,7 +76,7 @@ def _float_table(features, where, copy):
 
 
 def _as_float(value):
-    """Return an object as a float; a missing value becomes NaN."""
+    """Return an object as a float. A missing value is replaced with NaN."""
     if is_missing(value):
         return np.nan
     if not is_number(value):

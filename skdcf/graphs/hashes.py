@@ -8,10 +8,10 @@ and must not depend on the session, unlike those of Python's ``hash``.
 `hash_question`             SHA-256, because the question hashes ship with the public prior, and
                             it must be infeasible to construct a text with the same hash
 `text_code`                 SHA-256 of a normalised text, for groups in the metadata of data sets
-`hash_text`                 BLAKE2, which is three times as fast, for claim texts `mix`
-hash of numbers that uses eight operations on whole arrays `problem_digest`            hexadecimal
-digits, for label files that people may read ==========================
-===================================================================
+`hash_text`                 BLAKE2, which is three times as fast, for claim texts
+`mix`                       hash of numbers that uses eight operations on whole arrays
+`problem_digest`            hexadecimal digits, for label files that people may read
+==========================  ===================================================================
 """
 
 from __future__ import annotations
@@ -218,7 +218,7 @@ class Hashes:
     passage : ndarray of uint64, shape (n_problems,)
         Hashes of the question and the context together.
     alone : ndarray of bool, shape (n_problems,)
-        Whether the caller declared each answer to be a separate question.
+        Whether the caller declared that each answer belongs to a different question.
     """
 
     question: NDArray[np.int64]

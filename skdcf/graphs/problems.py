@@ -209,7 +209,7 @@ def question_groups(
         The problems.
     groups : array-like of shape (n_problems,), or False, optional
         A text or number for each problem, which overrides the data in the problems. False means
-        that each answer is a separate question.
+        that each answer belongs to a different question.
 
     Returns
     -------

@@ -401,7 +401,7 @@ def shown_statements(
     y : sequence of 1-D arrays, one per problem
         Wording labels.
     kept : sequence of boolean masks
-        The masks, as `predict` returns them.
+        Masks as returned by `predict`.
 
     Returns
     -------

@@ -1,6 +1,6 @@
 """Results of a calibration, which map path risks to levels and thresholds.
 
-Each group of problems has a separate threshold, even if groups overlap.
+Each group of problems has its own threshold, even if groups overlap.
 """
 
 from __future__ import annotations
@@ -158,7 +158,7 @@ class Calibration(metaclass=ABCMeta):
 
     @abstractmethod
     def thresholds(self, risks: PathRisks, level: float) -> NDArray[np.float64] | float:
-        """Return the threshold of each problem; claims with a smaller path risk are kept.
+        """Return each problem's threshold. Claims with a smaller path risk are kept.
 
         Parameters
         ----------
@@ -174,7 +174,7 @@ class Calibration(metaclass=ABCMeta):
         """
 
     def passes(self, risks: PathRisks) -> NDArray[np.bool_]:
-        """Return which problems pass; no claim of any other problem is kept.
+        """Return which problems pass. No claim in any other problem is kept.
 
         Parameters
         ----------
@@ -220,7 +220,7 @@ class Calibration(metaclass=ABCMeta):
 
     @property
     def passing(self) -> float:
-        """Share of new answers that pass; 1 unless the guarantee has ``show``."""
+        """Proportion of new answers that pass; 1 unless the guarantee has ``show``."""
         return 1.0
 
     def describe(self, level: float) -> str:
@@ -268,7 +268,7 @@ class Calibration(metaclass=ABCMeta):
         return self.shortage(level) is not None
 
     def shown(self, level: float) -> float:
-        """Return the share of the calibration answers with a kept claim at a level.
+        """Return the proportion of calibration answers with a kept claim at a level.
 
         Parameters
         ----------
@@ -278,8 +278,8 @@ class Calibration(metaclass=ABCMeta):
         Returns
         -------
         float
-            The share; NaN if it is unknown. If the guarantee has weights, the answers are
-            weighted, so the share refers to the new population.
+            The proportion; NaN if it is unknown. If the guarantee has weights, the answers are
+            weighted, so the proportion refers to the new population.
         """
         threshold = self.threshold(level)
         if np.isnan(threshold):
@@ -287,11 +287,11 @@ class Calibration(metaclass=ABCMeta):
         return float(np.mean(self.lowest < threshold))
 
     def false_among_shown(self, level: float) -> tuple[float, float, float] | None:
-        """Return the share of shown texts that will contain a false claim, with an interval.
+        """Return the expected proportion of shown texts with a false claim, with an interval.
 
-        The share refers to new answers and is averaged over calibration sets. The share equals k /
+        The proportion refers to new answers and is averaged over calibration sets. It equals k /
         ((n + 1) s), where k is the smaller of the rank and 1 + #{scores below the threshold}, and s
-        is the share of answers that are shown.
+        is the proportion of answers that are shown.
 
         Parameters
         ----------
@@ -301,14 +301,14 @@ class Calibration(metaclass=ABCMeta):
         Returns
         -------
         tuple of float, or None
-            The share, and the bounds of an interval that contains the share for 90 % of calibration
-            sets. Unknown bounds are NaN. The result is None if nothing is shown, or if the share is
-            unknown.
+            The proportion, and the bounds of an interval that contains the proportion for 90 % of
+            calibration sets. Unknown bounds are NaN. The result is None if nothing is shown, or if
+            the proportion is unknown.
         """
         return None
 
     def describe_shown(self, level: float) -> str:
-        """Return a sentence with the share of shown texts and their error rate.
+        """Return a sentence with the proportion of shown texts and their error rate.
 
         Parameters
         ----------
@@ -318,7 +318,7 @@ class Calibration(metaclass=ABCMeta):
         Returns
         -------
         str
-            The sentence. The sentence is empty if the shares are unknown.
+            The sentence, which is empty if the proportions are unknown.
         """
         share = self.shown(level)
         if np.isnan(share):
@@ -418,11 +418,11 @@ class OneThreshold(Calibration):
 
 @lru_cache
 def _interval_among_shown(rank, n, n_shown):
-    """Return a 90 % interval of the share of shown texts that contain a false claim.
+    """Return a 90 % interval for the proportion of shown texts that contain a false claim.
 
-    The share of answers with a kept false claim follows Beta(rank, n + 1 - rank). The share of
-    shown answers approximately follows Beta(shown + 1/2, not shown + 1/2). The distribution of the
-    quotient of these shares is computed on a grid.
+    The proportion of answers with a kept false claim follows Beta(rank, n + 1 - rank). The
+    proportion of shown answers approximately follows Beta(shown + 1/2, not shown + 1/2). The
+    distribution of the quotient of these proportions is computed on a grid.
     """
     chance = (np.arange(400) + 0.5) / 400
     wrong = betaincinv(rank, n + 1 - rank, chance)
@@ -581,7 +581,7 @@ class PerGroup(Calibration):
         return min(float(self._mean(wrong)) / share, 1.0), np.nan, np.nan
 
     def _mean(self, values):
-        """Return the mean over all answers of a value that is constant in each group."""
+        """Average a group-level value over all answers."""
         sizes = [getattr(part, "weight", part.n) for part in self.parts]
         return np.average(values, weights=sizes) if np.sum(sizes) > 0 else 0.0
 

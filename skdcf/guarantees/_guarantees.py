@@ -1,7 +1,7 @@
 """Base class of guarantees, a guarantee on a probability, and a guarantee on an expectation.
 
 The guarantee on an expectation uses conformal risk control. Groups and weights that depend on other
-problems of a batch are rejected.
+problems in a batch are rejected.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from ._passing import Passing
 
 @settings
 class Guarantee(Settings, metaclass=ABCMeta):
-    """Base class of guarantees of a filter.
+    """Base class of a filter's guarantees.
 
     A user-defined guarantee must implement `scores`, which returns the largest safe threshold of
     each problem, and `loss`, which is 1 if the guarantee is violated. If both methods are
@@ -53,8 +53,7 @@ class Guarantee(Settings, metaclass=ABCMeta):
     Parameters
     ----------
     by : str, callable or list of them, optional
-        Definition of groups of problems. The guarantee holds in each group, as in
-        `NoFalseClaim`.
+        Definition of problem groups. The guarantee holds in each group, as in `NoFalseClaim`.
     weight : callable, optional
         Likelihood ratio of each problem, as in `NoFalseClaim`.
     unseen : {"error", "pool", "empty"}, default="error"
@@ -70,8 +69,8 @@ class Guarantee(Settings, metaclass=ABCMeta):
         Whether ``show`` may be below 1. Set this attribute to True in a subclass if the loss
         never decreases when the threshold increases, and is at most `largest_loss`.
     allows_wordings : bool
-        Whether claims may have several wordings. A guarantee that allows wordings must count each
-        claim once. A claim is kept if its vaguest wording is kept.
+        Whether claims may have several wordings. In this case, the guarantee must count each claim
+        once. A claim is kept if its vaguest wording is kept.
 
     Examples
     --------
@@ -549,7 +548,7 @@ class Guarantee(Settings, metaclass=ABCMeta):
         return conformal.problems_needed(level, share=self._share())
 
     def fewest(self, n: int, level: float) -> int:
-        """Return the smallest number of calibration problems that is as useful as n problems.
+        """Return the smallest number of calibration problems that are as useful as n problems.
 
         If the threshold is the score at some rank, n is reduced to the smallest number of
         problems with the same rank.
@@ -564,7 +563,7 @@ class Guarantee(Settings, metaclass=ABCMeta):
         Returns
         -------
         int
-            The smallest number of problems. The number equals n if every problem is useful.
+            The smallest number of problems, or n if every problem is useful.
         """
         return n
 
@@ -595,7 +594,7 @@ TOLERATED = 1e-5  # tolerance relative to the largest weight
 
 
 def refuse_dependence(guarantee, batch, risks):
-    """Raise ValueError if the group or weight of a problem depends on the batch.
+    """Raise ValueError if a problem's group or weight depends on the batch.
 
     Parameters
     ----------
@@ -621,7 +620,7 @@ def refuse_dependence(guarantee, batch, risks):
 
 
 def _compare(name, alone, together, batch, rows):
-    """Raise ValueError if the group or weight of a problem differs from that in the whole batch."""
+    """Raise ValueError if a problem's group or weight differs from that in the whole batch."""
     if alone is None:
         return
     if name == "weight":
@@ -649,30 +648,28 @@ class NoFalseClaim(Guarantee):
     Parameters
     ----------
     max_false : int, default=0
-        Tolerated number of false claims per problem.
+        Maximum number of false claims per problem.
     delta : float in (0, 1), optional
         Maximum probability, over random calibration sets, that the coverage on future problems is
         below ``1 - alpha``. The parameter requires that all problems are drawn independently. If
         None, the coverage is at least ``1 - alpha`` on average over calibration sets.
     by : str, callable or list of them, optional
-        Definition of groups of problems. The guarantee holds in every group. Groups can be
-        defined by a key of the metadata, by the name of a feature that is equal for all claims
-        of a problem, or by a function that returns the group of each problem of a GraphBatch.
-        Groups overlap if a problem has a list of groups, if the function returns a 2-D array of
-        booleans (one column per group), or if ``by`` is a list. The thresholds of overlapping
-        groups are computed by a quantile regression for each alpha, so the sets of kept claims
-        need not be nested in alpha.
+        Definition of problem groups. The guarantee holds in every group. Groups can be defined by a
+        key of the metadata, by the name of a feature that is equal for all claims in a problem, or
+        by a function that returns the group of each problem in a GraphBatch. Groups overlap if a
+        problem has a list of groups, if the function returns a 2-D array of booleans (one column
+        per group), or if ``by`` is a list. The thresholds of overlapping groups are computed by a
+        quantile regression for each alpha, so the sets of kept claims need not be nested in alpha.
     weight : callable, optional
         Function that accepts a GraphBatch and returns one number per problem, the likelihood ratio
         of the new problems to the calibration problems. With these weights, the guarantee holds for
         the new problems.
     unseen : {"error", "pool", "empty"}, default="error"
         Treatment of problems in groups without calibration problems. "error" raises an error.
-        "pool" uses the threshold of all problems together, without a guarantee for the group.
-        "empty" keeps nothing.
+        "pool" uses the pooled threshold, without a guarantee for the group. "empty" keeps nothing.
     show : float in (0, 1], or "auto", default=1
         Share of the answers that may pass. An answer passes if its smallest path risk is below a
-        cut, which is a quantile of the calibration answers at this share. No claim of any other
+        cut, which is the quantile of the calibration answers at this share. No claim in any other
         answer is kept, and the guarantee holds for each answer *given that it passes*. If ``show``
         is 1, every answer passes, and the guarantee averages over all answers, including empty
         ones. If ``show`` is "auto", `fit` chooses the share on training problems. The chosen share
@@ -750,10 +747,10 @@ class NoFalseClaim(Guarantee):
         )
 
     def _among_passing(self, jumps, risks):
-        """Compute levels of the claims of passing answers, calibrated on all other answers.
+        """Compute claim levels in passing answers, calibrated on all other answers.
 
-        An answer passes if fewer than k0 = ceil(show n) of the other answers have a smallest path
-        risk that is not larger. The claims of an answer are calibrated on the other answers that
+        An answer passes if fewer than k0 = ceil(show n) of the other answers have an equal or
+        smaller smallest path risk. An answer's claims are calibrated on the other answers that
         pass.
         """
         out = np.full(len(risks.path_risk), np.inf)
@@ -906,7 +903,7 @@ LOSSES: dict[str, tuple[Callable[..., Any], Callable[..., Any], Callable[..., An
 
 @settings
 class ExpectedFalse(Guarantee):
-    """Upper bound on the expected number or share of false claims among the kept claims.
+    """Upper bound on the expected number or proportion of false claims among the kept claims.
 
     Parameters
     ----------
@@ -916,12 +913,12 @@ class ExpectedFalse(Guarantee):
         share is not monotone in the threshold, so its running maximum, which is larger, is
         controlled.
     bound : float, optional
-        Upper bound of the expectation. If None, the filter's ``alpha`` is used. The bound
+        Upper bound on the expectation. If None, the filter's ``alpha`` is used. The bound
         determines how many problems `fit` holds out. A bound below 1 is also the level of training.
         Levels in ``predict(X, alpha=...)`` are also bounds.
     by : str, callable or list of these, optional
-        Definition of groups of problems, as in `NoFalseClaim`. The guarantee holds in every
-        group. Groups must not overlap.
+        Definition of problem groups, as in `NoFalseClaim`. The guarantee holds in every group.
+        Groups must not overlap.
     weight : callable, optional
         Likelihood ratio of each problem, as in `NoFalseClaim`.
     unseen : {"error", "pool", "empty"}, default="error"
@@ -932,9 +929,9 @@ class ExpectedFalse(Guarantee):
 
     Notes
     -----
-    In the worst case, all kept claims of a new problem are false. If ``of="count"``, the number of
-    kept claims is therefore the bound of the problem's loss. The maximum number of claims need not
-    be known beforehand, and thresholds differ between problems.
+    In the worst case, all kept claims of a new problem are false. If ``of="count"``, the
+    number of kept claims is therefore the bound on the problem's loss. The maximum number of claims
+    need not be known beforehand, and thresholds differ between problems.
 
     References
     ----------

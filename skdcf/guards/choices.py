@@ -1,4 +1,4 @@
-"""Guard against answers that were chosen in another way than the calibration answers.
+"""Guard against answers that were chosen in a different way than the calibration answers.
 
 Questions with their k answers are exchangeable, so the rule that chooses one of the answers is part
 of the filter. At alpha = 0.1, a filter that was calibrated on the best of 3 answers and used on the

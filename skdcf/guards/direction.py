@@ -35,7 +35,7 @@ def warn_of_reversed_edges(batch):
 def warn_of_direction(confidence, labels, problem_of):
     """Warn if false claims score higher than true ones, for example if a risk was passed.
 
-    The test statistic is the share of true-false claim pairs that are ordered correctly. The
+    The test statistic is the proportion of true-false claim pairs that are ordered correctly. The
     standard error is computed for an uninformative score, and from the contributions of whole
     answers, because claims in one answer may be correlated. The larger of the two standard errors
     is used.

@@ -123,7 +123,7 @@ def labels_of_people(labels: NDArray[np.int8], batch: GraphBatch) -> NDArray[np.
 
 
 def note_judges(estimator, batch, labels):
-    """Store the share of labels made by models, and warn if it exceeds 5 %."""
+    """Store the proportion of model labels, and warn if it exceeds 5 %."""
     judged = labels >= 0
     sources = () if batch.metadata is None else compress(iterate_sources(batch), judged)
     models = [row["by"] for row in sources if row and row["kind"] == "model"]

@@ -3,7 +3,8 @@
 If a model failed, the verdict from which a column is computed is missing. If a model altered a
 number when it split the answer, the claim misstates the answer. The columns of such a claim are
 meaningless. The path risk of the claim and of its descendants is +inf in calibration and
-prediction. If the claim were removed after filtering, guarantees about shares would be violated.
+prediction. If the claim were removed after filtering, guarantees about proportions would be
+violated.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Guard against wordings if the guarantee or the filter does not support them.
 
 A user-defined guarantee counts rows, one for each wording, but a text shows one statement per
-claim. The share of false claims was 0.116 instead of 0.1 when rows were counted. An online filter
-would show a claim before its vaguer wordings are known.
+claim. The proportion of false claims was 0.116 instead of 0.1 when rows were counted. An online
+filter would show a claim before its vaguer wordings are known.
 """
 
 

@@ -40,7 +40,7 @@ LARGEST = 700.0  # largest exponent, whose exponential is still finite
 
 
 def waiting(t):
-    """Return the share of the initial wealth that has not been bet after ``t`` problems."""
+    """Return the fraction of the initial wealth that has not been bet after ``t`` problems."""
     return 1 / np.log2(2 + t / PACE)
 
 
@@ -540,15 +540,15 @@ class CoverageMonitor(BettingMonitor):
         Parameters
         ----------
         losses : array-like of shape (n_problems,)
-            Loss of each answer, as defined by the method ``loss`` of the guarantee: 1 or True
-            if a false claim was kept, or the share or number of false claims. The caller must
-            ensure that each question occurs once, that the order of the answers does not depend
-            on the losses, and, for a guarantee with ``show=``, that all these answers pass.
+            Loss of each answer, as defined by the method ``loss`` of the guarantee: 1 or True if a
+            false claim was kept, or the proportion or number of false claims. The caller must
+            ensure that each question occurs once, that the order of the answers does not depend on
+            the losses, and, for a guarantee with ``show=``, that all these answers pass.
         group : str or number, optional
             The group of these answers, if the guarantee has groups.
         shown : array-like of bool, shape (n_problems,), optional
             Whether a claim of each answer was kept. If ``shown`` is missing, `summary` cannot
-            report the share of shown answers.
+            report the proportion of shown answers.
 
         Returns
         -------
@@ -679,10 +679,10 @@ class CoverageMonitor(BettingMonitor):
         dict
             The summary of every monitor (``n_problems``, ``wealth``, ``largest_wealth``,
             ``p_value``, ``alarm``, ``alarm_at``), and the keys ``n_errors``, ``coverage`` and
-            ``mean_loss`` (NaN before the first problem), ``shown`` (share of the answers with a
+            ``mean_loss`` (NaN before the first problem), ``shown`` (proportion of answers with a
             kept claim) and ``false_among_shown`` with their standard errors, ``alpha``,
-            ``n_repeated``, ``n_calibrations``, ``groups`` (numbers of problems and errors in
-            each group since the last calibration) and ``cannot_see``.
+            ``n_repeated``, ``n_calibrations``, ``groups`` (numbers of problems and errors in each
+            group since the last calibration) and ``cannot_see``.
         """
         out = super().summary()
         fitted = self._current()
@@ -707,7 +707,7 @@ class CoverageMonitor(BettingMonitor):
 
 
 def _share(count, n):
-    """Return a share and its standard error, or NaN if ``n`` is 0."""
+    """Return a proportion and its standard error, or NaN if ``n`` is 0."""
     if not n > 0:
         return float("nan"), float("nan")
     share = count / n
@@ -760,7 +760,8 @@ class SlidingCalibration(Settings):
         Number of judged problems so far.
 
     Notes
-    ----- The guarantee holds if the problems in the window and the next problem are exchangeable.
+    -----
+    The guarantee holds if the problems in the window and the next problem are exchangeable.
     If problems change slowly, the loss of coverage is at most the total variation distance between
     the next problem and the problems in the window, averaged over the window (Barber, Candès,
     Ramdas and Tibshirani 2023). Predict the mask of a problem with `filter_` before you add the

@@ -18,8 +18,8 @@ from ._monitors import largest_of
 def release(filter: ConformalFilter, X: Problems, alpha: float) -> NDArray[np.bool_]:
     """Select whole answers that require no review.
 
-    Among the selected answers, the expected share with a false claim is at most ``alpha``. This
-    false discovery rate is controlled by the Benjamini-Hochberg procedure over all answers of
+    Among the selected answers, the expected proportion with a false claim is at most ``alpha``.
+    This false discovery rate is controlled by the Benjamini-Hochberg procedure over all answers of
     ``X``.
 
     Parameters
@@ -30,7 +30,7 @@ def release(filter: ConformalFilter, X: Problems, alpha: float) -> NDArray[np.bo
     X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
         All candidate answers, which must be passed in one call.
     alpha : float in (0, 1)
-        Upper bound of the expected share of selected answers with a false claim.
+        Upper bound on the expected proportion of selected answers with a false claim.
 
     Returns
     -------
@@ -105,9 +105,9 @@ def release_claims(
     """Select claims in a batch, with a bound on the error rate among the shown texts.
 
     An answer is shown to readers if at least one of its claims is kept. Within a batch, the
-    expected share of shown answers with a false claim is at most ``alpha``, where the share is
-    0 for a batch without shown answers. Over many batches, the share of all shown answers with
-    a false claim is about ``alpha`` divided by the share of batches with a shown answer. This
+    expected proportion of shown answers with a false claim is at most ``alpha``. The proportion is
+    0 for a batch without shown answers. Over many batches, the proportion of all shown answers with
+    a false claim is about ``alpha`` divided by the proportion of batches with a shown answer. This
     ratio can be far above ``alpha`` for small batches. A filter whose guarantee has ``show=``
     bounds the error rate among passing answers for batches of any size. For `predict` with
     ``show=1``, an answer without kept claims is a success.
@@ -116,14 +116,14 @@ def release_claims(
     ----------
     filter : fitted filter
         A filter with the guarantee `~skdcf.guarantees.NoFalseClaim` without ``delta`` and
-        ``weight``. The filter's alpha only determines the required number of calibration
-        answers. `release_claims` requires more calibration answers than `predict`: calibrate at
-        ``alpha`` times the expected share of shown answers.
+        ``weight``. The filter's alpha only determines the required number of calibration answers.
+        `release_claims` requires more calibration answers than `predict`: calibrate at ``alpha``
+        times the expected proportion of shown answers.
     X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
         The new answers of the batch, one per question. If the guarantee has groups (``by=``),
         each group is a separate batch.
     alpha : float in (0, 1)
-        Upper bound of the expected share of shown answers with a false claim.
+        Upper bound on the expected proportion of shown answers with a false claim.
     groups : array-like of shape (n_problems,), or False, optional
         The question that each problem answers, as in the filter's ``calibrate``.
     one_per_question : bool

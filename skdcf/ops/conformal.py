@@ -40,7 +40,7 @@ def claim_level(below: Any, n: int, delta: float | None = None) -> Any:
 
     If ``delta`` is None, the result is (1 + below) / (n + 1). With ``delta``, the result is the
     smallest alpha for which P(Binomial(n, alpha) <= below) <= delta, rounded up in the twelfth
-    digit. With this alpha, the coverage is at least 1 - alpha for a share 1 - delta of all
+    digit. With this alpha, the coverage is at least 1 - alpha for a proportion 1 - delta of all
     calibration sets.
 
     Parameters
@@ -50,7 +50,7 @@ def claim_level(below: Any, n: int, delta: float | None = None) -> Any:
     n : int
         Number of calibration problems.
     delta : float, optional
-        Share of the calibration sets whose coverage may be below 1 - alpha.
+        Proportion of calibration sets whose coverage may be below 1 - alpha.
 
     Returns
     -------
@@ -91,8 +91,8 @@ def conformal_rank(n: int, alpha: float, delta: float | None = None) -> int:
     alpha : float
         Miscoverage, in (0, 1).
     delta : float, optional
-        Share of the calibration sets whose coverage may be below 1 - alpha. The rank is then
-        the largest k with P(Beta(n + 1 - k, k) >= 1 - alpha) >= 1 - delta.
+        Proportion of calibration sets whose coverage may be below 1 - alpha. The rank is then the
+        largest k with P(Beta(n + 1 - k, k) >= 1 - alpha) >= 1 - delta.
 
     Returns
     -------
@@ -256,7 +256,7 @@ def conformal_threshold(
 
 
 def shown_rank(scores: NDArray[Any], lowest: NDArray[Any], alpha: float) -> int:
-    """Compute the rank for which the expected share of shown texts with an error is at most alpha.
+    """Compute the rank that limits the expected proportion of wrong shown texts to alpha.
 
     The procedure of Benjamini and Hochberg is applied to the smallest path risks. The number of
     shown answers is the largest k for which the k-th smallest value of ``(1 + #{i: s_i <= low_j}) m
@@ -270,7 +270,7 @@ def shown_rank(scores: NDArray[Any], lowest: NDArray[Any], alpha: float) -> int:
     lowest : ndarray of shape (m,)
         Smallest path risk of each new answer; +inf for an answer without claims.
     alpha : float
-        Largest expected share, in (0, 1), of shown answers with a false claim.
+        Largest expected proportion, in (0, 1), of shown answers with a false claim.
 
     Returns
     -------
@@ -434,11 +434,11 @@ def share_jumps(
     offsets: NDArray[np.int64],
     vaguest: NDArray[np.bool_] | None = None,
 ) -> Any:
-    """Compute the jumps of the running maximum of the share of false claims among kept claims.
+    """Compute the jumps in the running maximum of the proportion of false claims among kept claims.
 
-    The share may decrease when a higher threshold keeps more true claims. The running maximum of
-    the share never decreases, and is at least the share. A claim with several wordings is kept if
-    its vaguest wording is kept.
+    The proportion may decrease when a higher threshold keeps more true claims. The running maximum
+    never decreases, and is at least the proportion. A claim with several wordings is kept if its
+    vaguest wording is kept.
     """
     order, risk, of, last = _sort_within(path_risk, offsets)
     kept = _count_kept(order, of, offsets, vaguest)

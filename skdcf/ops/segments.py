@@ -97,7 +97,7 @@ def pull_softmax(g: NDArray[Any], softmax: NDArray[Any], offsets: Any) -> Any:
 
 @with_vjp(lambda ans, v, o: lambda g: pull_rescale(g, ans, v, o))
 def segment_rescale(values: NDArray[Any], offsets: NDArray[np.int64]) -> Any:
-    """Scale each segment such that it starts at 0 and ends at 1; constant segments become 0."""
+    """Scale each segment to start at 0 and end at 1. Constant segments are replaced with 0."""
     low, scale = _low_and_scale(values, offsets)
     return (values - spread(low, offsets)) * spread(scale, offsets)
 

@@ -304,7 +304,7 @@ def probed_form(decide, n_features):
 
 
 def scorer_requires_fit(scorer: Scorer) -> bool:
-    """Return whether `fit` of a scorer learns from its problems."""
+    """Return whether a scorer needs fitting."""
     if scorer.requires_fit is not None:
         return scorer.requires_fit
     cls = type(scorer)
@@ -442,7 +442,7 @@ class FeatureScorer(Scorer):
     Parameters
     ----------
     feature : str or int
-        Name or column number of the feature.
+        Feature name or column index.
 
     Examples
     --------
@@ -492,7 +492,7 @@ class FrequencyScorer(FeatureScorer):
         children. The upper median of the risks equals the lower median of the frequencies. The
         parameter ``over`` has no effect if ``beta_mix=0``.
     feature : str or int, default="frequency-score"
-        Name or column number of the frequency.
+        Name or column index of the frequency feature.
 
     References
     ----------
@@ -543,9 +543,9 @@ COMMAND_LINE_NAMES = {"logistic": "ClassifierScorer()", "public-prior": "PublicP
 
 
 def column_of(feature, batch):
-    """Return the column number of a feature, or raise ValueError if the feature does not exist.
+    """Return the column index of a feature, or raise ValueError if the feature does not exist.
 
-    The feature can be specified by name or by number.
+    The feature can be specified by name or index.
     """
     need_features(batch)
     if isinstance(feature, str):

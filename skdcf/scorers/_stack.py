@@ -89,7 +89,7 @@ class StackingScorer(Scorer):
         step. The value is the number of kept claims to the power ``gain``. A callable must use
         ``autograd.numpy``.
     public_prior : PublicPrior or None, default=None
-        Hazards learnt on public labels, which are blended into "neyman-pearson". With a prior, the
+        Hazards fitted on public labels, which are blended into "neyman-pearson". With a prior, the
         initial weights of "neyman-pearson" and "regression" are 1 and 0.
 
     Attributes

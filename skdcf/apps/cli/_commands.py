@@ -69,7 +69,7 @@ _LEVELS = (0.02, 0.05, 0.1, 0.2, 0.3)
 
 
 def make_filter(scorer, options, **more):
-    """Return an unfitted filter with a scorer or the name of a scorer."""
+    """Return an unfitted filter with a scorer or a scorer name."""
     if scorer == "logistic":
         scorer = ClassifierScorer()
     return CoherentConformalFilter(scorer, random_state=options.seed, **more)

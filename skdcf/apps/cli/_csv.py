@@ -13,9 +13,9 @@ csv.field_size_limit(2**31 - 1)
 class CsvAsLines(io.BytesIO):
     """Binary stream that presents the rows of a CSV file as JSON Lines.
 
-    A cell that contains a JSON list or object is parsed. An empty cell becomes null. Line n of
-    the stream is row n of the file, and row 1 is the header. The attribute ``name`` contains
-    the file name for error messages.
+    A cell that contains a JSON list or object is parsed. An empty cell is read as null. Line n of
+    the stream is row n of the file, and row 1 is the header. The attribute ``name`` contains the
+    file name for error messages.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ def _check_names(path, names):
 
 
 def _value(cell):
-    """Return the value of a cell: a parsed JSON list or object, a text, or None if empty."""
+    """Return the value of a cell: a parsed JSON list or object, a string, or None if empty."""
     text = cell.strip()
     if text[:1] in ("[", "{"):
         try:

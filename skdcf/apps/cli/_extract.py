@@ -115,7 +115,7 @@ def answer(options):
 
 @contextmanager
 def _errors_of_calls():
-    """Convert errors of a model's endpoint to ValueError."""
+    """Convert model endpoint errors to ValueError."""
     from ..llm import CallError
 
     try:

@@ -36,7 +36,7 @@ def source(path):
 
 
 def read_records(options, read, on_invalid="raise", dropped=None, *, path=None):
-    """Yield the result of ``read`` for each line of a file.
+    """Yield the result of ``read`` for each line in a file.
 
     Raise ValueError, listing the existing keys, if no line contains a key named by ``--map``.
     """

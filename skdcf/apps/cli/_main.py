@@ -29,7 +29,7 @@ To get help on a command, run: skdcf COMMAND --help"""
 
 
 def _share(text: str) -> float | str:
-    """Parse a share, or "auto" to let `fit` choose it."""
+    """Parse a share, or "auto" if `fit` chooses the share."""
     return text if text == "auto" else float(text)
 
 

@@ -289,7 +289,7 @@ def next_to_label(
     y : sequence of arrays, one per problem
         Claim labels: 1 true, 0 false, -1 unknown.
     alpha : float in (0, 1), optional
-        The level. If None, the level of the filter is used.
+        The level. If None, the filter's level is used.
 
     Returns
     -------
@@ -519,7 +519,7 @@ class FilterOrder(Order):
     graphs : sequence of ReasoningGraph
         The problems to label, which will be used for calibration.
     alpha : float, optional
-        The level. If None, the level of the filter is used.
+        The level. If None, the filter's level is used.
     """
 
     done = "No further label can change the threshold."

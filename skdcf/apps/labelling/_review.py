@@ -62,7 +62,7 @@ class ReviewOrder:
     X : sequence of ReasoningGraph, or GraphBatch
         The answers to review.
     alpha : float in (0, 1), optional
-        The level. If None, the level of the filter is used.
+        The level. If None, the filter's level is used.
 
     Attributes
     ----------
@@ -296,7 +296,7 @@ class ReviewOrder:
             heapq.heappush(self._open, (float(self._path_risk[row]), row))
 
     def _keep_anew(self, problem):
-        """Update the kept claims of a problem in topological order.
+        """Update a problem's kept claims in topological order.
 
         A claim is kept if all its parents are kept and a person found the claim true, or if the
         filter keeps the claim and no person found it false.
@@ -590,7 +590,7 @@ def review_curve(
     y : sequence of 1-D arrays, one per problem
         Claim labels, which are used as the verdicts of a person.
     alpha : float in (0, 1), optional
-        The level. If None, the level of the filter is used.
+        The level. If None, the filter's level is used.
     checks : sequence of float
         Average number of checks per answer, in increasing order.
 

@@ -350,7 +350,7 @@ def _names(batch):
 
 
 def _matched(rows, graphs):
-    """Return the verdicts of each annotator, given rows with a problem, a claim and a label."""
+    """Return each annotator's verdicts, given rows with a problem, a claim and a label."""
     batch = as_batch(graphs)
     matched: dict[str, Words] = {}
     words_of_claim: dict[tuple[str, int, int], list[tuple[datetime | None, str]]] = {}

@@ -614,7 +614,7 @@ class LabelStore:
         return [event.get("note", "") for event in self._events("note", problem, by)]
 
     def edges(self, problem: int, by: str) -> list[list[int]]:
-        """Return the edges of a problem, including corrections by an annotator.
+        """Return a problem's edges, including an annotator's corrections.
 
         Parameters
         ----------
@@ -659,7 +659,7 @@ class LabelStore:
         return self._labels(by, True)
 
     def verdicts(self, by: str) -> list[NDArray[np.int64]]:
-        """Return the verdicts of an annotator as labels, for a comparison with other annotators.
+        """Return an annotator's verdicts as labels, for a comparison with other annotators.
 
         Parameters
         ----------
@@ -750,7 +750,7 @@ class LabelStore:
                     yield i, v, a, b
 
     def export(self, by: str, *, known: bool = True) -> Bunch:
-        """Return all problems with the labels and edges of an annotator.
+        """Return all problems with an annotator's labels and edges.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""Define calls of a model with their prompts and schemas, and parse the replies.
+"""Define model calls with their prompts and schemas, and parse the replies.
 
 The content of a reply is treated as data. A reply may quote the input, which may also contain JSON.
 Therefore, the last object in a reply is used, and a reply with two different objects is rejected.
@@ -463,7 +463,7 @@ def number_rows(rows: Sequence[Any], n: int) -> list[Any]:
 
 
 def read_texts(values: Sequence[str]) -> list[str]:
-    """Return the texts. Raise ValueError if one is blank or none contains a letter or digit."""
+    """Return the texts. Raise ValueError if one is empty or none contains a letter or digit."""
     if not all(values):
         raise ValueError("the reply contains an empty text")
     if values and not any(c.isalnum() for value in values for c in value):

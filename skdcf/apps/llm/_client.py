@@ -56,7 +56,7 @@ class ChatClient(Settings):
         ``OPENAI_BASE_URL``, or OpenAI's endpoint if the variable is not set.
     complete : callable, optional
         Function ``complete(messages)`` to call instead of an endpoint. ``messages`` is a list of
-        dictionaries with ``role`` and ``content``. The function returns a text or a `Reply`, and
+        dictionaries with ``role`` and ``content``. The function returns a string or a `Reply`, and
         may be async. If the function accepts ``**options``, it receives ``model``, ``schema``,
         ``temperature``, ``seed``, ``max_tokens`` and ``logprobs``. Cached replies are stored under
         the module and function names, so a different function must have a different name.
@@ -394,7 +394,7 @@ class Estimate:
 
 
 def share_of_limit(client, estimate):
-    """Return an estimate as a share of the amount above which confirmation is required."""
+    """Return an estimate as a fraction of the amount above which confirmation is required."""
     unit, limit = client._limit()
     return getattr(estimate, unit) / limit if limit else math.inf
 
@@ -583,12 +583,12 @@ async def call_step(step: Any, chat: Any, *item: Any) -> Any:
 
 
 def number_texts(texts: Sequence[str]) -> list[dict[str, Any]]:
-    """Return texts as rows numbered from 1, for the input of a model."""
+    """Return texts as rows numbered from 1, as model input."""
     return [{"claim": v, "text": text} for v, text in enumerate(texts, 1)]
 
 
 def tabled(graph: Any) -> dict[str, Any]:
-    """Return the question and the claims with their premises, for the input of a model."""
+    """Return the question and the claims with their premises, as model input."""
     rows = number_texts(graph.claims)
     for v, row in enumerate(rows):
         row["builds_on"] = (graph.edges[graph.edges[:, 1] == v, 0] + 1).tolist()
@@ -596,5 +596,5 @@ def tabled(graph: Any) -> dict[str, Any]:
 
 
 def context_of(graph: Any) -> dict[str, Any]:
-    """Return the passages that must support the answer, for the input of a model."""
+    """Return the passages that must support the answer, as model input."""
     return {"context": list(graph.context)} if graph.context else {}

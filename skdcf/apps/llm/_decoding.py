@@ -22,7 +22,7 @@ _CONTROL = re.compile(r"(?<!\\)((?:\\\\)*)(?:\\(?:u00[01].|[bfrt])|[\x7f-\x9f])"
 
 
 def texts_in(value: Any) -> Iterator[str]:
-    """Yield all texts in the input of a model."""
+    """Yield all texts in a model's input."""
     if isinstance(value, str):
         yield value
         return

@@ -243,7 +243,7 @@ class ClaimExtractor(TransformerMixin, Settings):
         Model name at the endpoint. The name is only required if a step calls a model and does not
         set another model.
     client : ChatClient or callable, optional
-        Client for the model, or a function that returns a text for a list of messages. The
+        Client for the model, or a function that returns a string for a list of messages. The
         default is ``ChatClient()``, which uses OpenAI's endpoint or the address in
         ``OPENAI_BASE_URL``.
     decompose : Decompose or callable, optional
@@ -294,9 +294,9 @@ class ClaimExtractor(TransformerMixin, Settings):
 
     Notes
     -----
-    `fit` learns nothing and only validates the parameters. Each answer is extracted
-    independently of other answers. Calibration and prediction must use the same models, prompts
-    and numbers of alternative answers.
+    `fit` only validates the parameters. Each answer is extracted independently of other
+    answers. Calibration and prediction must use the same models, prompts and numbers of alternative
+    answers.
 
     The metadata of a graph record its provenance:
 
@@ -309,7 +309,7 @@ class ClaimExtractor(TransformerMixin, Settings):
     * ``flagged_claims``: claims that may misstate the answer
     * ``no_verdict``: claims without a verdict of the judge. Filters drop these claims, the
       flagged claims, and all claims that depend on them.
-    * ``log_odds_missing``: share of verdicts without log odds. Missing log odds are replaced by
+    * ``log_odds_missing``: proportion of verdicts without log odds. Missing log odds are set to
       0, and the description contains "missing".
 
     Answer texts are treated as data. Models receive these texts as JSON, separate from the
@@ -398,7 +398,7 @@ class ClaimExtractor(TransformerMixin, Settings):
             clients.check_step(name, step, self.model)
 
     def fit(self, X: Any = None, y: Any = None) -> Self:
-        """Validate the parameters, without learning anything or calling a model.
+        """Validate the parameters, without fitting anything or calling a model.
 
         Parameters
         ----------
@@ -516,7 +516,7 @@ class ClaimExtractor(TransformerMixin, Settings):
         Returns
         -------
         list of str
-            The names, in the order of the columns.
+            Column names, in order.
         """
         return [name for names, _ in self._columns() for name in names]
 

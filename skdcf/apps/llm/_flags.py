@@ -1,4 +1,4 @@
-"""Find doubtful claims of an answer without calling a model.
+"""Find doubtful claims in an answer without calling a model.
 
 A model that splits an answer into claims may change a number, add a statement that is not in
 the answer, or repeat a claim. Such claims are flagged, and filters drop them.

@@ -95,8 +95,8 @@ def judge_labels(
     client : ChatClient or callable, optional
         Client for the model. The default is ``ChatClient()``.
     prompt : str or Path, optional
-        Instructions for the model, as a text or the path of a file. The default is the built-in
-        prompt "labels".
+        Instructions for the model, as a string or a file path. The default is the built-in prompt
+        "labels".
 
     Returns
     -------
@@ -202,8 +202,8 @@ class Merge(Step):
     Parameters
     ----------
     prompt : str or Path, optional
-        Instructions for the model, as a text or the path of a file. The default is the built-in
-        prompt "merge".
+        Instructions for the model, as a string or a file path. The default is the built-in prompt
+        "merge".
     model : str, optional
         Model name for this step. The default is the extractor's model.
     abstention : str, optional
@@ -355,7 +355,7 @@ class FilteredAnswer:
     claim_alpha : ndarray of float, shape (n_claims,)
         Smallest alpha at which each claim is kept, or +inf for a claim that is never kept.
     alpha : float
-        The level, an upper bound of the share of problems with a kept false claim.
+        The level, an upper bound on the proportion of problems with a kept false claim.
     error_probability : float or None
         Estimated probability that the text contains a false claim, which is not a guarantee.
         The value is None if no claim is kept or if the filter's scorer does not estimate
@@ -606,7 +606,7 @@ class ConformalFactualityPipeline(Settings):
         answers : sequence of str, optional
             Answers to the questions, if ``problems`` are texts.
         alpha : float in (0, 1), optional
-            The level. If None, the level of the filter is used.
+            The level. If None, the filter's level is used.
         choose : bool, default=False
             Whether the filter chooses one of several answers to each question, as in
             `skdcf.estimators.choose`. The filter must be calibrated on answers chosen in the
@@ -646,7 +646,7 @@ class ConformalFactualityPipeline(Settings):
         answers : sequence of str, optional
             Answers to the questions, as in `answer`.
         alpha : float in (0, 1), optional
-            The level. If None, the level of the filter is used.
+            The level. If None, the filter's level is used.
         choose : bool, default=False
             Whether the filter chooses one of several answers to each question.
 

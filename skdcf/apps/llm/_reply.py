@@ -10,7 +10,7 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Reply:
-    """A reply of a model.
+    """A model's reply.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ class Usage:
     cached : int
         Number of replies from the cache.
     retries : int
-        Number of repeated requests.
+        Number of retries.
     prompt_tokens, completion_tokens : int
         Token counts of the calls, as reported by the endpoint.
     cached_prompt_tokens, cached_completion_tokens : int
@@ -73,7 +73,7 @@ class Usage:
         Parameters
         ----------
         reply : Reply
-            A reply of a model.
+            A model's reply.
         cached : bool, default=False
             Whether the reply comes from the cache.
         """

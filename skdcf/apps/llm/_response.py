@@ -123,7 +123,7 @@ def _arguments_of(call):
 
 
 def _joined(content):
-    """Return the content of a message as a text, with its parts joined."""
+    """Return the content of a message as a string, with its parts joined."""
     if isinstance(content, list):
         kinds = ("text", "output_text")
         content = "".join(p["text"] for p in content if p.get("type", "text") in kinds)

@@ -95,8 +95,8 @@ class Decompose(Step):
     Parameters
     ----------
     prompt : str or Path, optional
-        Instructions for the model, as a text or the path of a file. The default is the built-in
-        prompt "decompose".
+        Instructions for the model, as a string or a file path. The default is the built-in prompt
+        "decompose".
     model : str, optional
         Model name for this step. The default is the extractor's model.
     max_claims : int, default=100
@@ -191,8 +191,8 @@ class DeduceGraph(Step):
     Parameters
     ----------
     prompt : str or Path, optional
-        Instructions for the model, as a text or the path of a file. The default is the built-in
-        prompt "graph".
+        Instructions for the model, as a string or a file path. The default is the built-in prompt
+        "graph".
     model : str, optional
         Model name for this step. The default is the extractor's model.
     read_cited : bool, default=True
@@ -285,8 +285,8 @@ class Reword(Step):
     n : int, default=1
         Maximum number of vaguer wordings per claim.
     prompt : str or Path, optional
-        Instructions for the model, as a text or the path of a file. The default is the built-in
-        prompt "reword".
+        Instructions for the model, as a string or a file path. The default is the built-in prompt
+        "reword".
     model : str, optional
         Model name for this step. The default is the extractor's model.
 
@@ -357,9 +357,8 @@ class SampleAnswers(Step):
     n : int, default=5
         Number of answers.
     prompt : str or Path, optional
-        Instructions that precede the question, as a text or the path of a file. The default is
-        the built-in prompt "answer". Pass the prompt that your application uses to write
-        answers.
+        Instructions that precede the question, as a string or a file path. The default is the
+        built-in prompt "answer". Pass the prompt that your application uses to write answers.
     model : str, optional
         Model name for this step. The default is the extractor's model.
     temperature : float, default=1.0
@@ -468,8 +467,8 @@ class Frequency(Step):
     Parameters
     ----------
     prompt : str or Path, optional
-        Instructions for the model, as a text or the path of a file. The default is the built-in
-        prompt "frequency".
+        Instructions for the model, as a string or a file path. The default is the built-in prompt
+        "frequency".
     model : str, optional
         Model name for this step. The default is the extractor's model.
 
@@ -529,8 +528,8 @@ class SemanticJudge(Step):
     Parameters
     ----------
     prompt : str or Path, optional
-        Instructions for the model, as a text or the path of a file. The default is the built-in
-        prompt "semantic".
+        Instructions for the model, as a string or a file path. The default is the built-in prompt
+        "semantic".
     model : str, optional
         Model name for this step. The default is the extractor's model.
 
@@ -572,8 +571,8 @@ class Verify(Step):
     Parameters
     ----------
     prompt : str or Path, optional
-        Instructions for the model, as a text or the path of a file. The default is the built-in
-        prompt "verify", "verdict" (without reasons) or "verify_all" (per answer).
+        Instructions for the model, as a string or a file path. The default is the built-in prompt
+        "verify", "verdict" (without reasons) or "verify_all" (per answer).
     model : str, optional
         Name of the judge, which should differ from the model that wrote the answers.
     log_odds : bool, default=True
@@ -594,11 +593,11 @@ class Verify(Step):
     -----
     A reply without a verdict is requested again. If a claim has no verdict after three
     requests, both columns are NaN. An extractor replaces NaN by 0 and lists the claim in the
-    metadata (``no_verdict``). Filters drop such a claim and all claims that depend on it. If
-    the position of a verdict is not found, or if the log-probabilities contradict the verdict,
-    the log odds are +1 for "true" and -1 for "false". If an endpoint returns no
-    log-probabilities, the log odds are NaN, a warning is issued, and the metadata contain the
-    share of missing log odds (``log_odds_missing``).
+    metadata (``no_verdict``). Filters drop such a claim and all claims that depend on it. If the
+    position of a verdict is not found, or if the log-probabilities contradict the verdict, the log
+    odds are +1 for "true" and -1 for "false". If an endpoint returns no log-probabilities, the log
+    odds are NaN, a warning is issued, and the metadata contain the proportion of missing log odds
+    (``log_odds_missing``).
     """
 
     _reply = calls.verdicts_of("true", "false")

@@ -67,7 +67,7 @@ class FunctionTransport:
         self._takes_options = any(p.kind is p.VAR_KEYWORD for p in named.values())
 
     async def complete(self, call, usage):
-        """Call the function, which returns a text, a Reply, or an awaitable of a text or Reply."""
+        """Call the function, which returns a string, a Reply, or an awaitable of either."""
         names = "model", "schema", "temperature", "seed", "max_tokens", "logprobs"
         options = {n: getattr(call, n) for n in names} if self._takes_options else {}
         async with self._pace.slot():
@@ -295,7 +295,7 @@ class Endpoint:
             )
 
     def _message(self, body):
-        """Return the error message of a server, on one line and without keys."""
+        """Return a server's error message, on one line and without keys."""
         text = body.decode("utf-8", "replace")
         with suppress(ValueError, RecursionError):
             text = json.dumps(json.loads(text), ensure_ascii=False)

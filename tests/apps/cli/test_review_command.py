@@ -436,7 +436,7 @@ def test_an_audit_by_keyboard_with_a_kill(folder, filter, truth, tmp_path):
     bound = error_rate_upper_bound(1, 12)
     n_shown = len(shown)
     assert f"at most {bound:.1%} of the {n_shown} nonempty texts" in printed
-    assert "1 of 12 " in printed
+    assert "1 of the 12 " in printed
     assert f"at most {bound * n_shown / N_NEW:.1%} of all 60 answers" in printed
     lines = lines_of(out)
     assert len(lines) == 12 and {line["metadata"]["sampling"] for line in lines} == {

@@ -27,9 +27,9 @@ def replaced(path, mode="w", **options):
     Parameters
     ----------
     path : path-like
-        Path of the file. Symbolic links are followed. The permissions of an existing file are
-        kept, and a read-only file raises an error. A path that is not a regular file, such as
-        ``/dev/null``, is written to directly.
+        File path. Symbolic links are followed. The permissions of an existing file are kept, and a
+        read-only file raises an error. A path that is not a regular file, such as ``/dev/null``, is
+        written to directly.
     mode : {"w", "wb"}
         Text or binary mode.
     **options
@@ -72,7 +72,7 @@ def write_text(path, lines):
     Returns
     -------
     Path
-        Path of the file.
+        File path.
     """
     with replaced(path, "wb") as file, contextlib.ExitStack() as stack:
         if str(path).endswith(".gz"):

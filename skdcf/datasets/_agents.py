@@ -48,12 +48,12 @@ def fetch_agent_process_bench(
         Models whose published verdicts are added as features: 1 good, 0 neutral or missing, -1
         wrong. The models judged completed runs, see ``DESCR``.
     labels : str
-        Source of the labels, either "people" or the name of a judge.
+        Label source, either "people" or a judge name.
     graph : {"chain", "data", "none"}
-        Rule for the edges, as in `skdcf.adapters.from_runs`. With "none", the steps are
-        independent. "data" requires a subset with texts.
+        Edge rule, as in `skdcf.adapters.from_runs`. With "none", the steps are independent. "data"
+        requires a subset with texts.
     alternatives : bool
-        Whether to compare each run with the four other runs of its task, as in
+        Whether to compare each run with the four other runs of the same task, as in
         `skdcf.adapters.from_runs`. This option requires a subset with texts.
     data_home : path-like, optional
         Folder for downloaded files. The default is the environment variable ``SKDCF_DATA``, or
@@ -77,9 +77,9 @@ def fetch_agent_process_bench(
     -------
     Bunch
         Data set with the attributes ``graphs`` (GraphBatch), ``labels`` (list of int arrays: 0
-        wrong, 1 not wrong, -1 without a verdict), ``groups`` (task number of each problem),
-        ``metadata`` (list of dict, with the sources of the labels), ``feature_names``,
-        ``dropped`` (list of (id, reason)), and ``DESCR``.
+        wrong, 1 not wrong, -1 without a verdict), ``groups`` (task index of each problem),
+        ``metadata`` (list of dict, with label sources), ``feature_names``, ``dropped`` (list of
+        (id, reason)), and ``DESCR``.
 
     Raises
     ------

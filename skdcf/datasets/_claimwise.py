@@ -48,14 +48,14 @@ def fetch_coherent_math(
     Parameters
     ----------
     version : {"gpt", "llama", "llama-uncorrected", "llama-unscored"}
-        Model that wrote the answers, and version of the file, which ``DESCR`` describes.
+        Model that wrote the answers, and file version. ``DESCR`` describes the versions.
     graph : {"dep_graph", "gold_graph"}
-        Source of the graphs. "dep_graph" selects the graphs that a language model created.
-        "gold_graph" selects graphs created by hand, which exist for the first ten problems
-        only, so use ``on_invalid="drop"``.
+        Graph source. "dep_graph" selects the graphs that a language model created. "gold_graph"
+        selects graphs created by hand. These graphs exist for the first ten problems only, so use
+        ``on_invalid="drop"``.
     label : {"manual_annotation", "annotation"}
-        Meaning of the labels. "manual_annotation" states whether a claim is right as a step of
-        the answer. "annotation" states whether a claim is true by itself (version "gpt" only).
+        Label meaning. "manual_annotation" states whether a claim is correct as a step in the
+        answer. "annotation" states whether a claim is true on its own (version "gpt" only).
     data_home : path-like, optional
         Folder for downloaded files. The default is the environment variable ``SKDCF_DATA``, or
         ``~/.cache/skdcf``.
@@ -77,9 +77,9 @@ def fetch_coherent_math(
     Returns
     -------
     Bunch
-        Data set with the attributes ``graphs`` (GraphBatch with texts), ``labels`` (list of 0/1
-        int arrays), ``groups`` (question number of each problem), ``feature_names``,
-        ``dropped`` (list of (id, reason)), and ``DESCR``.
+        Data set with the attributes ``graphs`` (GraphBatch with texts), ``labels`` (list of 0/1 int
+        arrays), ``groups`` (question index of each problem), ``feature_names``, ``dropped`` (list
+        of (id, reason)), and ``DESCR``.
 
     Raises
     ------
@@ -113,11 +113,11 @@ def fetch_conformal_factuality(
     Parameters
     ----------
     subset : {"factscore", "nq", "math"}
-        Source of the questions: biographies, Natural Questions or MATH problems.
+        Question source: biographies, Natural Questions or MATH problems.
     graph : {"none", "chain"} or callable
-        Rule for the edges. With "none", the claims are independent. With "chain", each claim
-        depends on the previous claim. A callable ``graph(claims, problem)`` returns pairs
-        (parent, child), as in `skdcf.edges`.
+        Edge rule. With "none", the claims are independent. With "chain", each claim depends on the
+        previous claim. A callable ``graph(claims, problem)`` returns pairs (parent, child), as in
+        `skdcf.edges`.
     data_home : path-like, optional
         Folder for downloaded files. The default is the environment variable ``SKDCF_DATA``, or
         ``~/.cache/skdcf``.
@@ -138,9 +138,9 @@ def fetch_conformal_factuality(
     Returns
     -------
     Bunch
-        Data set with the attributes ``graphs`` (GraphBatch with texts), ``labels`` (list of 0/1
-        int arrays), ``groups`` (question number of each problem), ``feature_names``,
-        ``dropped`` (list of (id, reason)), and ``DESCR``.
+        Data set with the attributes ``graphs`` (GraphBatch with texts), ``labels`` (list of 0/1 int
+        arrays), ``groups`` (question index of each problem), ``feature_names``, ``dropped`` (list
+        of (id, reason)), and ``DESCR``.
 
     Raises
     ------
@@ -189,12 +189,11 @@ def fetch_felm(
     Parameters
     ----------
     domains : {"math", "reasoning", "science", "wk", "writing_rec", "all"} or list
-        Domains of the questions. The default excludes "writing_rec", as in studies of
-        reasoning.
+        Question domains. The default excludes "writing_rec", as in studies of reasoning.
     graph : {"chain", "none"} or callable
-        Rule for the edges, because no graphs are published. "chain" assumes that each segment
-        depends on the previous segment. "none" assumes that segments are independent. A
-        callable ``graph(claims, problem)`` returns pairs (parent, child), as in `skdcf.edges`.
+        Edge rule, because no graphs are published. "chain" assumes that each segment depends on the
+        previous segment. "none" assumes that segments are independent. A callable
+        ``graph(claims, problem)`` returns pairs (parent, child), as in `skdcf.edges`.
     data_home : path-like, optional
         Folder for downloaded files. The default is the environment variable ``SKDCF_DATA``, or
         ``~/.cache/skdcf``.
@@ -217,9 +216,8 @@ def fetch_felm(
     -------
     Bunch
         Data set with the attributes ``graphs`` (GraphBatch with texts and without features),
-        ``labels`` (list of 0/1 int arrays), ``groups`` (prompt number of each problem),
-        ``metadata`` (list of dict), ``feature_names`` (None), ``dropped`` (list of (id,
-        reason)), and ``DESCR``.
+        ``labels`` (list of 0/1 int arrays), ``groups`` (prompt index of each problem), ``metadata``
+        (list of dict), ``feature_names`` (None), ``dropped`` (list of (id, reason)), and ``DESCR``.
 
     Raises
     ------
@@ -256,19 +254,19 @@ def fetch_refchecker(
     neutral: Literal["false", "unknown"] = "false",
     **options: Unpack[Options],
 ) -> Any:
-    """Load RefChecker, answers of seven models as triplets that people judged.
+    """Load RefChecker, seven models' answers as triplets that people judged.
 
     Parameters
     ----------
     setting : {"accurate_context", "noisy_context", "zero_context", "all"} or list
-        Parts of the data set, which differ in the context that the models received with the
+        Parts of the data set. They differ in the context that the models received with the
         question.
     alternatives : bool
         Whether to include the answers of the other six models.
     neutral : {"false", "unknown"}
-        Label of a neutral claim, which the reference does not support or contradict. "false"
+        Label of neutral claims, which the reference neither supports nor contradicts. "false"
         assigns 0, because a person judged the claim and did not find it supported. "unknown"
-        assigns -1, the label of claims that were not judged. The metadata contain the verdicts.
+        assigns -1, which is the label of unjudged claims. The metadata contain the verdicts.
     data_home : path-like, optional
         Folder for downloaded files. The default is the environment variable ``SKDCF_DATA``, or
         ``~/.cache/skdcf``.
@@ -340,9 +338,9 @@ def fetch_qags(
         Source of the articles. Summaries have three sentences for CNN/DailyMail ("cnndm") and
         one sentence for XSum ("xsum").
     graph : {"none", "chain"} or callable
-        Rule for the edges. With "none", the sentences are independent. With "chain", each
-        sentence depends on the previous sentence. A callable ``graph(claims, None)`` returns
-        pairs (parent, child), as in `skdcf.edges`.
+        Edge rule. With "none", the sentences are independent. With "chain", each sentence depends
+        on the previous sentence. A callable ``graph(claims, None)`` returns pairs (parent, child),
+        as in `skdcf.edges`.
     data_home : path-like, optional
         Folder for downloaded files. The default is the environment variable ``SKDCF_DATA``, or
         ``~/.cache/skdcf``.
@@ -363,11 +361,10 @@ def fetch_qags(
     Returns
     -------
     Bunch
-        Data set with the attributes ``graphs`` (GraphBatch with sentences as claims and the
-        article as context, without features), ``labels`` (list of 0/1 int arrays: 1 if the
-        article supports the sentence), ``groups`` (article number of each problem),
-        ``metadata`` (list of dict), ``feature_names`` (None), ``dropped`` (list of (id,
-        reason)), and ``DESCR``.
+        Data set with the attributes ``graphs`` (GraphBatch with sentences as claims and the article
+        as context, without features), ``labels`` (list of 0/1 int arrays: 1 if the article supports
+        the sentence), ``groups`` (article index of each problem), ``metadata`` (list of dict),
+        ``feature_names`` (None), ``dropped`` (list of (id, reason)), and ``DESCR``.
 
     Raises
     ------
@@ -415,15 +412,15 @@ def fetch_perl(
     label: Literal["native", "any"] = "native",
     **options: Unpack[Options],
 ) -> Any:
-    """Load PERL, solutions of word problems with the premises and errors of each step.
+    """Load PERL, solutions to word problems with each step's premises and errors.
 
     Parameters
     ----------
     subset : {"gsm8k", "math", "metamathqa", "orcamath", "all"} or list of them
-        Sources of the questions.
+        Question sources.
     kind : {"negatives", "positives", "positives_perturbed", "all"} or list of them
-        Kinds of solutions. Solutions of the kind "negatives" have a wrong final answer,
-        "positives" have a right final answer, and "positives_perturbed" have an inserted error.
+        Kinds of solutions. "negatives" have a wrong final answer, "positives" have a correct final
+        answer, and "positives_perturbed" have an inserted error.
     label : {"native", "any"}
         Whether to label a step that is valid but depends on an error as true ("native") or
         false ("any"). Use "native" together with the graph for a filter.
@@ -449,9 +446,9 @@ def fetch_perl(
     -------
     Bunch
         Data set with the attributes ``graphs`` (GraphBatch with texts and without features),
-        ``labels`` (list of 0/1 int arrays), ``groups`` (question number of each problem),
-        ``metadata`` (list of dict), ``feature_names`` (None), ``dropped`` (list of (id,
-        reason)), and ``DESCR``.
+        ``labels`` (list of 0/1 int arrays), ``groups`` (question index of each problem),
+        ``metadata`` (list of dict), ``feature_names`` (None), ``dropped`` (list of (id, reason)),
+        and ``DESCR``.
 
     Raises
     ------
@@ -474,7 +471,7 @@ def fetch_perl(
 
 
 def _parse_perl(record, label):
-    """Return the question, steps, premises and step errors of a record."""
+    """Return a record's question, steps, premises and step errors."""
     steps = record["steps"]
     return {
         "problem": record["question"],

@@ -65,11 +65,10 @@ def make_reasoning_graphs(
 ) -> Bunch | tuple[GraphBatch, list[np.ndarray]]:
     """Generate problems with claims, graphs, features and labels.
 
-    Most problems are *clean*, with true claims only. In *partial* problems, some claims are
-    false, and errors are propagated to dependent claims. Errors usually start at difficult
-    claims. In *hallucinated* problems, every claim is false, the graph is sparse and the
-    frequency is high. A filter that only uses the frequency cannot detect hallucinated
-    problems.
+    Most problems are *clean*, with true claims only. In *partial* problems, some claims are false,
+    and errors are propagated to dependent claims. Errors usually start at difficult claims. In
+    *hallucinated* problems, every claim is false, the graph is sparse and the frequency is high. A
+    filter that uses the frequency alone cannot detect hallucinated problems.
 
     Parameters
     ----------
@@ -81,16 +80,16 @@ def make_reasoning_graphs(
         claims and 2.8 edges per problem, 62 % clean problems and an informative frequency (AUC
         0.85).
     random_state : int, RandomState instance or None
-        Seed. Equal seeds generate equal problems.
+        Seed. The same seed always generates the same problems.
     return_X_y : bool
         Whether to return ``(graphs, labels)`` instead of a Bunch.
 
     Returns
     -------
     Bunch
-        Data set with the attributes ``graphs`` (GraphBatch without texts), ``labels`` (list of
-        one 0/1 int array per problem), ``groups`` (problem numbers, because all questions
-        differ), ``feature_names``, and ``DESCR``.
+        Data set with the attributes ``graphs`` (GraphBatch without texts), ``labels`` (list of one
+        0/1 int array per problem), ``groups`` (problem indices, because all questions differ),
+        ``feature_names``, and ``DESCR``.
 
     Raises
     ------
@@ -99,13 +98,13 @@ def make_reasoning_graphs(
 
     Notes
     -----
-    The frequency has a binomial distribution over five resampled answers, and the logit of its
-    success probability decreases with the difficulty of the claim. The graph metrics are
-    computed from the generated graph. The semantic columns depend weakly on the label, except
-    ``is_well_formed``, which is independent of it, like the domain columns. The statistics
-    follow Hittesdorf, Salzetta, Cheng, *Differentiable Conformal Training for LLM Reasoning
-    Factuality* (arXiv:2604.20098), section 5. Use these data to try out a method, not to
-    estimate its gain on real problems.
+    The frequency has a binomial distribution over five resampled answers, and the log odds of
+    its success probability decrease with the claim's difficulty. The graph metrics are computed
+    from the generated graph. The semantic columns depend weakly on the label, except
+    ``is_well_formed``, which is independent of it, like the domain columns. The statistics follow
+    Hittesdorf, Salzetta, Cheng, *Differentiable Conformal Training for LLM Reasoning Factuality*
+    (arXiv:2604.20098), section 5. Use these data to try out a method, not to estimate its gain on
+    real problems.
 
     Examples
     --------
@@ -218,7 +217,7 @@ def _draw_frequency(rng, kind, batch, hallucinated, difficulty, true):
 
 
 def _draw_semantic(rng, batch, hallucinated, true):
-    """Draw verdicts that are right slightly more often than wrong."""
+    """Draw verdicts that are slightly more often right than wrong."""
 
     def flag(if_true, if_false, if_hallucinated=None):
         chance = np.where(true, if_true, if_false)
@@ -265,7 +264,7 @@ _GOODS = ("apples", "cups", "pens", "tiles", "bulbs", "plates")
 
 @cache
 def _plots():
-    """Load the questions, the ranges of their numbers, and the solution steps."""
+    """Load the questions, their number ranges, and the solution steps."""
     path = files(__package__) / "word_problems.json"
     return json.loads(path.read_text("utf-8"))
 
@@ -284,19 +283,19 @@ def make_word_problems(
     n_problems : int
         Number of problems, at least 1. All questions are different.
     n_alternatives : int
-        Number of other answers to the question of each problem.
+        Number of alternative answers to each question.
     random_state : int, RandomState instance or None
-        Seed. Equal seeds generate equal problems.
+        Seed. The same seed always generates the same problems.
     return_X_y : bool
         Whether to return ``(graphs, labels)`` instead of a Bunch.
 
     Returns
     -------
     Bunch
-        Data set with the attributes ``graphs`` (GraphBatch with claims, questions, alternatives
-        and the exact edges, without features), ``labels`` (list of one 0/1 int array per
-        problem), ``groups`` (problem numbers, because all questions differ), ``feature_names``
-        (None), and ``DESCR``.
+        Data set with the attributes ``graphs`` (GraphBatch with claims, questions, alternatives and
+        the exact edges, without features), ``labels`` (list of one 0/1 int array per problem),
+        ``groups`` (problem indices, because all questions differ), ``feature_names`` (None), and
+        ``DESCR``.
 
     Raises
     ------
@@ -368,8 +367,7 @@ def _draw_problem(i, n_alternatives, rng):
 def _draw_answer(steps, numbers, words, trap, rng):
     """Draw the sentences of one answer, and whether each sentence is true.
 
-    A trap describes a mistake that is likely for a question by its step, its kind, and its
-    probability.
+    A trap is a mistake that is likely for a question. It has a step, a kind and a probability.
     """
     right = []
     results = []

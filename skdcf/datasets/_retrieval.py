@@ -1,4 +1,4 @@
-"""Data set of answers with retrieved passages, in which a model judged every claim."""
+"""Data set of answers with retrieved passages. A model judged every claim."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ def fetch_conformal_rag(
     irrelevant : bool
         Whether to label a claim as true if it is true but does not answer the question.
     graph : {"none", "chain"} or callable
-        Rule for the edges. With "none", the claims are independent. With "chain", each claim
-        depends on the previous claim. A callable ``graph(claims, problem)`` returns pairs
-        (parent, child), as in `skdcf.edges`.
+        Edge rule. With "none", the claims are independent. With "chain", each claim depends on the
+        previous claim. A callable ``graph(claims, problem)`` returns pairs (parent, child), as in
+        `skdcf.edges`.
     data_home : path-like, optional
         Folder for downloaded files. The default is the environment variable ``SKDCF_DATA``, or
         ``~/.cache/skdcf``.
@@ -57,11 +57,11 @@ def fetch_conformal_rag(
     Returns
     -------
     Bunch
-        Data set with the attributes ``graphs`` (GraphBatch, with the passages as context and
-        the authors' score as the only feature), ``labels`` (list of 0/1 int arrays: 1 if a
-        model judged the claim to be supported), ``groups`` (question number of each problem),
-        ``metadata`` (list of dict, with the verdicts), ``feature_names``, ``dropped`` (list of
-        (id, reason)), and ``DESCR``.
+        Data set with the attributes ``graphs`` (GraphBatch, with the passages as context and the
+        authors' score as the only feature), ``labels`` (list of 0/1 int arrays: 1 if a model judged
+        the claim to be supported), ``groups`` (question index of each problem), ``metadata`` (list
+        of dict, with the verdicts), ``feature_names``, ``dropped`` (list of (id, reason)), and
+        ``DESCR``.
 
     Raises
     ------

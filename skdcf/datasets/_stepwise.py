@@ -1,4 +1,4 @@
-"""Data sets of stepwise solutions with inserted, derived or first errors as labels."""
+"""Data sets of stepwise solutions, labelled by inserted, derived or first errors."""
 
 from __future__ import annotations
 
@@ -48,14 +48,13 @@ def fetch_prmbench(
     split : {"train", "test", "all"} or list of them
         Part of PRM800K that contains the original solutions.
     kinds : "all", str or list of str
-        Kinds of solutions. The kinds of errors are "circular", "step_contradiction",
-        "counterfactual", "domain_inconsistency", "missing_condition" and "deception".
-        "multi_solutions" contains no errors. The default excludes "redundency" and
-        "confidence", which are matters of style.
+        Kinds of solutions. The error kinds are "circular", "step_contradiction", "counterfactual",
+        "domain_inconsistency", "missing_condition" and "deception". "multi_solutions" contains no
+        errors. The default excludes "redundency" and "confidence", which are matters of style.
     originals : bool
         Whether to include the original solutions, once per wording.
     graph : {"chain", "none"} or callable
-        Rule for the edges, as in `fetch_felm`, because no graphs are published.
+        Edge rule, as in `fetch_felm`, because no graphs are published.
     data_home : path-like, optional
         Folder for downloaded files. The default is the environment variable ``SKDCF_DATA``, or
         ``~/.cache/skdcf``.
@@ -78,9 +77,9 @@ def fetch_prmbench(
     -------
     Bunch
         Data set with the attributes ``graphs`` (GraphBatch with texts and without features),
-        ``labels`` (list of int arrays: 1 true, 0 false, -1 unknown), ``groups`` (question
-        number of each problem), ``metadata`` (list of dict), ``feature_names`` (None),
-        ``dropped`` (list of (id, reason)), and ``DESCR``.
+        ``labels`` (list of int arrays: 1 true, 0 false, -1 unknown), ``groups`` (question index of
+        each problem), ``metadata`` (list of dict), ``feature_names`` (None), ``dropped`` (list of
+        (id, reason)), and ``DESCR``.
 
     Raises
     ------
@@ -150,7 +149,7 @@ def fetch_prm800k(*, graph: Rule = "chain", **options: Unpack[Options]) -> Any:
     Parameters
     ----------
     graph : {"chain", "none"} or callable
-        Rule for the edges, as in `fetch_mr_ben`, because no graphs are published.
+        Edge rule, as in `fetch_mr_ben`, because no graphs are published.
     data_home : path-like, optional
         Folder for downloaded files. The default is the environment variable ``SKDCF_DATA``, or
         ``~/.cache/skdcf``.
@@ -222,9 +221,9 @@ def fetch_process_bench(
     Parameters
     ----------
     subset : {"gsm8k", "math", "all"} or list of them
-        Sources of the questions.
+        Question sources.
     graph : {"chain", "none"} or callable
-        Rule for the edges, as in `fetch_mr_ben`, because no graphs are published.
+        Edge rule, as in `fetch_mr_ben`, because no graphs are published.
     data_home : path-like, optional
         Folder for downloaded files. The default is the environment variable ``SKDCF_DATA``, or
         ``~/.cache/skdcf``.
@@ -284,11 +283,10 @@ def fetch_mr_ben(
     Parameters
     ----------
     subjects : "all", str or list of str
-        Subjects of the questions, from "math", "biology", "chemistry", "medicine", "physics"
-        and "logic".
+        Question subjects, from "math", "biology", "chemistry", "medicine", "physics" and "logic".
     graph : {"chain", "none"} or callable
-        Rule for the edges, as in `fetch_felm`, because no graphs are published. If the steps
-        are not a chain, the unknown labels after the first error are treated as false.
+        Edge rule, as in `fetch_felm`, because no graphs are published. If the steps are not a
+        chain, the unknown labels after the first error are treated as false.
     data_home : path-like, optional
         Folder for downloaded files. The default is the environment variable ``SKDCF_DATA``, or
         ``~/.cache/skdcf``.
@@ -309,10 +307,10 @@ def fetch_mr_ben(
     Returns
     -------
     Bunch
-        Data set with the attributes ``graphs`` (GraphBatch with texts and the other models'
-        answers as alternatives, without features), ``labels`` (list of int arrays: 1 true, 0
-        false, -1 unknown), ``groups`` (question number of each problem), ``metadata`` (list of
-        dict), ``feature_names`` (None), ``dropped`` (list of (id, reason)), and ``DESCR``.
+        Data set with the attributes ``graphs`` (GraphBatch with texts and the other models' answers
+        as alternatives, without features), ``labels`` (list of int arrays: 1 true, 0 false, -1
+        unknown), ``groups`` (question index of each problem), ``metadata`` (list of dict),
+        ``feature_names`` (None), ``dropped`` (list of (id, reason)), and ``DESCR``.
 
     Raises
     ------
@@ -366,7 +364,7 @@ def _parse_mr_ben(record):
 
 @fetcher(on_invalid="drop")
 def fetch_gsm8k_solutions(**options: Unpack[Options]) -> Any:
-    """Load four models' solutions of grade-school math problems, with exact graphs.
+    """Load four models' solutions to grade-school math problems, with exact graphs.
 
     **The labels are derived** from final answers and reference solutions. No person judged the
     steps. ``DESCR`` describes the derivation.
@@ -396,8 +394,8 @@ def fetch_gsm8k_solutions(**options: Unpack[Options]) -> Any:
     Bunch
         Data set with the attributes ``graphs`` (GraphBatch with texts and the other models'
         solutions as alternatives, without features), ``labels`` (list of 0/1 int arrays),
-        ``groups`` (question number of each problem), ``metadata`` (list of dict),
-        ``feature_names`` (None), ``dropped`` (list of (id, reason)), and ``DESCR``.
+        ``groups`` (question index of each problem), ``metadata`` (list of dict), ``feature_names``
+        (None), ``dropped`` (list of (id, reason)), and ``DESCR``.
 
     Raises
     ------

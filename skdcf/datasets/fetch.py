@@ -1,9 +1,9 @@
-"""Find the files of published data sets in the data directory, or download the files.
+"""Find published data files in the data directory, or download them.
 
-The package does not contain the files, because most sources do not state a licence. The files
-are downloaded on request from the authors' repositories. ``sources.json`` lists the sources.
-Each folder of the data directory mirrors an address that is pinned to a commit. Each file has
-its SHA-256, or the SHA-1 of its git blob (40 digits) if its SHA-256 is unknown. The folder
+The package does not contain the files, because most sources do not state a licence. The files are
+downloaded on request from the authors' repositories. ``sources.json`` lists the sources. Each
+folder of the data directory mirrors an address that is pinned to a commit. For each file, the
+SHA-256 is listed, or the SHA-1 of the git blob (40 digits) if the SHA-256 is unknown. The folder
 ``descr`` contains the descriptions for users.
 """
 
@@ -80,7 +80,7 @@ Rule = str | Callable
 
 
 def get_data_home(data_home: str | PathLike[str] | None = None) -> Path:
-    """Return the directory of downloaded data sets.
+    """Return the directory for downloaded data sets.
 
     Parameters
     ----------
@@ -191,7 +191,7 @@ def read(name: str, options: Any) -> Any:
 
 
 def rows(pattern: Any, id: Any, options: Any, **choices: Any) -> Any:
-    """Yield the id and the content of each record in several files.
+    """Yield each record's id and content from several files.
 
     ``pattern`` and ``id`` are formatted with every combination of the ``choices``, which are also
     added to each record. ``id`` is also formatted with the record number, ``i``, and with its
@@ -257,20 +257,19 @@ def load(
     Parameters
     ----------
     name : str
-        Name of the data set and of its description, which is formatted with ``words``. Lists in
-        ``words`` are joined by commas.
+        Name of the data set and its description. The description is formatted with ``words``. Lists
+        in ``words`` are joined by commas.
     records : dict from id to record, or pairs of them
         The records, keyed by id.
     parse : callable
-        A function ``parse(record)`` as in `build_dataset`. The value ``group`` may be any text.
+        A function ``parse(record)`` as in `build_dataset`. The value ``group`` may be any string.
         The default group is the question.
     options : dict
         Values of `Options`.
     graph : str or callable
-        Rule for the edges, as in the ``fetch_*`` functions, which is used if ``parse`` returns
-        no edges.
+        Edge rule, as in the ``fetch_*`` functions. The rule is used if ``parse`` returns no edges.
     answer : sequence of str, optional
-        Names of the fields with the question, the model and the answer (a text or a list of
+        Names of the fields with the question, the model and the answer (a string or a list of
         steps), for data sets with several answers per question. Answers of invalid records are
         included in the alternatives.
     """
@@ -317,17 +316,17 @@ def describe(name: str) -> str:
 
 
 def other_answers(groups: Any, keys: Any, texts: Any) -> Any:
-    """Return the other answers to the question of each problem.
+    """Return each problem's alternative answers.
 
     Parameters
     ----------
     groups : iterable of hashable
         The question of each problem.
     keys : iterable of str
-        The model of each answer. The other answers are sorted by model, and answers by the same
-        model are in the order of the problems.
+        The model of each answer. The alternative answers are sorted by model. Answers by the same
+        model are in problem order.
     texts : iterable of str
-        The answer of each problem, as one text.
+        Each problem's answer, as one string.
 
     Returns
     -------

@@ -52,17 +52,16 @@ def write_jsonl(
     Parameters
     ----------
     path : path-like
-        Path of the file. If the name ends with ``.gz``, the file is compressed. An existing
-        file is replaced.
+        File path. If the name ends with ``.gz``, the file is compressed. An existing file is
+        replaced.
     graphs : iterable of ReasoningGraph
-        The problems, which may be a generator because they are written one at a time. Texts and
-        ids that are numpy scalars are written as plain values.
+        The problems, which may be a generator because they are written one at a time. Numpy scalars
+        among texts and ids are written as plain values.
     labels : iterable of arrays, one per problem, optional
         Claim labels: 1 true, 0 false, -1 not judged. An entry may be None. For a GraphBatch, a flat
         array is also accepted.
     masks : iterable of boolean arrays, one per problem, optional
-        Masks of the claims that a filter kept, as returned by ``predict``. An entry may be
-        None.
+        Masks of kept claims, as returned by ``predict``. An entry may be None.
     groups : iterable of str or int, one per problem, optional
         Groups of problems that must not be split between training and calibration. An entry may
         be None.
@@ -73,7 +72,7 @@ def write_jsonl(
     Returns
     -------
     pathlib.Path
-        Path of the file.
+        File path.
 
     Raises
     ------
@@ -186,28 +185,28 @@ def read_jsonl(
         The file, which may be compressed with gzip. The encoding must be UTF-8, or UTF-16 with
         a byte order mark.
     rename : dict, optional
-        Mapping from keys of the file to keys of the format, such as ``{"steps": "claims",
+        Mapping from keys in the file to keys of the format, such as ``{"steps": "claims",
         "verdicts": "labels"}``. Common names of other tools are renamed automatically. The keys
         ``contexts``, ``passages``, ``documents`` and ``retrieved_contexts`` are renamed to
         ``context``, and ``user_input`` is renamed to ``problem``.
     own : collection of str
-        Additional keys in your file with lists of texts that are not the context. In a line
-        without context, any other unknown key with a list of texts raises an error.
+        Additional keys in your file whose lists of strings are not the context. If a line has no
+        context, any other unknown key with a list of strings raises an error.
     on_invalid : {"raise", "drop"}
         Whether to raise an error if a line is invalid, or to drop invalid lines.
     max_line_bytes : int, default=67108864
-        Maximum size of a line in bytes, uncompressed. A longer line always raises an error.
+        Maximum uncompressed line size in bytes. A longer line always raises an error.
 
     Returns
     -------
     Bunch
         Data set with the attributes ``graphs`` (GraphBatch), ``labels`` (list of int arrays: 1
-        true, 0 false, -1 unknown), ``groups`` (array), ``masks`` and ``metadata`` (lists with
-        one array or dictionary per problem), and ``dropped`` (list of (line number, reason)).
-        An attribute is None if no line has its key. If only some lines have labels, the labels
-        of the other lines are -1 (not judged). All other missing values are None. The group of
-        a line is also stored in its metadata, under the key ``group``. Unknown keys are stored
-        in the metadata, and `write_jsonl` writes them back to their original places.
+        true, 0 false, -1 unknown), ``groups`` (array), ``masks`` and ``metadata`` (lists with one
+        array or dictionary per problem), and ``dropped`` (list of (line number, reason)). An
+        attribute is None if no line has its key. If only some lines have labels, the labels of the
+        other lines are -1 (not judged). All other missing values are None. A line's group is also
+        stored in its metadata, under the key ``group``. Unknown keys are stored in the metadata,
+        and `write_jsonl` writes them back to their original places.
 
     Raises
     ------
@@ -219,8 +218,8 @@ def read_jsonl(
     Warns
     -----
     UnknownKeyWarning
-        If an unknown key resembles a known key that the line also contains. If the line does
-        not contain the known key, an error is raised instead.
+        If an unknown key resembles a known key, and the line contains both. If the line contains
+        only the unknown key, an error is raised instead.
     """
     check_choice("on_invalid", on_invalid, ("raise", "drop"))
     dropped: list[tuple[int, str]] = []
@@ -246,13 +245,13 @@ def iter_jsonl(
     path : path-like or binary file
         The file, as in `read_jsonl`.
     rename : dict, optional
-        Mapping from keys of the file to keys of the format.
+        Mapping from keys in the file to keys of the format.
     own : collection of str
-        Additional keys with lists of texts, as in `read_jsonl`.
+        Additional keys with lists of strings, as in `read_jsonl`.
     on_invalid : {"raise", "drop"}
         Whether to raise an error if a line is invalid, or to drop invalid lines.
     max_line_bytes : int, default=67108864
-        Maximum size of a line in bytes, uncompressed. A longer line always raises an error.
+        Maximum uncompressed line size in bytes. A longer line always raises an error.
 
     Returns
     -------
@@ -276,7 +275,7 @@ def read_lines(
     *,
     max_line_bytes: int = MAX_LINE_BYTES,
 ) -> Any:
-    """Yield the result of ``read`` for each line of a file or of a part of a file.
+    """Yield the result of ``read`` for each line in a file or part of a file.
 
     If a file has invalid lines, the error describes all of them, so they can be fixed together.
     For a stream, the error describes only the first invalid line.
@@ -286,15 +285,15 @@ def read_lines(
     path : path-like or binary file
         The file to read.
     read : callable
-        A function ``read(record)``, which is called with the object of each line.
+        A function ``read(record)``, which is called with each line's object.
     on_invalid : {"raise", "drop"}
         Whether to raise an error if a line is invalid, or to drop invalid lines.
     dropped : list of (line number, reason)
         List to which invalid lines are appended.
     part : tuple
-        The start, the stop and the first line of the part, as in `iter_objects`.
+        Start, stop and first line of the part, as in `iter_objects`.
     max_line_bytes : int
-        Maximum size of a line in bytes.
+        Maximum line size in bytes.
 
     Yields
     ------
@@ -330,7 +329,7 @@ def read_lines(
 
 
 def describe_faults(faults: Sequence[tuple[int, str]]) -> list[str]:
-    """Describe the faults of lines, combining reasons that differ only in numbers.
+    """Describe invalid lines, combining reasons that differ only in numbers.
 
     Parameters
     ----------
@@ -386,15 +385,15 @@ def bunch_of(rows: Any, where: Any, dropped: Any) -> Bunch:
 
 @dataclass(frozen=True)
 class JsonlPartition:
-    """A range of consecutive lines of a JSON Lines file.
+    """A range of consecutive lines in a JSON Lines file.
 
-    A partition stores only the position of its lines, so sending it to another process is
-    cheap. That process then reads the lines.
+    A partition stores only the line positions, so sending it to another process is cheap. The other
+    process then reads the lines.
 
     Parameters
     ----------
     path : str
-        Path of the file.
+        File path.
     start, stop : int
         Positions of the first byte of the range and of the first byte after the range.
     first_line : int, default=1
@@ -458,7 +457,7 @@ def jsonl_partitions(
     Returns
     -------
     list of JsonlPartition
-        The partitions, in file order. The method ``read`` of a partition returns the result of
+        The partitions, in file order. A partition's method ``read`` returns the result of
         `read_jsonl` for its lines.
 
     Raises

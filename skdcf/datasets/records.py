@@ -135,7 +135,7 @@ def build_dataset(
     Parameters
     ----------
     records : dict from id to record, or iterable of (id, record)
-        The records. The id of a record becomes the id of its problem and appears in messages.
+        The records. A record's id is used as the problem id and appears in messages.
     parse : callable
         A function ``parse(record)`` that returns a dictionary with the keys of
         ``schema/problem-1.json``, which include ``claims``, ``problem``, ``edges`` or
@@ -156,15 +156,15 @@ def build_dataset(
     -------
     Bunch
         Data set with the attributes ``graphs`` (GraphBatch), ``labels`` (list of int arrays: 1
-        true, 0 false, -1 unknown), ``groups`` (array with the group of each problem), ``masks``
-        and ``metadata`` (lists), ``feature_names``, ``dropped`` (list of (id, reason)), and
-        ``DESCR``. An attribute is None if no record has a value for it.
+        true, 0 false, -1 unknown), ``groups`` (array with each problem's group), ``masks`` and
+        ``metadata`` (lists), ``feature_names``, ``dropped`` (list of (id, reason)), and ``DESCR``.
+        An attribute is None if no record has a value for it.
 
     Raises
     ------
     ValueError
-        If a record is invalid and ``on_invalid="raise"``, if no record is left, or if groups
-        are requested but the questions of the answers are unknown.
+        If a record is invalid and ``on_invalid="raise"``, if no record is left, or if groups are
+        requested but the answers' questions are unknown.
 
     Examples
     --------
@@ -398,7 +398,7 @@ def _renamed(record, rename):
 
 
 def _read_texts_of_passages(record, own):
-    """Replace passages that are objects by their texts, under any key of the context."""
+    """Replace passages that are objects with their texts, under any context key."""
     for key in ("context", *USUAL):
         passages = record.get(key)
         if key in own or USUAL.get(key, "context") != "context":
@@ -417,7 +417,7 @@ def _read_texts_of_passages(record, own):
 
 
 def _without_texts(passages):
-    """Return passages with None in the place of their texts, which are the context."""
+    """Return passages with their texts, which are the context, replaced with None."""
     return [
         passage | {next(key for key in _TEXTS if key in passage): None}
         for passage in passages
@@ -481,7 +481,7 @@ def _check_keys(record, own_keys, own, warned):
 
 
 def _check_content(record, own_keys):
-    """Raise ValueError if there is no key "claims", and no key that may be a misspelling of it."""
+    """Raise ValueError if neither the key "claims" nor a possible misspelling of it exists."""
     if not ({"claims", "features", "wordings"} & {*record, *map(_near, own_keys)}):
         advice = Advice(
             "name_claims",
@@ -500,7 +500,7 @@ def _check_content(record, own_keys):
 def _refuse_passages(key, record):
     """Raise ValueError if a list of texts may be the missing context.
 
-    If the context were ignored, a filter would silently use the claims only.
+    If the context were ignored, a filter would silently use only the claims.
     """
     texts = record[key]
     if record.get("context") is not None or not isinstance(texts, list) or not texts:
@@ -583,14 +583,14 @@ def _check_near(key, record, warned):
 
 @lru_cache(1000)
 def _near(key):
-    """Return the key of the format that differs from a key by one or two letters, or None."""
+    """Return the format key that differs from a key by one or two letters, or None."""
     names = [name for name in schemas_of_keys() if len(name) > 3]
     close = get_close_matches(key.lower(), names, 1, 0.8)
     return close[0] if close and abs(len(close[0]) - len(key)) < 2 else None
 
 
 def _merge(record, own):
-    """Return the metadata of a line, including its group and its user-defined keys."""
+    """Return a line's metadata, including its group and user-defined keys."""
     has_metadata = "metadata" in record
     metadata = dict(record.pop("metadata", {}))
     extra = own | ({"group": record.pop("group")} if "group" in record else {})
@@ -709,7 +709,7 @@ def _all_fit(values, schema):
 
 
 def _find_fault(value, schema, place):
-    """Return the position and the content of the smallest invalid part of a value."""
+    """Return the position and content of the smallest invalid part of a value."""
     if list in schema["kinds"] and type(value) is list:
         for k, item in enumerate(value):
             if not _all_fit([item], schema["items"]):
@@ -718,7 +718,7 @@ def _find_fault(value, schema, place):
 
 
 def check_context(passages: Any) -> Any:
-    """Return the passages of a context as a list, or raise ValueError if one is invalid."""
+    """Return a context's passages as a list, or raise ValueError if one is invalid."""
     passages = [passages] if isinstance(passages, str) else list(passages or ())
     for k, text in enumerate(passages):
         if fault := _context_fault(text):

@@ -24,7 +24,7 @@ FEWEST = 20  # With fewer texts in a bin, the interval would be too wide to be u
 class ChanceReport(Table):
     """Predicted error probabilities and observed error rates, printed as a table.
 
-    The texts are divided by their predicted probability into bins of about equal size.
+    Texts are sorted by predicted probability and divided into bins of about equal size.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ class ChanceReport(Table):
     brier_constant : float
         Brier score of the best constant prediction, which is the proportion of wrong texts.
     brier_error : float
-        Standard error of the difference between both Brier scores, computed over questions.
+        Standard error of the difference between the two Brier scores, computed over questions.
     calibration_error : float
         Mean absolute difference over the bins between the predicted probability and the
         observed rate.
@@ -93,20 +93,20 @@ class ChanceReport(Table):
         groups: NDArray[Any] | None = None,
         n_bins: int = 10,
     ) -> ChanceReport:
-        """Create a report from given probabilities of any source.
+        """Create a report from probabilities of any source.
 
         Parameters
         ----------
         wrong : ndarray of bool, shape (n_problems,)
             Whether each text contains a false claim.
         chance : ndarray of shape (n_problems,)
-            The predicted probability of each text, or NaN for a problem without a text.
+            Each text's predicted probability, or NaN for a problem without a text.
         groups : ndarray of shape (n_problems,), optional
             The question that each problem answers. If None, each problem answers a different
             question.
         n_bins : int, default=10
-            Maximum number of bins. The number is reduced if bins would contain fewer than 20
-            texts.
+            Maximum number of bins. Fewer bins are used if a bin would otherwise contain fewer than
+            20 texts.
 
         Returns
         -------
@@ -186,7 +186,7 @@ def _cut(order, n_bins):
 
 
 def _bin(wrong, chance, questions):
-    """Return the predicted and the observed rate, the interval's ends, and the number of texts."""
+    """Return the predicted and observed rates, the interval ends, and the number of texts."""
     right = 1 - _per_question(wrong, questions)
     low, high = mean_interval(right, True, len(wrong))
     return chance.mean(), 1 - right.mean(), low, high, len(wrong)
@@ -213,17 +213,15 @@ def evaluate_error_probability(
     Parameters
     ----------
     filter : fitted filter
-        The filter, whose scorer must provide hazards (see the method `error_probability` of the
-        filter).
+        The filter. Its scorer must provide hazards (see the filter's method `error_probability`).
     X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
         Test problems, in the format of the filter's `fit`.
     y : sequence of 1-D arrays, one per problem
         Claim labels of the test problems. A claim with an unknown label is treated as false.
     masks : sequence of boolean masks, optional
-        Masks of the kept claims of each problem. If None, the masks are predicted.
+        Masks of each problem's kept claims. If None, the masks are predicted.
     alpha : float in (0, 1), optional
-        Level of the prediction if ``masks`` is None. If ``alpha`` is None, the filter's alpha
-        is used.
+        Prediction level if ``masks`` is None. If ``alpha`` is None, the filter's alpha is used.
     groups : array-like of shape (n_problems,), or False, optional
         The question that each problem answers, as in `skdcf.metrics.evaluate_filter`.
     n_bins : int, default=10
@@ -237,7 +235,7 @@ def evaluate_error_probability(
     Raises
     ------
     ValueError
-        If problems, labels or masks are not valid, or if the scorer does not provide hazards.
+        If problems, labels or masks are invalid, or if the scorer does not provide hazards.
 
     Examples
     --------

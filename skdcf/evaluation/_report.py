@@ -1,4 +1,4 @@
-"""Reports of comparisons, with numbers per filter, split and alpha.
+"""Comparison reports, with results per filter, split and alpha.
 
 Differences between filters are paired by split, and their standard errors account for
 overlapping splits.
@@ -57,12 +57,12 @@ class DifferenceReport(LevelTable):
     difference : ndarray of shape (n_filters, n_alphas)
         Difference in true claims kept per problem, averaged over the splits.
     percent : ndarray of shape (n_filters, n_alphas)
-        The difference in percent of the reference, or NaN if the reference keeps nothing.
+        Difference as a percentage of the reference, or NaN if the reference keeps nothing.
     false_difference : ndarray of shape (n_filters, n_alphas)
         Difference in false claims kept per problem, averaged over the splits.
     naive_error : ndarray of shape (n_filters, n_alphas)
-        Standard error of the difference under the assumption of independent splits. The naive
-        error is too small, because all splits divide the same problems.
+        Standard error of the difference under the assumption of independent splits. This error is
+        too small, because all splits use the same problems.
     corrected_error : ndarray of shape (n_filters, n_alphas)
         Standard error of the difference, corrected for overlapping splits (Nadeau and Bengio
         2003).
@@ -132,14 +132,14 @@ class ComparisonReport(LevelTable):
     true_claims : ndarray of shape (n_splits,)
         Number of true claims per test problem, whether or not they are kept.
     sizes, n_questions : ndarray of int, shape (n_splits, 3) or (n_splits, 2)
-        Number of problems, and of the questions that they answer, in each part: training,
-        calibration and test, or training and evaluation.
+        Number of problems and number of questions in each part. The parts are training, calibration
+        and test, or training and evaluation.
     n_calibration : ndarray of shape (n_filters, n_splits, n_alphas)
         Number of calibration problems.
     seconds : ndarray of shape (n_filters, n_splits)
         Total fit time for all alphas.
     protocol : {"folds", "leave-one-out"}
-        Protocol of the splits.
+        Split protocol.
     false_kept : ndarray of shape (n_filters, n_splits, n_alphas)
         Number of false claims kept per test problem.
     false_shown : ndarray of shape (n_filters, n_splits, n_alphas)
@@ -152,11 +152,11 @@ class ComparisonReport(LevelTable):
 
     Notes
     -----
-    ``rows()`` returns means over the splits. ``meets_target`` says whether the mean coverage is
-    at least 1 - alpha, ``in_band`` whether it is at least the lower edge of `coverage_band`.
-    ``delta_pct`` compares with the first filter, ``delta_error`` is its corrected standard error,
-    and ``retention_error`` that of the mean. ``chosen`` has the settings that searches chose:
-    means of numbers, and the most frequent of other values.
+    ``rows()`` returns means over the splits. ``meets_target`` states whether the mean
+    coverage is at least 1 - alpha. ``in_band`` states whether it is at least the lower edge of
+    `coverage_band`. ``delta_pct`` compares with the first filter, ``delta_error`` is its corrected
+    standard error, and ``retention_error`` that of the mean. ``chosen`` has the settings that
+    searches chose: means of numbers, and the most frequent of other values.
     """
 
     names: tuple[str, ...]
@@ -177,15 +177,15 @@ class ComparisonReport(LevelTable):
 
     @property
     def coverage_band(self) -> NDArray[Any]:
-        """Return the theoretical band of the mean coverage over the splits, of shape (n_alphas, 2).
+        """Return the theoretical band of the mean coverage over splits, of shape (n_alphas, 2).
 
-        The number of covered test problems of a split has a beta-binomial distribution for
-        every filter. For folds, the band is the 95 % interval of the mean over independent
-        splits. For leave-one-out, the coverage is deterministic: of n problems, the k =
-        floor(alpha n) problems with the smallest scores are not covered. Ties and problems
-        without a false claim can only raise the coverage. If questions have several answers,
-        the band is approximate. At levels at which not all problems pass, the band is NaN,
-        because it depends on the number of passing problems.
+        For every filter, the number of covered test problems in a split has a beta-binomial
+        distribution. For folds, the band is the 95 % interval of the mean over independent splits.
+        For leave-one-out, the coverage is deterministic. The k = floor(alpha n) problems with the
+        smallest scores, out of n, are not covered. Ties and problems without a false claim can only
+        raise the coverage. If questions have several answers, the band is approximate. The band is
+        NaN at levels at which not all problems pass, because it depends on the number of passing
+        problems.
         """
         band = self._band()
         band[(self.passing < 1).any(axis=(0, 1))] = np.nan
@@ -223,7 +223,7 @@ class ComparisonReport(LevelTable):
         Returns
         -------
         DifferenceReport
-            The differences, with one row for each level and each other filter.
+            The differences, with one row per level and filter, except the reference.
         """
         from scipy.stats import t
 
@@ -327,7 +327,7 @@ class ComparisonReport(LevelTable):
 
 
 def _typical(settings):
-    """Return the mean of each numeric setting and the most frequent value of each other setting."""
+    """Return the mean of each numeric setting, and the mode of all other settings."""
     out = {}
     for key in settings[0] if settings else ():
         values = [chosen[key] for chosen in settings]

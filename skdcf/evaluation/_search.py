@@ -1,4 +1,4 @@
-"""Search for settings, and calibrate the best filter on problems that the search never saw.
+"""Search for settings, and calibrate the best filter on held-out problems.
 
 This module also fits filters, and searches around filters, for one or several levels.
 """
@@ -44,13 +44,13 @@ class CalibratedSearch(BaseEstimator):
 
     ``search.fit(X, y)`` alone has no guarantee, because it selects the settings on the same
     problems that are then used for calibration. With few problems and many settings, filters
-    selected in this way kept a false claim in 14 % of the problems at alpha = 0.1.
-    `CalibratedSearch` first splits the problems by question. One part is used to search for the
-    settings and to train the best filter. The other part is used to calibrate this filter.
+    selected in this way kept a false claim in 14 % of problems at alpha = 0.1. `CalibratedSearch`
+    first splits the problems by question. One part is used to search for the settings and to train
+    the best filter. The other part is used to calibrate this filter.
 
     Parameters
     ----------
-    search : GridSearchCV or another search of scikit-learn
+    search : GridSearchCV or another search from scikit-learn
         A search around a filter. A clone of the search is fitted. If its ``cv`` is an integer,
         the answers to a question are in the same fold. If its ``cv`` is a PredefinedSplit or a
         list of splits, it must refer to all problems, and the calibration problems are removed
@@ -59,7 +59,7 @@ class CalibratedSearch(BaseEstimator):
         Share or number of questions used for calibration. If None, the filter's own
         ``calibration_size`` is used.
     random_state : int, RandomState or None, default=None
-        Seed of the split into questions for the search and for calibration.
+        Seed for splitting the questions into search and calibration questions.
     n_jobs : int, optional
         Number of fits that the search runs in parallel, as in scikit-learn. If None, the
         setting of ``search`` is used.
@@ -68,8 +68,8 @@ class CalibratedSearch(BaseEstimator):
     ----------
     best_estimator_ : fitted filter
         The filter with the best settings, trained on all problems in the search and calibrated on
-        the other problems. All methods except `fit` and all other attributes are delegated to this
-        filter.
+        the other problems. All other attributes, and all methods except `fit`, are delegated to
+        this filter.
     best_params_ : dict
         The best settings.
     search_ : fitted search
@@ -118,8 +118,8 @@ class CalibratedSearch(BaseEstimator):
         Raises
         ------
         ValueError
-            If problems or labels are not valid, if there are too few problems, or if the score
-            cannot compare the filters of the search.
+            If problems or labels are invalid, if there are too few problems, or if the search score
+            cannot compare the filters.
         """
         check_search(self.search)
         estimator = self.search.estimator

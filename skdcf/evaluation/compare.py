@@ -71,9 +71,9 @@ def compare_filters(
     Parameters
     ----------
     filters : dict of str to unfitted filter
-        Filters keyed by the name to print. A value may also be a dict with one filter per
-        alpha, a `CalibratedSearch`, or a search such as `~sklearn.model_selection.GridSearchCV`
-        around a filter. A search only uses the training part of each split.
+        Filters, keyed by display name. A value may also be a dict with one filter per alpha, a
+        `CalibratedSearch`, or a search such as `~sklearn.model_selection.GridSearchCV` around a
+        filter. A search only uses the training part of each split.
     X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
         Problems, in the format of the filters' `fit`.
     y : sequence of 1-D 0/1 arrays, one per problem
@@ -81,16 +81,16 @@ def compare_filters(
     alphas : sequence of float in (0, 1)
         Levels at which the filters are compared.
     protocol : {"folds", "leave-one-out"}, default="folds"
-        With "folds", each split uses 70 % of the problems for training, 15 % for calibration
-        and 15 % for testing. With "leave-one-out", each split uses one half of the problems for
-        training, and filters each problem of the other half with the threshold computed from
-        all other problems of that half. If a question has several answers, one random answer is
-        used for calibration, and the results are averaged over ten choices.
+        With "folds", each split uses 70 % of the problems for training, 15 % for calibration and 15
+        % for testing. With "leave-one-out", each split uses one half of the problems for training,
+        and filters each problem in the other half with the threshold computed from all other
+        problems in that half. If a question has several answers, one random answer is used for
+        calibration, and the results are averaged over ten choices.
     cv : int, splitter or iterable, optional
-        Number of random splits, a scikit-learn splitter, or tuples (train, calibration, test)
-        or (train, test) of problem numbers. The default is 20 random splits for "folds" and 40
-        for "leave-one-out". With "folds" and (train, test), the calibration problems are drawn
-        from train.
+        Number of random splits, a scikit-learn splitter, or tuples (train, calibration, test) or
+        (train, test) of problem indices. The default is 20 random splits for "folds" and 40 for
+        "leave-one-out". With "folds" and (train, test), the calibration problems are drawn from
+        train.
     groups : array-like of shape (n_problems,), or False, optional
         The question that each problem answers. If None, the questions are determined by
         `skdcf.graphs.question_groups`. If False, each problem answers a different question. All
@@ -99,8 +99,7 @@ def compare_filters(
         Number of splits to run in parallel, as in scikit-learn. The result does not depend on
         this number.
     random_state : int, RandomState or None, default=None
-        Seed of the splits. The seed also replaces every ``random_state`` of a filter that is
-        None.
+        Seed of the splits. The seed also replaces every filter's ``random_state`` that is None.
     verbose : int, default=0
         Verbosity. If positive, progress is printed.
     resume : path-like, optional
@@ -110,13 +109,13 @@ def compare_filters(
     Returns
     -------
     ComparisonReport
-        Coverage, and the true and false claims kept, per filter, split and level.
+        Coverage, and the number of true and false claims kept, per filter, split and level.
 
     Raises
     ------
     ValueError
-        If an input is not valid, which is checked before anything is fitted, if a split divides
-        a question, or if the ``resume`` file belongs to other inputs.
+        If an input is invalid, if a split divides a question, or if the ``resume`` file belongs to
+        different inputs. Inputs are checked before anything is fitted.
 
     Warns
     -----
@@ -125,10 +124,9 @@ def compare_filters(
 
     Notes
     -----
-    In both protocols, the calibration problems are separate from the training part. The
-    ``calibration_size`` of a filter is therefore replaced by 1, and all other problems of the
-    training part are used for training. A scorer that is equal for several levels is trained
-    once.
+    In both protocols, the calibration problems are separate from the training part. A
+    filter's ``calibration_size`` is therefore replaced with 1, and all other problems in the
+    training part are used for training. If several levels use the same scorer, it is trained once.
 
     The folds follow Hittesdorf, Salzetta, Cheng (arXiv:2604.20098), who call the second part
     validation and do not specify the calibration problems. A filter that requires validation
@@ -383,11 +381,11 @@ def make_splits(cv: Any, questions: Any, protocol: Any, rng: Any) -> Any:
     cv : int, splitter, iterable of tuples of index arrays, or None
         Definition of the splits, as in `compare_filters`.
     questions : ndarray of int, shape (n,)
-        The question that each problem answers, numbered from 0.
+        Index of the question that each problem answers, starting at 0.
     protocol : {"folds", "leave-one-out"}
-        Protocol of the splits, as in `compare_filters`.
+        Split protocol, as in `compare_filters`.
     rng : RandomState
-        Random number generator of the splits.
+        Random number generator for the splits.
     """
     shares = SHARES[protocol]
     n = len(questions)
@@ -471,7 +469,7 @@ def seeded(filter: Any, seed: int) -> Any:
 def key_of(
     filters: Any, batch: GraphBatch, labels: NDArray[Any], questions: Any, settings: Any
 ) -> Any:
-    """Return a digest of all inputs of a comparison that is stable across sessions."""
+    """Return a digest of a comparison's inputs that is stable across sessions."""
     names = [
         "features",
         "feature_names",
@@ -497,12 +495,12 @@ def key_of(
 def finished_splits(path: Any, key: Any, names: Any) -> Any:
     """Return the finished splits in a results file, keyed by split number.
 
-    An incomplete line of an interrupted process is skipped, and its split is run again.
+    An incomplete line of an interrupted process is skipped, and its split is rerun.
 
     Parameters
     ----------
     path : path-like
-        Path of the results file.
+        Results file path.
     key : str
         Digest of the inputs, as returned by `key_of`.
     names : iterable of str

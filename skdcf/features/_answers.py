@@ -1,4 +1,4 @@
-"""Features that compare an answer with other answers, or with the options of its question.
+"""Features that compare an answer with alternative answers, or with the question's options.
 
 These features require no model and no labels. Final answers are normalised before they are
 compared. Options are the choices of a multiple-choice question.
@@ -107,7 +107,7 @@ def normalise_answer(answer: str) -> float | str:
     -------
     float or str
         The value as a float if the text is a single number or calculation, with or without a unit.
-        For any other text, the text without mark-up and spaces is returned.
+        Otherwise, the text without mark-up and spaces.
     """
     text = clean(answer)
     if choice := _CHOICE.match(text):
@@ -145,7 +145,7 @@ _SENTENCE = re.compile(r"[.!?:;](?= |$)|\bstep \d{1,9}")
 
 @settings
 class AgreementFeatures(OptionalColumns):
-    r"""Agreement of each claim with other answers to the same question (``alternatives``).
+    r"""Agreement of each claim with alternative answers to the same question (``alternatives``).
 
     Texts are cleaned and numbers are extracted as in `TextFeatures`. A number is *new* if it does
     not occur in the question. *Results* are the right-hand side values of equations.
@@ -184,9 +184,9 @@ class AgreementFeatures(OptionalColumns):
     Parameters
     ----------
     answer : callable, optional
-        A function ``answer(text)`` that returns the final answer of a text as a str, or None.
-        The function is called with each unchanged alternative, and with the claims of each
-        problem joined by line breaks.
+        A function ``answer(text)`` that returns a text's final answer as a str, or None. The
+        function is called with each unchanged alternative, and with each problem's claims joined by
+        line breaks.
     optional : bool, default=False
         If True and no problem seen in `fit` has alternatives, add no columns instead of raising
         an error. `reasoning_features` sets ``optional=True``.
@@ -205,9 +205,9 @@ class AgreementFeatures(OptionalColumns):
 
     Notes
     -----
-    The alternatives are part of the problem. Sample the same number of alternatives in the same
-    way for calibration and for prediction. The comparison is limited to 64 different numbers
-    per claim, and to 200 results and 200 sentences per alternative.
+    The alternatives are part of the problem. Sample the same number of alternatives in the
+    same way for calibration and prediction. The comparison is limited to 64 different numbers per
+    claim, and to 200 results and 200 sentences per alternative.
 
     Examples
     --------
@@ -263,7 +263,7 @@ class AgreementFeatures(OptionalColumns):
 
 
 class AgreementWorth(NamedTuple):
-    """Estimated benefit of sampling other answers to each question."""
+    """Estimated benefit of sampling alternative answers to each question."""
 
     n_answers: int  # number of answers whose labels show whether they are right
     share_right: float  # proportion of labelled answers without a false claim
@@ -283,8 +283,8 @@ class AgreementWorth(NamedTuple):
 def estimate_agreement(y: Sequence[ArrayLike]) -> AgreementWorth:
     """Estimate from existing labels how much `AgreementFeatures` would help.
 
-    Agreement with other answers is informative if most answers are right, and uninformative if
-    most are wrong. The gain can therefore be estimated before more answers are sampled.
+    Agreement with alternative answers is informative if most answers are right, and uninformative
+    if most are wrong. The gain can therefore be estimated before more answers are sampled.
 
     Parameters
     ----------
@@ -300,14 +300,14 @@ def estimate_agreement(y: Sequence[ArrayLike]) -> AgreementWorth:
     Raises
     ------
     ValueError
-        If the labels do not determine for any answer whether it is right.
+        If no answer's labels show whether it is right.
 
     Notes
     -----
     The factor is interpolated between five data sets with two alternatives per answer. The
-    proportion of right answers and the factor of each data set are: Mr-Ben's mathematics .16 (1.0,
-    no gain), a science .31 (1.0), Mr-Ben's chemistry .45 (1.4), a science .48 (1.5) and biology
-    .60 (1.8). The factor varies between data sets and is likely to vary between models.
+    proportion of right answers and the factor for each data set are: Mr-Ben's mathematics .16 (1.0,
+    no gain), a science .31 (1.0), Mr-Ben's chemistry .45 (1.4), a science .48 (1.5) and biology .60
+    (1.8). The factor varies between data sets and is likely to vary between models.
 
     Examples
     --------
@@ -368,7 +368,7 @@ def _compare_answers(own, answers):
 
 
 def _compare_claim(claim, known, others):
-    """Compute the columns of one claim from the question's numbers and the alternatives."""
+    """Compute one claim's columns from the question's numbers and the alternatives."""
     new = frozenset([x for x in claim.found if x not in known])
     numbers = _share(new, [alternative.numbers for alternative in others])
     results = _share(claim.results, [alternative.results for alternative in others])
@@ -416,7 +416,7 @@ _NAMED = 0.5
 
 
 class OptionFeatures(OptionalColumns):
-    """Word overlap and agreement of each claim with the options of a multiple-choice question.
+    """Word overlap and agreement of each claim with a multiple-choice question's options.
 
     See `reasoning_features` for a description of the columns.
 
@@ -467,7 +467,7 @@ class OptionFeatures(OptionalColumns):
 
 
 def _read_options(question):
-    """Return the words of each option, keyed by letter, or an empty dict if there are under two."""
+    """Return each option's words, keyed by letter, or {} if there are fewer than two options."""
     lines = _OPTION.findall(question or "")
     options = {letter.lower(): _list_words(text) for letter, text in lines}
     return options if len(options) > 1 else {}

@@ -74,16 +74,16 @@ class ContextFeatures(OptionalColumns):
 
     Notes
     -----
-    The passages are part of the problem. Retrieve the passages in the same way for calibration
-    and for prediction. Passages are indexed in linear time, once for all answers that share
-    them. The computing time of a claim is proportional to its number of words times the number
-    of sentences. Only the first 1,000 words of a claim and the first 10,000 sentences of a
-    passage are compared.
+    The passages are part of the problem. Retrieve the passages in the same way for
+    calibration and prediction. Passages are indexed in linear time, once for all answers that share
+    them. The computing time for a claim is proportional to its number of words times the number of
+    sentences. Only the first 1,000 words of a claim and the first 10,000 sentences of a passage are
+    compared.
 
     The features work in any language, but some are less informative in some languages. German
     capitalises all nouns, so ``context_names`` is a proportion of nouns. Chinese and Japanese are
     written without spaces and upper case, so each character is treated as a word and
-    ``context_names`` is 1. In inflected languages, each form of a word is treated as a different
+    ``context_names`` is 1. In inflected languages, each form of a word is treated as a separate
     word.
 
     Text copied from a passage is strong evidence of truth if answers usually quote their
@@ -208,7 +208,7 @@ def _find_numbers(text, words):
 
 
 def _compare(text, passages):
-    """Compute the columns of one claim."""
+    """Compute one claim's columns."""
     written = _split(text)[:_MOST_WORDS]
     words = " ".join(written).casefold().split(" ")
     if not written or not passages:
@@ -246,7 +246,7 @@ def _share_found(wanted, sets):
 
 
 class Support(NamedTuple):
-    """The sentence of a context that shares the most words with a claim."""
+    """The sentence in a context that shares the most words with a claim."""
 
     passage: int  # passage index, starting at 0
     start: int  # The sentence is context[passage][start:stop].
@@ -255,7 +255,7 @@ class Support(NamedTuple):
 
 
 def find_support(claims: Sequence[str], context: Sequence[str]) -> list[Support | None]:
-    """Find the sentence of the context that shares the most words with each claim.
+    """Find the sentence in the context that shares the most words with each claim.
 
     Parameters
     ----------

@@ -27,7 +27,7 @@ _LONGEST = 2**24  # maximum number of bytes read from a reply
 
 
 class _NoRedirects(HTTPRedirectHandler):
-    """Handler that refuses redirects, so texts are only sent to the host that the caller named."""
+    """Handler that refuses redirects, so texts are only sent to the host given by the caller."""
 
     def redirect_request(self, *_: Any) -> None:
         return None
@@ -43,7 +43,7 @@ def post(address: str, body: dict[str, Any], timeout: float, whose: str) -> byte
     body : dict
         Request body.
     timeout : float
-        Time limit of the request, in seconds.
+        Time limit for the request, in seconds.
     whose : str
         Problem and model names, for error messages.
 
@@ -73,7 +73,7 @@ def post(address: str, body: dict[str, Any], timeout: float, whose: str) -> byte
 
 
 class ModelColumns(GraphTransformer):
-    """Base class of features computed by a model, whose results are cached.
+    """Base class of features computed by a model. Results are cached.
 
     Copies made by scikit-learn's ``clone`` share the model and the cache.
     """
@@ -113,7 +113,7 @@ class AnswerColumns(ModelColumns):
     _measure: Callable[..., Any]
 
     def validate(self) -> None:
-        """Raise ValueError if a parameter is not valid.
+        """Raise ValueError if a parameter is invalid.
 
         Raises
         ------
@@ -150,34 +150,34 @@ class PairFeature(ModelColumns):
         per pair, in the same order. For a cross-encoder of sentence-transformers, pass ``lambda
         texts, claims: model.predict(list(zip(texts, claims)))``.
     over : {"context", "alternatives", "ancestors"}
-        The texts that a claim is paired with. "context" uses the passages of the context and
-        the maximum score over passages. "alternatives" uses the other answers and their mean
-        score. "ancestors" uses one text, the question and the ancestors of the claim joined by
-        line breaks.
+        The texts that a claim is paired with. "context" uses the passages of the context and the
+        maximum score over passages. "alternatives" uses the alternative answers and their mean
+        score. "ancestors" uses one text, which consists of the question and the claim's ancestors,
+        joined by line breaks.
     chunk_words : int, optional
         Number of words per chunk. Longer texts are split into chunks, and the largest score of
         a text's chunks is used. If None, texts are not split.
     batch_size : int, default=256
-        Maximum number of pairs per call of ``score``. A claim that has no text to be paired
-        with is assigned 0 without a call.
+        Maximum number of pairs per call to ``score``. A claim without a text to pair it with is
+        assigned 0 without a call.
     name : str, default="pair_score"
         Column name.
 
     Raises
     ------
     ValueError
-        If the context or the alternatives of a problem are unknown, if ``score`` does not
-        return one finite number per pair, or if its numbers depend on the order of the pairs.
-        The message names the problem and the text.
+        If a problem's context or alternatives are unknown, if ``score`` does not return one finite
+        number per pair, or if its numbers depend on the pair order. The message names the problem
+        and the text.
 
     Notes
     -----
     Each pair is scored once. The transformer caches the scores by content and shares them with
     its clones, even if a later call fails. The cache is not saved with the transformer.
 
-    The cosine similarity of a small sentence-embedding model is unlikely to help. On two data
-    sets of summaries, this similarity did not improve on `ContextFeatures` alone. A model
-    trained to verify claims against documents may help.
+    Cosine similarity from a small sentence-embedding model is unlikely to help. On two data sets of
+    summaries, this similarity did not improve on `ContextFeatures` alone. A model trained to verify
+    claims against documents may help.
 
     Examples
     --------
@@ -278,7 +278,7 @@ class PairFeature(ModelColumns):
         return numbers.tolist()
 
     def _compare_orders(self, pairs, batch, wanted):
-        """Raise ValueError if the scores depend on the order of the pairs."""
+        """Raise ValueError if the scores depend on the pair order."""
         forward = np.array(self._ask(pairs, batch, wanted))
         back = np.array(self._ask(pairs[::-1], batch, wanted))[::-1]
         if not np.allclose(forward, back, rtol=_TOLERANCE, atol=_TOLERANCE):
@@ -311,7 +311,7 @@ class StepReward(AnswerColumns):
     model : str, optional
         Model name, which is sent to the server.
     timeout : float, default=60.0
-        Time limit of a request, in seconds.
+        Time limit for a request, in seconds.
     name : str, default="reward"
         Column name.
 
@@ -322,7 +322,7 @@ class StepReward(AnswerColumns):
         separator.
     ConnectionError
         If the server cannot be reached or refuses the request. The message names the problem.
-        Earlier replies are cached, so a second call requests only the missing ones.
+        Earlier replies are cached, so a second call requests only the missing replies.
 
     Notes
     -----
@@ -374,7 +374,7 @@ class StepReward(AnswerColumns):
         return graph.problem or "", graph.claims
 
     def _measure(self, graph, name):
-        """Return the reward of each claim."""
+        """Return each claim's reward."""
         question, claims = self._key(graph)
         if isinstance(self.source, str):
             table = self._request(question, claims, name)

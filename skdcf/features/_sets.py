@@ -1,8 +1,8 @@
 """Ready-made feature sets, and the features that are not computed from texts.
 
-Some features are columns of the data, selected by name. Other features describe the position of
-a claim in the dependency graph, the metadata of the problem, or its topic, which is recognised
-with a lexicon.
+Some features are columns of the data, selected by name. Others describe a claim's position in the
+dependency graph, the problem's metadata, or the problem's topic. Topics are recognised with a
+lexicon.
 """
 
 from __future__ import annotations
@@ -52,14 +52,13 @@ def reasoning_features(
 ) -> GraphUnion:
     """Return the recommended features, which require only the question, the claims and the edges.
 
-    The transformer adds 29 columns: six of the graph (degrees, ancestors, depth, source, sink)
-    and the 23 of `TextFeatures`. These columns require no model and no column of the data.
+    The transformer adds 29 columns: six graph columns (degrees, ancestors, depth, source, sink) and
+    the 23 columns of `TextFeatures`. These columns require neither a model nor columns of the data.
     Existing columns, such as ``frequency-score``, are kept. If a problem seen in ``fit`` has
-    alternatives, the columns of `AgreementFeatures` are added, and every later problem must
-    have known alternatives. If a problem seen in ``fit`` has a context, the columns of
-    `ContextFeatures` are added, and every later problem must have a known context. If a
-    question has options (lines that begin with a letter from A to H), five columns compare each
-    claim with the options.
+    alternatives, the columns of `AgreementFeatures` are added, and every later problem must have
+    known alternatives. If a problem seen in ``fit`` has a context, the columns of `ContextFeatures`
+    are added, and every later problem must have a known context. If a question has options (lines
+    that begin with a letter from A to H), five columns compare each claim with the options.
 
     Parameters
     ----------
@@ -75,20 +74,20 @@ def reasoning_features(
 
     Notes
     -----
-    The *chosen* option is named by the answer's last "Choice_A", "the answer is (A)" or similar
-    phrase. A claim refers to an option if it contains at least half of the option's words. A
-    claim rules out the option it refers to most if it also contains a word such as "not" or
-    "incorrect". All five columns are 0 if the question has fewer than two options, or if the
-    answer chooses none of them.
+    The answer's last "Choice_A", "the answer is (A)" or similar phrase names the *chosen*
+    option. A claim refers to an option if it contains at least half of the option's words. A claim
+    rules out the option that it refers to most if it also contains a word such as "not" or
+    "incorrect". All five columns are 0 if the question has fewer than two options, or if the answer
+    chooses none of them.
 
     ======================  ==========================================================
     column                  value for claim v
     ======================  ==========================================================
     ``option_is_chosen``    1 if v names the chosen option by its letter
-    ``option_words``        proportion of the words of the chosen option that are in v
-    ``option_rival``        largest proportion of the words of another option that are in v
+    ``option_words``        proportion of the chosen option's words that are in v
+    ``option_rival``        largest proportion of another option's words that are in v
     ``options_ruled_out``   proportion of the options ruled out by v or an earlier claim
-    ``option_agrees``       proportion of the words of the chosen option in the last two claims,
+    ``option_agrees``       proportion of the chosen option's words in the last two claims,
                             minus the largest proportion of another option
     ======================  ==========================================================
 
@@ -165,7 +164,7 @@ SEMANTIC = list_names(
 
 
 class _GivenColumns(GraphTransformer):
-    """Columns that are copied from the input, possibly under other names."""
+    """Columns that are copied from the input, possibly under different names."""
 
     reads_edges = False
     # If True, ``claim_index`` is computed if the data do not contain it.
@@ -195,12 +194,12 @@ class _GivenColumns(GraphTransformer):
 
 @settings
 class FrequencyFeature(_GivenColumns):
-    """The self-consistency score, the number of resampled answers that contain a claim.
+    """Self-consistency score, which is the number of resampled answers that contain a claim.
 
     Parameters
     ----------
     column : str, default="frequency-score"
-        Column of the data with the score. Higher values must mean more support.
+        Data column with the score. Higher values must mean more support.
 
     Raises
     ------
@@ -276,7 +275,7 @@ class SemanticFeatures(_GivenColumns):
 
 @settings
 class GraphFeatures(GraphTransformer):
-    """Graph metrics of each claim in the dependency graph, as defined by networkx.
+    """Metrics of each claim in the dependency graph, as defined by networkx.
 
     ==========================  ======================================================
     column                      value

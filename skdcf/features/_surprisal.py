@@ -41,7 +41,7 @@ class Surprisal(AnswerColumns):
     model : str, optional
         Model name, which is sent to the server. Replies by another model raise an error.
     timeout : float, default=60.0
-        Time limit of a request, in seconds.
+        Time limit for a request, in seconds.
 
     Raises
     ------
@@ -50,7 +50,7 @@ class Surprisal(AnswerColumns):
         not finite, or if the tokens do not match the text.
     ConnectionError
         If the server cannot be reached or refuses the request. Earlier replies are cached, so a
-        second call requests only the missing ones.
+        second call requests only the missing replies.
 
     Notes
     -----

@@ -46,7 +46,7 @@ def save(filter: BaseEstimator, path: str | os.PathLike[str]) -> Path:
     Returns
     -------
     pathlib.Path
-        Path of the file.
+        File path.
 
     Raises
     ------
@@ -136,7 +136,7 @@ def load(path: str | os.PathLike[str], *, trusted: Iterable[str] = ()) -> Any:
     Parameters
     ----------
     path : path-like
-        Path of the file.
+        File path.
     trusted : iterable of str, default=()
         Dotted names of other classes and functions that the file may name, such as your own
         scorer. These classes are imported and their methods are executed. Clients of language

@@ -102,14 +102,14 @@ def save_threshold(
     filter : fitted filter
         The filter with the threshold.
     path : path-like
-        Path of the file.
+        File path.
     alpha : float in (0, 1), optional
         The level. If None, the filter's alpha is used.
 
     Returns
     -------
     pathlib.Path
-        Path of the file.
+        File path.
 
     Raises
     ------
@@ -143,7 +143,7 @@ def load_threshold(path: str | os.PathLike[str]) -> CalibratedThreshold:
     Parameters
     ----------
     path : path-like
-        Path of the file.
+        File path.
 
     Returns
     -------

@@ -1,7 +1,7 @@
-"""Calibration of a filter, shared by `fit` and `calibrate`.
+"""Filter calibration, shared by `fit` and `calibrate`.
 
-The risk of a claim is minus its confidence. The path risk of a claim is the largest risk among the
-claim and its ancestors. A filter keeps the claims whose path risk is below the threshold. The
+A claim's risk is minus its confidence. The path risk of a claim is the largest risk among the claim
+and its ancestors. A filter keeps the claims whose path risk is below the threshold. The
 nonconformity score of a problem is the smallest path risk of a false claim. This score is the
 largest threshold at which no false claim is kept.
 
@@ -96,7 +96,7 @@ def score(estimator, view):
 
 
 def jumps_of(guarantee, path_risk, labels, batch):
-    """Return the jumps of the loss of each problem, in which all wordings of a claim count once."""
+    """Return the jumps in each problem's loss, counting all wordings of a claim once."""
     labels = count_once(labels, batch)
     if batch.vaguest is None:
         return guarantee.jumps(path_risk, labels, batch.offsets)
@@ -155,7 +155,7 @@ def calibrate_with(estimator, part, fewest):
 
 
 def calibration_scores(estimator, X, y):
-    """Return the nonconformity score of each problem that ``calibrate`` would use.
+    """Return the nonconformity scores that ``calibrate`` would use.
 
     Parameters
     ----------
@@ -170,7 +170,7 @@ def calibration_scores(estimator, X, y):
     ndarray of shape (n_problems,)
         Largest safe threshold of each problem; +inf if every threshold is safe. For the default
         guarantee, the score is the smallest path risk of a claim that is not known to be true. The
-        value is lowered by slightly more than the rounding error of the scorer.
+        value is lowered by slightly more than the scorer's rounding error.
     """
     fitted = filter_in(estimator)
     return score(fitted, fitted._look(X, y=y)).scores

@@ -1,10 +1,10 @@
-"""Choose one of several answers to a question to be filtered, or join all of them.
+"""Choose one of several answers to a question for filtering, or join all of them.
 
 The guarantee remains exact in finite samples if answers are chosen or joined in this way. Consider
 a policy that returns a text for each threshold t. The policy must depend on t only through the sets
-{R < t}. The policy must not use labels, and its randomness must be a function of the question. Then
-the nonconformity score of the policy is s = inf {t: the text at t contains a false claim}, and the
-usual rank of the calibration scores bounds its error rate.
+{R < t}. It must not use labels, and its randomness must be a function of the question. The
+nonconformity score of the policy is s = inf {t: the text at t contains a false claim}, and the
+usual rank of the calibration scores then bounds its error rate.
 """
 
 from __future__ import annotations
@@ -48,11 +48,11 @@ def choose(
     Parameters
     ----------
     filter : fitted filter
-        The filter whose scorer computes the path risks. The threshold of the filter is not used.
+        The filter whose scorer computes the path risks. The filter's threshold is not used.
     X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_answers, d)
         All sampled answers to each question.
     groups : array-like of shape (n_answers,), optional
-        The question that each answer belongs to, as in ``calibrate`` of the filter.
+        The question that each answer belongs to, as in the filter's ``calibrate``.
     rule : {"safest-claim", "whole"}, default="safest-claim"
         "safest-claim" chooses the answer whose minimum path risk is smallest. "whole" chooses the
         answer whose maximum path risk is smallest. Use "whole" only with
@@ -68,13 +68,13 @@ def choose(
     Raises
     ------
     ValueError
-        If an answer was already chosen before, or if it was generated differently from the
+        If an answer has already been chosen, or if it was generated differently from the
         calibration answers.
 
     Warns
     -----
     ParameterWarning
-        If there are several questions, and each of them has only one answer.
+        If there are several questions and each has only one answer.
 
     Examples
     --------
@@ -142,8 +142,8 @@ def as_chosen(filter: Any, X: Problems, groups: Groups = None) -> GraphBatch:
     Returns
     -------
     GraphBatch
-        One answer per question. The provenance of the answers can be compared before any paid
-        call is made.
+        One answer per question. The answers' provenance can be compared before any paid call is
+        made.
     """
     batch = as_batch(X)
     question, n_answers = _questions(batch, groups)
@@ -156,7 +156,7 @@ def as_chosen(filter: Any, X: Problems, groups: Groups = None) -> GraphBatch:
 
 
 def _marked(batch, marks):
-    """Return the problems, with a mark added to the metadata of each."""
+    """Return the problems, with a mark added to each problem's metadata."""
     before = batch.metadata_rows or [{}] * len(batch)
     return batch.replace_metadata(
         [row | {CHOSEN_BY: mark} for row, mark in zip(before, marks, strict=True)]
@@ -164,7 +164,7 @@ def _marked(batch, marks):
 
 
 def _chosen(filter, X, groups, rule):
-    """Return all answers, the rows of the chosen ones, and the answer count per question."""
+    """Return all answers, the indices of the chosen answers, and the answer count per question."""
     check_choice("rule", rule, (SAFEST_CLAIM, WHOLE))
     cf = filter_in(filter)
     batch, _ = admit(cf, X, reset=False)
@@ -199,7 +199,7 @@ def _risks(cf, batch, rule):
 
 
 def _questions(batch, groups):
-    """Return the question number of each answer and the number of answers per question.
+    """Return each answer's question index and the number of answers per question.
 
     Questions are numbered in the order of their first answers.
     """
@@ -213,7 +213,7 @@ def _questions(batch, groups):
 
 
 def _tie_hashes(batch):
-    """Return hashes of the content, which differ for all tied answers that are not copies."""
+    """Return content hashes, which differ for all tied answers that are not copies."""
     with np.errstate(over="ignore"):
         return mix(content_hashes(batch) + hash_numbers(batch))
 
@@ -231,7 +231,7 @@ def join_answers(X: Problems, groups: Groups = None, y: Any = None) -> Any:
     X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_answers, d)
         All sampled answers to each question.
     groups : array-like of shape (n_answers,), optional
-        The question that each answer belongs to, as in ``calibrate`` of a filter.
+        The question that each answer belongs to, as in the filter's ``calibrate``.
     y : sequence of 1-D arrays, one per answer, optional
         Claim labels, which are joined in the same way.
 
@@ -239,9 +239,8 @@ def join_answers(X: Problems, groups: Groups = None, y: Any = None) -> Any:
     -------
     GraphBatch, or (GraphBatch, list of ndarray) if ``y`` is passed
         One problem per question. Questions are ordered by their first answers, and the claims of a
-        question are in the order of X. An alternative text that all answers have is an alternative
-        of the joined problem. The metadata key ``chosen_by`` contains the number k of joined
-        answers.
+        question are in the order of X. An alternative text of all answers is an alternative of the
+        joined problem. The metadata key ``chosen_by`` contains k, the number of joined answers.
 
     Raises
     ------
@@ -339,7 +338,7 @@ def _shared_alternatives(alternatives):
 
 
 def _joined_metadata(answers):
-    """Return the metadata of the first answer, with the claim lists of all answers joined."""
+    """Return the first answer's metadata, with the claim lists of all answers joined."""
     rows = answers.metadata_rows or [{}]
     joined = dict(rows[0])
     for key in (*NEVER_KEPT, UNSURE):

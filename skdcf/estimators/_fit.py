@@ -1,4 +1,4 @@
-"""Fitting of a filter, in seven steps.
+"""Fit a filter, in seven steps.
 
 1. `prepare` reads the input: it packs the problems and flattens the labels. A problem is one answer
    to a question, and a question may have several answers. A label is 1 (true), 0 (false) or -1 (not
@@ -8,7 +8,7 @@
 3. `prepare` creates the unfitted scorer, and computes all columns that are not fitted on labels.
    The split depends on whether the scorer needs training, so the scorer must be known first.
 4. `count_held_out` and `divide` split the problems by question and draw the calibration questions.
-   Every judged answer to another question may be used for training.
+   Every judged answer to any other question may be used for training.
 5. `divide` runs the guards, which compare the provenance and reject input that would violate the
    guarantee. Nothing has been trained before the guards run.
 6. `divide` fits the columns, and `fit` fits the scorer, both on training problems only.
@@ -86,10 +86,10 @@ class Split:
         Number of questions among the calibration problems. If the share of answers that may pass is
         chosen for a guarantee with groups, only the largest group is counted.
     fewest : bool
-        Whether to calibrate on the smallest number of questions with the same rank floor(alpha (n +
-        1)). For example, 19 and 25 questions both have rank 2 at alpha = 0.1, but the threshold is
-        higher with 19. All held-out questions are used, unless the share of answers that may pass
-        is chosen.
+        Whether to calibrate on the smallest number of questions with the same rank, floor(alpha (n
+        + 1)). For example, 19 and 25 questions both have rank 2 at alpha = 0.1, but the threshold
+        is higher with 19 questions. All held-out questions are used, unless the share of answers
+        that may pass is chosen.
     rng : RandomState
         Source of all randomness after the split.
     """
@@ -242,7 +242,7 @@ def task_of(estimator, split) -> FitTask:
 
 
 def take_scorer(estimator, scorer, split):
-    """Store the fitted scorer, the level of its fit, and hashes of its training problems."""
+    """Store the fitted scorer, its level, and hashes of its training problems."""
     estimator.scorer_ = scorer
     trained = split.training.hashes if split.learns else Hashes.unknown(0)
     estimator._trained = trained.to_store()

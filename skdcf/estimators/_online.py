@@ -1,6 +1,6 @@
-"""Decisions about the claims of complete answers and of answers that are still being written.
+"""Decisions about claims in complete answers and in answers that are still being written.
 
-In an unfinished answer, the risk of a claim is computed from the claims up to and including it.
+In an unfinished answer, a claim's risk is computed from this claim and earlier claims only.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def blocks_of_prefixes(batch: GraphBatch) -> Iterator[tuple[slice, GraphBatch]]:
     Yields
     ------
     claims : slice
-        Range of claims in the batch whose prefixes are in the block.
+        Range of the batch's claims whose prefixes are in the block.
     prefixes : GraphBatch
         The prefixes, which contain about `BLOCK` claims in total.
 
@@ -134,21 +134,21 @@ def scores_claims_alone(fitted: Any) -> bool:
 def confidence_so_far(
     fitted: Any, passed: GraphBatch, scored: GraphBatch
 ) -> NDArray[Any]:
-    """Return the confidence in each claim, computed from the claims up to and including it.
+    """Return the confidence in each claim, computed from this claim and earlier claims only.
 
     Parameters
     ----------
     fitted : fitted filter
         A filter with ``online=True``.
     passed : GraphBatch
-        The problems as passed by the caller.
+        The problems given by the caller.
     scored : GraphBatch
-        The passed problems with the columns that the scorer uses.
+        The given problems with the columns that the scorer uses.
 
     Returns
     -------
     ndarray of shape (n_claims,)
-        The confidences in the claims.
+        Claim confidences.
 
     Raises
     ------
@@ -181,8 +181,8 @@ def jittered_so_far(
 def decide_online(fitted, claims, alpha, *, stop=False, **about):
     """Decide whether to keep each claim before the next claim is read.
 
-    If ``stop`` is True, no claim is read after the first dropped claim. Errors about the settings
-    of the filter are raised before the first claim is read.
+    If ``stop`` is True, no claim is read after the first dropped claim. Errors about the filter's
+    settings are raised before the first claim is read.
     """
     if not fitted.online:
         ahead = list_looking_ahead(fitted.features) or repr(fitted.scorer)
@@ -234,17 +234,17 @@ class _Answer:
     """Answer that is still being written, with the path risk of each claim so far.
 
     Each new claim is scored once, together with all earlier claims unless the scorer scores each
-    claim alone. The largest risk among the ancestors of a claim is computed from the path risks of
-    its parents.
+    claim alone. The largest risk among a claim's ancestors is computed from its parents' path
+    risks.
 
     Parameters
     ----------
     filter : fitted filter
         A filter with ``online=True``.
     alpha : float or None
-        The level that was passed by the caller.
+        The level given by the caller.
     about : dict
-        Data of the answer that are known beforehand.
+        Data known before the answer.
     """
 
     def __init__(self, fitted, alpha, about):
@@ -310,10 +310,10 @@ def _graph_of(rows, edges, about):
 def largest_risks(
     fitted: Any, X: Problems, groups: Groups = None
 ) -> tuple[NDArray[np.float64], Hashes]:
-    """Return the largest risk of each answer as in calibration, and the hashes of the answers.
+    """Return each answer's largest risk as in calibration, and the answer hashes.
 
     In prediction, risks are raised if columns were computed in float32. In calibration, risks are
-    not raised. Use this function for new and for calibration answers to compare their risks.
+    not raised. Use this function to compare the risks of new and calibration answers.
 
     Parameters
     ----------
@@ -322,14 +322,14 @@ def largest_risks(
     X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
         The problems.
     groups : array-like of shape (n_problems,), or False, optional
-        The question that each answer belongs to, as in `calibrate` of the filter.
+        The question that each answer belongs to, as in the filter's `calibrate`.
 
     Returns
     -------
     risks : ndarray of shape (n_problems,)
         Largest risk of each answer; -inf for an answer without claims.
     hashes : Hashes
-        The hashes of the questions and contents.
+        Question and content hashes.
     """
     view = fitted._look(X)
     confidence = fitted._confidence(view)
@@ -347,7 +347,7 @@ class Decision(NamedTuple):
     kept : ndarray of bool
         Whether each claim is kept.
     confidence : ndarray
-        Confidence of the scorer in each claim, without its ancestors.
+        The scorer's confidence in each claim, without its ancestors.
     path_risk : ndarray
         Largest risk among each claim and its ancestors.
     threshold : ndarray

@@ -48,22 +48,22 @@ COLUMNS = (
 class CalibrationPart:
     """Scores and hashes of problems that were scored for calibration.
 
-    A part is created by ``calibration_part`` of a filter, and passed to ``calibrate_parts`` of the
-    same filter.
+    A filter's ``calibration_part`` creates a part. Pass the part to the same filter's
+    ``calibrate_parts``.
 
     Parameters
     ----------
     jumps : Jumps
-        Positions and sizes of the jumps of the loss as the threshold increases. For the default
+        Positions and sizes of the jumps in the loss as the threshold increases. For the default
         guarantee, each problem has one jump at its nonconformity score.
     answers : ndarray of shape (n_problems,)
         Largest path risk of each problem, lowered for rounding; +inf if all claims are true.
     weights : ndarray of shape (n_problems,), optional
-        Weights of the problems, if the guarantee has weights.
+        Problem weights, if the guarantee has weights.
     groups : list of length n_problems, optional
-        Groups of the problems, if the guarantee has groups.
+        Problem groups, if the guarantee has groups.
     hashes : Hashes, optional
-        Hashes of the questions and of the contents of the problems.
+        Hashes of the questions and problem contents.
     made_as : tuple, optional
         Settings of the filter that scored the problems; None if they are unknown.
     origin : dict, optional
@@ -73,7 +73,7 @@ class CalibrationPart:
     largest : ndarray of shape (n_problems,), optional
         Largest path risk of each problem, independent of its labels.
     judges : ndarray of int8, shape (n_problems,), optional
-        Kind of judge of each problem; None if unknown.
+        Kind of judge for each problem; None if unknown.
     has_texts : ndarray of bool, shape (n_problems,), optional
         Whether the problem has claims with texts.
     of_people : tuple of (Jumps, ndarray), optional
@@ -207,7 +207,7 @@ class CalibrationPart:
         return replace(self, jumps=jumps, lowest_lowered=lowest)
 
     def path_risks(self) -> PathRisks:
-        """Return weights and groups in the form that a guarantee expects.
+        """Return weights and groups in the format that a guarantee expects.
 
         Returns
         -------
@@ -246,7 +246,7 @@ class CalibrationPart:
         level : float
             The level of the guarantee.
         fewest : bool
-            Whether to leave out the questions that do not increase the rank.
+            Whether to leave out questions that do not increase the rank.
         in_groups : bool, default=True
             Whether one answer per question is chosen in each group.
         ranks : ndarray of shape (n_problems,), optional
@@ -291,8 +291,8 @@ class CalibrationPart:
     def join(cls, parts: Iterable[CalibrationPart]) -> CalibrationPart:
         """Join several parts into one, in the given order.
 
-        If people judged some of the answers and a model judged others, only the answers that
-        people judged are used.
+        If people judged some answers and a model judged others, only the answers that people judged
+        are used.
 
         Parameters
         ----------
@@ -352,7 +352,7 @@ def _numbered(number, part):
 
 
 def _joined(columns):
-    """Join a column of all parts; return None if any part does not have it."""
+    """Join a column of all parts. Return None if the column is missing in any part."""
     return None if any(c is None for c in columns) else np.concatenate(columns)
 
 
@@ -377,7 +377,7 @@ def choose_one_each(questions, order, group_of):
 
 
 def probes_of(batch, path_risks_alone):
-    """Return a few problems to be stored in a part, with their path risks, weights and groups."""
+    """Return a few problems to store in a part, with their path risks, weights and groups."""
     n = len(batch)
     rows = np.unique(np.linspace(0, n - 1, min(n, N_PROBES)).astype(int))
     return ((batch[rows], path_risks_alone(batch[rows])),)
@@ -386,8 +386,8 @@ def probes_of(batch, path_risks_alone):
 def refuse_part(part, fitted):
     """Raise ValueError if the filter would now score a part differently.
 
-    Settings are compared as text. Functions and scorers are compared by their results on the
-    problems that are stored in the part.
+    Settings are compared as strings. Functions and scorers are compared by their results on the
+    problems stored in the part.
     """
     if part.made_as is None:
         return

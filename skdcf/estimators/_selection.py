@@ -28,7 +28,7 @@ CHOSEN_BY_FILTER = ("review", "audit")
 
 @dataclass(frozen=True)
 class Selection:
-    """Eligible problems, and those of them that may be used for calibration.
+    """Eligible problems, and the candidates for calibration among them.
 
     Attributes
     ----------
@@ -38,7 +38,7 @@ class Selection:
         Positions of the problems that may be used for calibration.
     judges_are_mixed : bool
         True if people judged the candidates and a model judged the others. If True, all candidates
-        are used for calibration, and the other problems for training.
+        are used for calibration, and all other problems for training.
     """
 
     view: View
@@ -47,7 +47,7 @@ class Selection:
 
     @cached_property
     def question(self) -> NDArray[np.int64]:
-        """Question number of each problem."""
+        """Question index of each problem."""
         assert self.view.hashes is not None
         question = self.view.hashes.question
         all_alone = (question < 0).all()
@@ -55,7 +55,7 @@ class Selection:
 
     @cached_property
     def question_of_candidates(self) -> NDArray[np.int64]:
-        """Question number of each candidate, numbered consecutively."""
+        """Question index of each candidate, numbered consecutively."""
         if len(self.candidates) == len(self.question):
             return self.question
         return number_groups(self.question[self.candidates])
@@ -89,7 +89,7 @@ class Selection:
         n_held : int or None
             Number of questions for calibration. If None, all candidates are used.
         rng : RandomState
-            Source of the randomness.
+            Source of randomness.
 
         Returns
         -------
@@ -169,7 +169,7 @@ def warn_of_models(n_people, n_left_out):
 
 
 def rows_that_count(batch, labels, *, to_train=False):
-    """Return the rows of the eligible problems, and which of these were reviewed.
+    """Return the row indices of the eligible problems, and which of these problems were reviewed.
 
     All problems are eligible, unless the judged ones were drawn at random. In the latter case, only
     the judged problems are eligible, because unjudged claims would be treated as false. An empty

@@ -1,4 +1,4 @@
-"""Choice of the share of answers that may pass, on training problems (``show="auto"``).
+"""Choose the share of answers that may pass on training problems (``show="auto"``).
 
 The number of held-out questions is computed from counts before anything is trained, and the share
 depends only on training problems. The calibration problems therefore remain exchangeable with new
@@ -68,11 +68,12 @@ def refuse_too_few(estimator, n_training, n_calibration) -> None:
 
 
 def largest_group(estimator, calibration) -> int:
-    """Return the number of calibration questions in the largest group of the guarantee.
+    """Return the number of calibration questions in the guarantee's largest group.
 
     Each group is calibrated separately, so a share is considered only if the problems of at least
-    one group suffice for rank 1. The size of the smallest group would be no better criterion. The
-    largest acceptable share is chosen anyway, and a smaller share needs more problems for rank 1.
+    one group suffice for rank 1. The size of the smallest group would not be a better criterion.
+    The largest acceptable share is chosen anyway, and a smaller share needs more problems for rank
+    1.
     """
     guarantee = estimator.guarantee
     groups, _ = read_groups(guarantee.by, with_names(calibration, guarantee))

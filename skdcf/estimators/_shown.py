@@ -1,4 +1,4 @@
-"""Masks of a batch of answers that bound the error rate among the shown texts."""
+"""Masks that bound the error rate among the shown texts of a batch."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from ._parts import choose_one_each
 
 
 def passing_answers(fitted: Any, X: Problems) -> NDArray[np.bool_]:
-    """Return which answers pass; no claim of any other answer is kept.
+    """Return which answers pass. No claim in any other answer is kept.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ def passing_answers(fitted: Any, X: Problems) -> NDArray[np.bool_]:
 def shown_masks(
     fitted: Any, X: Problems, alpha: float, groups: Groups, one_per_question: bool
 ) -> NDArray[Any]:
-    """Return the masks of `skdcf.monitoring.release_claims`."""
+    """Return the masks for `skdcf.monitoring.release_claims`."""
     _refuse_unproven(fitted)
     claims, view = fitted._claims(X)
     batch = view.raw

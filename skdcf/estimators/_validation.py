@@ -68,8 +68,7 @@ class View:
     Attributes
     ----------
     raw : GraphBatch
-        The problems as passed by the caller. If ``edges`` is a function, the computed edges are
-        added.
+        The problems given by the caller. If ``edges`` is a function, the computed edges are added.
     with_columns : GraphBatch
         The problems with the columns of ``features``, which the scorer uses.
     is_table : bool

@@ -132,7 +132,7 @@ def at_use(estimator, batch, *, labelled=False):
     estimator : fitted filter
         The filter, whose settings and ``provenance_`` are compared with the problems.
     batch : GraphBatch
-        The problems as passed by the caller.
+        The problems given by the caller.
     labelled : bool, default=False
         Whether the problems have labels. If True, the meaning of labels is also compared.
     """

@@ -48,7 +48,7 @@ def without_unknown_edges(estimator: Any, batch: GraphBatch) -> GraphBatch:
     estimator : filter
         A filter whose ``provenance_`` describes the calibration problems.
     batch : GraphBatch
-        The problems as passed by the caller.
+        The problems given by the caller.
 
     Returns
     -------

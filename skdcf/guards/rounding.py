@@ -37,7 +37,7 @@ def measured_rounding(confidence_alone, batch, confidence):
     confidence_alone : callable
         Function that accepts a batch, computes its columns again, and returns the confidences.
     batch : GraphBatch
-        The problems as passed by the caller.
+        The problems given by the caller.
     confidence : ndarray of shape (n_claims,)
         Confidences that were computed for the whole ``batch`` in one call.
 

@@ -1,4 +1,4 @@
-"""Explain the decisions of a filter, and compute the importance of features.
+"""Explain a filter's decisions, and compute feature importances.
 
 Decisions on a single answer are explained with numbers, sentences and HTML. For a linear
 scorer, the contribution of each feature is also computed. For many answers, features are ranked
@@ -38,7 +38,7 @@ DIGITS = (4, 6, 9)
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Explanation(Table):
-    """Explanation of the decisions on one answer, printed as sentences and displayed as HTML.
+    """Explanation of the decisions on one answer, printed as sentences or displayed as HTML.
 
     Arrays are in the order of the claims. Sentences number the claims from 1.
 
@@ -157,7 +157,7 @@ class Explanation(Table):
         return answer_text(self.graph.shown(self.kept))
 
     def contributions(self, v: int) -> Contributions:
-        """Return the weight times the value of each feature, which sum to the claim's confidence.
+        """Return the weight times the value of each feature, with the claim's confidence as sum.
 
         Parameters
         ----------
@@ -209,7 +209,7 @@ class Explanation(Table):
 
     @property
     def counted(self) -> str:
-        """Return the number of kept claims, and of claims in a vaguer wording, as text."""
+        """Return the number of kept claims, and of claims in a vaguer wording, as a string."""
         rows = rows_of_claims(self.graph)
         n_kept = sum(bool(self.kept[list(row)].any()) for row in rows)
         n_reworded = len({*self.reworded.values()})
@@ -223,7 +223,7 @@ class Explanation(Table):
         return "\n".join([self._heading(), *self.reasons.values()])
 
     def body_html(self) -> str:
-        """Return HTML of the answer, with dropped claims struck out, and of its tables.
+        """Return the answer, with dropped claims struck out, and its tables as HTML.
 
         Tables of long answers are truncated and state the number of omitted claims.
 
@@ -277,7 +277,7 @@ def explain(
 ) -> Any:
     """Explain why a filter keeps or drops each claim.
 
-    The problems are scored once. The explained decisions are equal to those of `predict`.
+    The problems are scored once. The explained decisions are the same as those of `predict`.
 
     Parameters
     ----------
@@ -287,8 +287,8 @@ def explain(
     X : ReasoningGraph, or problems as in the filter's `predict`
         One answer, or several answers.
     y : labels of X, optional
-        Labels, in the format of the filter's `fit`, or the labels of a single graph. The labels
-        are only displayed and do not change decisions.
+        Labels, in the format of the filter's `fit`, or a single graph's labels. The labels are only
+        displayed and do not change decisions.
     alpha : float in (0, 1), optional
         The level. If None, the filter's alpha is used.
 
@@ -351,10 +351,10 @@ def explain(
 
 
 def _deciding_row(path_risk, batch):
-    """Return the row of the claim or ancestor whose risk equals the path risk of each claim.
+    """Return the row index of the claim or ancestor that determines each path risk.
 
-    If several claims have this risk, the first claim is returned. No ancestor of this claim has
-    such a large path risk.
+    If several claims have this risk, the first claim is returned. No ancestor of this claim has an
+    equally large path risk.
     """
     order = np.lexsort((-batch.rank, path_risk))
     place = np.empty_like(order)
@@ -364,14 +364,14 @@ def _deciding_row(path_risk, batch):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Contributions(Table):
-    """Weight times value for each feature of a claim, printed as a table.
+    """Weight times value for each of a claim's features, printed as a table.
 
     Parameters
     ----------
     feature_names : sequence of str
         Feature names.
     values, weights : array-like of shape (n_features,)
-        Values and weights of the features.
+        Feature values and weights.
     offset : float, default=0.0
         The intercept of the linear form.
 
@@ -444,7 +444,7 @@ class Contributions(Table):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ImportanceReport(Table):
-    """Importances of features over repetitions, printed as a ranking.
+    """Feature importances over repetitions, printed as a ranking.
 
     Parameters
     ----------
@@ -476,7 +476,7 @@ class ImportanceReport(Table):
 
     @property
     def ranking(self) -> NDArray[Any]:
-        """Return the column numbers, sorted by decreasing importance."""
+        """Return the column indices, sorted by decreasing importance."""
         return np.argsort(-self.mean, kind="stable")
 
     def _values(self):
@@ -505,7 +505,7 @@ def shap_values(
     *,
     background: Problems | None = None,
 ) -> ImportanceReport:
-    """Compute Shapley values of each claim's confidence, and the importance of the features.
+    """Compute Shapley values of each claim's confidence, and feature importances.
 
     The values are exact and require no sampling. For a linear score, the Shapley value is the
     weight times the difference between the feature and its mean over the background. For
@@ -515,7 +515,7 @@ def shap_values(
     Parameters
     ----------
     filter : fitted filter, or sequence of fitted filters
-        One filter, or several filters with the same columns, whose values are pooled.
+        One filter, or several filters with the same columns. Values of several filters are pooled.
     X : problems, as in the filter's `predict`
         Problems with the claims to explain.
     background : problems, optional
@@ -601,12 +601,12 @@ def permutation_importance(
     n_repeats: int = 5,
     random_state: int | np.random.RandomState | None = None,
 ) -> ImportanceReport:
-    """Compute the loss of retention when the values of a feature are permuted among the claims.
+    """Compute the loss in retention when a feature's values are permuted among the claims.
 
-    The threshold is recomputed for each permutation from all other problems of X
+    For each permutation, the threshold is recomputed from all other problems in X
     (`skdcf.metrics.leave_one_out`). The guarantee is therefore the same with and without the
-    feature, and only retention changes. A scorer that uses the graph itself, such as "stack",
-    still has this information.
+    feature, and only retention changes. A scorer that uses the graph itself, such as "stack", still
+    has this information.
 
     Parameters
     ----------
@@ -619,9 +619,9 @@ def permutation_importance(
     alpha : float in (0, 1), optional
         The level. If None, the filter's alpha is used.
     n_repeats : int, default=5
-        Number of permutations of each feature.
+        Number of permutations per feature.
     random_state : int, RandomState or None, default=None
-        Seed of the permutations.
+        Seed for the permutations.
 
     Returns
     -------

@@ -113,9 +113,9 @@ class BettingMonitor(Settings):
 def play(before, state, log_factors):
     """Return the log wealth after each problem, and the state after the last problem.
 
-    The sums are sequential, so the result is equal to the bit for any division of a stream into
-    updates. ``before`` is the number of earlier problems. The state consists of the log
-    products and log stakes of the bets. The state is None if there were no earlier problems.
+    The sums are sequential, so the result is bitwise identical for any division of a stream into
+    updates. ``before`` is the number of earlier problems. The state consists of the log products
+    and log stakes of the bets. The state is None if there were no earlier problems.
     """
     n, n_bets = log_factors.shape
     if state is None:
@@ -147,18 +147,17 @@ class ExchangeabilityTest(BettingMonitor):
     labels. An alarm means that the assumption of the guarantee is violated. `CoverageMonitor`
     tests whether coverage is lost.
 
-    Answers to the same question are dependent, which is not evidence of a change. Therefore,
-    only the first answer to each question is used, and answers to calibration questions are
-    ignored. To identify questions, the test requires the filter and the problems instead of
-    path risks.
+    Answers to the same question are dependent, which is not evidence of a change. Therefore, only
+    the first answer to each question is used, and answers to calibration questions are ignored. To
+    identify questions, the test requires the filter and the problems, not path risks.
 
     Parameters
     ----------
     delta : float, default=0.05
-        Upper bound, in (0, 1), of the probability of ever raising an alarm if the problems are
+        Upper bound, in (0, 1), on the probability of ever raising an alarm if the problems are
         exchangeable.
     random_state : int, RandomState or None, default=None
-        Seed of the random numbers that break ties between problems.
+        Seed for breaking ties between problems at random.
 
     Attributes
     ----------
@@ -167,8 +166,8 @@ class ExchangeabilityTest(BettingMonitor):
     log_wealth_ : ndarray of shape (n_problems,)
         Log wealth after each monitored problem of `update`.
     n_repeated_ : int
-        Number of ignored answers to questions that were used before, for an earlier answer or
-        for calibration.
+        Number of ignored answers to questions that were already used, for an earlier answer or for
+        calibration.
 
     References
     ----------
@@ -206,10 +205,9 @@ class ExchangeabilityTest(BettingMonitor):
         Parameters
         ----------
         path_risk : fitted filter, or sequence of 1-D arrays, one per problem
-            A filter, whose calibration problems become the reference, or the path risks of the
-            reference problems. Path risks are returned by the method ``path_risk`` of the
-            filter. The problems must not have been used to train its scorer, and must answer
-            different questions.
+            A filter, whose calibration problems are the reference, or the path risks of the
+            reference problems. The filter's method ``path_risk`` returns path risks. The problems
+            must not have been used to train its scorer, and must answer different questions.
         y : None
             Ignored.
 
@@ -250,7 +248,7 @@ class ExchangeabilityTest(BettingMonitor):
         Raises
         ------
         ValueError
-            If a path risk is NaN, or if problems are passed without a filter to score them.
+            If a path risk is NaN, or if problems are given without a filter to score them.
         """
         self.validate()
         if not hasattr(self, "seen_"):
@@ -312,7 +310,7 @@ class ExchangeabilityTest(BettingMonitor):
 
 
 def largest_of(path_risk) -> NDArray[Any]:
-    """Return the largest path risk of each problem, or -inf for a problem without claims."""
+    """Return each problem's largest path risk, or -inf for a problem without claims."""
     values = np.array([np.max(row, initial=-np.inf) for row in path_risk], np.float64)
     if np.isnan(values).any():
         raise ValueError(
@@ -334,7 +332,7 @@ ODDS = np.array([1.25, 1.5, 2.0, 3.0, 5.0])
 
 @settings
 class CoverageMonitor(BettingMonitor):
-    """Test the guarantee of a filter in production on judged answers.
+    """Test a filter's guarantee in production on judged answers.
 
     The monitor bets that errors are more frequent, or that the mean loss is larger, than the
     guarantee allows. While the guarantee holds, the probability of ever raising an alarm is at
@@ -346,7 +344,7 @@ class CoverageMonitor(BettingMonitor):
     filter : fitted filter, or SlidingCalibration
         The filter to monitor at its own alpha. The filter may be recalibrated at any time.
     delta : float, default=0.05
-        Upper bound, in (0, 1), of the probability of a false alarm.
+        Upper bound, in (0, 1), on the probability of a false alarm.
 
     Attributes
     ----------
@@ -354,12 +352,12 @@ class CoverageMonitor(BettingMonitor):
         Number of problems with a positive loss. For `~skdcf.guarantees.NoFalseClaim`, the
         number of problems with a kept false claim.
     lost_ : float
-        Sum of the losses. For a guarantee about an error rate, the sum is the number of errors.
+        Sum of the losses. For a guarantee on an error rate, the sum is the number of errors.
     n_calibrations_ : int
-        Number of monitored calibrations of the filter.
+        Number of monitored filter calibrations.
     n_repeated_ : int
-        Number of ignored answers to questions that were used before, for an earlier answer or
-        for calibration.
+        Number of ignored answers to questions that were already used, for an earlier answer or for
+        calibration.
     n_unwatched_ : int
         Number of ignored answers that do not pass (``show=``), or that belong to groups in
         which the filter keeps nothing or has no guarantee.
@@ -391,11 +389,11 @@ class CoverageMonitor(BettingMonitor):
     has the weight ``1 / (j (j + 1))``, so the total probability of a false alarm is at most
     ``delta``.
 
-    As in calibration, verdicts of a model are ignored after the first verdict of a person in
-    the filter or in the monitored answers. The wealth restarts after this verdict.
+    As in calibration, model verdicts are ignored after the first human verdict in the filter or in
+    the monitored answers. The wealth restarts after this verdict.
 
-    As in calibration, one answer to each question is used. Answers of one update are shuffled
-    by a hash, so the order of errors within an update has no influence.
+    As in calibration, one answer to each question is used. The answers in an update are shuffled by
+    a hash, so the order of errors within an update has no effect.
 
     References
     ----------
@@ -449,7 +447,7 @@ class CoverageMonitor(BettingMonitor):
         ----------
         X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
             The judged answers, in the format of the filter.
-        y : labels, as in ``calibrate`` of the filter
+        y : labels, as in the filter's ``calibrate``
             Claim labels. An unjudged claim (-1) is treated as false, as in calibration.
         groups : array-like of shape (n_problems,), or False, optional
             The question that each problem answers, as in the filter's ``calibrate``.
@@ -462,8 +460,7 @@ class CoverageMonitor(BettingMonitor):
         Raises
         ------
         ValueError
-            If problems or labels are not valid, or if the guarantee of the filter cannot be
-            monitored.
+            If problems or labels are invalid, or if the filter's guarantee cannot be monitored.
 
         Notes
         -----
@@ -535,19 +532,19 @@ class CoverageMonitor(BettingMonitor):
         *,
         shown: ArrayLike | None = None,
     ) -> Self:
-        """Add the losses of judged answers that are not available themselves.
+        """Add the losses of judged answers if the answers themselves are unavailable.
 
         Parameters
         ----------
         losses : array-like of shape (n_problems,)
-            Loss of each answer, as defined by the method ``loss`` of the guarantee: 1 or True if a
-            false claim was kept, or the proportion or number of false claims. The caller must
-            ensure that each question occurs once, that the order of the answers does not depend on
-            the losses, and, for a guarantee with ``show=``, that all these answers pass.
+            Loss of each answer, as defined by the guarantee's method ``loss``: 1 or True if a false
+            claim was kept, or the proportion or number of false claims. The caller must ensure that
+            each question occurs once, that the order of the answers does not depend on the losses,
+            and, for a guarantee with ``show=``, that all these answers pass.
         group : str or number, optional
             The group of these answers, if the guarantee has groups.
         shown : array-like of bool, shape (n_problems,), optional
-            Whether a claim of each answer was kept. If ``shown`` is missing, `summary` cannot
+            Whether any claim of each answer was kept. If ``shown`` is missing, `summary` cannot
             report the proportion of shown answers.
 
         Returns
@@ -573,7 +570,7 @@ class CoverageMonitor(BettingMonitor):
         return self
 
     def why_not_watched(self) -> str | None:
-        """Return the reason why the guarantee of this filter cannot be monitored, if any.
+        """Return the reason why this filter's guarantee cannot be monitored, if any.
 
         Returns
         -------
@@ -598,7 +595,7 @@ class CoverageMonitor(BettingMonitor):
             self.calibration_ = scores_now
 
     def _begin_urns(self, fitted):
-        """Start new urns, with a new share of the wealth."""
+        """Start new urns, with a new fraction of the wealth."""
         nulls = self._nulls(self.n_calibrations_ + 1)
         self.n_calibrations_ += 1
         self.calibration_delta_ = 0.0 if is_urn(fitted) else self.delta / 2
@@ -612,7 +609,7 @@ class CoverageMonitor(BettingMonitor):
         self.states_ = [None] * n  # logarithm of the wealth
 
     def _nulls(self, number):
-        """Return the null hypothesis of each group after calibration ``number``."""
+        """Return each group's null hypothesis after calibration ``number``."""
         fitted = self._current()
         level = level_of(fitted)
         return nulls_of(fitted, level, self.delta / (2 * number * (number + 1)))
@@ -677,7 +674,7 @@ class CoverageMonitor(BettingMonitor):
         Returns
         -------
         dict
-            The summary of every monitor (``n_problems``, ``wealth``, ``largest_wealth``,
+            The summary keys of every monitor (``n_problems``, ``wealth``, ``largest_wealth``,
             ``p_value``, ``alarm``, ``alarm_at``), and the keys ``n_errors``, ``coverage`` and
             ``mean_loss`` (NaN before the first problem), ``shown`` (proportion of answers with a
             kept claim) and ``false_among_shown`` with their standard errors, ``alpha``,
@@ -745,7 +742,7 @@ class SlidingCalibration(Settings):
     ----------
     filter : fitted filter
         The filter, which remains unchanged because a copy is calibrated. The scorer is not
-        trained again.
+        retrained.
     window : int, default=1000
         Maximum number of calibration problems.
     smallest : int, default=200
@@ -768,8 +765,8 @@ class SlidingCalibration(Settings):
     problem's labels. The delay of a label must not depend on its value. When labels of false
     answers were delayed by 400 answers, miscoverage was .113 at alpha = .1.
 
-    After the first verdict of a person, all verdicts of a model are ignored, even after the
-    last verdict of a person has left the window.
+    After the first human verdict, all model verdicts are ignored, even after the last human verdict
+    has left the window.
 
     References
     ----------
@@ -796,7 +793,7 @@ class SlidingCalibration(Settings):
     smallest: int = 200
 
     def validate(self) -> None:
-        """Raise ValueError if the parameters are not valid."""
+        """Raise ValueError if the parameters are invalid."""
         super().validate()
         if not hasattr(self.filter, "calibrate_parts"):
             raise ValueError(f"filter must be a fitted filter, got {self.filter!r}")

@@ -1,4 +1,4 @@
-"""Null hypotheses of the monitors, the error rate or mean loss that a guarantee allows.
+"""Null hypotheses of the monitors. They state the error rate or mean loss that a guarantee allows.
 
 Losses of new problems are divided by ``most``, so they lie in [0, 1].
 
@@ -31,7 +31,7 @@ class Urn:
     n, rank : int
         Number of calibration problems, and the rank of their threshold.
     threshold : float
-        The threshold of the filter.
+        The filter's threshold.
     cut : float
         Answers pass if their smallest path risk is below the cut. All other answers are
         ignored.
@@ -64,12 +64,12 @@ class Urn:
 
 @dataclass(frozen=True)
 class MeanLoss:
-    """An upper bound of the mean loss that holds with probability 1 - ``calibration_delta``.
+    """An upper bound on the mean loss that holds with probability 1 - ``calibration_delta``.
 
     Parameters
     ----------
     mean : float
-        Upper bound of the mean loss, divided by ``most``.
+        Upper bound on the mean loss, divided by ``most``.
     most : float
         Cap of the losses.
     cut : float
@@ -100,12 +100,12 @@ class MeanLoss:
 
 
 def level_of(filter: Any) -> float:
-    """Return the level for which a filter guarantees something."""
+    """Return the level of a filter's guarantee."""
     return filter.calibration_.guarantee.level(None, filter.alpha)
 
 
 def is_urn(filter: Any) -> bool:
-    """Return whether the errors of a filter follow a Pólya urn in each group.
+    """Return whether a filter's errors follow a Pólya urn in each group.
 
     Parameters
     ----------
@@ -123,7 +123,7 @@ def is_urn(filter: Any) -> bool:
 
 
 def why_not_watched(filter: Any) -> str | None:
-    """Return the reason why the guarantee of a filter cannot be monitored, if any.
+    """Return the reason why a filter's guarantee cannot be monitored, if any.
 
     Parameters
     ----------
@@ -165,7 +165,7 @@ def nulls_of(
     filter : fitted filter
         A filter whose guarantee can be monitored.
     level : float
-        The current level of the filter.
+        The filter's current level.
     calibration_delta : float
         Total probability, over all groups, that a calibration is worse than its null.
 

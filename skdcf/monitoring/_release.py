@@ -25,10 +25,10 @@ def release(filter: ConformalFilter, X: Problems, alpha: float) -> NDArray[np.bo
     Parameters
     ----------
     filter : fitted filter
-        A filter whose guarantee has no ``weight``. The alpha of the filter and the claims that
-        it would keep have no influence.
+        A filter whose guarantee has no ``weight``. The filter's alpha and the claims that it would
+        keep have no effect.
     X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
-        All candidate answers, which must be passed in one call.
+        All candidate answers, which must be given in one call.
     alpha : float in (0, 1)
         Upper bound on the expected proportion of selected answers with a false claim.
 
@@ -40,7 +40,7 @@ def release(filter: ConformalFilter, X: Problems, alpha: float) -> NDArray[np.bo
     Raises
     ------
     ValueError
-        If problems or alpha are not valid, or if the guarantee of the filter has a ``weight``.
+        If problems or alpha are invalid, or if the filter's guarantee has a ``weight``.
 
     Notes
     -----
@@ -117,18 +117,18 @@ def release_claims(
     filter : fitted filter
         A filter with the guarantee `~skdcf.guarantees.NoFalseClaim` without ``delta`` and
         ``weight``. The filter's alpha only determines the required number of calibration answers.
-        `release_claims` requires more calibration answers than `predict`: calibrate at ``alpha``
+        `release_claims` requires more calibration answers than `predict`. Calibrate at ``alpha``
         times the expected proportion of shown answers.
     X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
-        The new answers of the batch, one per question. If the guarantee has groups (``by=``),
-        each group is a separate batch.
+        The new answers in the batch, one per question. If the guarantee has groups (``by=``), each
+        group is a separate batch.
     alpha : float in (0, 1)
         Upper bound on the expected proportion of shown answers with a false claim.
     groups : array-like of shape (n_problems,), or False, optional
         The question that each problem answers, as in the filter's ``calibrate``.
     one_per_question : bool
-        Whether to filter only one of several answers to a question, selected by a hash, and to
-        keep no claim of the other answers.
+        Whether to filter only one of several answers to a question, selected by a hash. No claim in
+        the other answers is kept.
 
     Returns
     -------
@@ -138,8 +138,8 @@ def release_claims(
     Raises
     ------
     ValueError
-        If a question was used for training or calibration, if two answers are to the same
-        question, or if the filter has another guarantee.
+        If a question was used for training or calibration, if two answers belong to the same
+        question, or if the filter has a different guarantee.
 
     Warns
     -----
@@ -148,9 +148,9 @@ def release_claims(
 
     Notes
     -----
-    The proof requires that the calibration answers and any single new answer are exchangeable,
-    given the other new answers. Whether an answer is shown depends on its batch. For a batch of
-    one answer, the result is equal to that of `predict`.
+    The proof requires that the calibration answers and any single new answer are
+    exchangeable, given the other new answers. Whether an answer is shown depends on its batch. For
+    a batch of one answer, the result is the same as that of `predict`.
 
     Examples
     --------

@@ -42,7 +42,7 @@ def chance_of_error(
     batch: GraphBatch,
     frailty: NDArray[Any] | None = None,
 ) -> NDArray[np.float64]:
-    """Compute the probability that the kept claims of each answer include a false one.
+    """Compute the probability that each answer's kept claims include a false claim.
 
     Parameters
     ----------

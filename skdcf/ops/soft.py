@@ -192,8 +192,7 @@ def _sort_row(ordered, k, strength):
 
 
 def _places(ordered):
-    """Return, for each sorted score, the number of scores that are smaller and the number that are
-    at most equal."""
+    """Return, for each sorted score, how many scores are smaller and how many are not larger."""
     if (ordered[1:] > ordered[:-1]).all():
         place = np.arange(len(ordered) + 1)
         return place[:-1], place[1:]

@@ -209,14 +209,14 @@ class ReportDisplay(DisplayOfReports):
     Parameters
     ----------
     report : FilterReport, dict of str to FilterReport, or ComparisonReport
-        Reports to draw. The keys of a dict are the names in the legend. The attribute
-        ``groups`` of a report is such a dict, with one report per group of problems.
+        Reports to draw. The keys of a dict are the names in the legend. A report's attribute
+        ``groups`` is such a dict, with one report per group of problems.
     panels : sequence of str
         The panels, from left to right. "coverage" is the coverage among the answers that pass.
         "retention" and "false kept" are the numbers of true and false claims kept per problem.
-        "passing" is the share of the answers that pass, which is 1 without ``show``. "shown" is
-        the share of the answers with at least one kept claim. "false among shown" is the share
-        of the shown answers with a false claim.
+        "passing" is the proportion of answers that pass, which is 1 without ``show``. "shown" is
+        the proportion of answers with at least one kept claim. "false among shown" is the
+        proportion of shown answers with a false claim.
 
     Attributes
     ----------
@@ -289,7 +289,7 @@ class ReportDisplay(DisplayOfReports):
 
 @settings
 class ShownDisplay(DisplayOfReports):
-    """Plot the share of shown texts with a false claim against the share of answers shown.
+    """Plot the proportion of shown texts with a false claim against the proportion shown.
 
     A reader of filtered answers sees only the answers with at least one kept claim, and
     experiences these two rates. The lower right corner is optimal, because all answers are
@@ -350,7 +350,7 @@ class ShownDisplay(DisplayOfReports):
 
 @settings
 class ChanceDisplay(Display):
-    """Plot the observed share of wrong texts against the predicted error probabilities.
+    """Plot the observed proportion of wrong texts against the predicted error probabilities.
 
     Calibrated probabilities lie on the diagonal. Markers below the diagonal show that the
     probabilities are too large.
@@ -391,7 +391,7 @@ class ChanceDisplay(Display):
         ax: Any = None,
         **settings: Any,
     ) -> Self:
-        """Compare the error probabilities of a filter with test labels, and draw the report.
+        """Compare a filter's error probabilities with test labels, and draw the report.
 
         Parameters
         ----------
@@ -486,7 +486,7 @@ def _lines(report):
 
 
 class Places:
-    """Positions of the markers of n lines around the levels, without overlaps.
+    """Marker positions of n lines around the levels, without overlaps.
 
     Targets and theoretical bands are drawn as wide as all markers of a level together.
 

@@ -39,10 +39,9 @@ class ClassifierScorer(Scorer):
         logistic regression on standardised features is used. The default regularization ``C=0.03``
         is strong, because few answers contain an error.
     target : {"own", "coherent", "hazard"}, default="hazard"
-        Target of the training. "hazard" is the label of a claim, learnt only from claims whose
-        ancestors are all true. "own" is the label of a claim, learnt from all claims. "coherent" is
-        True if the claim and all its ancestors are true. Claims with unknown labels are always left
-        out.
+        Training target. "hazard" is a claim's label, fitted only on claims whose ancestors are all
+        true. "own" is a claim's label, fitted on all claims. "coherent" is True if the claim and
+        all its ancestors are true. Claims with unknown labels are always left out.
 
     Attributes
     ----------
@@ -97,7 +96,7 @@ class ClassifierScorer(Scorer):
         labels : ndarray of shape (n_claims,)
             Claim labels (1 true, 0 false, -1 unknown). Claims with an unknown label are left out.
         task : FitTask, optional
-            Settings of the fit, which the filter passes.
+            Settings for the fit, which the filter provides.
 
         Returns
         -------

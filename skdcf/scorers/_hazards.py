@@ -1,4 +1,4 @@
-"""Scorer that computes prices of claims from hazards learnt on training and public data."""
+"""Scorer that computes claim prices from hazards fitted on training and public data."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ MOST_CLAIMS = 15_000
 def classifiers(n_claims, n_features, random_state, trees=40, share=0.5):
     """Return four unfitted classifiers, each with the columns that it uses.
 
-    Two classifiers use the features of the claim. The other two classifiers also use the means of
-    the features over the problem and the number of claims.
+    Two classifiers use the claim's features. The other two classifiers also use the feature means
+    over the problem and the number of claims.
     """
     from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestRegressor
     from sklearn.linear_model import LogisticRegression
@@ -78,7 +78,7 @@ def classifiers(n_claims, n_features, random_state, trees=40, share=0.5):
 
 
 def learn(model, columns, rows, evidence):
-    """Fit a classifier to some claims, and return it as a table; None if it is constant."""
+    """Fit a classifier to some claims, and return it as a table, or None if it is constant."""
     X = evidence.X[rows][:, columns]
     # The settings are fixed, so scikit-learn's validation in each fold is skipped.
     with config_context(skip_parameter_validation=True):
@@ -89,9 +89,9 @@ def learn(model, columns, rows, evidence):
 class NeymanPearsonScorer(Scorer):
     """Scorer whose confidence in a claim is minus the log price of keeping it.
 
-    The price of a claim is the risk that is added by keeping it. The price is computed from the
-    mean log odds of several estimated hazards and from the graph. A hazard is the probability that
-    a claim is false, given that all its ancestors are true. The price does not depend on alpha.
+    A claim's price is the risk that is added by keeping it. The price is computed from the mean log
+    odds of several estimated hazards and from the graph. A hazard is the probability that a claim
+    is false, given that all its ancestors are true. The price does not depend on alpha.
 
     Parameters
     ----------
@@ -107,13 +107,13 @@ class NeymanPearsonScorer(Scorer):
         answers empty. The values 0 and "answers" use log(1 + number). A callable must accept an
         array of numbers of kept claims, and must be increasing and concave.
     public_prior : PublicPrior or None, default=None
-        Hazards learnt on public labels. Public hazards are blended with the hazards of the training
-        problems as ``b + w1 own + w2 first + w3 second + ...`` in log odds, with one weight for
-        each source. The weights are fitted to the training claims with out-of-fold hazards. The
-        weight of the own hazards is shrunk towards 0.6 and the weights of the sources towards a sum
-        of 1. All weights are then scaled to the sum 1.6.
+        Hazards fitted on public labels. Public hazards are blended with hazards fitted on the
+        training problems as ``b + w1 own + w2 first + w3 second + ...`` in log odds, with one
+        weight for each source. The weights are fitted to the training claims with out-of-fold
+        hazards. The weight w1 is shrunk towards 0.6, and the weights of the sources towards a sum
+        of 1. All weights are then scaled to sum to 1.6.
     random_state : int, RandomState or None, default=0
-        Seed of the trees. If None, the random state of the filter is used.
+        Seed of the trees. If None, the filter's random state is used.
 
     Attributes
     ----------
@@ -122,12 +122,12 @@ class NeymanPearsonScorer(Scorer):
     blend_ : ndarray of shape (2 + n_sources,)
         The weights b, w1, w2, ..., available only with ``public_prior``.
     table_ : HazardTable or None
-        Classifiers that estimate four hazards. Logistic regression and boosted trees use the
-        features of the claim. Another logistic regression and a random forest also use features
-        of the problem. The table is None if there are no features, or if the training claims are
-        all true or all false. In a stack, the table contains the classifiers of all folds.
+        Classifiers that estimate four hazards. A logistic regression and boosted trees use the
+        claim's features. A second logistic regression and a random forest also use the problem's
+        features. The table is None if there are no features, or if the training claims are all true
+        or all false. In a stack, the table contains the classifiers of all folds.
     true_after_error_ : float
-        Share of true claims among the training claims that depend on a false one.
+        Proportion of true claims among the training claims that depend on a false claim.
     frailty_ : ndarray of shape (3,) or None
         Parameters (theta, a, b) of `error_probability`. The parameter theta is the variance between
         answers that the features do not explain, and a and b are the intercept and the slope of the
@@ -186,7 +186,7 @@ class NeymanPearsonScorer(Scorer):
             Claim labels (1 true, 0 false, -1 unknown). Claims with an unknown label and their
             descendants are left out.
         task : FitTask, optional
-            Settings of the fit, which the filter passes.
+            Settings for the fit, which the filter provides.
 
         Returns
         -------
@@ -282,7 +282,7 @@ class NeymanPearsonScorer(Scorer):
         return _Evidence(self._standardizer(table), labels, at_risk, after_error)
 
     def _count(self, evidence, rows=True):
-        """Estimate the overall share of false claims."""
+        """Estimate the overall proportion of false claims."""
         labels = evidence.labels
         self._chance = _share(labels[evidence.at_risk & rows] == 0)
         # If few claims below an error were judged, most of them are assumed false.
@@ -291,7 +291,7 @@ class NeymanPearsonScorer(Scorer):
         self.true_after_error_ = np.sum(below == 1) / (len(below) + DOUBTED)
 
     def _jobs(self, evidence, n_features, seed, rows=True, **forest):
-        """Count the claims, and return one job per classifier; no jobs if all labels are equal."""
+        """Count the claims, and return one job per classifier (none if all labels are equal)."""
         self._count(evidence, rows)
         at_risk = evidence.at_risk & rows
         false = evidence.labels[at_risk] == 0
@@ -346,7 +346,7 @@ class NeymanPearsonScorer(Scorer):
     def error_probability(
         self, batch: GraphBatch, kept: NDArray[np.bool_]
     ) -> NDArray[np.float64]:
-        """Compute the probability that the kept claims of each answer include a false one.
+        """Compute the probability that each answer's kept claims include a false claim.
 
         Parameters
         ----------
@@ -368,7 +368,7 @@ class NeymanPearsonScorer(Scorer):
 
 
 class _Evidence(NamedTuple):
-    """Standardised training claims from which the hazards are learnt."""
+    """Standardised training claims for fitting the hazards."""
 
     X: NDArray
     labels: NDArray
@@ -377,5 +377,5 @@ class _Evidence(NamedTuple):
 
 
 def _share(flags):
-    """Return the share of True flags, with half a flag added to each class to avoid 0 and 1."""
+    """Return the proportion of True flags, with half a flag added per class to avoid 0 and 1."""
     return (flags.sum() + 0.5) / (len(flags) + 1)

@@ -80,7 +80,7 @@ class LinearModel(Settings):
     def __call__(
         self, params: NDArray[np.float64], X: NDArray[np.float64]
     ) -> NDArray[np.float64]:
-        """Compute confidences, shape (n_claims,), of rows X, shape (n_claims, n_features)."""
+        """Compute confidences, shape (n_claims,), for X, shape (n_claims, n_features)."""
         return X @ params
 
 
@@ -93,7 +93,7 @@ class MLPModel(Settings):
     Parameters
     ----------
     hidden_layer_sizes : int or tuple of int, default=(8,)
-        Number of units of each hidden layer. The default is small because training sets are
+        Number of units in each hidden layer. The default is small because training sets are
         typically small.
 
     Examples
@@ -130,7 +130,7 @@ class MLPModel(Settings):
         Raises
         ------
         ValueError
-            If the number of units of a layer is not a positive integer.
+            If the number of units in a layer is not a positive integer.
         """
         sizes = self.hidden_layer_sizes
         # An int is an Integral, but type checkers do not recognise an int as an
@@ -154,7 +154,7 @@ class MLPModel(Settings):
         return params
 
     def __call__(self, params: Layers, X: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Compute confidences, shape (n_claims,), of rows X, shape (n_claims, n_features)."""
+        """Compute confidences, shape (n_claims,), for X, shape (n_claims, n_features)."""
         *hidden, (last_weights, last_bias) = params
         for weights, bias in hidden:
             X = _tanh(X @ weights + bias)
@@ -188,7 +188,7 @@ class ConfTrScorer(Scorer):
     params_ : object
         The trained parameters, which apply to standardised features.
     standardizer_ : Standardizer
-        Mean and scale of the features of the training problems.
+        Mean and scale of the training problems' features.
     scale_ : float
         Standard deviation of the model's output on the training claims, excluding validation
         problems. Confidences are divided by this standard deviation. The scale is 1 if the training
@@ -234,7 +234,7 @@ class ConfTrScorer(Scorer):
         labels : ndarray of shape (n_claims,)
             Claim labels (1 true, 0 false, -1 unknown).
         task : FitTask, optional
-            Settings of the fit, which the filter passes.
+            Settings for the fit, which the filter provides.
 
         Returns
         -------
@@ -244,7 +244,7 @@ class ConfTrScorer(Scorer):
         Warns
         -----
         ConvergenceWarning
-            If nothing could be learnt, or if training stopped early.
+            If nothing could be fitted, or if training stopped early.
         """
         results = self._train(batch, labels, tasks=[task or FitTask()])
         return self._adopt(results[0])

@@ -1,4 +1,4 @@
-"""Scorer with hazards learnt on public labels, for users with few labels."""
+"""Scorer with hazards fitted on public labels, for users with few labels."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ STRENGTH = 30.0
 
 @settings
 class PublicPrior(Scorer):
-    """Scorer with hazards that were learnt on public labels and are not trained further.
+    """Scorer with hazards that were fitted on public labels and are not trained further.
 
     The default prior consists of a logistic regression and boosted trees for each of five sources
     of mathematical problems. The classifiers were trained on about 34,000 claims with first-error
@@ -48,15 +48,15 @@ class PublicPrior(Scorer):
     sources better. Nothing is trained on your problems, so all your problems can be used for
     calibration. A filter uses a prior only on request. Pass the prior as the scorer of the filter,
     or pass it as ``public_prior`` to `NeymanPearsonScorer` or `StackingScorer` to blend it with
-    learnt hazards.
+    hazards fitted on your labels.
 
     Parameters
     ----------
     file : "mathematics", "agreement" or path-like, default="mathematics"
         Name or path of the prior. The package contains the two priors "mathematics" and
         "agreement". "agreement" uses eleven columns of `skdcf.features.AgreementFeatures`. The
-        columns measure the agreement of an answer with other answers to the question, so the prior
-        "agreement" is not limited to mathematics. A path must name a file written by
+        columns measure an answer's agreement with alternative answers to the question, so the prior
+        "agreement" is not limited to mathematics. A path must point to a file written by
         ``benchmarks/retention/make_prior.py``.
 
     Attributes
@@ -79,7 +79,7 @@ class PublicPrior(Scorer):
     questions_ : ndarray of int64
         Hashes of the source questions.
     true_after_error_ : float
-        Share of true claims among the source claims that depend on a false one.
+        Proportion of true claims among the source claims that depend on a false claim.
 
     Warnings
     --------
@@ -122,7 +122,7 @@ class PublicPrior(Scorer):
         labels : object, optional
             Ignored.
         task : FitTask, optional
-            Settings of the fit, which the filter passes.
+            Settings for the fit, which the filter provides.
 
         Returns
         -------
@@ -271,7 +271,7 @@ class PublicPrior(Scorer):
     def error_probability(
         self, batch: GraphBatch, kept: NDArray[np.bool_]
     ) -> NDArray[np.float64]:
-        """Compute the probability that the kept claims of each answer include a false one.
+        """Compute the probability that each answer's kept claims include a false claim.
 
         Parameters
         ----------
@@ -331,7 +331,7 @@ def attributes_of(record: dict[str, Any]) -> dict[str, Any]:
 
 
 def digest(record: dict[str, Any]) -> str:
-    """Return the SHA-256 digest of the content of a file, except for the stored digest."""
+    """Return the SHA-256 digest of a file's content, except for the stored digest."""
     content = {key: value for key, value in record.items() if key != "sha256"}
     return sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 

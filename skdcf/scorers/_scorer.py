@@ -207,7 +207,7 @@ class Scorer(Settings, metaclass=ABCMeta):
         labels : ndarray of int, shape (n_claims,)
             Claim labels (1 true, 0 false, -1 unknown).
         task : FitTask, optional
-            Settings of the fit, which the filter passes.
+            Settings for the fit, which the filter provides.
 
         Returns
         -------

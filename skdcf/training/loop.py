@@ -62,7 +62,7 @@ class TrainingResult:
         Standard deviation of the scores on the training claims; 1 if ``unit_variance`` is False.
         The confidence is ``model(params, standardizer(X)) / scale``.
     standardizer : Standardizer
-        Mean and scale of the features of the training problems.
+        Mean and scale of the training problems' features.
     loss_curve : list of float
         Training loss per iteration.
     validation_curve : list of float

@@ -52,7 +52,7 @@ def hold_out(
     groups : ndarray of shape (n,) or None
         Group of each problem.
     rng : RandomState or Generator
-        Source of the randomness.
+        Source of randomness.
 
     Returns
     -------

@@ -19,6 +19,8 @@ from serving import GRAPHS, LINES, Serving, Y, as_lines, call, rows_of
 import skdcf
 from skdcf.adapters import from_runs
 from skdcf.apps.service import _runs, _served, create_app
+from skdcf.edges import chain_edges
+from skdcf.guarantees import NoFalseClaim
 
 RUNS = [
     graph.replace(edges=[(v - 1, v) for v in range(1, graph.n_claims)])
@@ -32,13 +34,25 @@ def out_degree(batch):
     return batch.features[:, 0] - built_on
 
 
+def half_pass():
+    """A filter at which half of the runs pass, so it keeps nothing of the others."""
+    cf = skdcf.HardCF(
+        "frequency-score",
+        alpha=0.3,
+        guarantee=NoFalseClaim(show=0.5),
+        online=True,
+        edges=chain_edges,
+    )
+    return cf.fit(RUNS[:200], Y[:200])
+
+
 @pytest.fixture(scope="module")
 def filters():
     scorers = {"alone": "frequency-score", "around": out_degree}
     return {
         name: skdcf.HardCF(scorer, alpha=0.05, online=True).fit(RUNS[:200], Y[:200])
         for name, scorer in scorers.items()
-    }
+    } | {"share": half_pass()}
 
 
 @pytest.fixture
@@ -79,8 +93,16 @@ def decided(app, name, graph, first=0):
     return keeps
 
 
-@pytest.mark.parametrize("alpha", [None, 0.02])
-@pytest.mark.parametrize("kind", ["alone", "around"])
+@pytest.mark.parametrize(
+    ("kind", "alpha"),
+    [
+        ("alone", None),
+        ("alone", 0.02),
+        ("around", None),
+        ("around", 0.02),
+        ("share", None),
+    ],
+)
 def test_a_run_is_decided_about_like_a_whole_answer(filters, tmp_path, kind, alpha):
     cf = filters[kind]
     app = create_app(filters, folder=tmp_path)
@@ -93,7 +115,7 @@ def test_a_run_is_decided_about_like_a_whole_answer(filters, tmp_path, kind, alp
         kept = [c for c, keep in zip(graph.claims, mask, strict=True) if keep]
         assert status == 200 and reply["id"] == name
         assert (reply["mask"], reply["text"]) == (mask.tolist(), "\n".join(kept))
-        assert reply["alpha"] == (alpha or 0.05)
+        assert reply["alpha"] == (alpha or cf.alpha)
 
         lines = [{**head_of(graph, **about), "stop": True}]
         for v, step in enumerate(steps_of(graph)):

@@ -145,7 +145,7 @@ class ConformalFilter(Settings):
             return PLAIN
         share = getattr(self, "share_", None)
         if self.guarantee.show == "auto" and share is not None:
-            return self.guarantee.with_share(share)
+            return self.guarantee.with_share(share, self._no_share)
         return self.guarantee
 
     def validate(self) -> None:

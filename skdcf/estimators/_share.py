@@ -87,6 +87,8 @@ def largest_group(estimator, calibration) -> int:
 def set_share(estimator, split, task) -> None:
     """Choose the share on the training problems, and store it in ``share_``.
 
+    If no share is acceptable, ``share_`` is 0 and ``_no_share`` is the reason.
+
     The considered shares are stored in ``share_table_``. Each row contains a share, the number of
     training answers that pass, and the number of passing answers with an error.
     """
@@ -103,13 +105,16 @@ def set_share(estimator, split, task) -> None:
                 split.scorer, folded, train.labels, [task]
             )
     risk = estimator._risk(np.asarray(confidence, float), train.raw)
+    level = level_in_force(estimator)
     choice = choose_share(
         estimator.guarantee,
         path_risk(risk, train.with_columns),
         count_once(train.labels, train.raw),
         train.raw.offsets,
-        level=level_in_force(estimator),
+        level=level,
         n_calibration=None if estimator.calibration_size == 1 else split.n_calibration,
     )
     estimator.share_ = choice.chosen
+    delta = getattr(estimator.guarantee, "delta", None)
+    estimator._no_share = "" if choice.chosen else choice.no_share(level, delta)
     estimator.share_table_ = np.column_stack(choice[:3])

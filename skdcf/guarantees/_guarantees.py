@@ -105,6 +105,7 @@ class Guarantee(Settings, metaclass=ABCMeta):
     is_probability = True
     allows_show = False
     allows_wordings = False
+    no_share = ""
 
     def validate(self) -> None:
         """Raise ValueError if a parameter is invalid or would have no effect."""
@@ -137,13 +138,15 @@ class Guarantee(Settings, metaclass=ABCMeta):
                 f"show={self.show!r}. Use show=1, or leave weight at None"
             )
 
-    def with_share(self, share: float) -> Guarantee:
+    def with_share(self, share: float, no_share: str = "") -> Guarantee:
         """Return a copy of the guarantee with the share that was chosen for ``show="auto"``.
 
         Parameters
         ----------
         share : float in [0, 1]
             The chosen share. If no share was acceptable, the value is 0 and nothing is shown.
+        no_share : str, optional
+            The reason for a share of 0, which is used in messages.
 
         Returns
         -------
@@ -152,6 +155,7 @@ class Guarantee(Settings, metaclass=ABCMeta):
         """
         chosen = copy(self)
         chosen.show = share
+        chosen.no_share = no_share
         return chosen
 
     def _share(self):

@@ -20,13 +20,20 @@ shown texts of a batch (U. Gazin, R. Heller, A. Marandon and E. Roquain, arXiv:2
 
 from __future__ import annotations
 
+from math import ceil
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..graphs.ragged import segment_ids
-from ..ops.conformal import Jumps, conformal_rank, passing_count, passing_cut
+from ..ops.conformal import (
+    Jumps,
+    conformal_rank,
+    passing_count,
+    passing_cut,
+    problems_needed,
+)
 from ..ops.hard import segment_min
 from ._calibration import Calibration, PathRisks
 
@@ -56,6 +63,49 @@ class ShareChoice(NamedTuple):
     passing: NDArray[np.int64]
     wrong: NDArray[np.float64]
     chosen: float
+
+    def no_share(self, level: float, delta: float | None) -> str:
+        """Return the reason for a chosen share of 0, which is used in messages.
+
+        Parameters
+        ----------
+        level : float
+            The level of the guarantee.
+        delta : float or None
+            Share of the calibration sets for which the guarantee may fail.
+
+        Returns
+        -------
+        str
+            The reason and a way out.
+        """
+        acceptable = (1 + self.wrong) / (1 + self.passing) <= level
+        if acceptable.any():
+            share = float(self.shares[acceptable].max())
+            needed = problems_needed(level, delta, share)
+            return (
+                f"on the training answers, at most show = {share:g} is acceptable, and the "
+                "calibration answers are too few for this share, so nothing is shown. At least "
+                f"{needed} calibration answers are needed for this share. Label more answers, use "
+                "better features, or use a larger alpha"
+            )
+        # If all n training answers were multiplied by a factor m, the share would be acceptable
+        # for (1 + m wrong) / (1 + m passing) <= level.
+        rare = (self.passing > 0) & (self.wrong / np.maximum(self.passing, 1) < level)
+        if rare.any():
+            spare = float((level * self.passing - self.wrong)[rare].max())
+            n_training = int(self.passing[-1])
+            needed = ceil(n_training * (1 - level) / spare - 1e-9)
+            return (
+                f"{n_training} training answers are too few to choose the share of the answers "
+                f"that may pass at alpha = {level:g}, so nothing is shown. If further answers are "
+                f"like these, about {needed} training answers are needed. Label more answers, set "
+                "show=1, or use a larger alpha"
+            )
+        return (
+            "in training, even the answers with the safest claims contain a false claim more "
+            f"often than {level:.0%}, so nothing is shown. Use better features or a larger alpha"
+        )
 
 
 def choose_share(
@@ -165,11 +215,7 @@ class Passing(Calibration):
 
     def shortage(self, level: float) -> str | None:
         if not self.guarantee.show:
-            return (
-                "in training, even the answers with the safest claims contain a "
-                f"false claim more often than {level:.0%}, so nothing is shown. Use "
-                "better features or a larger alpha"
-            )
+            return self.guarantee.no_share or "no share of the answers may pass"
         if not self.among.shortage(level):
             return None
         needed = self.guarantee.problems_needed(level)

@@ -1,5 +1,6 @@
 """Of the answers that pass, at most alpha contain a false claim: by definition and by laws."""
 
+import re
 from fractions import Fraction
 from math import ceil, floor, inf
 
@@ -373,10 +374,45 @@ def test_without_a_good_share_nothing_passes_and_the_reason_is_given():
     calibration = guarantee.calibrate(Jumps.of_scores(np.full(3, inf)), risks)
     assert not calibration.passes(risks).any()
     assert np.isinf(calibration.levels(risks)).all()
-    assert "50%" in calibration.shortage(0.5)
-    in_groups = NoFalseClaim(show="auto", by="kind").with_share(0.0)
+    assert calibration.shortage(0.5)
+    in_groups = NoFalseClaim(show="auto", by="kind").with_share(0.0, "no share")
     groups = ["a", "b", "b"]
     risks = PathRisks(np.array([0.1, 0.2, 0.3]), np.arange(4), groups=groups)
     calibration = in_groups.calibrate(Jumps.of_scores(np.full(3, inf)), risks)
     # One share is chosen for all groups, so the reason is given once.
-    assert calibration.shortage(0.5).count("50%") == 1
+    assert calibration.shortage(0.5) == "no share"
+
+
+def choice_of(n_true, n_false, n_calibration=None):
+    """The choice at alpha = 0.1 if each answer has one claim, and true claims are safer."""
+    n = n_true + n_false
+    return choose_share(
+        NoFalseClaim(show="auto"),
+        np.arange(n, dtype=float),
+        np.repeat([1, 0], [n_true, n_false]),
+        np.arange(n + 1),
+        level=0.1,
+        n_calibration=n_calibration,
+    )
+
+
+def test_few_training_answers_are_not_called_wrong():
+    """Without errors, (1 + 0) / (1 + n) <= 0.1 needs 9 passing answers."""
+    few = choice_of(n_true=6, n_false=6)
+    assert few.chosen == 0
+    needed = re.search(
+        r"^12 training .* 0\.1.* (\d+) training", few.no_share(0.1, None)
+    )
+    assert int(needed[1]) == 18
+    assert choice_of(n_true=9, n_false=9).chosen > 0
+    assert choice_of(n_true=8, n_false=8).chosen == 0
+    assert "10%" in choice_of(n_true=0, n_false=12).no_share(0.1, None)
+
+
+def test_few_calibration_answers_for_the_share_are_not_called_wrong():
+    share = choice_of(n_true=30, n_false=30).chosen
+    needed = NoFalseClaim(show=share).problems_needed(0.1)
+    assert choice_of(n_true=30, n_false=30, n_calibration=needed).chosen == share
+    few = choice_of(n_true=30, n_false=30, n_calibration=12)
+    assert few.chosen == 0
+    assert re.search(rf"{share:g} .*{needed} calibration", few.no_share(0.1, None))

@@ -361,6 +361,16 @@ def test_if_no_share_is_good_nothing_is_shown_and_the_reason_is_said():
         assert not any(mask.any() for mask in cf.predict(X))
 
 
+def test_too_few_training_answers_are_the_reason_in_a_saved_filter(tmp_path):
+    X = [ReasoningGraph([[1 - i / 60]], ()) for i in range(60)]
+    y = [[int(i < 30)] for i in range(60)]
+    with pytest.warns(CalibrationWarning, match=r"12 training .* 0\.1"):
+        cf = auto(alpha=0.1).fit(X, y)
+    skdcf.save(cf, tmp_path / "filter.skops")
+    with pytest.warns(CalibrationWarning, match=r"12 training .* 0\.1"):
+        skdcf.load(tmp_path / "filter.skops").predict(X, alpha=0.3)
+
+
 def test_levels_that_are_fitted_together_choose_each_its_own_share(data):
     graphs, y = data
     together = fit_levels(auto(), graphs[:250], y[:250], [0.1, 0.3])

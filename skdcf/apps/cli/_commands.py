@@ -510,7 +510,9 @@ def decided(filter, rows, graphs, *, masks, counts):
 
     for i, row in enumerate(rows):
         n = int(masks[i].sum())
-        counts.update(problems=1, claims=len(masks[i]), kept=n, empty=int(not n))
+        n_claims = len(masks[i])
+        # An answer without claims is not counted, because the filter removed nothing.
+        counts.update(problems=1, claims=n_claims, kept=n, empty=int(n == 0 < n_claims))
         yield replace(
             row,
             mask=masks[i],

@@ -99,19 +99,17 @@ def _judge(options):
     if not (options.no_page or options.compare):
         _serve(options, store, by, order, meaning=meaning, others=annotators)
     _write(options, store, by, meaning=meaning, problems=problems)
-    _say_where(options, journal)
+    _say_where(options, journal, is_done=not order(store, by))
     if options.compare:
         _compare(store, by, options.compare)
 
 
-def _say_where(options, journal):
+def _say_where(options, journal, is_done):
     """Print the paths of the result and of the journal."""
     if options.output:
         inform(f"saved in {options.output}")
-    inform(
-        f"judgements are stored in {journal}. To continue later, run the same command "
-        "again"
-    )
+    to_continue = "" if is_done else ". To continue later, run the same command again"
+    inform(f"judgements are stored in {journal}{to_continue}")
 
 
 def _refuse_mixed(options):
@@ -180,14 +178,14 @@ def _review(options):
         _write_rows(options, lines, _level(filter, options))
     n_kept = sum(int(mask.sum()) for mask in masks)
     n_before = sum(int(mask.sum()) for mask in masks_before)
-    n_empty = sum(not mask.any() for mask in masks)
+    n_empty = sum(len(mask) > 0 and not mask.any() for mask in masks)
     inform(
         f"{n_kept} of {graphs.n_claims} claims in {len(rows)} problems are kept, "
         f"compared with {n_before} without checks. All claims of {n_empty} problems "
         "were removed"
     )
     inform(f"guarantee: {review.describe(error_rate)}")
-    _say_where(options, journal)
+    _say_where(options, journal, is_done=not order(store, by))
 
 
 def _audit(options):
@@ -259,7 +257,7 @@ def _audit(options):
             f"this is interim result {number} of {len(looks)}. The interim results are "
             f"computed after {_listed(looks)} texts"
         )
-    _say_where(options, journal)
+    _say_where(options, journal, is_done=not order(store, by))
 
 
 def _read_looks(text):
@@ -495,10 +493,12 @@ def _write(options, store, by, *, meaning, problems):
             problems.masks,
             groups=problems.groups,
         )
+    # If people label the first problems of an exported file, these are a random sample.
+    order = labelling.RandomOrder(options.seed).order(store)
     if options.csv:
-        labelling.exchange.write_csv(options.csv, graphs, out.words)
+        labelling.exchange.write_csv(options.csv, graphs, out.words, order)
     if options.label_studio:
-        tasks = labelling.to_label_studio(graphs, out.words)
+        tasks = labelling.to_label_studio(graphs, out.words, order)
         write_text(options.label_studio, [json.dumps(tasks)])
     inform(labelling.describe_labels(graphs, out.labels))
     if unfinished := labelling.describe_unfinished(graphs, out.labels):

@@ -16,6 +16,7 @@ from ..._checks import warn
 from ..._files import replaced
 from ...exceptions import LabelWarning
 from ...graphs import as_batch
+from ...graphs.labels import LABEL_WORDS, word_key
 from .sources import WORDS, get_label_sources
 
 Words = list[list[str | None]]
@@ -38,11 +39,14 @@ LABEL_STUDIO_CONFIG = """<View>
 #: Characters that spreadsheets interpret as the start of a formula.
 # The string includes full-width forms.
 _FORMULA = tuple("=+-@\t\r\n\uff1d\uff0b\uff0d\uff20")
+_MEANINGS = {1: "true", 0: "false", -1: "unknown"}
 _VERDICT = {"from_name": "verdict", "to_name": "claim", "type": "choices"}
 
 
 def to_label_studio(
-    graphs: Any, words: Sequence[Sequence[str | None]] | None = None
+    graphs: Any,
+    words: Sequence[Sequence[str | None]] | None = None,
+    order: Sequence[int] | None = None,
 ) -> list[dict[str, Any]]:
     """Return tasks for Label Studio, one per claim, including existing verdicts.
 
@@ -56,6 +60,8 @@ def to_label_studio(
     words : sequence of sequences, one per problem, optional
         The verdict on each claim, which is "true", "false", "unsure", "no claim", "unknown" or
         None, as returned by `LabelStore.export`.
+    order : sequence of int, optional
+        Positions of the problems in the order of the tasks.
 
     Returns
     -------
@@ -75,9 +81,8 @@ def to_label_studio(
     '1. 2 + 2 = 4'
     """
     tasks = []
-    for graph, row in _rows(graphs, words):
+    for row in _rows(graphs, words, order):
         word = row.pop("label")
-        row["context"] = "\n\n".join(graph.context or ())
         task: dict[str, Any] = {"data": row}
         if word is not None:
             choice = _VERDICT | {"value": {"choices": [word]}}
@@ -123,7 +128,7 @@ def from_label_studio(tasks: Iterable[Mapping[str, Any]], graphs: Any) -> dict:
     tasks = list(tasks)
     rows = []
     counts: Counter[str] = Counter(tasks=len(tasks))
-    for task in tasks:
+    for number, task in enumerate(tasks, start=1):
         if not isinstance(task, Mapping) or not isinstance(task.get("data"), Mapping):
             raise ValueError(
                 'a task must have a "data" object. Export the tasks as "JSON" '
@@ -146,7 +151,7 @@ def from_label_studio(tasks: Iterable[Mapping[str, Any]], graphs: Any) -> dict:
             when = annotation.get("updated_at") or annotation.get("created_at")
             if word := _chosen(annotation, counts):
                 judgement = {"label": word, "annotator": who, "when": when}
-                rows.append({**task["data"], **judgement})
+                rows.append((f"task {number}, key", {**task["data"], **judgement}))
     n_silent = counts["annotations"] - len(rows)
     if rows and n_silent:
         warn(
@@ -199,8 +204,11 @@ def write_csv(
     path: str | os.PathLike[str],
     graphs: Any,
     words: Sequence[Sequence[str | None]] | None = None,
+    order: Sequence[int] | None = None,
 ) -> None:
     """Write a CSV table with one row per claim, for labelling in a spreadsheet.
+
+    The columns problem and context are left out if no problem has a question or passages.
 
     Parameters
     ----------
@@ -211,14 +219,20 @@ def write_csv(
     words : sequence of sequences, one per problem, optional
         The verdict on each claim, which is "true", "false", "unsure", "no claim", "unknown" or
         None.
+    order : sequence of int, optional
+        Positions of the problems in the order of the table. In a random order, the problems that
+        are labelled first are a random sample.
     """
     rows = [
         {
             key: _as_cell(cell) if isinstance(cell, str) else cell
             for key, cell in row.items()
         }
-        for _, row in _rows(graphs, words)
+        for row in _rows(graphs, words, order)
     ]
+    for key in ("problem", "context"):
+        if not any(row[key] for row in rows):
+            rows = [{k: cell for k, cell in row.items() if k != key} for row in rows]
     with replaced(path, encoding="utf-8-sig", newline="") as file:
         table = csv.DictWriter(file, list(rows[0]) if rows else ["problem_id"])
         table.writeheader()
@@ -234,7 +248,8 @@ def read_csv(path: str | os.PathLike[str], graphs: Any) -> dict[str, Words]:
         A file in UTF-8 or UTF-16, separated by commas, tabs or semicolons. The columns
         problem_id, claim_number and label are required. Rows with an empty label are ignored.
         The labels are true, false, unsure (examined but not confirmed), no claim (for a
-        sentence that makes no claim) and unknown (not examined).
+        sentence that makes no claim) and unknown (not examined), or other words of
+        `skdcf.graphs.labels.read_words`, such as "yes" and "unsupported".
     graphs : sequence of ReasoningGraph, or GraphBatch
         The problems that were passed to `write_csv`.
 
@@ -269,14 +284,19 @@ def read_csv(path: str | os.PathLike[str], graphs: Any) -> dict[str, Words]:
             "by commas, tabs or semicolons"
         )
     read = list(table)
-    more = [n for n, row in enumerate(read, 1) if any(row.pop(None, ()))]
+    # As in a spreadsheet, the header is row 1.
+    more = [n for n, row in enumerate(read, 2) if any(row.pop(None, ()))]
     if more:
         raise ValueError(
             f"{path}: row {more[0]} has more cells than there are columns, so its label may be "
             "in the wrong column. Put texts that contain the separator in quotation marks"
         )
     every = [{key: _as_text(cell) for key, cell in row.items()} for row in read]
-    rows = [row for row in every if (row["label"] or "").strip()]
+    rows = [
+        (f"{path}, row {n}, column", row)
+        for n, row in enumerate(every, 2)
+        if (row["label"] or "").strip()
+    ]
     matched = _matched(rows, graphs)
     if not rows:
         raise ValueError(
@@ -318,11 +338,17 @@ def _as_text(cell):
     return cell[1:] if is_text and cell.lstrip("'")[:1] in _FORMULA else cell
 
 
-def _rows(graphs, words):
-    """Yield the graph and the table row of each claim."""
+def _rows(graphs, words, order):
+    """Yield the table row of each claim, with the problems in the given order."""
     batch = as_batch(graphs)
-    for i, (name, graph) in enumerate(zip(_names(batch), batch, strict=True)):
-        problem_columns = {"problem_id": name, "problem": graph.problem or ""}
+    names = _names(batch)
+    for i in range(len(batch)) if order is None else order:
+        graph = batch[i]
+        problem_columns = {
+            "problem_id": names[i],
+            "problem": graph.problem or "",
+            "context": "\n\n".join(graph.context or ()),
+        }
         claims = graph.claims or ()
         sources = get_label_sources(graph) if claims else ()
         for v, (claim, source) in enumerate(zip(claims, sources, strict=True)):
@@ -333,7 +359,7 @@ def _rows(graphs, words):
             row["annotator"] = source and source.by
             for key in ("when", "seconds", "note"):
                 row[key] = source and getattr(source, key)
-            yield graph, row
+            yield row
 
 
 def _names(batch):
@@ -350,36 +376,62 @@ def _names(batch):
 
 
 def _matched(rows, graphs):
-    """Return each annotator's verdicts, given rows with a problem, a claim and a label."""
+    """Return each annotator's verdicts, given the place and the values of each judgement."""
     batch = as_batch(graphs)
     matched: dict[str, Words] = {}
     words_of_claim: dict[tuple[str, int, int], list[tuple[datetime | None, str]]] = {}
-    places = {}
-    for i, (name, graph) in enumerate(zip(_names(batch), batch, strict=True)):
-        for v, text in enumerate(graph.claims or ()):
-            places[str(name), str(v + 1)] = i, v, text.split()
-    for number, row in enumerate(rows, start=1):
-        key = str(row.get("problem_id")), str(row.get("claim_number")).strip()
-        i, v, expected_words = places.get(key, (0, 0, None))
-        claim_words = (
-            expected_words if row.get("claim") is None else str(row["claim"]).split()
-        )
-        word = str(row["label"]).strip().lower()
-        if expected_words is None or claim_words != expected_words or word not in WORDS:
-            raise ValueError(
-                f"judgement {number}, {row['label']!r} of claim "
-                f"{row.get('claim_number')!r} of problem {row.get('problem_id')!r}: the "
-                "problem, the claim number and the text must match a claim of the file, and "
-                f"the label must be one of {[w for w in WORDS if w]}"
-            )
+    positions = {str(name): i for i, name in enumerate(_names(batch))}
+    claims = [graph.claims or () for graph in batch]
+    for place, row in rows:
+        i, v = _claim_of(row, place, positions, claims)
         by = str(row.get("annotator") or "imported")
         words_of_claim.setdefault((by, i, v), []).append(
-            (_time_of(row.get("when")), word)
+            (_time_of(row.get("when")), _verdict(row["label"], place))
         )
     for (by, i, v), words_said in words_of_claim.items():
         words = matched.setdefault(by, [[None] * n for n in batch.sizes.tolist()])
         words[i][v] = _latest(words_said, f"claim {v + 1} of {batch.name_of(i)}", by)
     return matched
+
+
+def _claim_of(row, place, positions, claims):
+    """Return the positions of the problem and of the claim, or raise ValueError."""
+    name = str(row.get("problem_id"))
+    if name not in positions:
+        raise ValueError(
+            f'{place} "problem_id": no problem of the file has the id {name!r}. Restore the '
+            "exported id"
+        )
+    i = positions[name]
+    number = str(row.get("claim_number")).strip()
+    numbers = [str(v + 1) for v in range(len(claims[i]))]
+    if number not in numbers:
+        raise ValueError(
+            f'{place} "claim_number": problem {name!r} has {len(numbers)} claims, numbered from '
+            f"1, but the number is {number!r}. Restore the exported number"
+        )
+    v = numbers.index(number)
+    text = row.get("claim")
+    if text is not None and str(text).split() != claims[i][v].split():
+        raise ValueError(
+            f'{place} "claim": the text of claim {number} of problem {name!r} was changed to '
+            f"{str(text)!r:.80}, so the label may belong to another claim. Restore the exported "
+            "text"
+        )
+    return i, v
+
+
+def _verdict(label, place):
+    """Return the verdict that a word stands for, or raise ValueError if it is unknown."""
+    word = word_key(label)
+    if word in WORDS:
+        return word
+    if word not in LABEL_WORDS:
+        raise ValueError(
+            f'{place} "label": the label must be one of {[w for w in WORDS if w]}, or a word '
+            f'with a known meaning such as "yes" or "unsupported", got {label!r}'
+        )
+    return _MEANINGS[LABEL_WORDS[word]]
 
 
 def _latest(said, claim, by):

@@ -3,6 +3,7 @@
 import csv
 import getpass
 import json
+import re
 
 import pytest
 
@@ -144,6 +145,9 @@ def test_what_is_judged_can_be_looked_at_again(tmp_path, capsys, monkeypatch):
     assert run(*command, "--annotator", "ann") == 0
     said = capsys.readouterr().err
     assert "judging as ann: http" in said and "Every claim is judged." in said
+    assert "same command again" not in said
+    assert run(*command, "--annotator", "bob", "--no-page") == 0
+    assert "same command again" in capsys.readouterr().err
 
 
 def test_tables_and_results_of_label_studio_are_taken(folder, tmp_path, capsys):
@@ -163,7 +167,39 @@ def test_tables_and_results_of_label_studio_are_taken(folder, tmp_path, capsys):
     bad = tmp_path / "bad.csv"
     bad.write_text("problem_id,claim_number,label\nid 0,99,true\n")
     assert run(*command, "--import", bad) == 2
-    assert "'99' of problem 'id 0'" in capsys.readouterr().err
+    assert re.search(r"bad\.csv, row 2.*'id 0'.*'99'", capsys.readouterr().err)
+
+
+def test_a_table_filled_from_the_top_is_a_random_sample(folder, tmp_path, capsys):
+    problems, table, out = (tmp_path / name for name in ("p.jsonl", "t.csv", "o"))
+    graphs = read_jsonl(folder / "p.jsonl").graphs
+    write_jsonl(problems, [graph.replace(id=None) for graph in graphs])
+    command = ["label", problems, "--no-page", "--annotator", "ann", "-o", out]
+    assert run(*command, "--journal", tmp_path / "j", "--csv", table) == 0
+    with table.open(encoding="utf-8-sig", newline="") as file:
+        rows = list(csv.DictReader(file))
+    n_rows = sum(len(graphs[int(i) - 1].claims) for i in drawn(rows)[:7])
+    for reverse, n_random in ((False, 7), (True, 0)):
+        filled = [dict(row) for row in (rows[::-1] if reverse else rows)]
+        for row in filled[:n_rows]:
+            row["label"] = "yes"
+        with table.open("w", newline="", encoding="utf-8") as file:
+            written = csv.DictWriter(file, list(rows[0]))
+            written.writeheader()
+            written.writerows(filled)
+        again = ["--journal", tmp_path / f"j{reverse}", "--import", table]
+        capsys.readouterr()
+        assert run(*command, *again) == 0
+        assert ("not a random sample" in capsys.readouterr().err) == reverse
+        read = read_jsonl(out)
+        marked = {i for i, row in enumerate(read.metadata) if "sampling" in row}
+        judged = {i for i, labels in enumerate(read.labels) if (labels == 1).all()}
+        assert len(judged & marked) == n_random
+
+
+def drawn(rows):
+    """The problems of a table in their order."""
+    return list(dict.fromkeys(row["problem_id"] for row in rows))
 
 
 def test_labels_of_who_judged_elsewhere_are_written(folder, tmp_path, capsys):

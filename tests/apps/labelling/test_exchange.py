@@ -172,6 +172,45 @@ def test_no_claim_is_written_as_a_formula_and_all_come_back(tmp_path):
     assert read_csv(path, graphs) == {"imported": [["true"] * len(CLAIMS)]}
 
 
+@pytest.mark.parametrize(
+    ("yes", "no"), [("Yes", "no"), ("Supported", "UNSUPPORTED"), ("1", "0")]
+)
+def test_words_with_a_known_meaning_are_labels(tmp_path, yes, no):
+    path = sheet(tmp_path / "t.csv", "utf-8", labels=(yes, "no_claim", no))
+    assert read_csv(path, GRAPHS) == {"imported": [["true", "no claim"], ["false"]]}
+    tasks = tasks_with(annotation(no))
+    assert from_label_studio(tasks, GRAPHS) == {"1": [["false", None], [None]]}
+
+
+@pytest.mark.parametrize(
+    ("row", "column", "value"),
+    [
+        ("three,1,9 is prime,true", "problem_id", "'three'"),
+        ("two,2,9 is prime,true", "claim_number", "'2'"),
+        ("two,1,9 is odd,true", "claim", "9 is odd"),
+        ("two,1,9 is prime,perhaps", "label", "'perhaps'"),
+    ],
+)
+def test_the_row_the_column_and_the_value_are_named(tmp_path, row, column, value):
+    path = tmp_path / "t.csv"
+    rows = ["problem_id,claim_number,claim,label", "one,1,7 is prime,", row]
+    path.write_text("\n".join(rows) + "\n")
+    with pytest.raises(ValueError, match=rf't\.csv, row 3, .*"{column}": .*{value}'):
+        read_csv(path, GRAPHS)
+
+
+def test_a_table_has_the_question_and_the_passages_if_there_are_any(tmp_path):
+    path = tmp_path / "t.csv"
+    graphs = [GRAPHS[0].replace(problem="odd?", context=["=a", "b"]), GRAPHS[1]]
+    for problems, extra in ((graphs, {"problem", "context"}), (GRAPHS, set())):
+        write_csv(path, problems, WORDS)
+        with open(path, encoding="utf-8-sig", newline="") as file:
+            first = next(csv.DictReader(file))
+        assert {"problem", "context"} & first.keys() == extra
+        assert first.get("context") in ("'=a\n\nb", None)
+        assert read_csv(path, problems) == {"imported": WORDS}
+
+
 def test_a_sheet_in_which_one_person_says_two_things(tmp_path):
     path = tmp_path / "t.csv"
     head = "problem_id,claim_number,label,annotator,when\n"
@@ -197,7 +236,7 @@ def test_a_row_with_more_cells_than_columns_is_refused(tmp_path):
     path = tmp_path / "labels.csv"
     head = "problem_id,claim_number,premises,label,note\n"
     path.write_text(head + "one,1,,true,x\none,2,a,true,false,x\n")
-    with pytest.raises(ValueError, match=r"labels\.csv.*row 2"):
+    with pytest.raises(ValueError, match=r"labels\.csv.*row 3"):
         read_csv(path, GRAPHS)
     path.write_text(head + "one,1,,true,x,,\n")
     assert read_csv(path, GRAPHS) == {"imported": [["true", None], [None]]}

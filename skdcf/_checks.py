@@ -101,7 +101,7 @@ def check_alphas(alphas, check=check_alpha):
 
 
 def check_groups(groups, n):
-    """Return the group number of each problem, shape (n,), or None if there are no groups."""
+    """Return each problem's group index, shape (n,), or None if there are no groups."""
     if groups is None:
         return None
     groups = np.asarray(groups)
@@ -126,7 +126,7 @@ def check_groups(groups, n):
 
 
 def check_weights(sample_weight, n):
-    """Return the weights of n problems, shape (n,); None means that all weights are 1.
+    """Return the weights of n problems, shape (n,). None means that all weights are 1.
 
     The weights must be finite and at least 0, and at least one must be positive.
     """
@@ -170,7 +170,7 @@ def is_number(value):
 
 
 def other_row(rows):
-    """Return the first row of a list that numpy must not convert to numbers; None if there is none.
+    """Return the first row of a list that numpy must not convert to numbers, or None.
 
     For example, numpy would convert the nodes of a networkx graph.
     """

@@ -219,7 +219,7 @@ HEAD = 6.5, 3.6  # length and half the width of an arrowhead
 
 
 class Look(NamedTuple):
-    """Fill, outline and text colour of a claim; dropped claims are dashed squares."""
+    """A claim's fill, outline and text colour. Dropped claims are dashed squares."""
 
     word: str
     fill: str
@@ -251,7 +251,7 @@ class Shown(NamedTuple):
 
 
 def shown_of(n_claims, kept, labels):
-    """Choose the look and the mark of each claim.
+    """Choose each claim's look and mark.
 
     Parameters
     ----------

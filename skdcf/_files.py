@@ -60,7 +60,7 @@ def replaced(path, mode="w", **options):
 
 
 def write_text(path, lines):
-    """Write the lines of a file atomically.
+    """Write a file's lines atomically.
 
     Parameters
     ----------
@@ -121,7 +121,7 @@ def _remove_drafts(path):
 
 
 def open_journal(path):
-    """Open a journal and return its lines; a new journal is readable only by its owner.
+    """Open a journal and return its lines. A new journal is readable only by its owner.
 
     Parameters
     ----------

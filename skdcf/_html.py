@@ -78,7 +78,7 @@ def escape(text):
 
 
 def card(body, title=None):
-    """Return HTML in a styled frame; ``title`` is plain text."""
+    """Return HTML in a styled frame. ``title`` is plain text."""
     head = "" if title is None else f'<p class="title">{escape(title)}</p>'
     return f'<div class="skdcf {IGNORE}"><style>{STYLE}</style>{head}{body}</div>'
 
@@ -89,7 +89,7 @@ def folded(title, inside):
 
 
 def table(header, rows, caption=None):
-    """Return a table of texts; the first column is left-aligned, the others right-aligned."""
+    """Return a table of strings. The first column is left-aligned, the others right-aligned."""
     caption_html = "" if caption is None else f"<caption>{escape(caption)}</caption>"
     names = "".join(f'<th scope="col">{escape(name)}</th>' for name in header)
     lines = "".join(
@@ -113,7 +113,7 @@ class Table:
     _columns: dict[str, Any] = {}
 
     def _values(self) -> dict[str, Any]:
-        """Return the fields; a field of shape (n_rows, 2) is an interval and fills two columns."""
+        """Return the fields. A field of shape (n_rows, 2) is an interval and fills two columns."""
         out = {}
         for name in self._fields:
             values = np.asarray(getattr(self, name))
@@ -124,7 +124,7 @@ class Table:
         return out
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return one dict of plain values for each row of the table.
+        """Return one dict of plain values per table row.
 
         Returns
         -------

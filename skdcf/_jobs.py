@@ -63,7 +63,7 @@ def as_finished(
 def all_finished(
     jobs: Sequence[Callable[[], Any]], n_jobs: int | None, **bar: Any
 ) -> list[Any]:
-    """Run jobs with `as_finished`, and return their results in the order of the jobs."""
+    """Run jobs with `as_finished`, and return their results in job order."""
     results = dict(as_finished(dict(enumerate(jobs)), n_jobs, **bar))
     return [results[i] for i in range(len(jobs))]
 

@@ -39,7 +39,7 @@ class Advice(str):
 
 
 class Message(str):
-    """Message that consists of texts, `Advice` and other messages.
+    """Message that consists of strings, `Advice` and other messages.
 
     Parameters
     ----------
@@ -61,6 +61,6 @@ class Message(str):
 
 
 def message_of(error: Exception) -> str:
-    """Return the message of an error, which is a `Message` if it has several wordings."""
+    """Return an error's message, which is a `Message` if it has several wordings."""
     first = error.args[0] if len(error.args) == 1 else None
     return first if isinstance(first, Message) else str(error)

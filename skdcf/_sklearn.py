@@ -1,4 +1,4 @@
-"""Private names of scikit-learn that this package uses because no public ones exist.
+"""Private scikit-learn names that this package uses because no public names exist.
 
 No other module imports private names of scikit-learn. A test imports these names from the nightly
 version of scikit-learn, so changes are noticed early.

@@ -39,7 +39,7 @@ def is_argilla(frame: Any) -> bool:
 
 
 def read_argilla(frame: Any, columns: dict[str, str | None]) -> Any:
-    """Return the columns to read, and the labels that people submitted.
+    """Return the columns to read, and the submitted labels.
 
     Parameters
     ----------

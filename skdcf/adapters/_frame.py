@@ -314,7 +314,7 @@ def _record(cells, rows):
 
 
 def add_edges(edges, record):
-    """Add the edges of a rule to a record."""
+    """Add a rule's edges to a record."""
     if not callable(edges):
         return record
     claims = record.get("claims")
@@ -400,7 +400,7 @@ def _feature_names(frame, features, named):
 
 
 def _warn_of_labels(frame, named):
-    """Warn if the table has no column of labels, but another column seems to contain them."""
+    """Warn if the table has no label column, but another column seems to contain labels."""
     free = [name for name in frame.columns if name not in named.values()]
     found = [
         name

@@ -1,4 +1,4 @@
-"""Convert recorded runs of agents to problems whose claims are steps."""
+"""Convert recorded agent runs to problems whose claims are steps."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def from_runs(
     edges: str = "chain",
     alternatives: bool = False,
 ) -> Bunch:
-    """Convert recorded runs of agents to problems whose claims are steps.
+    """Convert recorded agent runs to problems whose claims are steps.
 
     Every assistant message is one step, including its content and all its calls, because the
     agent decided on these calls together. Thoughts are ignored, and a message that contains

@@ -43,7 +43,7 @@ class Given(TypedDict, total=False):
 
 
 def make_problems(texts, columns, given, name, missing="raise", numbers=None) -> Bunch:
-    """Return the result of an adapter, given the texts per problem and flat columns of scores.
+    """Return an adapter's result, given the texts per problem and flat score columns.
 
     ``given`` contains the lists of `Given` and ``labels``. The ids of the problems are
     ``name/0``, ``name/1``, ..., or ``name/`` followed by their ``numbers``.
@@ -203,7 +203,7 @@ def _texts(claims):
 
 
 def _claim_level(values, name):
-    """Return the claim-level entries of a dict of LM-Polygraph, keyed by name."""
+    """Return the claim-level entries of an LM-Polygraph dict, keyed by name."""
     if not isinstance(values, Mapping):
         raise ValueError(f"{name} must be manager.estimations, a dict, got {values!r}")
     columns = {}
@@ -225,7 +225,7 @@ def _claim_level(values, name):
 
 
 def _labels(labels, texts):
-    """Return the labels of each problem: 1 for true, 0 for false, -1 for undecided claims."""
+    """Return each problem's labels: 1 for true, 0 for false, -1 for undecided claims."""
     if isinstance(labels, Mapping):
         checks = _claim_level(labels, "labels")
         if len(checks) > 1:
@@ -397,13 +397,13 @@ def _lists(result):
 
 
 def _is_rows(table):
-    """Return whether a list contains one object with claims for each response."""
+    """Return whether a list contains one dict with claims per response."""
     is_list = isinstance(table, list | tuple) and len(table) > 0
     return is_list and all(isinstance(x, Mapping) and "claims_data" in x for x in table)
 
 
 def check_dicts(claims, where):
-    """Return the claims of one problem, or raise ValueError if a claim is not a dictionary."""
+    """Return one problem's claims, or raise ValueError if a claim is not a dictionary."""
     if isinstance(claims, np.ndarray) and claims.ndim == 1:
         claims = claims.tolist()  # as read from Parquet
     if not isinstance(claims, (list, tuple)):

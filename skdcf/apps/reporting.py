@@ -301,7 +301,7 @@ def _verdict_of_chances(report):
 
 
 def _texts(filter, batch):
-    """Return the error probability of each text in words, which are empty if it is unknown."""
+    """Return each text's error probability in words, or "" if it is unknown."""
     if not hasattr(filter.scorer_, "error_probability"):
         return [""] * len(batch)
     chances = filter.error_probability(batch)
@@ -335,7 +335,7 @@ def _more_labels(filter):
 
 
 def _answers(explained, chances, n_answers):
-    """Yield cards with the answers whose kept claims include a false one, and with a sample."""
+    """Yield cards with the answers whose kept claims include a false claim, and with a sample."""
     answers = list(zip(explained, chances, strict=True))
     missed = [answer for answer in answers if _keeps(answer[0], 0)]
     title = f"A false claim was kept in {len(missed)} of {len(explained)} answers"

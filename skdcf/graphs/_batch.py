@@ -198,7 +198,7 @@ class GraphBatch(Structure, Sequence[ReasoningGraph]):
     def replace_features(
         self, features: ArrayLike | None, feature_names: Iterable[str] | None = None
     ) -> GraphBatch:
-        """Return the same problems with other features; all other fields are shared.
+        """Return the same problems with different features. All other fields are shared.
 
         Parameters
         ----------
@@ -219,7 +219,7 @@ class GraphBatch(Structure, Sequence[ReasoningGraph]):
         return self._trusted(**self.__dict__ | new)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the state to pickle, without columns that can be computed again."""
+        """Return the state to pickle, without columns that can be recomputed."""
         return self.__dict__ | {"tables": None}
 
     def carry_table(
@@ -245,7 +245,7 @@ class GraphBatch(Structure, Sequence[ReasoningGraph]):
         return self._trusted(**self.__dict__ | {"tables": tables})
 
     def replace_edges(self, edges: ArrayLike) -> GraphBatch:
-        """Return the same problems with other edges, and mark the edges as known.
+        """Return the same problems with different edges, and mark the edges as known.
 
         Parameters
         ----------
@@ -275,7 +275,7 @@ class GraphBatch(Structure, Sequence[ReasoningGraph]):
     def replace_metadata(
         self, metadata: Iterable[Mapping[str, Any] | None] | None
     ) -> GraphBatch:
-        """Return the same problems with other metadata; all other fields are shared.
+        """Return the same problems with different metadata. All other fields are shared.
 
         Parameters
         ----------
@@ -326,7 +326,7 @@ class GraphBatch(Structure, Sequence[ReasoningGraph]):
 
     @property
     def edges_between(self) -> NDArray[np.int64]:
-        """Edges between different claims, as row numbers."""
+        """Edges between different claims, as row indices."""
         if self.counts is None:
             return self.edges
         claim = claim_of_row(self.counts)[self.edges]
@@ -480,7 +480,7 @@ def _find_difference(graph, first):
 
 
 def _advise(found):
-    """Return advice on converting a dict or a text to a graph; empty for other types."""
+    """Return advice on converting a dict or string to a graph, or "" for other types."""
     if isinstance(found, Mapping):
         return ". Use ReasoningGraph.from_dict to convert a dictionary"
     if isinstance(found, str):

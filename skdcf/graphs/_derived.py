@@ -60,7 +60,7 @@ class Names:
         self.offsets = offsets
 
     def name_of(self, i: int) -> str:
-        """Return the name of a problem to use in messages.
+        """Return a problem's name for messages.
 
         Parameters
         ----------
@@ -76,7 +76,7 @@ class Names:
         return f"problem {i}" + (f' ("{printable(self.ids[i])}")' if named else "")
 
     def locate(self, row: int) -> str:
-        """Return the name of a claim to use in messages.
+        """Return a claim's name for messages.
 
         Parameters
         ----------
@@ -118,7 +118,7 @@ class OneName(Names):
         return self.name and f"{self.name}: "
 
     def locate(self, row):
-        """Return the name of a claim."""
+        """Return a claim's name."""
         return f"{self.at()}claim {row}"
 
 
@@ -167,7 +167,7 @@ class Structure(Names):
 
     @cached_property
     def sizes(self) -> NDArray[np.int64]:
-        """Number of claims of each problem, shape (n_graphs,)."""
+        """Number of claims in each problem, shape (n_graphs,)."""
         return np.diff(self.offsets)
 
     @cached_property
@@ -326,7 +326,7 @@ class Structure(Names):
 
     @cached_property
     def is_forest(self) -> NDArray[np.bool_]:
-        """Whether each claim of a problem has at most one parent, shape (n_graphs,)."""
+        """Whether each claim in a problem has at most one parent, shape (n_graphs,)."""
         # Testing for a second parent takes 1 ms. In forests, it avoids the search for other
         # paths.
         has_second_parent = self.edges[1:, 1] == self.edges[:-1, 1]
@@ -334,7 +334,7 @@ class Structure(Names):
         return np.bincount(problem, minlength=len(self.sizes)) == 0
 
     def lineage(self, i: int) -> Lineage:
-        """Return the edges of one problem in the form needed for rows of bits.
+        """Return one problem's edges in the format needed for rows of bits.
 
         Parameters
         ----------
@@ -400,7 +400,7 @@ def sort_edges(edges, n_claims):
 
 
 def find_depth(edges, n_claims):
-    """Return the length of the longest path to each claim; -1 for claims on or after a cycle.
+    """Return the length of the longest path to each claim, or -1 for claims on or after a cycle.
 
     Paths start at claims without parents. Kahn's algorithm processes one layer of all graphs in
     each step, in O(claims + edges).

@@ -1,4 +1,4 @@
-"""Graph of one problem, with its claims, their dependencies, and data about each claim.
+"""Graph of one problem, with the claims, their dependencies, and data about each claim.
 
 Graphs can be created from lists of parents and adjacency matrices, and converted from and to
 networkx graphs.
@@ -347,7 +347,7 @@ class ReasoningGraph:
         return edges_between(self.edges, count_wordings(self))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the graph as plain Python values for JSON; ``from_dict`` is the inverse.
+        """Return the graph as plain Python values for JSON. ``from_dict`` is the inverse.
 
         Returns
         -------
@@ -372,7 +372,7 @@ class ReasoningGraph:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> ReasoningGraph:
-        """Create a graph from a dict; this method is the inverse of `to_dict`.
+        """Create a graph from a dict. This method is the inverse of `to_dict`.
 
         Parameters
         ----------
@@ -473,7 +473,7 @@ class ReasoningGraph:
         features: ArrayLike | None = None,
         **fields: Any,
     ) -> ReasoningGraph:
-        """Create a graph from the list of direct parents of each claim.
+        """Create a graph from each claim's list of direct parents.
 
         Parameters
         ----------
@@ -555,7 +555,7 @@ class ReasoningGraph:
 
 
 def _count_claims(features, fields):
-    """Return the number of claims according to the features or the texts; None if unknown."""
+    """Return the number of claims according to the features or texts, or None if unknown."""
     claims = fields.get("claims")
     if fields.get("wordings") is not None:
         return len(check_list("wordings", fields["wordings"]))

@@ -20,7 +20,7 @@ NO_LISTS = (str, bytes, Set, Mapping, ValuesView)
 
 
 def check_features(features, n_claims, names, copy=False):
-    """Return features as a read-only float table, or raise ValueError; None if there are none.
+    """Return features as a read-only float table, or None. Invalid features raise ValueError.
 
     ``n_claims`` is the expected number of rows, or None if any number is valid.
     """

@@ -1,4 +1,4 @@
-"""Ancestors of the claims of one large problem, stored as rows of bits.
+"""Ancestors of the claims in one large problem, stored as rows of bits.
 
 A list of all claim-ancestor pairs contains up to n^2 / 2 numbers. Merging the lists of the parents
 requires n^3 steps if claims have many parents. Rows of bits need one bit per pair. With blocks of

@@ -56,7 +56,7 @@ def hash_question(kind: str, value: Any) -> int:
 
 
 def text_code(text: str) -> int:
-    """Return a hash of a text that ignores white space and case and is equal in all data sets."""
+    """Return a text hash that ignores white space and case and is equal in all data sets."""
     cleaned = " ".join(text.split()).casefold().encode("utf-8", "surrogatepass")
     return _first_63_bits(cleaned)
 
@@ -66,7 +66,7 @@ def _first_63_bits(content):
 
 
 def question_hashes(batch: GraphBatch) -> NDArray[np.int64]:
-    """Return a hash of the question of each problem, ignoring white space and case.
+    """Return a hash of each problem's question, ignoring white space and case.
 
     Parameters
     ----------
@@ -117,7 +117,7 @@ def content_hashes(batch: GraphBatch) -> NDArray[np.uint64]:
 
 
 def hash_numbers(batch):
-    """Return an exact hash of the columns and edges of each problem.
+    """Return an exact hash of each problem's columns and edges.
 
     Problems are processed in blocks that fit into the processor cache, which halves the running
     time for a million problems.
@@ -361,7 +361,7 @@ class Hashes:
         return text, few & (n_names <= 1), n_names > 0
 
     def among(self, kept: dict[str, NDArray[Any]]) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Return which problems are among the stored ones, and for which problems this is doubtful.
+        """Return which problems are stored, and for which problems this is uncertain.
 
         Parameters
         ----------

@@ -344,7 +344,7 @@ def _meaning_of(found):
 
 
 def _word_classes(y, labels):
-    """Return the words for false and true in a column of words, with the dtype of the column."""
+    """Return the words for false and true in a column of words, with the column's dtype."""
     words = [_usual_word(y[labels == label].tolist()) for label in LABELS]
     if None in words:
         word_given = words[0] or words[1] or "true"
@@ -355,7 +355,7 @@ def _word_classes(y, labels):
 
 
 def _usual_word(words):
-    """Return the most frequent word; None if there are none."""
+    """Return the most frequent word, or None if there are no words."""
     counts = Counter(words)
     return max(counts, key=lambda word: (counts[word], str(word)), default=None)
 
@@ -423,7 +423,7 @@ def _flat_labels(y, batch):
 
 
 def _join_arrays(rows):
-    """Join all rows to one plain array; None if a row has another type.
+    """Join all rows to one plain array, or return None if a row has a different type.
 
     All rows are joined in one call, because a call for each of a million rows would take most of
     the time of a fit.

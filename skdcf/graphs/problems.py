@@ -1,4 +1,4 @@
-"""Conversion of the caller's input to packed problems, questions, groups and weights."""
+"""Convert the caller's input to packed problems, questions, groups and weights."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def as_batch(X: Any) -> GraphBatch:
 
 
 def _is_table(X):
-    """Return whether X has two dimensions and no texts; its numbers are checked later."""
+    """Return whether X has two dimensions and no texts. The numbers are checked later."""
     try:
         table = np.asanyarray(X)
     except (TypeError, ValueError):
@@ -91,7 +91,7 @@ def _advise(X):
 
 
 def pack_graphs(X: Any) -> Any:
-    """Return X as a batch if it contains graphs; None if X may be a table.
+    """Return X as a batch if it contains graphs, or None if X may be a table.
 
     networkx graphs are converted. A ValueError is raised if X is an empty list, an iterator or a
     single graph.
@@ -169,7 +169,7 @@ def answer_text(graph: ReasoningGraph) -> str:
 
 
 def kept_text(graph: ReasoningGraph, mask: NDArray[np.bool_]) -> str:
-    """Return the kept claims of an answer as one line; empty if nothing is kept.
+    """Return an answer's kept claims as one line, or "" if nothing is kept.
 
     Parameters
     ----------
@@ -288,7 +288,7 @@ def _tell_questions(batch, names, texts):
 
 
 def question_names(batch: GraphBatch, groups: Groups = None) -> NDArray[np.int64]:
-    """Return a hash of the name of each problem's question; -1 if the question has no name.
+    """Return a hash of each problem's question name, or -1 if the question has no name.
 
     The names 7, 7.0 and "7" are equal, because files and tables use all of these forms.
 
@@ -355,7 +355,7 @@ EXTREME = 1e100
 
 
 def read_groups(by: Any, batch: GraphBatch) -> Any:
-    """Return the groups of each problem.
+    """Return each problem's groups.
 
     Parameters
     ----------
@@ -438,7 +438,7 @@ def _constant(batch, name):
 
 
 def _booleans(table, by):
-    """Return a table as booleans; numbers must be 0 or 1."""
+    """Return a table as booleans. Numbers must be 0 or 1."""
     table = np.asarray(table)
     if not np.isin(table, (0, 1)).all():
         raise ValueError(
@@ -472,18 +472,18 @@ def _name(by):
 
 
 def as_set(group: Any) -> Any:
-    """Return the groups of a problem as a set, even if no groups in its batch overlap."""
+    """Return a problem's groups as a set, even if no groups in its batch overlap."""
     return group if isinstance(group, frozenset) else frozenset([group])
 
 
 def as_one(group: Any) -> Any:
-    """Return the single group of a problem, even if groups in its batch overlap."""
+    """Return a problem's single group, even if groups in its batch overlap."""
     groups = as_set(group)
     return next(iter(groups)) if len(groups) == 1 else groups
 
 
 def read_weights(weight: Any, batch: GraphBatch) -> NDArray[Any]:
-    """Return the weight of each problem, or raise ValueError."""
+    """Return each problem's weight, or raise ValueError."""
     values = np.asarray(weight(batch), dtype=np.float64)
     if values.shape != (len(batch),):
         raise ValueError(

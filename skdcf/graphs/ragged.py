@@ -143,7 +143,7 @@ class Layer(NamedTuple):
 
 
 class Walk(NamedTuple):
-    """Edges that are processed one after the other; their ends are positions in ``claims``."""
+    """Edges that are processed one after the other. Their ends are positions in ``claims``."""
 
     claims: np.ndarray
     parents: list[int]
@@ -195,7 +195,7 @@ def sort_by_rank(edges: NDArray[Any], rank: NDArray[Any]) -> Any:
 
 
 def find_layers(edges: NDArray[Any], rank: NDArray[Any]) -> Any:
-    """Return one `Layer` per rank of the child; ``rank`` increases along every edge."""
+    """Return one `Layer` per child rank. ``rank`` increases along every edge."""
     if not len(edges):
         return []
     parent, child, bounds = sort_by_rank(edges, rank[edges[:, 1]])

@@ -1,4 +1,4 @@
-"""Sources of labels, and other metadata about individual claims."""
+"""Label sources, and other metadata about individual claims."""
 
 from collections.abc import Iterator, Mapping
 from itertools import compress
@@ -32,7 +32,7 @@ MARKED_WORDS = {"unsure": UNSURE, "no claim": NO_CLAIM}
 
 
 def cut_metadata(metadata: Any, mask: NDArray[Any]) -> Any:
-    """Return the metadata of a problem, restricted to the claims for which ``mask`` is True.
+    """Return a problem's metadata, restricted to the claims for which ``mask`` is True.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ def never_kept(metadata: Mapping[str, Any] | None) -> list[int]:
 
 
 def is_list_of_claims(value: Any, n_claims: int) -> bool:
-    """Return whether a value is a list of positions of claims.
+    """Return whether a value is a list of claim positions.
 
     Parameters
     ----------
@@ -128,7 +128,7 @@ def marked_claims(
 def sentences_without_claim(
     metadata: Mapping[str, Any] | None, n_claims: int
 ) -> list[tuple[int, str]]:
-    """Return the sentences of an answer that are not claims.
+    """Return the sentences in an answer that are not claims.
 
     Parameters
     ----------
@@ -158,7 +158,7 @@ def sentences_without_claim(
 
 
 def makes_claim(batch: Any) -> NDArray[np.bool_]:
-    """Return which claims of a batch state a fact, unless marked otherwise.
+    """Return which claims in a batch state a fact. Claims state a fact unless marked otherwise.
 
     Parameters
     ----------
@@ -180,7 +180,7 @@ def makes_claim(batch: Any) -> NDArray[np.bool_]:
 
 
 def read_sources(metadata: Mapping[str, Any] | None, n_claims: int) -> list[Any]:
-    """Return the source of each label of one problem; None if it is unknown.
+    """Return the source of each label in one problem, or None if it is unknown.
 
     Parameters
     ----------
@@ -205,7 +205,7 @@ def read_sources(metadata: Mapping[str, Any] | None, n_claims: int) -> list[Any]
 
 
 def iterate_sources(batch: Any) -> Iterator[Any]:
-    """Yield the source of each label of a batch, in the order of its claims.
+    """Yield the source of each label in a batch, in claim order.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Wordings of a claim, of which the most specific kept one is shown.
+"""Wordings of a claim. The most specific kept wording is shown.
 
 Each wording is a node of the graph. The wordings of a claim are adjacent, start with the most
 specific one, and depend on the next vaguer one. A filter that keeps a wording therefore also keeps
@@ -207,7 +207,7 @@ def rows_of_claims(graph: ReasoningGraph) -> list[range]:
 
 
 def shown_rows(graph: ReasoningGraph, kept: Sequence[bool] | NDArray[Any]) -> list[int]:
-    """Return the position of the shown wording of each claim, the most specific kept one.
+    """Return the position of each claim's shown wording, the most specific kept one.
 
     Parameters
     ----------
@@ -366,7 +366,7 @@ def true_shares(labels: NDArray[Any], batch: GraphBatch) -> NDArray[np.float64]:
 
 
 class Statements(NamedTuple):
-    """Statements that filtered texts make, one for each claim.
+    """Statements made by filtered texts, one per claim.
 
     Attributes
     ----------
@@ -507,7 +507,7 @@ def claims_as_worded(batch: GraphBatch, steps: int) -> tuple[GraphBatch, Any]:
 
 
 def _without_positions(metadata: Any) -> Any:
-    """Remove metadata about individual claims, because the positions of claims have changed."""
+    """Remove metadata about individual claims, because the claim positions have changed."""
     from .sources import MARKED_WORDS, NEVER_KEPT, SOURCES, WITHOUT_CLAIM
 
     if metadata is None:

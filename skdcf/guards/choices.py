@@ -41,12 +41,12 @@ ACCEPT = Advice(
 
 
 def mark_of(metadata: Any) -> Any:
-    """Return the mark of a chosen answer, a dict or str; None if the answer was not chosen."""
+    """Return a chosen answer's mark, a dict or str, or None if the answer was not chosen."""
     return metadata.get(CHOSEN_BY) or None
 
 
 def rule_of(mark: Any) -> Any:
-    """Return the rule and the scorer of a mark, without k, as a comparable string."""
+    """Return a mark's rule and scorer, without k, as a comparable string."""
     if not isinstance(mark, dict):
         return mark
     compared = {key: value for key, value in mark.items() if key != "k"}
@@ -118,7 +118,7 @@ def compare_numbers(origin: dict[str, Any], calibrated: dict[str, Any]) -> None:
 
 
 def refuse_other_scorer(estimator: Any, batch: GraphBatch, reason: str | None) -> None:
-    """Raise ValueError if another scorer chose the calibration answers of a filter.
+    """Raise ValueError if a different scorer chose a filter's calibration answers.
 
     New answers are chosen by the scorer of the filter.
 
@@ -160,7 +160,7 @@ def refuse_chosen(batch: GraphBatch) -> None:
 
 
 def refuse_whole(batch: GraphBatch) -> None:
-    """Raise ValueError for answers that were chosen to be released whole instead of filtered."""
+    """Raise ValueError for answers that were chosen for release as a whole, not for filtering."""
     for i, mark in enumerate(map(mark_of, batch.metadata_rows)):
         if isinstance(mark, dict) and mark.get("rule") == WHOLE:
             raise ValueError(

@@ -21,7 +21,7 @@ _ERRORS = (
 
 
 def warn_of_reversed_edges(batch):
-    """Warn if every edge points from a later claim to an earlier one."""
+    """Warn if every edge points from a later claim to an earlier claim."""
     edges = batch.edges_between
     if len(edges) >= 10 and (np.diff(edges) < 0).all():
         warn(
@@ -33,7 +33,7 @@ def warn_of_reversed_edges(batch):
 
 
 def warn_of_direction(confidence, labels, problem_of):
-    """Warn if false claims score higher than true ones, for example if a risk was passed.
+    """Warn if false claims score higher than true claims, for example if a risk was given.
 
     The test statistic is the proportion of true-false claim pairs that are ordered correctly. The
     standard error is computed for an uninformative score, and from the contributions of whole

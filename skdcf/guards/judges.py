@@ -1,4 +1,4 @@
-"""Guard against calibration labels that were made by a language model.
+"""Guard against calibration labels made by a language model.
 
 If a model made the labels, the guarantee refers to the verdicts of the model. After calibration at
 alpha = 0.1 on verdicts of a strong model, 13 to 25 % of the filtered answers contained a claim that
@@ -29,7 +29,7 @@ NOBODY, MODEL, PERSON, REACHED = range(4)
 
 
 def judges_of(batch: GraphBatch) -> NDArray[np.int8]:
-    """Return the kind of judge of each answer.
+    """Return each answer's kind of judge.
 
     A randomly drawn answer counts as judged by a person if a person has labelled at least one of
     its claims. If only completely labelled answers were counted, short answers would be

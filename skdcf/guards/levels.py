@@ -12,14 +12,14 @@ from ..exceptions import CalibrationWarning, ParameterWarning
 
 
 def level_in_force(estimator):
-    """Return the level of the calibration, which is alpha or the bound of the guarantee."""
+    """Return the calibration level, which is alpha or the guarantee's bound."""
     if estimator.guarantee is None:
         return estimator.alpha
     return estimator.guarantee.level(None, estimator.alpha)
 
 
 def level_of(estimator, alpha):
-    """Return the level for alpha, or raise ValueError if it is not the level of the training."""
+    """Return the level for alpha, or raise ValueError if it is not the training level."""
     level = estimator._resolved_guarantee().level(alpha, estimator.alpha)
     trained_at = estimator._alpha_of_fit
     if alpha is None and trained_at not in (None, level):

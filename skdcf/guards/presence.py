@@ -31,7 +31,7 @@ _FEW = 0.05  # proportion of deviating problems above which a warning is issued
 
 
 def needs_edges(estimator):
-    """Return whether a filter uses the edges of the problems that are passed to it."""
+    """Return whether a filter uses the edges of the problems given to it."""
     if callable(estimator.edges):
         return False
     return estimator.edges == "given" or reads_edges(estimator.features)

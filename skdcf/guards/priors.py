@@ -42,7 +42,7 @@ def known_to_priors(priors: Any, hashes: Hashes) -> NDArray[np.bool_]:
 
 
 def refuse_known_questions(priors: Any, batch: GraphBatch, hashes: Hashes) -> None:
-    """Raise ValueError if a public prior was trained on the question of a problem.
+    """Raise ValueError if a public prior was trained on a problem's question.
 
     Parameters
     ----------

@@ -94,7 +94,7 @@ def accept_provenance(reason: str | None) -> Iterator[None]:
 
 @contextmanager
 def reason_sent_with(search) -> Iterator[None]:
-    """Store the reason of the block on the filter of a search, so its clones also have the reason.
+    """Store the block's reason on the filter of a search, so its clones also have the reason.
 
     The clones may be fitted in other processes, where the context variable is not set.
     """
@@ -108,7 +108,7 @@ def reason_sent_with(search) -> Iterator[None]:
 
 
 def reason_in_force(estimator: Any = None) -> str | None:
-    """Return the reason of the block, or the reason that a search has stored on the filter."""
+    """Return the block's reason, or the reason that a search has stored on the filter."""
     return _accepted.get() or getattr(estimator, "_accepted", None)
 
 
@@ -259,7 +259,7 @@ def _shown(value):
 
 
 def _differing_values(now, then):
-    """Return two values as texts, or the first differing values of two JSON objects."""
+    """Return two values as strings, or the first differing values of two JSON objects."""
     try:
         now_in = json.loads(now)
         then_in = json.loads(then)

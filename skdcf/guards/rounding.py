@@ -173,7 +173,7 @@ def below_copies(scores):
 
 
 def nearly_equal(now, before):
-    """Return whether two arrays are equal up to rounding; two missing arrays are equal."""
+    """Return whether two arrays are equal up to rounding. Two missing arrays are equal."""
     if now is None or before is None:
         return now is before
     finite = np.abs(before[np.isfinite(before)])

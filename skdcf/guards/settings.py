@@ -13,7 +13,7 @@ from .presence import needs_edges
 
 
 def refuse_whole_answers(guarantee, edges):
-    """Raise ValueError for groups, weights, losses and shares that require the whole answer."""
+    """Raise ValueError for groups, weights, losses and ``show`` that require the whole answer."""
     if guarantee.show != 1 and edges is not chain_edges:
         raise ShareError(
             "show must be 1 with online=True unless the claims form a chain, because "
@@ -37,7 +37,7 @@ def refuse_whole_answers(guarantee, edges):
 
 
 def refuse_without_theory(estimator):
-    """Raise ValueError if there is no guarantee for the settings of a filter."""
+    """Raise ValueError if there is no guarantee for a filter's settings."""
     guarantee = estimator.guarantee
     if guarantee is None:
         return
@@ -67,7 +67,7 @@ def refuse_unused(estimator, scorer):
 
 
 def described_guarantee(guarantee, without=()):
-    """Return the settings of a guarantee as a text that is equal in every session."""
+    """Return a guarantee's settings as a string that is equal in every session."""
     settings = guarantee.get_params(deep=False)
     texts = {k: described(v) for k, v in settings.items() if k not in without}
     return f"{type(guarantee).__name__}({texts})"

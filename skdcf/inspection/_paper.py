@@ -92,7 +92,7 @@ class SeparationReport(LevelTable):
 
     @property
     def overlap(self) -> NDArray[Any]:
-        """Return the overlap of both densities, between 0 and 1, of shape (n_filters, n_alphas)."""
+        """Return the density overlaps, between 0 and 1, of shape (n_filters, n_alphas)."""
         return self._measured(overlap)
 
     @property
@@ -217,13 +217,13 @@ def score_separation(
 
 
 def _pooled(scores):
-    """Return z-scores, standardised by the mean and the standard deviation of all scores."""
+    """Return z-scores, based on the mean and standard deviation of all scores."""
     deviation = scores.std()
     return (scores - scores.mean()) / (deviation if deviation > 0 else 1.0)
 
 
 def cohens_d(true, false):
-    """Return the difference of means divided by the pooled deviation, or NaN without variation."""
+    """Return the difference in means divided by the pooled deviation, or NaN without variation."""
     n = len(true)
     m = len(false)
     if n < 2 or m < 2:
@@ -233,7 +233,7 @@ def cohens_d(true, false):
 
 
 def overlap(true, false):
-    """Return the area under both of two kernel density estimates, or NaN if one is undefined."""
+    """Return the overlap area of two kernel density estimates, or NaN if one is undefined."""
     from scipy.stats import gaussian_kde
 
     if min(len(true), len(false)) < 2 or np.ptp(true) == 0 or np.ptp(false) == 0:

@@ -54,7 +54,7 @@ def pass_on(ufunc: np.ufunc, values: np.ndarray, batch: GraphBatch) -> np.ndarra
 
 
 def find_highest(values: np.ndarray, batch: GraphBatch) -> np.ndarray:
-    """Return the row of the largest value among each claim and its ancestors.
+    """Return the row index of the largest value among each claim and its ancestors.
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ def find_highest(values: np.ndarray, batch: GraphBatch) -> np.ndarray:
 
 
 def _sort(values):
-    """Return the row numbers sorted by value; equal values remain in the order of the rows."""
+    """Return the row indices sorted by value. Equal values remain in row order."""
     # `argsort` is several times as fast as a stable sort here.
     order = np.argsort(values)
     ordered = values[order]

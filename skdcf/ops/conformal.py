@@ -419,7 +419,7 @@ def count_jumps(
     offsets: NDArray[np.int64],
     vaguest: NDArray[np.bool_] | None = None,
 ) -> Any:
-    """Compute the jumps of the number of kept false claims.
+    """Compute the jumps in the number of kept false claims.
 
     At most one wording of each claim may be labelled false in ``labels``.
     """

@@ -172,7 +172,7 @@ def _cut_blocks(weights) -> Iterator[tuple[int, int]]:
 
 
 def _measure_paths(batch, names):
-    """Compute closeness and betweenness; betweenness is valid only if it is in ``names``."""
+    """Compute closeness and betweenness. Betweenness is valid only if it is in ``names``."""
     # Problems outside forests have more than one path between two claims.
     has_many_paths = ~batch.is_forest
     n_above = count_ancestors(batch)
@@ -192,7 +192,7 @@ def _measure_paths(batch, names):
 
 
 def _walk_paths(batch, with_between):
-    """Sum the distances to each claim, and the shares of shortest paths through it."""
+    """Sum the distances to each claim, and the fractions of shortest paths through it."""
     n_claims = batch.n_claims
     indptr, source = batch.closure
     n_children = np.repeat(_count_children(batch), np.diff(indptr))
@@ -237,13 +237,13 @@ def _find_pairs(batch, a, b):
 
 
 def _shorten(distance, shorter, longer, depth):
-    """Reduce an upper bound of each pair to the length of its shortest path, in place."""
+    """Reduce an upper bound on each pair to the length of its shortest path, in place."""
     for links in _group(depth[longer]):
         np.minimum.at(distance, longer[links], distance[shorter[links]] + 1)
 
 
 def _accumulate(distance, shorter, longer):
-    """Compute the shares of shortest paths from s through v by Brandes' accumulation."""
+    """Compute the fractions of shortest paths from s through v by Brandes' accumulation."""
     tight = distance[shorter] + 1 == distance[longer]
     shorter = shorter[tight]
     longer = longer[tight]

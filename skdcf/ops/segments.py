@@ -53,7 +53,7 @@ def take(values: NDArray[Any], index: NDArray[Any]) -> Any:
 def scatter_sum(
     values: NDArray[Any], index: NDArray[Any], n: int, weights: Any = 1.0
 ) -> NDArray[Any]:
-    """Sum the weighted values that have the same index, shape (n,); 0 if there are none."""
+    """Sum the weighted values with the same index, shape (n,); 0 if there are none."""
     return np.bincount(index, values * weights, n)
 
 

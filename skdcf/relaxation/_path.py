@@ -37,7 +37,7 @@ from ..ops.segments import scatter_sum, take
 
 
 class Plan(Protocol):
-    """Data about the training problems, which a relaxation computes before training."""
+    """Training data that a relaxation precomputes."""
 
     @property
     def n_problems(self) -> int: ...
@@ -188,7 +188,7 @@ class Relaxation(Settings, Generic[PlanT, StateT], metaclass=ABCMeta):
         calibration: NDArray[np.intp] | None = None,
         prediction: NDArray[np.intp] | None = None,
     ) -> NDArray[np.float64]:
-        """Compute the soft number of kept true claims of each problem.
+        """Compute the soft number of kept true claims in each problem.
 
         Parameters
         ----------

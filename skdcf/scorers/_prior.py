@@ -290,7 +290,7 @@ class PublicPrior(Scorer):
 
 @cache
 def read(path: Path, changed: int) -> dict[str, Any]:
-    """Read the attributes of a prior from its file, or raise ValueError with the reason.
+    """Read a prior's attributes from its file, or raise ValueError with the reason.
 
     ``changed`` is the time at which the file was last modified. It identifies the content.
     """
@@ -301,7 +301,7 @@ def read(path: Path, changed: int) -> dict[str, Any]:
 
 
 def attributes_of(record: dict[str, Any]) -> dict[str, Any]:
-    """Return the attributes of `PublicPrior` from the content of a file."""
+    """Return the attributes of `PublicPrior` from a file's content."""
     if record["format"] != FORMAT:
         raise ValueError(f"the format must be {FORMAT!r}, got {record['format']!r}")
     if record["sha256"] != digest(record):
@@ -341,7 +341,7 @@ def _arrays(record):
 
 
 def _array(values):
-    """Return an array from a file; null means infinity, which JSON cannot represent."""
+    """Return an array from a file. Null means infinity, which JSON cannot represent."""
     array = np.array(values)
     if array.dtype.kind != "i" or not array.size:
         array = np.nan_to_num(array.astype(np.float64), nan=np.inf)

@@ -1,4 +1,4 @@
-"""Base class of scorers, the task that a filter passes to `fit`, and untrained scorers."""
+"""Base class of scorers, the task that a filter gives to `fit`, and untrained scorers."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class LinearForm:
 
 @dataclass(frozen=True)
 class FitTask:
-    """Settings that a filter passes to its scorer in a fit.
+    """Settings that a filter gives to its scorer in a fit.
 
     Parameters
     ----------
@@ -116,7 +116,7 @@ class FitTask:
     verbose: int = 0
 
     def on(self, rows: NDArray[np.bool_]) -> FitTask:
-        """Return the task for some of the problems, with a copy of the random state.
+        """Return the task for a subset of the problems, with a copy of the random state.
 
         Parameters
         ----------
@@ -135,7 +135,7 @@ class FitTask:
 
 
 class Scorer(Settings, metaclass=ABCMeta):
-    """Base class of scorers, which compute a confidence for each claim; higher is safer.
+    """Base class of scorers, which compute a confidence in each claim. Higher values are safer.
 
     A subclass must implement `confidence`, and `fit` if it learns. To estimate error
     probabilities, implement ``error_probability(batch, kept)``, which returns the probability that
@@ -186,7 +186,7 @@ class Scorer(Settings, metaclass=ABCMeta):
     priors: tuple[Any, ...] = ()
 
     def columns_read(self) -> tuple[str, ...] | None:
-        """Return the names of the feature columns that `confidence` reads.
+        """Return the feature column names that `confidence` reads.
 
         Returns
         -------
@@ -219,7 +219,7 @@ class Scorer(Settings, metaclass=ABCMeta):
     def fit_levels(
         self, batch: GraphBatch, labels: NDArray, tasks: list[FitTask]
     ) -> list:
-        """Fit one scorer per task; the tasks differ only in alpha.
+        """Fit one scorer per task. The tasks differ only in alpha.
 
         Parameters
         ----------
@@ -328,7 +328,7 @@ class Folded:
 
     @cached_property
     def parts(self) -> list[tuple[GraphBatch, GraphBatch]]:
-        """Problems of all other folds, and problems of the fold, as one pair for each fold.
+        """For each fold, the problems in all other folds, and the problems in this fold.
 
         All base scorers of a stack share these batches. Computing the ancestors of the same claims
         again for each scorer would take 2 % of the time of a fit.
@@ -391,7 +391,7 @@ def out_of_fold_confidence(scorer, folded, labels, tasks):
 
 
 def _confidence_unseen(scorer, parts, labels, tasks):
-    """Fit a scorer on the other folds, and compute the confidences in the claims of the fold."""
+    """Fit a scorer on the other folds, and compute the confidences in this fold's claims."""
     others, own = parts
     # Warnings about folds from which nothing can be fitted are ignored, because the
     # retention shows the effect.
@@ -402,7 +402,7 @@ def _confidence_unseen(scorer, parts, labels, tasks):
 
 
 def run_of(task, jobs, scorer, unit="fit"):
-    """Run independent jobs of a scorer with the settings of its task, and return the results."""
+    """Run a scorer's independent jobs with its task's settings, and return the results."""
     name = type(scorer).__name__
     return all_finished(jobs, task.n_jobs, verbose=task.verbose, name=name, unit=unit)
 
@@ -415,7 +415,7 @@ def confidence_of_each(scorers, batch):
 
 
 def folds(n, groups, n_folds, rng):
-    """Return the fold number of each problem; all are 0 if there are too few groups."""
+    """Return each problem's fold number, or all 0 if there are too few groups."""
     groups = np.arange(n) if groups is None else groups
     code = np.unique(groups, return_inverse=True)[1]
     n_groups = code.max() + 1
@@ -423,7 +423,7 @@ def folds(n, groups, n_folds, rng):
 
 
 def need_features(batch):
-    """Return the features of the problems, or raise ValueError if they have none."""
+    """Return the problems' features, or raise ValueError if there are none."""
     if batch.features is None:
         raise ValueError(
             "the scorer needs features, but the problems have no features yet. "
@@ -476,7 +476,7 @@ class FeatureScorer(Scorer):
 
 @settings
 class FrequencyScorer(FeatureScorer):
-    """Scorer that uses self-consistency frequencies, optionally mixed with those of descendants.
+    """Scorer that uses self-consistency frequencies, optionally mixed over descendants.
 
     The confidence in claim v is ``(1 - beta_mix) f_v + beta_mix m_v``, where f_v is the frequency
     of v, and m_v is the median frequency of the descendants of v. If v has no descendants, the
@@ -569,7 +569,7 @@ def column_of(feature, batch):
 
 
 def _medians(values, owner, n):
-    """Compute the lower and upper median of the values of each owner; NaN if it has none."""
+    """Compute the lower and upper medians of each owner's values, or NaN if there are none."""
     ordered = values[np.lexsort((values, owner))]
     count = np.bincount(owner, minlength=n)
     start = offsets_of(count)[:-1]

@@ -41,7 +41,7 @@ SHRINKAGE = 100.0
 
 @dataclass(frozen=True)
 class Selection:
-    """Weights of the base scorers of a stack.
+    """Base scorer weights of a stack.
 
     Parameters
     ----------
@@ -264,7 +264,7 @@ class StackingScorer(Scorer):
     def error_probability(
         self, batch: GraphBatch, kept: NDArray[np.bool_]
     ) -> NDArray[np.float64]:
-        """Return the error probabilities of the first base scorer that estimates them.
+        """Return error probabilities from the first base scorer that estimates them.
 
         Parameters
         ----------

@@ -162,7 +162,7 @@ def design(batch):
 
 
 def join(tables: list[HazardTable], n_columns: int) -> HazardTable:
-    """Join several tables into one; columns that a table does not use have weight 0."""
+    """Join several tables into one. Columns that a table does not use have weight 0."""
     nodes = np.cumsum([0] + [len(table.down) for table in tables])
     forests = np.cumsum([0] + [len(table.doubt) for table in tables])
     shifted = [
@@ -321,7 +321,7 @@ def _largest_left(threshold):
 
 
 def _trees(n_columns, trees):
-    """Return a table of trees; each tree is (left, right, feature, threshold, value)."""
+    """Return a table of trees. Each tree is (left, right, feature, threshold, value)."""
     sizes = np.array([len(tree[0]) for tree in trees], dtype=np.int64)
     first = np.cumsum(sizes) - sizes
     tree_of = np.repeat(np.arange(len(trees)), sizes)

@@ -1,4 +1,4 @@
-"""Settings for the training of differentiable models, and the optimizers.
+"""Settings for training differentiable models, and the optimizers.
 
 The optimizers L-BFGS and Adam minimise ``fun(x) -> (value, gradient)`` over flat parameters. The
 optimizers call ``callback(iteration, x, value)`` after each iteration, and stop if it returns True.
@@ -288,7 +288,7 @@ class SoftTraining(Settings):
         shrinkage: float = 1000.0,
         gain: Gain = 1.0,
     ) -> Self:
-        """Return a copy of the settings in which None is replaced by defaults.
+        """Return a copy of the settings in which None is replaced with defaults.
 
         Parameters
         ----------

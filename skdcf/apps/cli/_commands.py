@@ -1,4 +1,4 @@
-"""Commands to fit, apply and inspect filters, and to check files of problems."""
+"""Commands to fit, apply and inspect filters, and to check problem files."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def _scorer_without_training(options, graphs, features):
 
 
 def wanted_features(options, graphs):
-    """Return the transformer for the feature columns, or None to use the columns of the file."""
+    """Return the transformer for the feature columns, or None to use the file's columns."""
     source = options.features or ("built-in" if graphs.features is None else "given")
     if source == "given":
         return None
@@ -176,7 +176,7 @@ def _fitted(filter, problems, share):
 
 
 def _with_people(judged, options):
-    """Return answers judged by a model combined with a second file of answers judged by people.
+    """Combine answers judged by a model with a second file of answers judged by people.
 
     If a file does not state the sources of its labels, its role determines the sources.
     """
@@ -358,7 +358,7 @@ def _checks_to_spend(filter, data):
 
 
 def filter_problems(options):
-    """Write each problem with its mask, the level of each claim and the filtered text."""
+    """Write each problem with its mask, claim levels and filtered text."""
     files.check_folder(options.output)
     filter = load(options.model)
     if options.at_least_one:
@@ -400,7 +400,7 @@ def filter_problems(options):
 
 @dataclass
 class Line:
-    """A problem of a file with the decision of the filter.
+    """A problem in a file, with the filter's decision.
 
     Parameters
     ----------
@@ -481,7 +481,7 @@ def _filtered(filter, rows, alpha, options, counts):
 
 
 def _batch_of(filter, rows):
-    """Return the problems of several lines with the feature columns of the filter."""
+    """Return the problems in several lines, with the filter's feature columns."""
     # Check the problems once, because each method of the filter would check them again.
     return check(filter, GraphBatch.from_graphs([row.problem.graph for row in rows]))
 
@@ -499,7 +499,7 @@ def _at_least_one(filter, rows, graphs, masks, counts):
 
 
 def decided(filter, rows, graphs, *, masks, counts):
-    """Yield each `Line` with its mask, error probability and the levels of its claims."""
+    """Yield each `Line` with its mask, error probability and claim levels."""
     levels = filter.predict_alpha(graphs)
     chances = np.full(len(masks), np.nan)
     if hasattr(filter.scorer_, "error_probability"):
@@ -572,7 +572,7 @@ def marked_text(row, mark_checked=False):
 
 
 def format_row(row, about, options, *, mark_checked=False):
-    """Return the JSON of a line, with its original keys and the decision of the filter."""
+    """Return a line's JSON, with its original keys and the filter's decision."""
     problem = row.problem
     levels = [a if np.isfinite(a) else None for a in row.levels.tolist()]
     fields = about | {"claim_alpha": levels}
@@ -610,7 +610,7 @@ def format_row(row, about, options, *, mark_checked=False):
 
 
 def _put_text(record, key, text):
-    """Replace the whole answer by the filtered text, or raise ValueError."""
+    """Replace the whole answer with the filtered text, or raise ValueError."""
     place = record if value_at(record, key) is not MISSING else record["metadata"]
     if key == RESULT or "[]" in key or not isinstance(value_at(place, key), str):
         raise ValueError(

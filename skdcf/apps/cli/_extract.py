@@ -161,7 +161,7 @@ def _headers(options):
 
 
 def _extra(options):
-    """Return the additional fields of each request, from JSON or a TOML table."""
+    """Return each request's additional fields, from JSON or a TOML table."""
     extra = options.extra
     if isinstance(extra, str):
         try:
@@ -214,7 +214,7 @@ def read_config(options):
 
 
 def _answer_reader(options):
-    """Return a function that converts the object of a line to the input of an extractor."""
+    """Return a function that converts a line's object to extractor input."""
     read_answer = answer_reader(options)
 
     def read(record):

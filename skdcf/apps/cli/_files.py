@@ -95,7 +95,7 @@ def write_lines(path, lines):
 
 
 def renamed(options, *, also=()):
-    """Return the keys of the format, keyed by the keys of the file (``--map THEIRS=OURS``).
+    """Return the format keys, keyed by the file keys (``--map THEIRS=OURS``).
 
     ``also`` contains the keys that a command accepts in addition to the keys of a problem.
     """
@@ -132,7 +132,7 @@ def own_keys(options):
 
 
 def problem_reader(options):
-    """Return a function that converts the object of a line to a `Problem`."""
+    """Return a function that converts a line's object to a `Problem`."""
     read = records.line_reader(renamed(options), own_keys(options))
     if options.group_by is None:
         return read
@@ -144,7 +144,7 @@ def problem_reader(options):
 
 
 def answer_reader(options):
-    """Return a function that converts the object of a line to an `AnsweredLine`.
+    """Return a function that converts a line's object to an `AnsweredLine`.
 
     If the line has no claims, the problem has zero claims. The answer is stored under its key.
     """
@@ -170,7 +170,7 @@ def answer_reader(options):
 
 
 def names_in_file(record, problem, rename):
-    """Return a mapping from keys of the format to keys of the file, where the two differ.
+    """Return a mapping from format keys to file keys, for keys that differ.
 
     After ``split`` or ``extract``, the keys of the original log are returned.
     """
@@ -287,7 +287,7 @@ def clock(work):
 
 
 def count_questions(graphs):
-    """Return the number of different questions."""
+    """Return the number of distinct questions."""
     return len(np.unique(question_groups(graphs)))
 
 

@@ -105,7 +105,7 @@ def _judge(options):
 
 
 def _say_where(options, journal, is_done):
-    """Print the paths of the result and of the journal."""
+    """Print the paths of the result and the journal."""
     if options.output:
         inform(f"saved in {options.output}")
     to_continue = "" if is_done else ". To continue later, run the same command again"
@@ -332,7 +332,7 @@ def _level(filter, options):
 
 
 def _meaning_of_filter(options, filter, graphs):
-    """Return the meaning of the labels, which is that of the calibration labels if known."""
+    """Return the label meaning, which is that of the calibration labels if known."""
     meanings = {meaning for meaning in filter.provenance_.get("label_meaning", ())} - {
         None
     }
@@ -382,7 +382,7 @@ def _write_rows(options, rows, level):
 
 
 def _meaning(options, graphs):
-    """Return the meaning of the labels, according to the option, the file, or the context."""
+    """Return the label meaning, according to the option, the file, or the context."""
     meanings = {(graph.metadata or {}).get("label_meaning") for graph in graphs} - {
         None
     }
@@ -525,7 +525,7 @@ def _write(options, store, by, *, meaning, problems):
 
 
 def _compare(store, first, second):
-    """Print the agreement of two annotators and the claims with different labels."""
+    """Print the agreement between two annotators, and the claims with different labels."""
     store.check_judged(first, second)
     # Labels from the file are not judgements of an annotator, so only verdicts are
     # compared.

@@ -145,7 +145,7 @@ def _reloading(app: Service, paths: dict[str, Path]) -> Iterator[None]:
 
 
 def _raise_limit_of_connections() -> None:
-    """Raise the limit of open files, and thereby of connections, to the system's maximum."""
+    """Raise the limit on open files, and therefore on connections, to the system maximum."""
     with suppress(ImportError, ValueError, OSError):
         import resource
 

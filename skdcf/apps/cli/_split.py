@@ -98,7 +98,7 @@ def _describe(counts, asked):
 
 
 def _split_runs(options):
-    """Write the runs of a log as problems with one claim per step."""
+    """Convert logged runs to problems with one claim per step."""
     if options.group_by is not None:
         raise ValueError(
             f"--group-by {options.group_by} cannot be used with --runs, because runs "

@@ -1,4 +1,4 @@
-"""Label claims on a web page, record provenance, and measure the agreement of annotators.
+"""Label claims on a web page, record provenance, and measure annotator agreement.
 
 The command ``skdcf label FILE.jsonl`` opens the page. `LabelStore` saves the verdicts.
 """

@@ -88,7 +88,7 @@ def _cohen_kappa(a, b, problem):
 
 
 def _kappa(tables):
-    """Return kappa of one or more 2 x 2 tables, or NaN if the chance agreement is 1."""
+    """Return kappa for one or more 2 x 2 tables, or NaN if the chance agreement is 1."""
     tables = tables / np.maximum(tables.sum(axis=(-2, -1), keepdims=True), 1)
     observed = np.trace(tables, axis1=-2, axis2=-1)
     chance = (tables.sum(axis=-1) * tables.sum(axis=-2)).sum(axis=-1)
@@ -108,7 +108,7 @@ def _jackknife(kappa, without):
 
 @dataclass(frozen=True)
 class ModelAgreement:
-    """Quality of a model's labels, measured on claims that were judged by people.
+    """Quality of a model's labels, measured on claims that people judged.
 
     Parameters
     ----------
@@ -229,7 +229,7 @@ def _share(k, n):
 
 
 def _side_by_side(first, second):
-    """Return two sets of labels as flat arrays, and the problem number of each claim."""
+    """Return two sets of labels as flat arrays, and each claim's problem index."""
     first = list(first)
     second = list(second)
     sizes = list(map(len, first))
@@ -510,7 +510,7 @@ class RandomOrder(Order):
 
 
 class FilterOrder(Order):
-    """Select the claims whose labels can raise the threshold of a filter.
+    """Select the claims whose labels can raise a filter's threshold.
 
     Parameters
     ----------

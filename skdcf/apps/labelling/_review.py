@@ -192,7 +192,7 @@ class ReviewOrder:
         return self._batch.split(self._kept.copy())
 
     def describe(self, error_rate: float = 0.0) -> str:
-        """Return a description of the guarantee of the kept claims and of the number of checks.
+        """Return a description of the guarantee for the kept claims and the number of checks.
 
         Parameters
         ----------
@@ -311,7 +311,7 @@ class ReviewOrder:
 
 
 def strictest(words: Iterable[str | None]) -> str | None:
-    """Return the strictest of the verdicts of several people on a claim.
+    """Return the strictest of several people's verdicts on a claim.
 
     Parameters
     ----------
@@ -328,7 +328,7 @@ def strictest(words: Iterable[str | None]) -> str | None:
 
 
 class BudgetOrder(Order):
-    """Select the claims of a review one by one, up to a total number of checks.
+    """Select claims for review one by one, up to a total number of checks.
 
     Several people can review in parallel. Each person runs a separate program, and all programs
     use the same journal. Each person starts with different answers. If two people disagree
@@ -399,7 +399,7 @@ class BudgetOrder(Order):
         return [(check.problem, (check.claim,))] if check else []
 
     def masks(self, store: LabelStore) -> list[list[bool]]:
-        """Return the masks of the claims that are currently kept.
+        """Return the masks of currently kept claims.
 
         Parameters
         ----------

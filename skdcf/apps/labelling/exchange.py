@@ -363,7 +363,7 @@ def _rows(graphs, words, order):
 
 
 def _names(batch):
-    """Return the id or the number of each problem, or raise ValueError for duplicates."""
+    """Return each problem's id or index, or raise ValueError for duplicates."""
     numbered = enumerate(batch, start=1)
     names = [number if graph.id is None else graph.id for number, graph in numbered]
     twice = [name for name, n in Counter(map(str, names)).items() if n > 1]

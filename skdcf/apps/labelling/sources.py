@@ -111,7 +111,7 @@ _ALWAYS = LabelSource._fields[:4]
 def set_label_sources(
     graph: ReasoningGraph, sources: LabelSource | Sequence[LabelSource | None]
 ) -> ReasoningGraph:
-    """Return a copy of the graph with the sources of its labels in the metadata.
+    """Return a copy of the graph with its label sources in the metadata.
 
     Parameters
     ----------
@@ -446,7 +446,7 @@ class LabelStore:
         self._save({**self._place(problem, claim), "note": text}, by)
 
     def correct_edges(self, problem: int, edges: Any, *, by: str) -> None:
-        """Save corrected edges of a problem.
+        """Save a problem's corrected edges.
 
         Parameters
         ----------
@@ -689,7 +689,7 @@ class LabelStore:
         return LabelList(np.array(row, dtype=np.int64) for row in labels)
 
     def settle(self, first: str, second: str, by: str) -> None:
-        """Save the verdicts on which two people agree under a third name.
+        """Save the verdicts that two people agree on under a third name.
 
         Existing verdicts by ``by`` are not changed.
 

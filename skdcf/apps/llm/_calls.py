@@ -282,7 +282,7 @@ def schema_of(
 
 
 def parse_object(text: str, key: str, *, corrected: bool = False) -> dict[str, Any]:
-    """Return the last object with a key in a text, or raise ValueError if objects differ.
+    """Return the last object with a key in a string, or raise ValueError if objects differ.
 
     If ``corrected`` is True, a later object replaces different earlier objects.
     """
@@ -338,7 +338,7 @@ def _unwrapped(value, key, depth=3):
 
 
 def _in_text(name, value, start):
-    """Parse a text with JSON. Reasons and quotations are texts, even if they contain JSON."""
+    """Parse a JSON string. Reasons and quotations remain strings, even if they contain JSON."""
     if not isinstance(value, str) or name in ("why", "span", "text", "verdict"):
         return value
     if not value.lstrip().startswith(start):
@@ -387,7 +387,7 @@ def _repair(text):
 
 
 def _row_of(pairs):
-    """Return an object with a standardised verdict and reasons converted to texts.
+    """Return an object with a standardised verdict and reasons converted to strings.
 
     Raise ValueError if the items contain two different verdicts.
     """

@@ -428,7 +428,7 @@ def _ask(estimate):
 
 @dataclass(eq=False, repr=False)
 class Step(Settings):
-    """Base class of the steps from a model's answer to the input of a filter.
+    """Base class of the steps from a model's answer to a filter's input.
 
     A subclass defines its prompt and the type of the reply. The type is a list if a problem may
     require no call. ``_question`` returns the input of the model for one problem, and ``_read``
@@ -478,7 +478,7 @@ class Step(Settings):
         return calls.schema_of(self._reply, n_rows=len(question.get("claims") or ()))
 
     def _limit(self, n_rows):
-        """Return the length limit of a reply in tokens. Longer replies are probably repetitive."""
+        """Return a reply's length limit in tokens. Longer replies are probably repetitive."""
         return 3 * self._written * n_rows + 300
 
     def _expect(self, shared, answer, n_claims, n_others):
@@ -565,12 +565,12 @@ def raise_first(results: Sequence[Any]) -> None:
 
 
 def count_tokens(text: str | None) -> int:
-    """Return the estimated number of tokens of a text, with four bytes per token."""
+    """Return the estimated number of tokens in a text, at four bytes per token."""
     return len((text or "").encode()) // 4 + 1
 
 
 def count_claims(answer: str) -> int:
-    """Return the estimated number of claims of an answer, with forty tokens per claim."""
+    """Return the estimated number of claims in an answer, at forty tokens per claim."""
     return count_tokens(answer) // TOKENS_OF_CLAIM + 1
 
 

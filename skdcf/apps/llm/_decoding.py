@@ -118,5 +118,5 @@ def _is_escape(word, commands):
 
 
 def clean_json(text: str) -> str:
-    """Replace each escape sequence of a control character in JSON by a space."""
+    """Replace each escape sequence of a control character in JSON with a space."""
     return _CONTROL.sub(r"\1 ", text)

@@ -1,4 +1,4 @@
-"""Errors raised by calls to a model."""
+"""Errors raised by model calls."""
 
 from __future__ import annotations
 

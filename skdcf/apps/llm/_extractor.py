@@ -195,7 +195,7 @@ def make_graph(answer: Answer, claims: Sequence[Any], edges: Any) -> ReasoningGr
 
 
 def cut_answer(graph: ReasoningGraph, kept: Sequence[bool]) -> str:
-    """Return the sentences of the answer that consist entirely of words of kept claims.
+    """Return the answer's sentences that consist entirely of kept claims' words.
 
     A kept claim whose words do not occur verbatim in the answer keeps no sentence. If the words
     of a dropped claim do not occur in the answer, the result is empty, because any sentence may
@@ -470,7 +470,7 @@ class ClaimExtractor(TransformerMixin, Settings):
         )
 
     def add_features(self, graphs: Iterable[ReasoningGraph]) -> GraphBatch:
-        """Sample other answers and compute feature columns for existing graphs.
+        """Sample alternative answers and compute feature columns for existing graphs.
 
         Use this method after people have corrected claims or edges, because a judge's verdicts
         on the old claims are obsolete.
@@ -630,7 +630,7 @@ class ClaimExtractor(TransformerMixin, Settings):
         return await call_step(self.sample, chat, graph.problem)
 
     async def _enrich(self, chat, graph):
-        """Add other answers and feature columns to a graph."""
+        """Add alternative answers and feature columns to a graph."""
         if graph.alternatives is None and self.sample is not None:
             alternatives = await self._draw(chat, graph)
             graph = graph.replace(alternatives=alternatives)
@@ -833,7 +833,7 @@ def made_as(graph: ReasoningGraph, extraction: Any) -> ReasoningGraph:
 
 
 def _agreeing(done):
-    """Record in all extractions of a run which parameters the endpoint does not support.
+    """Record in all of a run's extractions which parameters the endpoint does not support.
 
     An answer does not always require every call, and an answer without claims requires few
     calls.

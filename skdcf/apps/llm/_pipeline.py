@@ -765,7 +765,7 @@ class ConformalFactualityPipeline(Settings):
         return item, chat
 
     async def _finish(self, chat, item):
-        """Return the text of the kept claims, and all other results for an answer."""
+        """Return the kept claims' text, and all other results for an answer."""
         asked, extraction, place, shown, chance = item
         graph = extraction.graph
         mask = shown.kept

@@ -50,7 +50,7 @@ _IN_WORDS = re.compile(
 
 
 def read_reply(body: bytes, *, wants_json: bool = False) -> Reply:
-    """Return the reply in the body of a response, or raise PassingError if there is none.
+    """Return the reply in a response body, or raise PassingError if there is none.
 
     The text is the only required field of the reply. Malformed other fields are ignored,
     because the reply has been paid for and should not be requested again. If JSON is expected,

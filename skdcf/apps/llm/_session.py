@@ -124,7 +124,7 @@ class Engine:
 
 
 class Session:
-    """One run of the engine, with its replies, their cost, and the limits of retries."""
+    """One run of the engine, with its replies, their cost, and the retry limits."""
 
     def __init__(self, engine, settings, dry):
         self.engine = engine
@@ -136,7 +136,7 @@ class Session:
         self._errors = []  # errors since the last successful call
 
     async def ask(self, call, read, again, *, usage, allowance):
-        """Return the result of ``read`` for the reply to a call, which may be cached.
+        """Return the result of ``read`` for the reply to a call. The reply may be cached.
 
         If ``read`` raises ValueError, ``again(call, reply, fault)`` returns the next call,
         which is always derived from the first call. The first readable reply is stored under
@@ -290,7 +290,7 @@ class Chat:
     left_out: set[str] = field(default_factory=set)
 
     def of(self, model: str | None) -> Chat:
-        """Return a copy with another model, or with the same model if ``model`` is None."""
+        """Return a copy with a different model, or with the same model if ``model`` is None."""
         return replace(self, model=self.model if model is None else model)
 
     def flag(self, text: str | None) -> None:
@@ -301,7 +301,7 @@ class Chat:
     async def ask(
         self, prompt, content, read, *, again=None, schema=None, limit=None, **options
     ):
-        """Return the result of ``read`` for the reply to a text or an object.
+        """Return the result of ``read`` for the reply to a string or an object.
 
         ``limit`` is the length limit of the reply in tokens, unless the client has its own
         limit. If JSON is expected, the backslashes of the reply are repaired.
@@ -337,7 +337,7 @@ def _is_thought(text):
 
 
 def _vary(call, first, number):
-    """Return a call with another seed and temperature, because some models ignore a complaint."""
+    """Return a call with another seed and temperature, because some models ignore complaints."""
     if call.seed != first.seed:  # The caller has already changed the seed.
         return call
     seed = None if call.seed is None else call.seed + number
@@ -398,7 +398,7 @@ async def gather_all(session, items, work, model, show=False):
 
 
 async def _say_what_is_waited_for(engine, bar):
-    """Report, after each minute without a reply, the server for which calls are waiting."""
+    """After each minute without a reply, report which server calls are waiting for."""
     said = time.monotonic()
     while True:
         await asyncio.sleep(max(said + _SILENCE - time.monotonic(), 0.0))

@@ -137,7 +137,7 @@ class AnswerReader:
 
 @dataclass(frozen=True)
 class AnswerSplitter:
-    """Splitter of answers into sentences, which become the claims.
+    """Splitter of answers into sentences, which are used as claims.
 
     Parameters
     ----------

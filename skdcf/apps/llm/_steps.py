@@ -235,7 +235,7 @@ class DeduceGraph(Step):
 
 
 def _edges(rows):
-    """Return the edges of a reply, or raise a ValueError whose text is sent to the model."""
+    """Return a reply's edges, or raise a ValueError whose message is sent to the model."""
     n = len(rows)
     for row in rows:
         # [0] means that there are no premises, because claims are numbered from 1.
@@ -347,7 +347,7 @@ class Reword(Step):
 
 @dataclass(eq=False, repr=False)
 class SampleAnswers(Step):
-    """Sample other answers to a question with a model (``alternatives`` of a problem).
+    """Sample alternative answers to a question with a model (``alternatives`` of a problem).
 
     The inputs of `apply` are problems and optionally their passages, and its result is a list
     of answers for each problem. Use the same settings for calibration and prediction.
@@ -414,7 +414,7 @@ class SampleAnswers(Step):
         return texts
 
     async def _answer(self, chat, problem, context=None):
-        """Return an answer for users. The answer may be cut off, but must not be empty."""
+        """Return an answer for users. The answer may be truncated, but must not be empty."""
         question = _with_passages(problem, context)
         return await self._one(chat.of(self.model), question, 0, chat.flag)
 
@@ -456,7 +456,7 @@ def _said(reply, flag=None):
 
 
 class Frequency(Step):
-    """Compute the frequency score, the support of a claim by other answers.
+    """Compute the frequency score, which is a claim's support by alternative answers.
 
     A model judges whether each of the problem's ``alternatives`` supports a claim (+1),
     contradicts the claim (-1) or does neither (0). The score of a claim is the sum of these
@@ -693,7 +693,7 @@ def _judged(verdicts, reply):
 
 
 def describe_writer(step: SampleAnswers, model: str | None) -> dict[str, Any]:
-    """Return the model, the prompt, the temperature and the length limit that write an answer."""
+    """Return the model, prompt, temperature and length limit for writing an answer."""
     writer = describe(step) | {"model": step.model or model}
     return {
         key: writer[key] for key in ("model", "prompt", "temperature", "max_tokens")

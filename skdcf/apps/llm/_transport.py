@@ -195,7 +195,7 @@ class Endpoint:
         return replace(reply, text=self._mask(reply.text), top_logprobs=[], tokens=[])
 
     async def _attempt(self, call):
-        """Send a request, and repeat it without the parameters that the server refuses.
+        """Send a request, and retry without the parameters that the server refuses.
 
         The number of repetitions is bounded. A parameter is only omitted from later calls if a
         request without it succeeds and no request with it has succeeded.
@@ -374,7 +374,7 @@ def _unbounded(schema):
 
 
 def _ways_of(call):
-    """Return the alternative forms of each part of a call, the most informative first."""
+    """Return the alternative forms of each part of a call, most informative form first."""
     messages = _messages_of(call)
     joined_text = "\n\n".join(message["content"] for message in messages[:2])
     merged = [{"role": "user", "content": joined_text}, *messages[2:]]

@@ -100,7 +100,7 @@ def _agreed(words):
 
 
 def log_odds(reply: Reply, verdicts: Sequence[str]) -> list[float]:
-    """Return the log odds of "true" for each verdict of a reply, in the order of its text.
+    """Return the log odds of "true" for each verdict in a reply, in text order.
 
     The log odds are computed at the position of the verdict, because the preceding thoughts or
     reasons may also contain the words true and false. If this position is not found, or if the

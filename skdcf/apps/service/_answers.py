@@ -228,7 +228,7 @@ def _refuse(estimate: Any) -> bool:
 
 
 async def _while_there(request: Any, work: Coroutine[Any, Any, Any]) -> Any:
-    """Await a coroutine, and cancel it if the client of the request disconnects."""
+    """Await a coroutine, and cancel it if the requesting client disconnects."""
     task = asyncio.create_task(work)
     leaving = asyncio.create_task(_leaving(request))
     try:

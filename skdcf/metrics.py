@@ -219,7 +219,7 @@ def coverage_band(
     n_calibration : int
         Number of calibration problems, n.
     alpha : float in (0, 1)
-        The level of the filter.
+        The filter's level.
     confidence_level : float, default=0.95
         Probability that the coverage is in the band.
     n_test : int, optional
@@ -818,7 +818,7 @@ def leave_one_out(
 
     Each problem is filtered with the threshold that is calibrated on one answer to every other
     question of X. The running time is O(n log n) for all alphas together. The problems must not
-    have been used to train the scorer. The calibration of the filter is not used.
+    have been used to train the scorer. The filter's calibration is not used.
 
     Parameters
     ----------

@@ -47,7 +47,7 @@ _OF_PEOPLE = re.compile(
 )
 # Columns that labelling tools add, such as _timestamp and _input_hash of Prodigy.
 _OF_TOOLS = re.compile(r"_.*|.*_(id|hash|timestamp)|lead_time|claim_number")
-# Columns that contain labels under another name than "label".
+# Columns that contain labels under a name other than "label".
 _OF_LABELS = re.compile(
     r"labels?|verdicts?|gold(_label)?|annotation|(is_)?(correct|true)|(ground_)?truth"
 )

@@ -68,15 +68,15 @@ def from_verdicts(
     Parameters
     ----------
     results : list, dict or object
-        One entry per answer, which is the list of its judged claims or an object that contains
-        this list. The supported formats are the outputs of RAGAS (faithfulness: ``statements``
-        with ``statement``, ``reason``, ``verdict``), FacTool (``detailed_information``, or its
-        entries, with ``claim_level_factuality``), OpenFactCheck (``detail``), Factcheck-GPT
-        (its log, a data frame), FActScore (``decisions``, or its entries, with ``atom`` and
-        ``is_supported``), RefChecker (``claims`` with ``ys``), DeepEval (``claims`` with
-        ``verdicts``), and lists of dicts with ``claim`` and ``verdict`` from any source. If
-        several keys contain a verdict, such as the verdicts of a model and of a person, these
-        verdicts must agree. A claim that is listed twice with different verdicts is labelled 0.
+        One entry per answer, which is the list of its judged claims or an object that contains this
+        list. The supported formats are the outputs of RAGAS (faithfulness: ``statements`` with
+        ``statement``, ``reason``, ``verdict``), FacTool (``detailed_information``, or its entries,
+        with ``claim_level_factuality``), OpenFactCheck (``detail``), Factcheck-GPT (its log, a data
+        frame), FActScore (``decisions``, or its entries, with ``atom`` and ``is_supported``),
+        RefChecker (``claims`` with ``ys``), DeepEval (``claims`` with ``verdicts``), and lists of
+        dicts with ``claim`` and ``verdict`` from any source. If several keys contain a verdict,
+        such as a model's verdict and a person's verdict, these verdicts must agree. A claim that is
+        listed twice with different verdicts is labelled 0.
     values : dict, optional
         Labels of additional verdicts: 1 true, 0 false, -1 unknown. The default mapping covers
         true and 1, false and 0, missing values, and words such as "supported", "refuted" and

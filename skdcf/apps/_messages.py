@@ -42,7 +42,7 @@ def reworded(message: object, entry_point: Literal["program", "client"]) -> str:
 
 
 def renumbered(message: object, n_before: int) -> str:
-    """Return a message about a part of a file, with problem numbers that refer to the whole file.
+    """Return a message about part of a file, with problem numbers that refer to the whole file.
 
     Parameters
     ----------

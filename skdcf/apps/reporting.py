@@ -94,7 +94,7 @@ def write_report(
     y : sequence of 1-D arrays, one per problem
         Claim labels of the test problems.
     alphas : sequence of float in (0, 1)
-        Levels in the table of results. Single answers are shown at the level of the filter.
+        Levels in the results table. Single answers are shown at the filter's level.
     by : str, callable or list, optional
         Definition of groups, whose results are also reported, as in
         `skdcf.metrics.evaluate_filter`.

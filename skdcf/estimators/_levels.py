@@ -1,4 +1,4 @@
-"""Fitting and calibration of a filter for several levels, which share intermediate results."""
+"""Fit and calibrate a filter for several levels, with shared intermediate results."""
 
 from __future__ import annotations
 

@@ -244,7 +244,7 @@ class CalibrationPart:
         guarantee : Guarantee
             The guarantee for which the problems are chosen.
         level : float
-            The level of the guarantee.
+            The guarantee level.
         fewest : bool
             Whether to leave out questions that do not increase the rank.
         in_groups : bool, default=True

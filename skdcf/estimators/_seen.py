@@ -48,7 +48,7 @@ def seen(
 
 
 def count_as_trained(estimator, X, groups=None):
-    """Mark problems that were used to choose the settings of a filter as training problems.
+    """Mark problems that were used to choose a filter's settings as training problems.
 
     Parameters
     ----------

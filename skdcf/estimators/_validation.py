@@ -311,7 +311,7 @@ def _is_per_problem(y):
 
 
 def with_names(view, guarantee):
-    """Return the passed problems, with the computed columns that the guarantee names."""
+    """Return the given problems, with the computed columns that the guarantee names."""
     passed = view.raw
     if view.with_columns is passed:
         return passed

@@ -182,7 +182,7 @@ class CalibratedSearch(BaseEstimator):
 
 
 def as_groups(questions):
-    """Return question numbers as ``groups``, or False if each question has one answer."""
+    """Return question indices as ``groups``, or False if each question has one answer."""
     return questions if len(np.unique(questions)) < len(questions) else False
 
 

@@ -443,7 +443,7 @@ class GraphUnion(GraphTransformer, Composition):
         X : GraphBatch or sequence of ReasoningGraph
             The problems.
         y : labels, optional
-            Claim labels, which are passed to the members.
+            Claim labels, which are given to the members.
 
         Returns
         -------

@@ -1,4 +1,4 @@
-"""Fit and apply the transformer of a filter, so all methods of the filter use the same columns.
+"""Fit and apply a filter's transformer, so all filter methods use the same columns.
 
 The transformers of this package (`GraphTransformer`) transform problems. Any other scikit-learn
 transformer transforms a table with one row per claim. The steps of a Pipeline are applied one

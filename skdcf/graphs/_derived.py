@@ -1,6 +1,6 @@
 """Properties of a batch that are derived from offsets and edges, and computed on first use.
 
-Values are passed on from parents to children, so all computations need an order in which parents
+Values are propagated from parents to children, so all computations need an order in which parents
 precede their children. Each property in the table depends on those above it:
 
 =================  ==================================================================

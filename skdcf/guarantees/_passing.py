@@ -70,7 +70,7 @@ class ShareChoice(NamedTuple):
         Parameters
         ----------
         level : float
-            The level of the guarantee.
+            The guarantee level.
         delta : float or None
             Share of the calibration sets for which the guarantee may fail.
 
@@ -135,7 +135,7 @@ def choose_share(
     offsets : ndarray of shape (n_problems + 1,)
         Bounds of the problems among the claims.
     level : float
-        The level of the guarantee.
+        The guarantee level.
     n_calibration : int or None
         Number of problems held out for calibration. Only shares for which the held-out problems
         suffice for rank 1 are considered. None considers all shares.

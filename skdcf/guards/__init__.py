@@ -40,7 +40,7 @@ def at_fit(estimator, selection, training_rows, calibration_rows):
     Parameters
     ----------
     estimator : filter
-        The filter to be fitted. The attribute ``provenance_`` of the filter is set to that of the
+        The filter to be fitted. The filter's attribute ``provenance_`` is set to that of the
         problems.
     selection : Selection
         The eligible problems, with labels and hashes.

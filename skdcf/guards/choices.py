@@ -120,7 +120,7 @@ def compare_numbers(origin: dict[str, Any], calibrated: dict[str, Any]) -> None:
 def refuse_other_scorer(estimator: Any, batch: GraphBatch, reason: str | None) -> None:
     """Raise ValueError if a different scorer chose a filter's calibration answers.
 
-    New answers are chosen by the scorer of the filter.
+    The filter's scorer chooses new answers.
 
     Parameters
     ----------

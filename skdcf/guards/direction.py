@@ -1,6 +1,6 @@
 """Guard against scores or edges with reversed direction.
 
-If a risk is passed as a confidence, the guarantee holds, but almost nothing is kept. If edges
+If a risk is given as the confidence, the guarantee holds, but almost nothing is kept. If edges
 point from a child to its parent, claims are kept without the claims on which they depend.
 """
 

@@ -1,7 +1,7 @@
 """Guard against calibration labels made by a language model.
 
-If a model made the labels, the guarantee refers to the verdicts of the model. After calibration at
-alpha = 0.1 on verdicts of a strong model, 13 to 25 % of the filtered answers contained a claim that
+If a model made the labels, the guarantee refers to the model's verdicts. After calibration at alpha
+= 0.1 on verdicts of a strong model, 13 to 25 % of the filtered answers contained a claim that
 people judged to be false. If people judged some of the calibration answers, answers that only a
 model judged are left out. When parts with both kinds of labels were joined, the miscoverage was
 0.20.

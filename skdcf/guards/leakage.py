@@ -1,8 +1,7 @@
 """Guard against feature columns that equal the labels, possibly in another coding.
 
-The columns of a table may contain the verdicts of people or of a language model by mistake. Such a
-calibration seems perfect, but does not apply to new problems, in which the column is missing or
-computed differently.
+The columns of a table may contain human or model verdicts by mistake. Such a calibration seems
+perfect, but does not apply to new problems, in which the column is missing or computed differently.
 """
 
 from __future__ import annotations

@@ -183,7 +183,7 @@ def compare_provenance(estimator, origin, *, new=False):
     Parameters
     ----------
     estimator : filter
-        The filter. The attribute ``provenance_`` of the filter is compared if it exists.
+        The filter. Its attribute ``provenance_`` is compared if it exists.
     origin : dict
         Result of `provenance_of`, or the ``provenance_`` of a part.
     new : bool

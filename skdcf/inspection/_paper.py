@@ -282,8 +282,8 @@ def single_feature_ablation(
     ties : {"exclude", "include", "jitter"}, default="jitter"
         Treatment of ties in the single-feature filters, whose scores often have many ties.
     **options
-        Options that are passed to `skdcf.evaluation.compare_filters`: cv, protocol, groups,
-        n_jobs, random_state, verbose, resume.
+        Options for `skdcf.evaluation.compare_filters`: cv, protocol, groups, n_jobs, random_state,
+        verbose, resume.
 
     Returns
     -------

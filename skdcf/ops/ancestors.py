@@ -66,7 +66,7 @@ def find_highest(values: np.ndarray, batch: GraphBatch) -> np.ndarray:
     Returns
     -------
     ndarray of int, shape (n_claims,)
-        Row number of the largest value for each claim. If several rows have the largest value, the
+        Row index of the largest value for each claim. If several rows have the largest value, the
         last one is returned.
     """
     sweep = batch.short_sweep

@@ -104,7 +104,7 @@ def save(filter: BaseEstimator, path: str | os.PathLike[str]) -> Path:
 
 
 def _torch_object_in(filter):
-    """Return the class name of a torch object that the scorer of a filter holds, or None."""
+    """Return the class name of a torch object in a filter's scorer, or None."""
     waiting = [vars(filter).get(name) for name in ("scorer", "scorer_")]
     seen = set()
     while waiting:
@@ -146,7 +146,7 @@ def load(path: str | os.PathLike[str], *, trusted: Iterable[str] = ()) -> Any:
     Returns
     -------
     fitted filter
-        A filter whose predictions are equal to the bit to those of the saved filter.
+        A filter whose predictions are bitwise identical to those of the saved filter.
 
     Raises
     ------

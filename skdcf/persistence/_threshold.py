@@ -52,7 +52,7 @@ class CalibratedThreshold:
     edges: str = "given"
 
     def __post_init__(self) -> None:
-        """Raise ValueError if a field is not valid."""
+        """Raise ValueError if a field is invalid."""
         check_alpha(self.alpha)
         check_choice("ties", self.ties, ("exclude", "include", "jitter"))
         if not isinstance(self.edges, str):
@@ -68,7 +68,7 @@ class CalibratedThreshold:
         Parameters
         ----------
         path_risk : array-like of shape (n_claims,)
-            Path risks, as computed by the method ``path_risk`` of the filter.
+            Path risks, as computed by the filter's method ``path_risk``.
 
         Returns
         -------

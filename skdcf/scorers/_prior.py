@@ -46,8 +46,8 @@ class PublicPrior(Scorer):
     and step labels, and use the columns of `skdcf.features.reasoning_features`. The hazard is a
     weighted mean over the sources. A source has a larger weight if it predicts errors in the other
     sources better. Nothing is trained on your problems, so all your problems can be used for
-    calibration. A filter uses a prior only on request. Pass the prior as the scorer of the filter,
-    or pass it as ``public_prior`` to `NeymanPearsonScorer` or `StackingScorer` to blend it with
+    calibration. A filter uses a prior only on request. Pass the prior as the filter's scorer, or
+    pass it as ``public_prior`` to `NeymanPearsonScorer` or `StackingScorer` to blend it with
     hazards fitted on your labels.
 
     Parameters

@@ -146,9 +146,9 @@ class Scorer(Settings, metaclass=ABCMeta):
     ----------
     requires_fit : bool or None
         Whether `fit` learns from the problems. If True, calibration problems are not passed to
-        `fit`. If False, all problems are passed to `fit`, with unknown labels. None means True if
-        the class defines `fit` or `fit_levels`, because a `fit` that ignores labels can still
-        depend on the problems. A subclass that defines `fit` must set this attribute again.
+        `fit`. If False, `fit` receives all problems, with unknown labels. None means True if the
+        class defines `fit` or `fit_levels`, because a `fit` that ignores labels can still depend on
+        the problems. A subclass that defines `fit` must set this attribute again.
     batch_invariant : bool
         Whether the confidence of a claim is bitwise equal in every batch, as for a feature column.
         If True, rounding errors are not measured.
@@ -258,8 +258,7 @@ class Scorer(Settings, metaclass=ABCMeta):
         Parameters
         ----------
         batch : GraphBatch
-            Problems with the columns of the scorer. Only the number and names of the columns are
-            used.
+            Problems with the scorer's columns. Only the number of columns and their names are used.
 
         Returns
         -------
@@ -313,7 +312,7 @@ def scorer_requires_fit(scorer: Scorer) -> bool:
 
 @dataclass(frozen=True)
 class Folded:
-    """Problems with their fold numbers.
+    """Problems with their fold indices.
 
     Parameters
     ----------
@@ -415,7 +414,7 @@ def confidence_of_each(scorers, batch):
 
 
 def folds(n, groups, n_folds, rng):
-    """Return each problem's fold number, or all 0 if there are too few groups."""
+    """Return each problem's fold index, or all 0 if there are too few groups."""
     groups = np.arange(n) if groups is None else groups
     code = np.unique(groups, return_inverse=True)[1]
     n_groups = code.max() + 1

@@ -282,8 +282,8 @@ def next_to_label(
     Parameters
     ----------
     filter : fitted filter
-        A filter, or a fitted pipeline that ends in a filter. The scorer of the filter is used,
-        but its calibration is ignored.
+        A filter, or a fitted pipeline that ends in a filter. The filter's scorer is used, but its
+        calibration is ignored.
     X : sequence of ReasoningGraph, or GraphBatch
         Calibration problems.
     y : sequence of arrays, one per problem
@@ -515,7 +515,7 @@ class FilterOrder(Order):
     Parameters
     ----------
     filter : fitted filter
-        The filter whose scorer sorts the claims. The calibration of the filter is ignored.
+        The filter whose scorer sorts the claims. The filter's calibration is ignored.
     graphs : sequence of ReasoningGraph
         The problems to label, which will be used for calibration.
     alpha : float, optional

@@ -50,10 +50,10 @@ class Check(NamedTuple):
 class ReviewOrder:
     """Select claims for a person to check, and add the true claims to the kept claims.
 
-    A person checks any number of the claims that a filter dropped. A claim found true is kept
-    if all its ancestors are kept. The guarantee of the filter holds for every number of checks,
-    because only true claims are added. The next claim to check has the smallest path risk in
-    the batch among the dropped claims whose parents are all kept.
+    A person checks any number of dropped claims. A claim found true is kept if all its ancestors
+    are kept. The filter's guarantee holds for every number of checks, because only true claims are
+    added. The next claim to check has the smallest path risk in the batch among the dropped claims
+    whose parents are all kept.
 
     Parameters
     ----------
@@ -588,7 +588,7 @@ def review_curve(
     X : sequence of ReasoningGraph, or GraphBatch
         Labelled answers, such as the calibration answers.
     y : sequence of 1-D arrays, one per problem
-        Claim labels, which are used as the verdicts of a person.
+        Claim labels, which are used as a person's verdicts.
     alpha : float in (0, 1), optional
         The level. If None, the filter's level is used.
     checks : sequence of float

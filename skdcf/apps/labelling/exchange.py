@@ -99,7 +99,7 @@ def from_label_studio(tasks: Iterable[Mapping[str, Any]], graphs: Any) -> dict:
     tasks : list of dict
         The parsed content of an export in the format "JSON".
     graphs : sequence of ReasoningGraph, or GraphBatch
-        The problems that were passed to `to_label_studio`.
+        The problems given to `to_label_studio`.
 
     Returns
     -------
@@ -251,7 +251,7 @@ def read_csv(path: str | os.PathLike[str], graphs: Any) -> dict[str, Words]:
         sentence that makes no claim) and unknown (not examined), or other words of
         `skdcf.graphs.labels.read_words`, such as "yes" and "unsupported".
     graphs : sequence of ReasoningGraph, or GraphBatch
-        The problems that were passed to `write_csv`.
+        The problems given to `write_csv`.
 
     Returns
     -------

@@ -97,7 +97,7 @@ class Call:
     temperature : float
         Sampling temperature.
     seed : int or None
-        Seed that is passed to the endpoint.
+        Seed sent to the endpoint.
     max_tokens : int or None
         Length limit of the reply. If None, the limit of the endpoint applies.
     structured : bool

@@ -177,8 +177,8 @@ def _whole(value):
 def make_graph(answer: Answer, claims: Sequence[Any], edges: Any) -> ReasoningGraph:
     """Return the graph of an answer, with the words that state each claim in its metadata.
 
-    Words that are equal to the claim text are omitted. The log-probabilities of the answer are
-    converted to columns.
+    Words that equal the claim text are omitted. The log-probabilities of the answer are converted
+    to columns.
     """
     spans = {str(c): c.span for c in claims if getattr(c, "span", c) not in ("", c)}
     metadata = {**(answer.metadata or {}), "answer": answer.answer}

@@ -163,7 +163,7 @@ class MergedText(NamedTuple):
 def join_claims(claims: Sequence[str], problem: str | None = None) -> str:
     """Join the kept claims unchanged into one text, without a model.
 
-    The guarantee of a filter only covers this text.
+    A filter's guarantee covers only this text.
 
     Parameters
     ----------
@@ -436,9 +436,9 @@ class ConformalFactualityPipeline(Settings):
 
     Notes
     -----
-    The guarantee of the filter holds: with a probability of at least ``1 - alpha``, no false
-    claim is kept, where the labels define which claims are false. If a model fails on an
-    answer, no claim of that answer is kept.
+    The filter's guarantee holds. With a probability of at least ``1 - alpha``, no false claim
+    is kept, where the labels define which claims are false. If a model fails on an answer, no claim
+    of that answer is kept.
 
     Examples
     --------

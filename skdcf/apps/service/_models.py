@@ -393,7 +393,7 @@ class StepDecided(BaseModel):
 
 
 class FilterState(BaseModel):
-    """The guarantee of a filter, and the state of its monitor."""
+    """A filter's guarantee, and the state of its monitor."""
 
     alpha: float
     alarm: bool

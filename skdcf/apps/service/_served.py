@@ -53,7 +53,7 @@ class Asked:
     alpha : float or None
         The level in the request, or None.
     level : float
-        The level of the decision. If ``alpha`` is None, the level of the filter.
+        The decision level. If ``alpha`` is None, the filter's level.
     graph : ReasoningGraph
         The answer.
     kept : ndarray of bool, optional
@@ -113,7 +113,7 @@ class Served:
     key : bytes
         Secret key for hashes of questions.
     calibrated : str, optional
-        Time of calibration of the filter, for operators of the service.
+        The filter's calibration time, for operators of the service.
     reader : AnswerReader, optional
         Object that reads whole answers and renames keys. If None, keys are not renamed.
     no_claim : NoClaimList, optional

@@ -199,7 +199,7 @@ def coverage_sentence(results):
                 low, total = low + (found["mean"] < least - 1e-9), total + 1
     return (
         f"{low} of these {total} mean coverages are below the 2.5 % quantile for a mean over "
-        f"independent folds, and about {0.025 * total:.0f} are expected to be. The methods use "
+        f"independent folds, compared with an expected {0.025 * total:.0f}. The methods use "
         "the same folds, so their deviations are correlated."
     )
 
@@ -264,7 +264,7 @@ def surrogate_tables(results):
         low, high = (100 * share for share in found["agreement"])
         rows.append([name, *cells, f"{low:.1f} to {high:.1f}"])
     header = ["settings", "scores: r", "MAE", "thresholds: r", "MAE", "claims agree, %"]
-    yield table("Soft against hard, MATH-like", header, rows)
+    yield table("Soft and hard procedures compared, MATH-like", header, rows)
     header = ["alpha", "both kept", "soft only", "hard only", "neither", "agree, %"]
     header += ["paper: agree", "sharp grid: agree, %"]
     paper = printed("soft_hard_agreement_math")
@@ -274,7 +274,7 @@ def surrogate_tables(results):
         beside = paper.get(float(alpha), {"agree_pct": first})["agree_pct"]
         agree = [f"{agreed(counts[name]):.1f}" for name in ("printed", "sharp")]
         rows.append([alpha, *counts["printed"], agree[0], beside, agree[1]])
-    yield table("Table 2. Claims kept by soft and hard procedure", header, rows)
+    yield table("Table 2. Claims kept by the soft and the hard procedure", header, rows)
 
 
 def agreed(counts):
@@ -323,9 +323,9 @@ def search_sentence(results):
     ]
     return (
         f"The best settings keep {more_or_fewer(np.median(gain))} true claims than the "
-        f"printed ones and {more_or_fewer(np.median(less))} than a logistic regression "
+        f"printed settings and {more_or_fewer(np.median(less))} than a logistic regression "
         f"(medians over {levels} levels). They exceed the logistic regression by more than "
-        f"two errors at {better} of the {levels} levels."
+        f"two standard errors at {better} of the {levels} levels."
     )
 
 
@@ -418,7 +418,7 @@ def training_table(results):
                     [f"{kind.upper()}-like", alpha, named(name), number(row), said]
                 )
     header = ["data", "alpha", "training", "true claims kept", "steps, median"]
-    return table("The printed settings with changes to the training", header, rows)
+    return table("The printed settings with changes in training", header, rows)
 
 
 # RQ3
@@ -475,8 +475,8 @@ def case_parts(results):
     """The two cases of two scorers, and the paper's own, checked."""
     found = results["cases"]
     words = {
-        "retained": "a true claim with frequency 0 that the trained score keeps",
-        "rejected": "a false claim with frequency 5 that the trained score drops",
+        "retained": "a true claim with frequency 0 that is kept with the trained score",
+        "rejected": "a false claim with frequency 5 that is dropped with the trained score",
     }
     for kind, said in words.items():
         for dcf in (TABLED, LINEAR):
@@ -580,7 +580,9 @@ def columns_table(results):
     ]
     rows += [["FELM-like", name, "0", "yes"] for name in missing]
     header = ["data", "column", "chosen in folds", "one of the paper's seven"]
-    return table("The seven columns that correlate most with the labels", header, rows)
+    return table(
+        "The seven columns with the highest correlation with the labels", header, rows
+    )
 
 
 # Pictures

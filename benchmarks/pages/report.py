@@ -40,20 +40,20 @@ SHORT = {
     OWN_LABEL: "logistic regression on each claim's own label",
     COHERENT: "logistic regression on the coherent label",
     LOGISTIC: "logistic regression",
-    OWN_SCORE: "the score of its authors",
+    OWN_SCORE: "the authors' score",
     MARGIN: "as published, but with margin 0.1",
     BOOSTED: "boosted trees",
     LINEAR: "linear, trained end to end",
     PUBLISHED: "as published (arXiv:2604.20098)",
-    UNTRAINED: "share of trigrams found, untrained",
+    UNTRAINED: "proportion of trigrams found, untrained",
     "1 others": "one other",
     "2 others": "two others",
     "3 others": "three others",
     "6 others": "six others",
     'auto, gain="answers"': '``auto`` with ``gain="answers"``',
 }
-KEPT = "True claims kept per answer (false ones in brackets)"
-SHOWN = "Answers shown / share of these with a false claim / share of kept claims that are true"
+KEPT = "True claims kept per answer (false claims in parentheses)"
+SHOWN = "Answers shown / shown answers with a false claim / kept claims that are true"
 WRITTEN_LEVELS = (
     "0.02",
     "0.05",
@@ -335,7 +335,7 @@ def changes_section(results):
     header = [
         "data",
         "alpha",
-        "calibration share",
+        "calibration proportion",
         "true claims kept",
         "gain, %",
         "coverage, %",
@@ -395,7 +395,7 @@ def false_section(results):
 
 def answers_section(results):
     """Emptied answers."""
-    yield heading("Something in every answer")
+    yield heading("Some claims in every answer")
     yield texts.ANSWERS
     experiment = results["perl"]
     names = [LOGISTIC, AUTO, 'auto, gain="answers"']
@@ -404,7 +404,11 @@ def answers_section(results):
         [short(name), *(f"{empty[name, a]:.2f}" for a in experiment["alphas"])]
         for name in names
     ]
-    yield table("Share of PERL's answers emptied", alphas_of(experiment), rows)
+    yield table(
+        "Proportion of PERL answers from which all claims are dropped",
+        alphas_of(experiment),
+        rows,
+    )
 
 
 def coverage_section(results):
@@ -479,7 +483,7 @@ def stopped_section(results):
     yield heading("Stopping agents")
     yield texts.STOPPED
     cells_of = [[columns, *of_columns.values()] for columns, of_columns in rows.items()]
-    yield table("Good steps carried out (missed)", header, cells_of)
+    yield table("Correct steps carried out (missed)", header, cells_of)
 
 
 def rag_section(results):
@@ -501,9 +505,9 @@ def rag_section(results):
 PRINTED = {
     "online": "Decisions while an answer is written",
     "agents": "Stopping agents",
-    "judges": "Labels by models and by people",
+    "judges": "Model labels and people's labels",
     "edge_cases": "Edge cases of the guarantee",
-    "no_gain": "Data without much to learn",
+    "no_gain": "Data with little information",
     "hard_speed": "Speed of filtering",
     "relaxation_speed": "Speed of the relaxations",
     "scorer_speed": "Speed of the Neyman-Pearson scorer and of auto",
@@ -556,7 +560,7 @@ def pooled_section(results):
     means = pooled(results)
     if not means:
         return
-    yield heading("All sets at once")
+    yield heading("All sets combined")
     yield texts.POOLING.format(n=len(human(results)))
     yield figure("forest", *texts.FIGURES["forest"])
     rows = [
@@ -564,15 +568,15 @@ def pooled_section(results):
         ["p", *(f"{mean.p_value:.1g}" for mean in means.values())],
         ["sets", *(str(mean.n_sets) for mean in means.values())],
         ["spread between sets, %", *(f"{100 * m.tau:.0f}" for m in means.values())],
-        ["share of the variance between sets, %"]
+        ["proportion of the variance between sets, %"]
         + [f"{100 * mean.share:.0f}" for mean in means.values()],
         [
-            "p of the same effect in all sets",
+            "p for the same effect in all sets",
             *(f"{m.p_same:.2g}" for m in means.values()),
         ],
     ]
     header = ["alpha", *(f"{alpha:g}" for alpha in means)]
-    title = "The default against the regression, over all sets judged by people"
+    title = "The default relative to the regression, over all sets judged by people"
     yield table(title, header, rows)
 
 
@@ -682,7 +686,7 @@ def results_page(results):
     parts.append(summary(results))
     header, rows = compared_rows(results, texts.IN_SHORT_PAIRS)
     rows += pooled_row(results)
-    parts += [texts.IN_SHORT, table("Change of true claims kept, %", header, rows)]
+    parts += [texts.IN_SHORT, table("Change in true claims kept, %", header, rows)]
     parts += pooled_section(results)
     parts += [heading("How the default was chosen"), texts.CHOSEN]
     alt, caption = texts.FIGURES["labelled"]

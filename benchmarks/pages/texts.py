@@ -16,15 +16,15 @@ TABLES = """\
 Results, set by set
 ===================
 
-This appendix to :doc:`results` contains all tables. It also describes the reliability of the
-labels of each set, and lists experiments without a gain."""
+This appendix to :doc:`results` contains all tables. It also describes the label quality of each
+set and lists experiments without a gain."""
 
 IN_SHORT = """\
 In short
 --------
 
 This table shows the change in the number of true claims kept per answer, in percent. It compares
-``auto`` with logistic regression unless the row says otherwise. A star marks p < 0.05."""
+``auto`` with logistic regression unless the row states otherwise. A star marks p < 0.05."""
 
 GUARANTEE = """\
 Every filter on this page guarantees that, with probability at least 1 - alpha, a filtered answer
@@ -32,10 +32,10 @@ contains no false claim. The first figure compares this guarantee with the obser
 largest shortfall is {worst:.1f} percentage points, or {errors:.1f} standard errors for the
 number of independent questions in that set.
 
-Filters differ in how many true claims they keep. The first table compares the default with a
-logistic regression with the same calibration, with the same regression and a fixed threshold
-(all claims with a predicted probability above 1/2), and with unfiltered answers. "Safe" is the
-share of answers without a false claim."""
+Filters differ in how many true claims they keep. The first table compares the default with three
+alternatives. They are a logistic regression with the same calibration, the same regression with a
+fixed threshold (all claims with a predicted probability above 1/2), and unfiltered answers.
+"Safe" is the proportion of answers without a false claim."""
 
 POOLED = (0.02, 0.05, 0.1, 0.2)
 PEOPLE = ("people", "three people")
@@ -46,20 +46,20 @@ AT_ONE_LEVEL = (
     "false among shown, %",
 )
 POOLING = """\
-This section combines the {n} sets with natural errors judged by people. The effect of a set is
-the logarithm of the ratio of the true claims kept by ``auto`` and by the regression, with its
+This section combines the {n} sets with natural errors judged by people. The effect for a set is
+the log ratio of the true claims kept by ``auto`` to those kept by the regression, with its
 corrected error. The mean is a random-effects mean (DerSimonian and Laird, 1986;
 ``benchmarks/pages/pooling.py``), which allows for differences between the sets. Sets with derived
-labels, inserted errors or labels by models are excluded. A set is also excluded at levels at which
+labels, inserted errors or model labels are excluded. A set is also excluded at levels at which
 one of the two filters keeps nothing."""
 
 CHOSEN = """\
-The default was selected from about ninety variants. They differed in the exponent of the gain,
-the components of the mixture, the labels of claims below an error, frailty, and the use of a
-prior. The variants were compared on QAGS CNN/DM, RefChecker, FELM, PERL, ProcessBench gsm8k, the
-three subjects of Mr-Ben, and in part on GSM8K solutions and ProcessBench math, so the gains on
-these sets are optimistic. QAGS XSum, PRMBench and Conformal-RAG were not used for this
-selection, but PRMBench was used to select older versions of the scorer."""
+The default was selected from about ninety variants. They differed in the gain exponent, the
+mixture components, the labels of claims below an error, frailty, and the use of a prior. The
+variants were compared on QAGS CNN/DM, RefChecker, FELM, PERL, ProcessBench gsm8k, the three
+subjects of Mr-Ben, and in part on GSM8K solutions and ProcessBench math, so the gains on these
+sets are optimistic. QAGS XSum, PRMBench and Conformal-RAG were not used for this selection, but
+PRMBench was used to select older versions of the scorer."""
 
 EVIDENCE_LEVEL = 0.05
 EVIDENCE_HEAD = [
@@ -147,21 +147,21 @@ SETS = {
     "prmbench": ("PRMBench, 3,754", "the model that inserted them", "inserted"),
 }
 WRITTEN = """\
-With ``online=True``, the risk of a claim is computed from this claim and the preceding ones, both
-in calibration and in use. Each claim can therefore be kept or dropped while the answer is being
-written (:doc:`../guide/deploying`). The table shows the loss of true claims with the
-Neyman-Pearson scorer, over new halves. Both modes have the guarantee at each level.
+With ``online=True``, the risk of a claim is computed from this claim and the preceding claims,
+both in calibration and in production. Each claim can therefore be kept or dropped while the
+answer is being written (:doc:`../guide/deploying`). The table shows the loss of true claims with
+the Neyman-Pearson scorer, over new halves. Both modes have the guarantee at each level.
 
 In a simulation, the claims of {graphs} random graphs ({claims} claims) were passed one by one.
 The decisions differ from those of ``predict`` for {differ} graphs, and {safe} % of the graphs
-keep no false claim. The guarantee is {guaranteed} %, and with {calibration} calibration problems
-{share} % of such shares lie between {low} and {high} %."""
+keep no false claim. The guarantee is {guaranteed} %. With {calibration} calibration problems,
+{share} % of such proportions lie between {low} and {high} %."""
 
 STOPPED = """\
-Runs of AgentProcessBench are stopped at the first doubtful step. There are 250 runs of 50 tasks,
-with 2.22 good steps each, and ``fit`` uses 40 tasks. The numbers are means over the tasks, with
-standard errors. "Missed" is the share of runs with at least one executed step that people judged
-wrong. See also :doc:`../guide/agents`."""
+AgentProcessBench runs are stopped at the first doubtful step. There are 250 runs of 50 tasks,
+with 2.22 correct steps per run. ``fit`` uses 40 tasks. The numbers are means over the tasks, with
+standard errors. "Missed" is the proportion of runs with at least one executed step that people
+judged wrong. See also :doc:`../guide/agents`."""
 
 SUMMARY = """\
 ``auto`` is a mixture of scorers. It was the default of `~skdcf.CoherentConformalFilter` before
@@ -172,8 +172,8 @@ With the current default, ``C=0.03``, it keeps 4, 4, 2 and 1 % more true claims 
 
 At alpha = 0.05, the change in percent, with its corrected standard error and a star if p < 0.05,
 is {planted} on PRMBench, whose errors were inserted by a model. On natural errors, it is {gsm} on
-GSM8K solutions (labels derived from final answers), {perl} on PERL, {natural} on ProcessBench
-and {mr_ben} on Mr-Ben mathematics. The last three sets have a few hundred answers each, which is
+GSM8K solutions (labels derived from final answers), {perl} on PERL, {natural} on ProcessBench and
+{mr_ben} on Mr-Ben mathematics. The last three sets have only a few hundred answers each. This is
 too few to distinguish most filters.
 
 Additional evidence has a larger effect than the filter. With three other answers to the question,
@@ -182,12 +182,12 @@ Additional evidence has a larger effect than the filter. With three other answer
 
 FIGURES = {
     "guaranteed": (
-        "Guaranteed and observed shares of answers without a false claim, for all data sets.",
+        "Guaranteed and observed proportions of answers without a false claim, for all sets.",
         "Left: guaranteed and observed coverage on every data set, at four levels. One "
         "answer per question is used. Half of the held-out questions are used for calibration and "
         "half for testing. Bars are two standard errors for this number of independent "
         "questions. Right: the same answers, with the claims for which a logistic regression "
-        "predicts a probability above 1/2, and with all claims. A fixed threshold gives no "
+        "predicts a probability above 1/2, and with all claims. A fixed threshold has no "
         "guarantee. On two kinds of generated answers, .96 and .61 of the answers are safe with "
         "the same threshold, and .95 of both kinds are safe with the calibrated filter "
         "(``benchmarks/guarantees/guarantee.py``).",
@@ -195,13 +195,13 @@ FIGURES = {
     "retention": (
         "True claims kept against alpha on three data sets.",
         "True claims kept per answer against alpha. Bands are one corrected standard error on "
-        "each side, shown for two of the filters. The line of Neyman-Pearson coincides with "
-        "``auto``. All filters use the same halves, so differences are more certain than the "
+        "each side, shown for two of the filters. The Neyman-Pearson line coincides with the "
+        "``auto`` line. All filters use the same halves, so differences are more certain than the "
         "bands suggest (:doc:`results_tables`).",
     ),
     "forest": (
-        "Change of the true claims kept by auto against a regression, one row per set.",
-        "True claims kept by ``auto``, as a multiple of those kept by a logistic regression, at "
+        "Change in true claims kept by auto relative to a regression, one row per set.",
+        "Ratio of the true claims kept by ``auto`` to those kept by a logistic regression, at "
         "four levels. Each row is a set judged by people, with bars of two corrected standard "
         "errors. The last row is the random-effects mean. Its diamond extends two errors to "
         "each side. An arrow marks a bar that is cut off.",
@@ -214,8 +214,8 @@ FIGURES = {
         "applied to answers to the other half. Bars are standard errors over {draws} draws. "
         "Numbers are the gain of ``auto`` over logistic regression. PRMBench has {asked} "
         "questions, half of which are available here. 400 answers belong to about 178 "
-        "questions, and 1,600 to about 201. Each question is used either for training or once "
-        "for calibration, so its lines stop rising. All decreases of a line are within chance. "
+        "questions, and 1,600 answers to about 201. Each question is used either for training or "
+        "once for calibration, so its lines stop rising. All decreases are within chance. "
         "The largest decrease between two points is {fall:.1f} standard errors, and the coverage "
         "at these points is {few} labels and {more}.",
     ),
@@ -241,49 +241,49 @@ filters in a table differs by chance, by up to {spread:.1f} percentage points ({
 Retention is the number of true claims kept per answer. The largest value in each column is bold.
 The rows below are changes in percent with *corrected* standard errors (Nadeau and Bengio, 2003),
 which account for the overlap between splits. A star marks p < 0.05 (see
-:doc:`../guide/choosing`). All filters of a table use the same columns unless a row states
+:doc:`../guide/choosing`). All filters in a table use the same columns unless a row states
 otherwise, and break ties in the same way."""
 
 RAG = """\
 Conformal-RAG (Feng et al., SIGIR 2025, arXiv:2506.20978) filters the claims of long answers by
-their similarity to the passages retrieved for the question. The data are those of its authors
-(`~skdcf.datasets.fetch_conformal_rag`), 1,603 answers to medical questions, judged by a
-**language model**. Their published score is calibrated here like any other score. The regression
-and ``auto`` use columns computed from the question, claims and passages, without the published
-score and without a model. Most of the gain comes from these columns rather than from training,
-because the regression already achieves most of it. The authors also calibrate by
-group, which ``by=`` does in skdcf (:doc:`../guide/guarantee`). This table does not use groups."""
+their similarity to the passages retrieved for the question. The data are the authors' 1,603
+answers to medical questions (`~skdcf.datasets.fetch_conformal_rag`), judged by a **language
+model**. Their published score is calibrated here like any other score. The regression and
+``auto`` use columns computed from the question, claims and passages. They use neither the
+published score nor a model. Most of the gain comes from these columns rather than from training,
+because the regression achieves most of it. The authors also calibrate by group. In skdcf, ``by=``
+does this (:doc:`../guide/guarantee`). This table does not use groups."""
 
 RIVALS = """\
-The next comparison includes two other packages with the same guarantee, MACI (maci-conformal)
-and the ``Claim`` query of cci-sdk. ``python -m benchmarks.retention.rivals`` installs them into
-a separate environment. All rows use the same answers, and rows with the same score differ only
-in the filter. MACI sums costs within an answer and calibrates by group. cci-sdk filters in the
-same way as `~skdcf.HardCF`. MACI is designed for the scores of several language models, which
-are not available for these answers. Here, it combines the published score with two columns of
-skdcf. The regression was trained on half of the known answers and calibrated on the other half.
-Errors are naive standard errors over the halves. The guarantee concerns the second number."""
+The next comparison includes two other packages with the same guarantee, MACI (maci-conformal) and
+the ``Claim`` query of cci-sdk. ``python -m benchmarks.retention.rivals`` installs them into a
+separate environment. All rows use the same answers. Rows with the same score differ only in the
+filter. MACI sums costs within an answer and calibrates by group. cci-sdk filters in the same way
+as `~skdcf.HardCF`. MACI is designed for several language models' scores, which are not available
+for these answers. Here, it combines the published score with two columns of skdcf. The regression
+was trained on half of the known answers and calibrated on the other half. Errors are naive
+standard errors over the halves. The guarantee concerns the second number."""
 
 LABELS = {
     "qags-cnndm": """\
-The set contains news summaries by systems of 2018 and 2019. Three people judged each sentence
+The set contains news summaries by systems from 2018 and 2019. Three people judged each sentence
 against the article, which is the context (:doc:`../guide/features`). These systems copy large
 parts of the article, which favours columns that detect copies.""",
     "qags-xsum": """\
-The set contains summaries of one sentence that paraphrase the article. They were judged in the
+The set contains one-sentence summaries that paraphrase the article. They were judged in the
 same way as CNN/DM. Only 120 sentences are used for training.""",
     "refchecker": """\
-The claims are triplets from answers of seven models. People judged whether the reference entails
-or contradicts each triplet. Otherwise, the claim is not supported and counts as false. There are no
-edges and no context. "Six others" adds the columns of :doc:`../guide/features` from the answers
-of the other models. Their triplets are compared as texts.""",
+The claims are triplets from seven models' answers. People judged whether the reference entails or
+contradicts each triplet. Otherwise, the claim is not supported and counts as false. There are no
+edges and no context. "Six others" adds the agreement columns (:doc:`../guide/features`) with the
+other models' answers. Their triplets are compared as texts.""",
     "felm": """\
 The claims are segments of ChatGPT answers in mathematics, reasoning, science and world knowledge,
-judged by people. Each segment is assumed to depend on the previous one. This is the second data
-set of arXiv:2604.20098. The row "as published" uses the settings printed there with the columns
-of this page. The printed settings end at 0.1, so the row uses those of 0.1 at 0.2. The paper
-states the margin of 20 only for its validation. With a margin of 0.1, the same settings keep more
-claims (:doc:`paper`).""",
+judged by people. Each segment is assumed to depend on the previous segment. This is the second
+data set in arXiv:2604.20098. The row "as published" uses the settings printed there with the
+columns on this page. The printed settings end at 0.1, so the row also uses the settings for 0.1
+at 0.2. The paper states the margin of 20 only for its validation. With a margin of 0.1, the same
+settings keep more claims (:doc:`paper`).""",
     "mr-ben-biology": """\
 The set contains answers to biology questions in the format of Mr-Ben math. 60 % of the answers
 are right, so majorities are informative.""",
@@ -291,69 +291,72 @@ are right, so majorities are informative.""",
 The set contains answers to chemistry questions in the format of Mr-Ben math. 45 % of the answers
 are right.""",
     "prmbench": """\
-GPT-4o inserted errors of a given kind into correct solutions of PRM800K. The labels are those of
-GPT-4o, and true steps may follow a false one. Some of these errors are recognisable by style, so
-see the style control below before you rely on these numbers. Only half of the set is
-published as training files, and this half is used here.""",
+GPT-4o inserted errors of a given type into correct PRM800K solutions. The labels are also by
+GPT-4o. True steps may follow a false step. Some of these errors are recognisable by style, so see
+the style control below before you rely on these numbers. Only half of the set is published as
+training files. This half is used here.""",
     "process-bench": """\
-People marked the first wrong step in answers of twelve models. The errors are natural, and the
+People marked the first wrong step in twelve models' answers. The errors are natural, and the
 labels are the most reliable on this page. The questions are grade-school mathematics.""",
     "process-bench-math": """\
-The set contains answers to MATH questions, judged in the same way. 26 of the questions were also
-used for the public prior. These questions are excluded whenever the prior is used.""",
+The set contains answers to MATH questions, judged in the same way as the GSM8K part. 26 of the
+questions were also used for the public prior. These questions are excluded whenever the prior is
+used.""",
     "conformal-rag": """\
 The set contains long answers to medical questions (Feng et al., SIGIR 2025, arXiv:2506.20978),
 with passages from a reference answer. A **language model** judged whether each claim is
-supported, so this set is excluded from the means over human labels. "The score of its authors" is
-the similarity of a claim to the passages, calibrated like every other score here. "Its score" adds
-this score to the columns.""",
+supported, so this set is excluded from the means over human labels. "The authors' score" is
+the similarity of a claim to the passages. It is calibrated like every other score here. "Its
+score" adds this score to the columns.""",
     "mr-ben": """\
-People marked the first error in answers of three models to exam questions. Five of six answers
-are wrong, so all filters keep few claims at strict levels. "Agreement" adds the columns of
-:doc:`../guide/features` from the answers of the other two models. In mathematics, the models
-mostly make the same errors, so the gain from agreement is within its error.""",
+People marked the first error in three models' answers to exam questions. Five of six answers are
+wrong, so all filters keep few claims at strict levels. "Agreement" adds the agreement columns
+(:doc:`../guide/features`) with the other two models' answers. In mathematics, the models mostly
+make the same errors, so the gain from agreement is within one standard error.""",
     "gsm8k-solutions": """\
-The set contains solutions of four models to each question, with exact graphs. The labels are
-*derived* from final answers and reference solutions, not judged by people. They agree with people
-on 89 % of the steps that people also judged. Labels derived from final answers favour features that
-use final answers, such as agreement. "Three others" adds the columns of :doc:`../guide/features`
-from the other three models' solutions. In use, the other answers are samples of one model.
-"Agreement alone" is a single column, the share of other answers with the same final answer, as
-the score of `~skdcf.HardCF`. This column has few values, so ties limit it. With ties broken by
-jitter, it is close to a trained scorer at strict levels and worse at the others.""",
+The set contains four models' solutions to each question, with exact graphs. The labels are
+*derived* from final answers and reference solutions, not judged by people. They agree with
+people's labels on 89 % of the steps that people also judged. Labels derived from final answers
+favour features that use final answers, such as agreement. "Three others" adds the agreement
+columns (:doc:`../guide/features`) with the other three models' solutions. In production, the
+other answers are samples from the same model. "Agreement alone" uses a single column as the score
+of `~skdcf.HardCF`. This column is the proportion of other answers with the same final answer. It
+has few distinct values, so it leads to many ties. With ties broken by jitter, it keeps about as
+many claims as a trained scorer at strict levels, and fewer at the other levels.""",
     "perl-natural": """\
-This subset of PERL excludes the solutions with inserted errors. It contains the correct and wrong
-solutions that models wrote themselves, with steps and premises judged by people. A step that
-depends on an error counts as false.""",
+This subset of PERL excludes the solutions with inserted errors. It contains correct and wrong
+solutions written by models. People judged the steps and premises. A step that depends on an error
+counts as false.""",
     "perl": """\
-This set includes the solutions with inserted errors, 294 solutions in total, as in the papers
-that use PERL.""",
+This set also includes the solutions with inserted errors, as in the papers that use PERL. It has
+294 solutions in total.""",
 }
 
 WORDING = """\
 PRMBench contains most questions in several wordings. A split by wording places the same question
-on both sides, so a filter may have seen its answer in training. The next table serves only for
+on both sides, so a filter may have seen the answer in training. Use the next table only for
 comparison with published numbers that were computed in this way."""
 
 STYLE = """\
 **Style control.** In changed answers, some steps were rewritten but remained true. A score that
-separates them from unchanged true steps detects the author of a step rather than errors. The
-second column would be 0.5 if the score ignored style. It is computed on the steps before the
+separates these steps from unchanged true steps detects the author of a step rather than errors.
+If the score ignored style, the second column would be 0.5. It is computed on the steps before the
 first error. Part of the gap is due to position, because changes are made close to errors."""
 
 SYMBOLIC = """\
 The tables above show the effect of agreement and of other answers.
 
-We also tried a hazard model on the words of claims. On PRMBench, it kept 4 to 10 % more claims
-at 0.02 and above, but about half of this gain came from recognising the author of a step. Its AUC
-for rewritten true steps against unchanged ones is 0.737, compared with 0.715 for the other scores.
+We also tried a hazard model based on claim words. On PRMBench, it kept 4 to 10 % more claims at
+0.02 and above, but about half of this gain came from recognising the author of a step. Its AUC
+for rewritten against unchanged true steps is 0.737, compared with 0.715 for the other scores.
 With fewer than 300 training problems, the words reduced retention.
 
-Eight columns of symbolic checks were also measured on the same splits. They test identities at
-fixed points, equations equivalent to an earlier one, values that do or do not solve an earlier
-equation, and substituted values. They did not increase retention on any data set. Most answers of
-ProcessBench gsm8k have no equation with a variable, and on the algebra of PRMBench the change is
-within its error. The table shows the change in retention in percent, with corrected errors."""
+Eight columns of symbolic checks were also measured on the same splits. They check for identities
+at fixed points, for equations that are equivalent to an earlier equation, for values that do or
+do not solve an earlier equation, and for substituted values. They did not increase retention on
+any data set. Most ProcessBench gsm8k answers have no equation with a variable. On PRMBench
+algebra, the change is within one standard error. The table shows the change in retention in
+percent, with corrected errors."""
 LEVELS = (0.01, 0.02, 0.05, 0.1, 0.2)
 
 LEARNT = {
@@ -364,44 +367,44 @@ LEARNT = {
     "felm": "FELM",
 }
 CLASSIFIER = """\
-``ClassifierScorer(target=...)`` can learn three labels. "Own" is the label of each claim.
+``ClassifierScorer(target=...)`` supports three training labels. "Own" is the label of each claim.
 "Coherent" is true if the claim and all its ancestors are true. "Hazard" is the own label,
-restricted to claims whose ancestors are all true. ``auto`` learns this label. The table shows the
-changes relative to the hazard label over {n} halves by question, with corrected errors.
+restricted to claims whose ancestors are all true. ``auto`` is trained on this label. The table
+shows the changes relative to the hazard label over {n} halves by question, with corrected errors.
 
-A regression with the hazard label is the baseline of all comparisons on these pages.
-In GSM8K solutions and FELM, many claims are below an error, and a regression that excludes them
-keeps more claims. ProcessBench has no labels below an error, so nothing is excluded. On
-PRMBench, true claims follow false ones, and the own label keeps a few percent more at 0.1 and
-0.2, within a corrected error. The coherent label is worse on most sets."""
+A regression with the hazard label is the baseline of all comparisons on these pages. In GSM8K
+solutions and FELM, many claims are below an error, and a regression that excludes them keeps more
+claims. ProcessBench has no labels below an error, so nothing is excluded. On PRMBench, true
+claims follow false claims. With the own label, the filter keeps a few percent more claims at 0.1
+and 0.2, within one corrected error. The coherent label is worse on most sets."""
 PRICED = [("felm", 0.05), ("prmbench", 0.2)]
 FALSE_PRICE = """\
-At equal coverage, a score that keeps more claims also keeps more false claims in the answers in
-which it fails. We tried two penalties for these false claims in the Neyman-Pearson score
+At equal coverage, a score that keeps more claims also keeps more false claims in the answers that
+are not covered. We tried two penalties for these false claims in the Neyman-Pearson score
 (``benchmarks/retention/controls.py``). Each expected false claim either reduces the gain by c or
 increases the risk by c. Neither was adopted, because they lose about as many true claims per
 false claim avoided as the existing ``gain="answers"``. Errors are naive standard errors over
 halves."""
 
 ANSWERS = """\
-``auto`` prefers answers with many claims, so it drops all claims of some answers of which another
-score would keep a part. Use ``StackingScorer(gain="answers")`` to show as many answers as
-possible. The table of PERL above shows its cost in claims."""
+``auto`` prefers answers with many claims, so it drops all claims of some answers that other
+scores would keep in part. Use ``StackingScorer(gain="answers")`` to show as many answers as
+possible. The PERL table above shows the cost of this setting in claims."""
 
 COVERAGE = """\
 Leave-one-out coverage is correct by construction, so it is not a test. Here, half of the
 held-out questions are used for calibration and the other half for testing, 50 times for each of
-4 scorers. Answers to the same question are not independent, and the errors account for this. The
+4 scorers. Answers to the same question are not independent. The errors account for this. The
 band is the theoretical range plus and minus two errors."""
 
 RESOURCES = """\
 These numbers are for `~skdcf.CoherentConformalFilter` with ``alpha=0.05`` on one core, in
 processor seconds. On the published half of PRMBench ({here[problems]:,.0f} answers,
-{here[claims]:,.0f} claims, 30 columns), fitting takes {here[fit]:.1f} s and filtering all
-answers takes {here[filter]:.1f} s, with a peak of {here[memory]:,.0f} MB including the data. The
-whole set has 7,651 answers. For the same number of answers, half of them repeated
-({all[claims]:,.0f} claims), the times are {all[fit]:.1f} s and {all[filter]:.1f} s, {total:.1f}
-s in total, with {all[memory]:,.0f} MB."""
+{here[claims]:,.0f} claims, 30 columns), fitting takes {here[fit]:.1f} s and filtering all answers
+takes {here[filter]:.1f} s, with a peak of {here[memory]:,.0f} MB including the data. The whole
+set has 7,651 answers. If answers are repeated to reach this number ({all[claims]:,.0f} claims),
+the times are {all[fit]:.1f} s and {all[filter]:.1f} s, {total:.1f} s in total, with
+{all[memory]:,.0f} MB."""
 
 CONDITIONS = """\
 The numbers were computed at commit {commits} (a plus marks uncommitted changes) with {versions}.
@@ -416,42 +419,45 @@ MEASUREMENTS = """\
 Further measurements
 ====================
 
-This page contains the unedited output of programs whose results other pages cite. Times are for
+This page contains the unedited output of programs that other pages cite. Times are for
 one core."""
 
 FOLDS = """\
 ``calibration_size="cross"`` trained ten scorers, each without a tenth of the problems, and
-calibrated on all problems. We removed this option. Its guarantee is only 1 - 2 alpha, so at
-alpha / 2 it has the guarantee of the default at alpha. At this level, it keeps fewer
-true claims per answer with 25, 50 and 100 labels, with and without the public prior, on each of
-four sets. This method also takes ten times as long.
+calibrated on all problems. We removed this option. It guarantees a coverage of only 1 - 2 alpha,
+so its guarantee at alpha / 2 equals the default's guarantee at alpha. At alpha / 2, it keeps
+fewer true claims per answer than the default at alpha. We compared them with 25, 50 and 100
+labels, with and without the public prior, on each of four sets. The option also takes ten times
+as long.
 
-The numbers are means of 20 draws. The difference is paired, and "mean of sets" is the mean over
-the sets of each draw. The prior was computed without the family of the set and has no columns
+The numbers are means over 20 random samples. The difference is paired. "Mean of sets" is the mean
+over the sets for each sample. The prior was fitted without the set's family and has no columns
 for QAGS. Two more terms weaken the guarantee over folds, by up to .16 for 100 labels. These terms
 are not included here."""
 
 MEASURED = {
     "online": "This program compares streamed decisions for random graphs with ``predict``. It\n"
     "measures their coverage, and the claims lost because later claims are unknown.",
-    "agents": "This program stops runs of agents at the first doubtful step\n"
+    "agents": "This program stops agent runs at the first doubtful step\n"
     "(:doc:`../guide/agents`).",
-    "judges": "This program measures the share of answers with a missed error according to\n"
-    "people's labels, for filters calibrated on the verdicts of models.",
+    "judges": "This program measures the proportion of answers with a missed error according to\n"
+    "people's labels, for filters calibrated on model verdicts.",
     "edge_cases": "This program measures the coverage of common uses, with a target of 0.9. A use\n"
-    "either has the coverage or raises an error. Rows marked void have no guarantee, because\n"
-    "the filter cannot detect an earlier step or was told to accept it.",
-    "no_gain": "This program uses five kinds of generated data in which there is little to learn.",
-    "hard_speed": "This program measures the time to compute the masks of a million answers from\n"
+    "either has this coverage or raises an error. Rows marked void have no guarantee, because\n"
+    "the filter cannot detect an earlier step or was instructed to accept it.",
+    "no_gain": "This program uses five kinds of generated data with little\n"
+    "information in the columns.",
+    "hard_speed": "This program measures the time to compute masks for a million answers from\n"
     "their scores.",
-    "relaxation_speed": "This program measures the time of a loss with its gradient, and its\n"
-    "growth with the data size.",
+    "relaxation_speed": "This program measures the time to compute a loss and its gradient,\n"
+    "and the growth of this time with the data size.",
     "scorer_speed": "This program measures the time to fit the default scorer for one level and\n"
     "for several levels.",
-    "text_speed": "This program measures the computation of columns from texts and graphs, in\n"
+    "text_speed": "This program measures the speed of computing text and graph columns, in\n"
     "claims per second.",
-    "compare_speed": "This program measures a comparison of fast filters on many splits.",
-    "large_problems": "This program measures single problems of up to 100,000 claims.",
+    "compare_speed": "This program measures the time of comparing fast filters on many splits.",
+    "large_problems": "This program measures the time for single problems with up to\n"
+    "100,000 claims.",
 }
 
 IN_SHORT_PAIRS = {
@@ -463,8 +469,8 @@ IN_SHORT_PAIRS = {
     ],
     "felm": [
         (AUTO, LOGISTIC, "FELM, 711 answers, natural errors"),
-        (PUBLISHED, LOGISTIC, "the same, the published settings, margin 20"),
-        (MARGIN, LOGISTIC, "the same, the published settings, margin 0.1"),
+        (PUBLISHED, LOGISTIC, "the same with the published settings, margin 20"),
+        (MARGIN, LOGISTIC, "the same with the published settings, margin 0.1"),
     ],
     "prmbench": [
         (AUTO, LOGISTIC, "PRMBench, 3,754 answers, errors inserted by a model")
@@ -493,7 +499,7 @@ IN_SHORT_PAIRS = {
         (
             f"{AUTO}, 3 others",
             f"{LOGISTIC}, 3 others",
-            "the same, both with three other answers as evidence",
+            "the same with three other answers as evidence for both",
         ),
         (f"{AUTO}, 3 others", AUTO, "gain from the other answers, `auto`"),
     ],
@@ -504,6 +510,6 @@ IN_SHORT_PAIRS = {
             LOGISTIC,
             "Conformal-RAG, 1,603 answers with passages, judged by a model",
         ),
-        (AUTO, OWN_SCORE, "the same, against the score of its authors"),
+        (AUTO, OWN_SCORE, "the same relative to the authors' score"),
     ],
 }

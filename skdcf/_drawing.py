@@ -36,7 +36,7 @@ CLAIM, TRUNK = 0.5, 0.22  # half the width of a claim and of a trunk
 
 
 class Layout:
-    """Positions of the claims and courses of the edges in a drawing.
+    """Claim positions and edge courses in a drawing.
 
     Parameters
     ----------

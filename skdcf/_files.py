@@ -126,7 +126,7 @@ def open_journal(path):
     Parameters
     ----------
     path : path-like
-        Path of the journal.
+        Journal path.
 
     Returns
     -------
@@ -152,7 +152,7 @@ def append_journal(path, entry, *, sync=True):
     Parameters
     ----------
     path : path-like or None
-        Path of the journal. If the path is None, nothing is written.
+        Journal path. If the path is None, nothing is written.
     entry : dict
         The entry.
     sync : bool

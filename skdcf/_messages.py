@@ -12,7 +12,7 @@ from typing import Any
 
 
 class Advice(str):
-    """Advice on an error, worded for Python, with a name and fields for other wordings.
+    """Advice on an error, worded for Python, with a name and fields for alternative wordings.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ class Advice(str):
         return self
 
     def __getnewargs_ex__(self) -> Any:
-        """Return the constructor arguments for pickling, which sends errors between processes."""
+        """Return the constructor arguments for pickling. Processes exchange errors as pickles."""
         return (self.name, str(self)), self.fields
 
 
@@ -56,7 +56,7 @@ class Message(str):
         return self
 
     def __getnewargs__(self) -> Any:
-        """Return the constructor arguments for pickling, which sends errors between processes."""
+        """Return the constructor arguments for pickling. Processes exchange errors as pickles."""
         return self.parts
 
 

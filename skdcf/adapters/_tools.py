@@ -141,7 +141,7 @@ def from_lm_polygraph(
     problems : list of str, optional
         The prompts, which LM-Polygraph stores in ``manager.stats["input_texts"]``.
     alternatives : list of lists of str, optional
-        Texts of other answers to each question.
+        Texts of alternative answers to each question.
     context : list of str or list of str, optional
         The passages that must support each generation, or None if the passages are unknown.
     groups : list of str or int, optional
@@ -307,7 +307,7 @@ def from_uqlm(
     problems : list of str, optional
         The questions. The default is the prompts in the result, if the result contains prompts.
     alternatives : list of lists of str, optional
-        Texts of other answers to each question. The default is the sampled responses in the
+        Texts of alternative answers to each question. The default is the sampled responses in the
         result, if the result contains any.
     context : list of str or list of str, optional
         The passages that must support each response, or None if the passages are unknown.

@@ -78,12 +78,12 @@ def from_verdicts(
         such as a model's verdict and a person's verdict, these verdicts must agree. A claim that is
         listed twice with different verdicts is labelled 0.
     values : dict, optional
-        Labels of additional verdicts: 1 true, 0 false, -1 unknown. The default mapping covers
-        true and 1, false and 0, missing values, and words such as "supported", "refuted" and
-        "not enough evidence". **The default does not cover the number -1**, because
-        OpenFactCheck uses -1 for "refuted" and 0 for "irrelevant" if claims are judged by
-        stance. In this case, pass ``{-1: 0, 0: -1}``. Words for claims that were examined but
-        could not be confirmed, such as DeepEval's "borderline" and "idk", become label 0.
+        Labels of additional verdicts: 1 true, 0 false, -1 unknown. The default mapping covers true
+        and 1, false and 0, missing values, and words such as "supported", "refuted" and "not enough
+        evidence". **The default does not cover the number -1**, because OpenFactCheck uses -1 for
+        "refuted" and 0 for "irrelevant" if claims are judged by stance. In this case, pass
+        ``{-1: 0, 0: -1}``. Words for claims that were examined but could not be confirmed, such as
+        DeepEval's "borderline" and "idk", are labelled 0.
     on_invalid : {"raise", "drop"}
         Whether to raise an error if an answer cannot be read, or to drop the answer and list it
         in ``dropped``. The entry of an answer is None if the checker failed.
@@ -93,7 +93,7 @@ def from_verdicts(
     problems : list of str, optional
         The questions. The default is the questions in the results.
     alternatives : list of lists of str, optional
-        Texts of other answers to each question.
+        Texts of alternative answers to each question.
     context : list of str or list of str, optional
         The passages that must support each answer. The default is the passages in the results
         (``retrieved_contexts``, ``contexts``).
@@ -238,7 +238,7 @@ def _rows(result, i):
 
 
 def _joined(claims, result, i):
-    """Combine the claims with the parallel list of their verdicts."""
+    """Combine the claims with the parallel list of verdicts."""
     key = next(key for key in _PARALLEL if key in result)
     verdicts = check_list(f"problem {i}, {key}", result[key])
     if len(verdicts) != len(claims):
@@ -273,7 +273,7 @@ def _unjudged(texts, v):
 
 
 def _text(row, where):
-    """Return the text of a claim, with the parts of a triplet joined."""
+    """Return a claim's text, with the parts of a triplet joined."""
     text = value_of(row, _TEXTS, where)
     return " ".join(map(str, text)) if isinstance(text, list | tuple) else text
 

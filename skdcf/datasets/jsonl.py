@@ -66,7 +66,7 @@ def write_jsonl(
         Groups of problems that must not be split between training and calibration. An entry may
         be None.
     metadata : iterable of dict, one per problem, optional
-        Additional information about each problem, in values that JSON supports. An entry may be
+        Additional information about each problem, as values that JSON supports. An entry may be
         None.
 
     Returns

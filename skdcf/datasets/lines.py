@@ -54,7 +54,7 @@ def iter_objects(
     number : int
         Line number. Empty lines are skipped.
     record : dict or ValueError
-        The object of the line, or an error that describes the fault of the line.
+        The line's object, or an error that describes why the line is invalid.
 
     Raises
     ------

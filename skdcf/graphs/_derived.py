@@ -65,7 +65,7 @@ class Names:
         Parameters
         ----------
         i : int
-            Position of the problem.
+            Problem index.
 
         Returns
         -------
@@ -97,7 +97,7 @@ class Names:
         Parameters
         ----------
         i : int, optional
-            Position of the problem. None means all problems.
+            Problem index. None means all problems.
 
         Returns
         -------
@@ -339,7 +339,7 @@ class Structure(Names):
         Parameters
         ----------
         i : int
-            Position of the problem.
+            Problem index.
 
         Returns
         -------

@@ -79,7 +79,7 @@ def kinds_of(judges: NDArray[np.int8]) -> list[str]:
 
 
 def person_judged(judges: NDArray[np.int8]) -> NDArray[np.bool_]:
-    """Return which answers are used for calibration if there are judges of both kinds.
+    """Return which answers are used for calibration if both people and models are judges.
 
     Parameters
     ----------

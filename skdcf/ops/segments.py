@@ -85,7 +85,7 @@ def segment_logsumexp(values: NDArray[Any], offsets: NDArray[np.int64]) -> NDArr
 
 @with_vjp(lambda ans, v, o: lambda g: pull_softmax(g, ans, o))
 def segment_softmax(values: NDArray[Any], offsets: NDArray[np.int64]) -> Any:
-    """Compute ``exp(values)``, scaled to the sum 1 in each segment."""
+    """Compute ``exp(values)``, scaled to sum to 1 in each segment."""
     scaled = np.exp(values - spread(hard.segment_max(values, offsets), offsets))
     return scaled / spread(hard.segment_sum(scaled, offsets), offsets)
 

@@ -35,7 +35,7 @@ def log_sigmoid(x: NDArray[Any]) -> Any:
 
 @with_vjp(lambda ans, x, sign: lambda g: -g * sign * expit(-sign * x))
 def log_loss(scores: NDArray[Any], sign: NDArray[Any]) -> Any:
-    """Compute the loss of logistic regression, the sum of ``-log sigmoid(sign score)``."""
+    """Compute the logistic loss, which is the sum of ``-log sigmoid(sign score)``."""
     return -log_sigmoid(sign * scores).sum()
 
 

@@ -62,8 +62,8 @@ class PublicPrior(Scorer):
     Attributes
     ----------
     card_ : dict
-        Description of the prior, with the sources and their licences, the evaluation data, and
-        known failures.
+        Description of the prior: its sources and their licences, evaluation data, and known
+        failures.
     columns_ : tuple of str
         Names of the columns used by the prior.
     table_ : HazardTable

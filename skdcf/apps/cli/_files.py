@@ -77,7 +77,7 @@ def _unknown_keys(missing, there):
 
 
 def check_folder(path):
-    """Raise ValueError, before long work, if the folder of the output does not exist."""
+    """Raise ValueError before a long computation if the output folder does not exist."""
     folder = Path(path or "").absolute().parent
     if path and path != STANDARD and not folder.is_dir():
         raise ValueError(
@@ -97,7 +97,7 @@ def write_lines(path, lines):
 def renamed(options, *, also=()):
     """Return the format keys, keyed by the file keys (``--map THEIRS=OURS``).
 
-    ``also`` contains the keys that a command accepts in addition to the keys of a problem.
+    ``also`` contains the keys that a command accepts in addition to the problem keys.
     """
     rename: dict[str, str] = {}
     targets = sorted({*records.schemas_of_keys(), *also})

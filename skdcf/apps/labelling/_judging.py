@@ -119,7 +119,7 @@ class ModelAgreement:
     found_interval : (float, float)
         95 % Clopper-Pearson interval of ``found``.
     alarms : float
-        Proportion of the true claims that the model labels as false.
+        Proportion of true claims that the model labels as false.
     alarms_interval : (float, float)
         95 % Clopper-Pearson interval of ``alarms``.
     n_false, n_true : int
@@ -255,7 +255,7 @@ class NextProblem(NamedTuple):
     Parameters
     ----------
     problem : int
-        Position of the problem.
+        Problem index.
     claims : tuple of int
         Positions of the claims to judge, in order of decreasing path risk. If all these claims
         are true, the threshold rises. If one of them is false, the other claims need not be

@@ -35,7 +35,7 @@ class Check(NamedTuple):
     Parameters
     ----------
     problem : int
-        Position of the problem.
+        Problem index.
     claim : int
         Position of the claim in its problem.
     path_risk : float
@@ -58,7 +58,7 @@ class ReviewOrder:
     Parameters
     ----------
     filter : fitted filter
-        The filter whose kept claims are the start of the review.
+        The filter whose kept claims are the starting point of the review.
     X : sequence of ReasoningGraph, or GraphBatch
         The answers to review.
     alpha : float in (0, 1), optional
@@ -584,7 +584,7 @@ def review_curve(
     Parameters
     ----------
     filter : fitted filter
-        The filter whose kept claims are the start of the review.
+        The filter whose kept claims are the starting point of the review.
     X : sequence of ReasoningGraph, or GraphBatch
         Labelled answers, such as the calibration answers.
     y : sequence of 1-D arrays, one per problem

@@ -16,7 +16,7 @@ def read_journal(path, take):
     Parameters
     ----------
     path : path-like
-        Path of the journal.
+        Journal path.
     take : callable
         Function that is called with the entry of each line, in order. It must raise ValueError,
         LookupError, TypeError or AttributeError if the entry is invalid.
@@ -62,7 +62,7 @@ def follow_journal(path, take, start):
     Parameters
     ----------
     path : path-like
-        Path of the journal.
+        Journal path.
     take : callable
         Function that is called with each entry, as in `read_journal`.
     start : int

@@ -61,8 +61,7 @@ class LabelSource(NamedTuple):
     Parameters
     ----------
     kind : {"human", "model", "derived"}
-        Kind of the source: a person, a language model, or a rule that derives labels from other
-        data.
+        Source kind: a person, a language model, or a rule that derives labels from other data.
     by : str
         Name of the person, the model or the rule.
     when : str or None
@@ -286,8 +285,8 @@ class LabelStore:
     graphs : sequence of ReasoningGraph
         Problems with claim texts. Corrected edges replace the edges of the problems.
     path : path-like
-        Path of the journal. New events are appended to an existing journal. Several people can
-        share a journal.
+        Journal path. New events are appended to an existing journal. Several people can share a
+        journal.
     labels : sequence of arrays, optional
         Existing labels, such as model labels. A person's verdict on a claim replaces the existing
         label.
@@ -451,7 +450,7 @@ class LabelStore:
         Parameters
         ----------
         problem : int
-            Position of the problem.
+            Problem index.
         edges : list of (parent, child)
             All edges of the problem, as positions of claims.
         by : str

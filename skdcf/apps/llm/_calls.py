@@ -99,7 +99,7 @@ class Call:
     seed : int or None
         Seed sent to the endpoint.
     max_tokens : int or None
-        Length limit of the reply. If None, the limit of the endpoint applies.
+        Length limit of the reply. If None, the endpoint's limit applies.
     structured : bool
         Whether the endpoint is asked to enforce the schema.
     logprobs : bool
@@ -304,7 +304,7 @@ def parse_object(text: str, key: str, *, corrected: bool = False) -> dict[str, A
 
 
 def _objects(text, key) -> Iterator[tuple[int, int, dict]]:
-    """Yield the start, the end and the value of each top-level JSON object in a text."""
+    """Yield the start, end and value of each top-level JSON object in a string."""
     # int rejects NaN and Infinity. With strict=False, strings may contain line breaks.
     decoder = json.JSONDecoder(
         parse_constant=int, object_pairs_hook=_row_of, strict=False
@@ -350,7 +350,7 @@ def _in_text(name, value, start):
 
 
 def _repaired(text, key):
-    """Return the object in a text that is not valid JSON, or raise ValueError if it is ambiguous.
+    """Return the object in invalid JSON, or raise ValueError if the object is ambiguous.
 
     The text must contain a single, complete object. A text with different verdicts is rejected,
     because one of the verdicts may be a quotation.
@@ -376,7 +376,7 @@ def _repaired(text, key):
 
 
 def _repair(text):
-    """Parse a text that is not valid JSON, or raise ValueError if its end is missing."""
+    """Parse invalid JSON, or raise ValueError if its end is missing."""
     json_repair = import_extra("json_repair", "apps")
     value, repairs = json_repair.loads(
         text[:_LONGEST_REPAIRED], skip_json_loads=True, strict=True, logging=True

@@ -1,4 +1,4 @@
-"""Separate claims from sentences that make no claim, with a list of patterns.
+"""Separate claims from sentences without a claim, using a list of patterns.
 
 "Sure." and "Here is what I found:" make no claim. If labels state whether a passage supports
 each sentence, such sentences are labelled false, and a filter calibrated on these labels keeps
@@ -22,7 +22,7 @@ _BUILT_IN = files("skdcf.apps.llm").joinpath("no_claim.txt")
 
 @dataclass(frozen=True)
 class NoClaimList:
-    """List of patterns of sentences that make no claim.
+    """List of patterns for sentences without a claim.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ class NoClaimList:
     patterns: tuple[re.Pattern[str], ...]
 
     def matches(self, sentence: str) -> bool:
-        """Return whether a sentence makes no claim.
+        """Return whether a sentence does not make a claim.
 
         Parameters
         ----------
@@ -52,7 +52,7 @@ class NoClaimList:
         return any(pattern.fullmatch(plain) for pattern in self.patterns)
 
     def divide(self, sentences: list[str]) -> tuple[list[str], list[list[Any]]]:
-        """Separate the claims from the sentences that make no claim.
+        """Separate the claims from the sentences without a claim.
 
         Parameters
         ----------
@@ -78,7 +78,7 @@ class NoClaimList:
 
 
 def no_claim_list(path: str | os.PathLike[str] | None = None) -> NoClaimList:
-    """Read a list of patterns of sentences that make no claim.
+    """Read a list of patterns for sentences without a claim.
 
     Parameters
     ----------

@@ -263,7 +263,7 @@ class Merge(Step):
         return MergedText(text)
 
     async def _refused(self, chat, claims, problem, dropped, text):
-        """Return the sentences that the claims do not entail or that add a number or a name."""
+        """Return the sentences that the claims do not entail, or that add a number or name."""
         sentences = list(filter(None, map(str.strip, pieces_of(text))))
         n = len(sentences)
         allowed_text = " ".join([*claims, problem or ""])

@@ -146,8 +146,7 @@ class AnswerSplitter:
     edges : {"none", "chain"}
         Dependencies of a claim. With "chain", each claim depends on the previous claim.
     no_claim : NoClaimList, optional
-        List of patterns of sentences that make no claim. The default is the list of the
-        package.
+        List of patterns for sentences without a claim. The default is the list of the package.
     """
 
     language: str = "en"

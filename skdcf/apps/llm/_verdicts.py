@@ -71,7 +71,7 @@ def read_prose(sentences: Sequence[str], shown: str) -> str | None:
     sentences : sequence of str
         The sentences of the reply, without the preceding thoughts of the model.
     shown : str
-        The texts in the input of the model, which the reply may repeat.
+        The texts in the model's input. The reply may repeat them.
 
     Returns
     -------

@@ -151,7 +151,7 @@ class Service:
     reader : AnswerReader, optional
         Object that reads requests with a whole answer.
     no_claim : NoClaimList, optional
-        List of patterns of sentences that make no claim.
+        List of patterns for sentences without a claim.
     """
 
     def __init__(

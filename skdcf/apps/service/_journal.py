@@ -52,7 +52,7 @@ class Entry(NamedTuple):
     filter : str
         Digest of the filter that decided.
     alpha : float
-        Level of the decision.
+        Decision level.
     question : str or None
         Keyed hash of the question, or None if the answer has no question.
     part : int or None

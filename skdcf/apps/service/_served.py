@@ -117,7 +117,7 @@ class Served:
     reader : AnswerReader, optional
         Object that reads whole answers and renames keys. If None, keys are not renamed.
     no_claim : NoClaimList, optional
-        List of patterns of sentences that make no claim. The default is the list of the package.
+        List of patterns for sentences without a claim. The default is the list of the package.
     """
 
     def __init__(
@@ -276,7 +276,7 @@ class Served:
         kept : ndarray of bool
             Whether each claim is kept.
         level : float
-            Level of the decision.
+            Decision level.
         passes : bool
             Whether the answer passes.
 
@@ -360,7 +360,7 @@ class Served:
         passes: bool,
         claims: Sequence[str | None] | None,
     ) -> dict[str, Any]:
-        """Return the fields of the reply to an answer.
+        """Return the reply fields for an answer.
 
         Parameters
         ----------
@@ -371,7 +371,7 @@ class Served:
         kept : ndarray of bool
             Whether each claim is kept.
         level : float
-            Level of the decision.
+            Decision level.
         passes : bool
             Whether the answer passes.
         claims : sequence of str, or None

@@ -26,7 +26,8 @@ def value_at(record: Any, path: str) -> Any:
     Returns
     -------
     object
-        The value. If the path contains ``[]``, the list of all existing values.
+        The value. If the path contains ``[]``, the list of all existing values, or MISSING if
+        the list has entries but none of them has a value.
 
     Examples
     --------
@@ -46,7 +47,8 @@ def value_at(record: Any, path: str) -> Any:
         if not after:
             return entries
         values = [value_at(entry, after.removeprefix(".")) for entry in entries]
-        return [value for value in values if value is not MISSING]
+        found = [value for value in values if value is not MISSING]
+        return found if found or not entries else MISSING
     key, point, rest = path.partition(".")
     return value_at(record.get(key), rest) if point else MISSING
 

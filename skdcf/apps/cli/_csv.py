@@ -13,15 +13,17 @@ csv.field_size_limit(2**31 - 1)
 class CsvAsLines(io.BytesIO):
     """Binary stream that presents the rows of a CSV file as JSON Lines.
 
-    A cell that contains a JSON list or object is parsed. An empty cell is read as null. Line n of
-    the stream is row n of the file, and row 1 is the header. The attribute ``name`` contains the
-    file name for error messages.
+    A cell that contains a JSON list or object is parsed. An empty cell is read as null, or
+    as an empty string in a column of answers. Line n of the stream is row n of the file, and row 1 is
+    the header. The attribute ``name`` contains the file name for error messages.
 
     Parameters
     ----------
     path : path-like
         A UTF-8 file whose first row contains the column names. The columns are separated by
         commas, semicolons or tabs.
+    answers : collection of str
+        Names of the columns that contain answers.
 
     Raises
     ------
@@ -29,18 +31,16 @@ class CsvAsLines(io.BytesIO):
         If the first row does not contain a different name for each column.
     """
 
-    def __init__(self, path):
+    def __init__(self, path, answers=()):
         text = Path(path).read_text("utf-8-sig")
         head = text.partition("\n")[0]
         delimiter = max(",;\t", key=head.count)
         rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
         names = [name.strip() for name in next(rows, [])]
         _check_names(path, names)
+        empty = {name: "" for name in answers if name in names}
         lines = [
-            json.dumps(dict(zip(names, map(_value, row), strict=False)))
-            if any(row)
-            else ""
-            for row in rows
+            json.dumps(_record(names, row, empty)) if any(row) else "" for row in rows
         ]
         super().__init__("\n".join(["", *lines]).encode())
         self.name = str(path)
@@ -53,6 +53,12 @@ def _check_names(path, names):
             f"{path}: the first row must contain a different name for each column, "
             f"for example problem,answer,context, got {names}"
         )
+
+
+def _record(names, row, empty):
+    """Return the values of a row, keyed by column, with a default for some empty cells."""
+    record = dict(zip(names, map(_value, row), strict=False))
+    return {k: empty.get(k) if value is None else value for k, value in record.items()}
 
 
 def _value(cell):

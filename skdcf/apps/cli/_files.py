@@ -28,10 +28,14 @@ _ALL_TARGETS = ("answer", "messages", "spans", "resourceSpans", "task", "labels"
 _NOTED = 100  # maximum number of keys listed in a message
 
 
-def source(path):
-    """Return the source of the problems: a path, a CSV stream, or standard input."""
+def source(path, answers=()):
+    """Return the source of the problems: a path, a CSV stream, or standard input.
+
+    ``answers`` contains the names of the columns of a CSV file in which an empty cell is an
+    empty answer.
+    """
     if str(path).lower().endswith(".csv"):
-        return CsvAsLines(path)
+        return CsvAsLines(path, answers)
     return sys.stdin.buffer if path == STANDARD else Path(path)
 
 
@@ -40,40 +44,67 @@ def read_records(options, read, on_invalid="raise", dropped=None, *, path=None):
 
     Raise ValueError, listing the existing keys, if no line contains a key named by ``--map``.
     """
-    missing = {theirs for theirs in renamed(options, also=_ALL_TARGETS)}
-    there: dict[str, None] = {}
+    rename = renamed(options, also=_ALL_TARGETS)
+    answers = {"answer", "response"} | {
+        theirs for theirs, ours in rename.items() if ours == "answer"
+    }
+    mapped = _MappedKeys(rename)
 
     def read_and_note(record):
-        if missing and isinstance(record, dict):
-            missing.difference_update(
-                [key for key in missing if value_at(record, key) is not MISSING]
-            )
-            if len(there) < _NOTED:
-                there.update(dict.fromkeys(paths_of(record)))
+        if isinstance(record, dict):
+            mapped.note(record)
         return read(record)
 
     try:
         yield from read_lines(
-            source(path or options.problems),
+            source(path or options.problems, answers),
             read_and_note,
             on_invalid,
             dropped=[] if dropped is None else dropped,
             max_line_bytes=options.max_line_bytes,
         )
     except ValueError as error:
-        if missing and there:
-            raise _unknown_keys(missing, there) from error
+        mapped.check(error)
         raise
-    if missing and there:
-        raise _unknown_keys(missing, there)
+    mapped.check()
 
 
-def _unknown_keys(missing, there):
-    keys = ", ".join(map(printable, list(there)[:_NOTED]))
-    return ValueError(
-        f"--map {', '.join(sorted(missing))}: no line has this key. The existing keys "
-        f"are {keys}"
-    )
+class _MappedKeys:
+    """Keys of ``--map`` that have no value in any line so far."""
+
+    def __init__(self, rename):
+        self._missing = {*rename}
+        self._empty = set()  # Keys whose value is an empty list in some line.
+        self._without = set()  # Paths into a list whose entries have no such value.
+        self._existing: dict[str, None] = {}
+
+    def note(self, record):
+        """Note the keys of a line."""
+        if self._missing and len(self._existing) < _NOTED:
+            self._existing.update(dict.fromkeys(paths_of(record)))
+        for key in [*self._missing]:
+            value = value_at(record, key)
+            before, bracket, _ = key.rpartition("[]")
+            if value == []:
+                self._empty.add(key)
+            elif value is not MISSING:
+                self._missing.discard(key)
+            elif bracket and value_at(record, before) not in (MISSING, []):
+                self._without.add(key)
+
+    def check(self, cause=None):
+        """Raise ValueError, listing the existing keys, if no line has one of the keys.
+
+        Lists that are empty in all lines, such as the passages of a search without results, are
+        accepted.
+        """
+        missing = self._missing - (self._empty - self._without)
+        if missing and self._existing:
+            keys = ", ".join(map(printable, list(self._existing)[:_NOTED]))
+            raise ValueError(
+                f"--map {', '.join(sorted(missing))}: no line has this key. The existing "
+                f"keys are {keys}"
+            ) from cause
 
 
 def check_folder(path):

@@ -120,6 +120,7 @@ class AnswerReader:
         """
         key = self.key_of_answer(record)
         if key is None and self._needs_answer:
+            self._check_type_of_answer(record)
             raise ValueError(
                 'a line must have the text "answer", got only the texts '
                 f"{sorted(paths_of(record))}. If the answer has another key or path, "
@@ -133,6 +134,15 @@ class AnswerReader:
             logprobs=logprobs,
             problem=self.read_problem({"claims": []} | rest),
         )
+
+    def _check_type_of_answer(self, record: dict[str, Any]) -> None:
+        """Raise ValueError if the answer exists, but is not a text."""
+        for key in self._answer_keys:
+            if (value := value_at(record, key)) is not MISSING:
+                raise ValueError(
+                    f'the answer "{key}" must be a text, got {value!r:.80}. An answer '
+                    'without content is the empty text ""'
+                )
 
 
 @dataclass(frozen=True)

@@ -96,6 +96,41 @@ def test_a_key_that_no_line_has_is_named_with_those_there_are(
     assert "retrieval.hits[].text" in error and "reply.text" in error
 
 
+@pytest.mark.parametrize("mapped", ["retrieval.hits[].text", "retrieval.hits[].txt"])
+def test_a_path_into_a_list_must_lead_to_a_value(tmp_path, capsys, mapped):
+    record = nested(0, "When?", PASSAGES, ANSWER)
+    for hit in record["retrieval"]["hits"]:
+        hit["snippet"] = hit.pop("text")
+    empty = nested(1, "Who?", [], ANSWER)
+    log = tmp_path / "log.jsonl"
+    log.write_text("\n".join(map(json.dumps, [record, empty])))
+    names = ["--map", f"reply.text=answer,request.asked=problem,{mapped}=context"]
+    names += ["--own", "retrieval"]
+    assert main(["split", str(log), "-o", "-", *names]) == 2
+    error = capsys.readouterr().err
+    assert mapped in error and "retrieval.hits[].snippet" in error
+
+
+def test_an_answer_without_hits_has_an_empty_context(tmp_path):
+    log = write_log(tmp_path, "nested", [("When?", [], ANSWER)])
+    out = tmp_path / "out.jsonl"
+    assert main(["split", str(log), "-o", str(out), *FORMS["nested"][1]]) == 0
+    assert json.loads(out.read_text())["context"] == []
+
+
+@pytest.mark.parametrize("column", ["said", "answer"])
+def test_an_empty_cell_is_an_empty_answer(tmp_path, column):
+    log = tmp_path / "log.csv"
+    log.write_text(f"asked,{column},docs\nWhen?,It is so.,\nWho?,,\n")
+    out = tmp_path / "out.jsonl"
+    names = ["--map", "asked=problem,docs=context"]
+    names += ["--map", "said=answer"] if column == "said" else []
+    assert main(["split", str(log), "-o", str(out), *names]) == 0
+    full, empty = map(json.loads, out.read_text().splitlines())
+    assert full["claims"] == ["It is so."]
+    assert empty["claims"] == [] and empty[column] == ""
+
+
 def test_paths_are_those_that_lead_to_values():
     record = nested(0, "q", PASSAGES, ANSWER)
     assert list(paths_of(record)) == [

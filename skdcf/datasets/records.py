@@ -67,6 +67,9 @@ USUAL = {
 _LINKS = {"links", "link", "dependencies", "depends_on", "deps", "relations", "arcs"}
 #: Text keys in a passage that is an object (LangChain, LlamaIndex, Haystack).
 _TEXTS = ("text", "page_content", "content")
+#: Other keys of the text, and keys next to the text, in passages under an unknown key.
+_LIKE_TEXTS = (*_TEXTS, "snippet")
+_BESIDE = {"title", "source", "score", "url", "metadata"}
 # average number of words in a passage; claims and keywords are shorter
 _WORDS_OF_PASSAGE = 8
 #: Pairs of keys that have the same meaning. A line has only one key of each pair.
@@ -498,29 +501,45 @@ def _check_content(record, own_keys):
 
 
 def _refuse_passages(key, record):
-    """Raise ValueError if a list of texts may be the missing context.
+    """Raise ValueError if texts under an unknown key may be the missing context.
 
     If the context were ignored, a filter would silently use only the claims.
     """
-    texts = record[key]
-    if record.get("context") is not None or not isinstance(texts, list) or not texts:
+    if record.get("context") is not None:
         return
-    if not all(isinstance(text, str) for text in texts):
-        return
-    n_words = sum(len(text.split()) for text in texts)
-    if n_words < _WORDS_OF_PASSAGE * len(texts):
-        return
-    key_shown = printable(key)
-    raise ValueError(
-        Message(
-            f'the key "{key_shown}" contains {len(texts)} texts of '
-            f"{n_words / len(texts):.0f} words on average, and the problem has no "
-            "context. If the answer must be supported by these texts, ",
-            _read_as(key_shown, "context"),
-            ". Otherwise, ",
-            _say_own(key_shown),
+    for path, texts in _lists_of_texts(key, record[key]):
+        n_words = sum(len(text.split()) for text in texts)
+        is_read = any(texts == record.get(ours) for ours in schemas_of_keys())
+        if is_read or n_words < _WORDS_OF_PASSAGE * len(texts):
+            continue
+        path_shown = printable(path)
+        raise ValueError(
+            Message(
+                f'the key "{path_shown}" contains {len(texts)} texts of '
+                f"{n_words / len(texts):.0f} words on average, and the problem has no "
+                "context. If the answer must be supported by these texts, ",
+                _read_as(path_shown, "context"),
+                ". Otherwise, ",
+                _say_own(printable(key)),
+            )
         )
-    )
+
+
+def _lists_of_texts(path, value):
+    """Yield the path and the texts of each list of texts, or of objects that are like passages."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from _lists_of_texts(f"{path}.{key}", inner)
+    elif isinstance(value, list) and value:
+        if all(isinstance(entry, str) for entry in value):
+            yield path, value
+        elif all(isinstance(entry, dict) for entry in value):
+            for key in _LIKE_TEXTS:
+                texts = [
+                    entry[key] for entry in value if isinstance(entry.get(key), str)
+                ]
+                if texts and _BESIDE.intersection(*value):
+                    yield f"{path}[].{key}", texts
 
 
 def _read_as(theirs, ours):
@@ -671,7 +690,12 @@ def check_values(record: Any) -> None:
             place, value = _find_fault(record[key], schema, key)
             shown = repr(value)
             shown = printable(shown if len(shown) <= 60 else f"{shown[:57]}...")
-            raise ValueError(f"{key} must be {schema['title']}, but {place} is {shown}")
+            advice = ""
+            if key == "context" and isinstance(value, dict):
+                advice = f". The text of a passage is read from {', '.join(_TEXTS)}"
+            raise ValueError(
+                f"{key} must be {schema['title']}, but {place} is {shown}{advice}"
+            )
 
 
 @cache

@@ -64,9 +64,50 @@ def test_texts_under_an_unknown_key_stop_and_say_what_to_do(tmp_path, capsys, ke
 
 
 @pytest.mark.parametrize(
+    ("record", "path"),
+    [
+        (
+            {"sourceDocs": [{"title": "a", "text": t} for t in PASSAGES]},
+            "sourceDocs[].text",
+        ),
+        (
+            {"rag": {"hits": [{"score": 0.5, "snippet": t} for t in PASSAGES]}},
+            "rag.hits[].snippet",
+        ),
+        (
+            {"docs": [{"page_content": t, "metadata": {}} for t in PASSAGES]},
+            "docs[].page_content",
+        ),
+        ({"rag": {"texts": PASSAGES}}, "rag.texts"),
+    ],
+)
+def test_objects_like_passages_are_refused_with_their_path(
+    tmp_path, capsys, record, path
+):
+    log = write(tmp_path, **record)
+    [key] = record
+    assert main(["check", str(log)]) == 1
+    said = capsys.readouterr().out
+    assert f"--map {path}=context" in said and f"--own {key}" in said
+    [graph] = read_jsonl(log, rename={path: "context"}).graphs
+    assert list(graph.context) == PASSAGES
+    assert read_jsonl(log, own=[key]).graphs[0].context is None
+
+
+@pytest.mark.parametrize("path", ["made.steps[].text", "made.texts"])
+def test_the_claims_of_a_nested_log_are_not_taken_for_passages(tmp_path, path):
+    steps = [{"text": text, "score": 0.5} for text in PASSAGES]
+    made = {"steps": steps} if "steps" in path else {"texts": PASSAGES}
+    log = write(tmp_path, claims=None, made=made)
+    [graph] = read_jsonl(log, rename={path: "claims"}).graphs
+    assert list(graph.claims) == PASSAGES and graph.context is None
+
+
+@pytest.mark.parametrize(
     "values",
     [
         ["bridge", "Sydney", "1932"],  # keywords
+        [{"role": "user", "content": PASSAGES[0]}],  # a chat
         [1.0, 2.0],
         [],
         "one text of a good many words that is no list of texts at all",
@@ -279,7 +320,7 @@ def test_a_log_of_whole_answers_to_filtered_text(tmp_path, capsys):
         ),
         (LOG[0], ["--map", "said=answer"], "--map docs=context"),
         (LOG[0] | {"claims": ["a"]}, NAMES, '"claims" or an answer'),
-        (LOG[0] | {"said": None}, NAMES, 'the text "answer"'),
+        (LOG[0] | {"said": None}, NAMES, 'answer "said" must be a text, got None'),
     ],
 )
 def test_what_cannot_be_split_is_refused(tmp_path, capsys, record, options, message):

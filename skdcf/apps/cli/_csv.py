@@ -14,8 +14,8 @@ class CsvAsLines(io.BytesIO):
     """Binary stream that presents the rows of a CSV file as JSON Lines.
 
     A cell that contains a JSON list or object is parsed. An empty cell is read as null, or
-    as an empty string in a column of answers. Line n of the stream is row n of the file, and row 1 is
-    the header. The attribute ``name`` contains the file name for error messages.
+    as an empty string in a column of answers. Line n of the stream is row n of the file, and
+    row 1 is the header. The attribute ``name`` contains the file name for error messages.
 
     Parameters
     ----------

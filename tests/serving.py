@@ -90,7 +90,7 @@ async def reply_of(
     raw = b"".join(m.get("body", b"") for m in sent[1:])
     head = {k.decode(): v.decode() for k, v in sent[0]["headers"]}
     text = raw.decode()
-    reply = json.loads(text) if head["content-type"] == "application/json" else text
+    reply = json.loads(text) if head.get("content-type") == "application/json" else text
     return sent[0]["status"], reply, head
 
 

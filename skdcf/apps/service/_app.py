@@ -36,7 +36,7 @@ from ._runs import Runs
 from ._served import Served
 
 # Routes that need no token, because they do not reveal anything about the filters.
-_OPEN = "/health", "/ready", "/docs", "/openapi.json"
+_OPEN = "/", "/health", "/ready", "/docs", "/openapi.json"
 _LOG = logging.getLogger("skdcf.apps.service")
 
 

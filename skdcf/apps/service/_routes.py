@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from fastapi import APIRouter, FastAPI, Request, Response
+from fastapi.responses import RedirectResponse
 from fastapi.routing import APIRoute
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 from starlette.requests import ClientDisconnect
@@ -102,7 +103,13 @@ def content_types(api: FastAPI) -> dict[str, str | None]:
     for path, methods in api.openapi()["paths"].items():
         body = methods.get("post", {}).get("requestBody")
         kinds[path] = None if body is None else next(iter(body["content"]))
-    return kinds | {"/docs": None, "/openapi.json": None}
+    return kinds | {"/": None, "/docs": None, "/openapi.json": None}
+
+
+@router.get("/", include_in_schema=False)
+async def show_routes() -> RedirectResponse:
+    """Redirect to the page that shows all routes."""
+    return RedirectResponse("docs")
 
 
 @router.post("/v1/filter")

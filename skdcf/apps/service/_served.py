@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..._messages import message_of
 from ...datasets.paths import put_at
 from ...datasets.records import BROKEN
 from ...estimators import passing_answers
@@ -187,7 +188,7 @@ class Served:
                 splitter = AnswerSplitter.from_filter(self.filter, self._no_claim)
                 graph = splitter.split(record, self._reader).graph
         except BROKEN as error:
-            raise ValueError(str(error)) from error
+            raise ValueError(message_of(error)) from error
         check_size(graph.n_claims)
         log_line = None if key is None else record
         return Asked(

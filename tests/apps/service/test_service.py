@@ -479,7 +479,6 @@ def test_with_a_token_nobody_else_is_answered(fitted, path, given):
 def test_paths_and_methods_that_there_are_none(fitted):
     app = create_app(fitted)
     for path, method, status in (
-        ("/", "GET", 404),
         ("/v1/filter", "GET", 405),
         ("/metrics", "POST", 405),
         ("/../etc/passwd", "GET", 404),

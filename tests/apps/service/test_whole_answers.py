@@ -152,6 +152,25 @@ def test_the_command_takes_names_of_keys(fitted, folder):
     assert reply["log_line"]["reply"]["text"] == reply["text"] != ""
 
 
+def test_a_raw_line_of_a_log_gets_the_names_of_the_keys(fitted):
+    status, reply = ask(create_app(fitted), NEW[0])
+    assert status == 400
+    for name in ('"answer"', "--map", '"context"', "retrieval.hits[].text"):
+        assert name in reply["error"]
+    assert "rename=" not in reply["error"]
+    status, reply = ask(
+        create_app(fitted), {"answer": "It is so.", "context": [{"body": "It is so."}]}
+    )
+    assert status == 400
+    for key in ("text", "page_content", "content"):
+        assert key in reply["error"].partition("body")[2]
+
+
+def test_the_root_leads_to_the_page_of_routes(fitted):
+    status, _, headers = call(create_app(fitted, token="t"), "/", method="GET")[:3]
+    assert status == 307 and headers["location"] == "docs"
+
+
 def test_other_filters_refuse_whole_answers(fitted):
     graphs = read_graphs_without_origin(fitted)
     status, reply = ask(create_app(graphs), {"question": "q", "answer": "It is so."})

@@ -407,8 +407,7 @@ def check_budget(client, estimate, confirm, n_done=0):
         message = Message(
             (f"{n_done} answers are done" if n_done else "no calls were made")
             + f": {estimate}. This is more than the limit of {limit:g} {unit} and was "
-            "not confirmed. "
-            "confirmed. ",
+            "not confirmed. ",
             Advice(
                 "agree",
                 "Increase confirm_above of the ChatClient, or pass confirm=lambda "

@@ -77,7 +77,7 @@ def read_argilla(frame: Any, columns: dict[str, str | None]) -> Any:
     if chosen not in questions:
         if len(questions) > 1 or columns.get("label") != "label":
             raise ValueError(
-                f"label must be one of the questions {questions} of Argilla, got "
+                f"label must be one of the Argilla questions {questions}, got "
                 f"{columns.get('label')!r}"
             )
         chosen = questions[0]
@@ -103,14 +103,14 @@ def _label(row, responses, states):
     responses, states = _as_list(responses), _as_list(states)
     if len(responses) != len(states):
         raise ValueError(
-            f"row {row} must have as many response states as responses, got "
-            f"{len(states)} states for {len(responses)} responses"
+            f"row {row} must have one state for each of its {len(responses)} "
+            f"responses, got {len(states)} states"
         )
     # A state may be an enum.
     states = [word_key(state).rpartition(".")[2] for state in states]
     if others := sorted({*states} - _STATES):
         raise ValueError(
-            f"row {row}: the status of a response must be one of {sorted(_STATES)}, got "
+            f"row {row}: the response status must be one of {sorted(_STATES)}, got "
             f"{others[0]!r}"
         )
     words = [
@@ -120,8 +120,8 @@ def _label(row, responses, states):
     ]
     if unknown := [word for word in words if word_key(word) not in LABEL_WORDS]:
         raise ValueError(
-            f"row {row}: the response {unknown[0]!r} must have a known meaning, true "
-            "or false. Rename the labels of the question"
+            f"row {row}: the response {unknown[0]!r} has no known meaning. Rename the "
+            "labels of the question, for example to true and false"
         )
     labels = {LABEL_WORDS[word_key(word)] for word in words}
     return labels.pop() if len(labels) == 1 else 0 if labels else None
@@ -134,7 +134,7 @@ def _as_list(cell):
             cell = _read_list(cell)
         except ValueError as error:
             raise ValueError(
-                "a cell with responses or their states must be a list, got "
+                "the responses and their states must be lists, got the cell "
                 f"{cell!r:.60}. Pass the original records, or save the table as "
                 "Parquet"
             ) from error

@@ -284,7 +284,7 @@ def _record(cells, rows):
         texts = cells.get("text")
         if texts is None or any(text is None for text in texts):
             raise ValueError(
-                f"row {rows[0]} must have a text, because the problem has wordings"
+                f"row {rows[0]} must have text, because the problem has wordings"
             )
         bounds = pairwise([*starts, len(rows)])
         record["wordings"] = [list(texts[a:b]) for a, b in bounds]
@@ -320,8 +320,8 @@ def add_edges(edges, record):
     claims = record.get("claims")
     if edges is not no_edges and (claims is None or None in claims):
         raise ValueError(
-            "edges can only be computed if every claim has a text, but some claims "
-            "have no text. Pass edges=no_edges if the claims are independent"
+            "all claims must have text, because the edges are computed from the "
+            "text. If the claims are independent, pass edges=no_edges"
         )
     edges_found = [] if claims is None else edges(claims, record.get("problem"))
     return record | {"edges": edges_found, "parents": None}
@@ -354,8 +354,8 @@ def _check_named(frame, named):
         needed = key == "problem" or name not in (None, key)
         if needed and name not in frame.columns:
             raise ValueError(
-                f"the column {name!r} for {key!r} does not exist. The columns are "
-                f"{frame.columns}"
+                f"the column {name!r} for {key!r} does not exist. The existing "
+                f"columns are {frame.columns}"
             )
 
 
@@ -379,9 +379,10 @@ def _feature_names(frame, features, named):
         ]
         if of_people:
             warn(
-                f"the columns {of_people} seem to contain people's judgements, or ids and times of "
-                "a labelling tool, and are not used as features. If these columns are also known "
-                "for new problems, list them in features=",
+                f"the columns {of_people} are not used as features, because they seem "
+                "to contain human judgements or the ids and times of a labelling "
+                "tool. If these columns are also known for new problems, list them "
+                "in features=",
                 ParameterWarning,
             )
         for name in free:
@@ -392,7 +393,8 @@ def _feature_names(frame, features, named):
         raise ValueError(f"features must be a list of names, got {features!r}")
     if absent := [name for name in features if name not in frame.columns]:
         raise ValueError(
-            f"the columns {absent} do not exist. The columns are {frame.columns}"
+            f"the columns {absent} do not exist. The existing columns are "
+            f"{frame.columns}"
         )
     if (label := named["label"]) in features:
         raise ValueError(f"{label!r} contains the labels and cannot be a feature")
@@ -425,9 +427,9 @@ def _warn_of_numbers(name, values):
     if n_numbers > _MOST * len(cells):
         which = f"; row {texts[0][0]} contains {texts[0][1]!r:.40}" if texts else ""
         warn(
-            f"the column {name!r} contains texts and is not used as a feature, "
-            f"although {n_numbers} of its {len(cells)} cells are numbers{which}. To "
-            "use the column, convert it to numbers",
+            f"the column {name!r} is not used as a feature, because it contains "
+            f"strings. However, {n_numbers} of its {len(cells)} cells are "
+            f"numbers{which}. To use the column, convert it to numbers",
             ParameterWarning,
         )
 
@@ -519,8 +521,9 @@ def _rows_of_problems(frame, problem, claim, wording):
     if nameless := [row for row, name in enumerate(names) if name is None]:
         shown = f"{nameless[:10]}" + (" and more" if len(nameless) > 10 else "")
         raise ValueError(
-            f"the rows {shown} must have a {problem!r}, because each row must belong "
-            "to a problem. Fill in this column or drop the rows"
+            f"the rows {shown} must have a value in the column {problem!r}, because "
+            "each row must belong to a problem. Fill in this column, or drop the "
+            "rows"
         )
     try:
         for row, name in enumerate(names):
@@ -632,18 +635,17 @@ def fill_missing(table, names, missing, place):
     if missing == "raise":
         row = int(absent.any(axis=1).argmax())
         raise ValueError(
-            f"all values must be finite, but some are missing or infinite ({n_missing}). "
-            f"The first one is at {place(row)}. Correct these "
-            'values, or replace them with missing="median", missing="mean" or '
-            "missing=NUMBER"
+            f"all values must be finite, but {n_missing} values are missing or "
+            f"infinite. The first one is at {place(row)}. Correct these values, or "
+            'replace them with missing="median", missing="mean" or missing=NUMBER'
         )
     if is_number(missing):
         return np.where(absent, missing, table)
     if absent.all(axis=0).any():
         name = names[int(absent.all(axis=0).argmax())]
         raise ValueError(
-            f"the {missing} of {name!r} is undefined, because the column has no finite "
-            "value"
+            f"the {missing} of {name!r} is undefined, because the column contains no "
+            "finite values"
         )
     average = np.nanmean if missing == "mean" else np.nanmedian
     return np.where(absent, average(np.where(absent, np.nan, table), axis=0), table)

@@ -205,7 +205,7 @@ def _texts(claims):
 def _claim_level(values, name):
     """Return the claim-level entries of an LM-Polygraph dict, keyed by name."""
     if not isinstance(values, Mapping):
-        raise ValueError(f"{name} must be manager.estimations, a dict, got {values!r}")
+        raise ValueError(f"{name} must be the dict manager.estimations, got {values!r}")
     columns = {}
     for key, column in values.items():
         level, method = ("claim", key) if isinstance(key, str) else key[:2]
@@ -219,7 +219,7 @@ def _claim_level(values, name):
         columns[method] = column
     if not columns:
         raise ValueError(
-            f"{name} must have an entry of level 'claim', got only {list(values)}"
+            f"{name} must have a key of level 'claim', got only {list(values)}"
         )
     return columns
 
@@ -256,7 +256,7 @@ def _scores(values, texts, name):
         for i, (n, m) in enumerate(zip(map(len, values), map(len, texts), strict=True)):
             if n != m:
                 raise ValueError(
-                    f"problem {i} must have one value of {name} for each of its {m} "
+                    f"problem {i} must have one {name} value for each of its {m} "
                     f"claims, got {n}"
                 )
         values = [value for row in values for value in row]
@@ -351,11 +351,12 @@ def from_uqlm(
     if not names:
         raise ValueError(
             "at least one claim must have a score. Check that result is the output "
-            "of a long-text scorer of UQLM"
+            "of a UQLM long-text scorer"
         )
     if unknown := [key for key in names if not any(key in claim for claim in every)]:
         raise ValueError(
-            f"the scores {unknown} do not exist. The scores are {_number_keys(every)}"
+            f"the scores {unknown} do not exist. The existing scores are "
+            f"{_number_keys(every)}"
         )
     texts = [
         [value_of(c, ("claim", "sentence"), "a claim") for c in a] for a in answers
@@ -381,8 +382,8 @@ def _lists(result):
         if "claims_data" not in table:
             raise ValueError(
                 f"the result must have the key 'claims_data', got only {list(table)}. "
-                "Use LongTextUQ, LongTextQA or LongTextGraph of UQLM, which score "
-                "claims"
+                "Use a UQLM class that scores claims: LongTextUQ, LongTextQA or "
+                "LongTextGraph"
             )
         prompts = table.get("prompts", table.get("prompt"))
         lists = table["claims_data"], prompts, table.get("sampled_responses")
@@ -391,7 +392,7 @@ def _lists(result):
     if hasattr(result, "__len__") and not isinstance(result, str):
         return list(result), None, None
     raise ValueError(
-        "result must be a UQResult of UQLM or its claims_data, got a "
+        "result must be a UQLM UQResult or its claims_data, got a "
         f"{type(result).__name__}"
     )
 

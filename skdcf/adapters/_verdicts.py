@@ -154,8 +154,8 @@ def from_verdicts(
             dropped.append((i, str(error)))
     if dropped and not read:
         raise ValueError(
-            f'on_invalid="drop" left no answer: all {len(dropped)} answers were '
-            f"dropped. The first reason: {dropped[0][1]}"
+            f'all {len(dropped)} answers were dropped by on_invalid="drop". The first '
+            f"answer was dropped for this reason: {dropped[0][1]}"
         )
 
     results_read = [results[i] for i in names]
@@ -192,8 +192,8 @@ def _judged(result, i, meaning):
     """Return one answer's claim texts, labels and reasons."""
     if result is None:
         raise ValueError(
-            f"problem {i} is None, because the checker failed on it. Run the checker "
-            'again, or drop such answers with on_invalid="drop"'
+            f"problem {i} is None, because the checker failed. Run the checker again, "
+            'or drop failed answers with on_invalid="drop"'
         )
     rows = _rows(result, i)
     where = f"problem {i}, claim {{}}".format

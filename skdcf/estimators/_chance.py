@@ -24,9 +24,9 @@ def chances_of(
     else:
         if alpha is not None:
             raise ValueError(
-                "alpha and masks cannot both be passed, because masks already "
-                f"determine which claims are kept, got alpha={alpha:g}. Leave out one "
-                "of them"
+                "alpha and masks must not both be passed, because masks already "
+                f"determine which claims are kept, got alpha={alpha:g}. Leave one of "
+                "them out"
             )
         view = fitted._look(X)
         _, kept, _ = flatten(view.raw.split(np.ones(view.raw.n_claims)), masks)
@@ -40,9 +40,9 @@ def refuse_without_hazards(scorer: Any) -> None:
     """Raise ValueError unless the scorer estimates hazards."""
     if not hasattr(scorer, "error_probability"):
         raise ValueError(
-            f"error_probability needs a scorer that estimates error probabilities, but {scorer!r} "
-            "only ranks claims. The levels of predict_alpha are not error probabilities "
-            'either. Fit with the scorer "stack" or "neyman-pearson"'
+            "error_probability requires a scorer that estimates error probabilities, "
+            f'but {scorer!r} only ranks claims. Fit with the scorer "stack" or '
+            '"neyman-pearson"'
         )
 
 
@@ -68,7 +68,7 @@ def first_claims(filter: Any, X: Problems, share: float = 0.0) -> NDArray[Any]:
         risks and all ancestors of these claims.
     """
     if not 0 <= share <= 1:
-        raise ValueError(f"share must be in [0, 1], got {share!r}")
+        raise ValueError(f"share must be between 0 and 1, got {share!r}")
     claims, view = filter_in(filter)._claims(X)
     batch = view.with_columns
     risk = claims.path_risk
@@ -90,7 +90,7 @@ def _refuse_open(kept: NDArray[np.bool_], batch: GraphBatch) -> None:
         row = int(child[open_[0]])
         above = int(parent[open_[0]] - batch.offsets[batch.problem_of[row]])
         raise ValueError(
-            f"{batch.locate(row)} is kept without claim {above}, on which it depends. "
-            "The error probability is only defined for sets that contain all "
-            "ancestors of their claims. Keep both claims, or drop both"
+            f"{batch.locate(row)} is kept without its ancestor, claim {above}. The "
+            "error probability is only defined if all ancestors of the kept claims "
+            "are also kept. Keep both claims, or drop both"
         )

@@ -326,7 +326,7 @@ def _refuse_unlike(answers):
             raise ValueError(
                 f"{name}: all answers to a question must have the same {key}, got "
                 f"{values[0]!r} and {next(v for v in values if v != values[0])!r}. "
-                "Join answers that were made in the same way"
+                "Join only answers that were made in the same way"
             )
 
 

@@ -772,7 +772,7 @@ class ConformalFilter(Settings):
         if np.isnan(threshold):
             raise ValueError(
                 "the filter has no common threshold, because "
-                f"guarantee={self.guarantee!r} computes a threshold for each problem. "
+                f"guarantee={self.guarantee!r} computes one threshold per problem. "
                 "Use decision_function or predict"
             )
         return threshold

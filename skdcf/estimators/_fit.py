@@ -148,8 +148,8 @@ def count_held_out(estimator, selection, scorer):
                 f"and a model labelled others, got {size!r}. All "
                 f"{len(selection.candidates)} answers labelled by people are used for "
                 "calibration, and the others for training. CalibratedSearch and "
-                "compare_filters hold out answers themselves. Pass them only the "
-                "answers labelled by people, or only those labelled by the model"
+                "compare_filters hold out answers themselves, so pass them only "
+                "answers labelled by people, or only answers labelled by the model"
             )
         return None
     if size is None and not learns and not is_chosen(estimator):
@@ -195,9 +195,8 @@ def divide(estimator, selection, scorer, n_held) -> Split:
     elif not len(training_rows):
         raise ValueError(
             "at least 1 problem is needed for training, but all questions are used "
-            "for calibration, so 0 problems are left. Add answers to other "
-            "questions, or choose a scorer that does not need training, for example "
-            "a feature column or PublicPrior()"
+            "for calibration, so 0 problems remain. Add answers to other questions, "
+            "or choose a scorer that does not need training, such as PublicPrior()"
         )
     guards.at_fit(estimator, selection, training_rows, calibration_rows)
     if scorer is None:

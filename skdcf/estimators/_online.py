@@ -188,8 +188,8 @@ def decide_online(fitted, claims, alpha, *, stop=False, **about):
         ahead = list_looking_ahead(fitted.features) or repr(fitted.scorer)
         raise ValueError(
             Message(
-                "stream needs a filter whose risks depend only on earlier claims, "
-                "but the risks of this filter may depend on later claims (because of "
+                "stream requires risks that depend only on earlier claims, but the "
+                "risks of this filter may depend on later claims (because of "
                 f"{ahead}): ",
                 Advice(
                     "fit_online",
@@ -200,7 +200,7 @@ def decide_online(fitted, claims, alpha, *, stop=False, **about):
     # In a chain, each later claim has the dropped claim as an ancestor.
     if stop and fitted.edges not in ("given", chain_edges):
         raise ValueError(
-            "stop=True needs edges that form a chain, got a filter with "
+            "stop=True requires edges that form a chain, got a filter with "
             f'edges={fitted.edges!r}. Fit it with edges="given" or '
             "skdcf.edges.chain_edges, or use stop=False"
         )
@@ -219,8 +219,9 @@ def _decisions(fitted, claims, alpha, *, stop, about):
             )
         if stop and v > 0 and fitted.edges == "given" and v - 1 not in parents:
             raise ValueError(
-                f"stop=True needs edges that form a chain, but claim {v} does not depend "
-                f"on claim {v - 1}. Add {v - 1} to its parents, or use stop=False"
+                f"stop=True requires edges that form a chain, but claim {v} does not "
+                f"depend on claim {v - 1}. Add {v - 1} to its parents, or use "
+                "stop=False"
             )
         if answer is None:
             answer = _Answer(fitted, alpha, about)

@@ -311,8 +311,8 @@ class CalibrationPart:
         parts = list(parts)
         if not parts:
             raise ValueError(
-                "parts must contain at least one part made by calibration_part, but "
-                "it is empty"
+                "parts must contain at least one part returned by calibration_part, "
+                "but it is empty"
             )
         first = parts[0]
         for part in parts:
@@ -433,7 +433,7 @@ def _refuse_other_settings(made_as, expected):
         return
     if made_as is None or expected is None or len(made_as) != len(expected):
         raise ValueError(
-            "the settings of a part are unknown. Score the part again with "
+            "the settings of a part are unknown. Compute the part again with "
             "calibration_part"
         )
     for name, setting_before, setting_now in zip(

@@ -152,8 +152,9 @@ def warn_of_unused(selection):
         warn_of_models(len(selection.candidates), n)
     elif n:
         warn(
-            f"{n} of these answers come from a review or an audit. They cannot be used for "
-            "calibration, and this scorer does not train, so they are ignored.",
+            f"{n} of these answers were labelled in a review or an audit and are "
+            "ignored. They cannot be used for calibration, and this scorer is not "
+            "trained.",
             LabelWarning,
         )
 

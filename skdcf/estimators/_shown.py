@@ -90,23 +90,23 @@ def _refuse_unproven(fitted):
     guarantee = fitted.calibration_.guarantee
     if fitted.ties == "include":
         raise ValueError(
-            'the filter must not have ties="include", which keeps claims whose path '
-            "risk equals the threshold and has no guarantee. Calibrate a filter with "
-            'ties="exclude"'
+            'the filter must not have ties="include", which invalidates the '
+            "guarantee by keeping claims whose path risk equals the threshold. "
+            'Calibrate a filter with ties="exclude"'
         )
     if type(guarantee) is not NoFalseClaim:
         raise ValueError(
-            "the guarantee about shown texts is proven only for NoFalseClaim, got "
+            "the guarantee for shown texts is proven only for NoFalseClaim, got "
             f"{guarantee!r}. Calibrate a filter with NoFalseClaim"
         )
     if guarantee.weight is not None or guarantee.delta is not None:
         raise ValueError(
-            "no guarantee about shown texts is known for weight or delta, got "
-            f"{guarantee!r}. Leave both at None and calibrate again"
+            "no guarantee for shown texts is known with weight or delta, got "
+            f"{guarantee!r}. Set both to None and calibrate again"
         )
     if isinstance(fitted.calibration_, Overlapping):
         raise ValueError(
-            "no guarantee about shown texts is known for overlapping groups, got "
+            "no guarantee for shown texts is known with overlapping groups, got "
             f"by={guarantee.by!r}. Assign each problem to one group"
         )
 

@@ -275,8 +275,8 @@ class AgreementWorth(NamedTuple):
         return (
             f"{self.share_right:.0%} of {self.n_answers:,} answers are right (between "
             f"{self.interval[0]:.0%} and {self.interval[1]:.0%}). In published data "
-            "with a similar share, two other answers multiplied the number of true "
-            f"claims kept at alpha = 0.05 by {low:.1f} to {high:.1f}"
+            "with a similar proportion, two other answers multiplied the number of "
+            f"true claims kept at alpha = 0.05 by {low:.1f} to {high:.1f}"
         )
 
 
@@ -320,9 +320,9 @@ def estimate_agreement(y: Sequence[ArrayLike]) -> AgreementWorth:
     right = [int(0 not in row) for row in labels if 0 in row or -1 not in row]
     if not right:
         raise ValueError(
-            "y must determine for at least one answer whether it is right, but every "
-            "answer has unknown labels and no false claim. Pass complete labels of "
-            "some answers"
+            "y must determine whether an answer is right for at least one answer, "
+            "but every answer has unknown labels and no false claim. Pass complete "
+            "labels for some answers"
         )
     n_right = sum(right)
     ends = betaincinv(n_right + 0.5, len(right) - n_right + 0.5, (0.025, 0.975))

@@ -67,8 +67,8 @@ def post(address: str, body: dict[str, Any], timeout: float, whose: str) -> byte
         reply_body = error.read(200) if isinstance(error, HTTPError) else b""
         raise ConnectionError(
             f"{whose} at {address} failed ({error} "
-            f"{printable(reply_body.decode(errors='replace'))}). Earlier replies are "
-            "kept. Call again to request the rest"
+            f"{printable(reply_body.decode(errors='replace'))}). Previous replies are "
+            "stored. Call again to request the remaining replies"
         ) from error
 
 
@@ -123,8 +123,8 @@ class AnswerColumns(ModelColumns):
         super().validate()
         if isinstance(self.source, str) and not self.source.startswith(WEB):
             raise ValueError(
-                "source must be a function or a URL that starts with http:// or https://, "
-                f"got {self.source!r}"
+                "source must be a function or a URL that starts with http:// or "
+                f"https://, got {self.source!r}"
             )
 
     def own_columns(self, batch: GraphBatch) -> np.ndarray:
@@ -263,7 +263,7 @@ class PairFeature(ModelColumns):
         numbers = np.asarray(self.score(texts, claims))
         if numbers.shape not in ((len(pairs),), (len(pairs), 1)):
             raise ValueError(
-                f"score(texts, claims) must return one number per pair, got an array of shape "
+                "score(texts, claims) must return one number per pair, got shape "
                 f"{numbers.shape} for {len(pairs)} pairs"
             )
         numbers = numbers.reshape(-1).astype(np.float64)
@@ -284,7 +284,7 @@ class PairFeature(ModelColumns):
         if not np.allclose(forward, back, rtol=_TOLERANCE, atol=_TOLERANCE):
             raise ValueError(
                 "score(texts, claims) must return one number per pair, in the same "
-                "order, and each number must depend on its pair only, got "
+                "order, and each number must depend only on its pair, got "
                 f"{forward.tolist()} for {len(pairs)} pairs and {back.tolist()} for "
                 "the same pairs in reverse order"
             )

@@ -446,9 +446,9 @@ class DomainIndicators(_GivenColumns):
             return
         if unknown := [name for name in self.own_names() if name not in LEXICON]:
             raise ValueError(
-                f"the lexicon has no domain {', '.join(map(repr, unknown))}. Its "
-                f"domains are {list(LEXICON)}. For other domains, use "
-                "MetadataIndicators"
+                "the lexicon does not contain the domain "
+                f"{', '.join(map(repr, unknown))}. Its domains are {list(LEXICON)}. "
+                "For other domains, use MetadataIndicators"
             )
         questions = [None] * len(batch) if batch.problems is None else batch.problems
         for i, question in enumerate(questions):
@@ -571,8 +571,8 @@ class MetadataIndicators(GraphTransformer):
         for i, value in enumerate(values):
             if is_missing(value):
                 raise ValueError(
-                    f"{batch.name_of(i)} must have the metadata {key!r}, which is "
-                    f"needed for a column. Pass metadata={{{key!r}: ...}}"
+                    f"{batch.name_of(i)} must have the metadata {key!r}, which "
+                    f"defines a column. Pass metadata={{{key!r}: ...}}"
                 )
         return values
 
@@ -580,11 +580,11 @@ class MetadataIndicators(GraphTransformer):
         for key, values in self.values_.items():
             if unseen := {v for v in self._read(batch, key) if v not in values}:
                 warn(
-                    f"metadata {key!r} has the values {sorted(unseen, key=str)}, "
-                    f"which have no column, because the columns are for {values}. All "
-                    "columns of this key are 0 for such problems. There is no "
-                    "guarantee for them unless some of them were used for "
-                    "calibration",
+                    f"the values {sorted(unseen, key=str)} of the metadata {key!r} "
+                    f"have no column, because the columns are for {values}. All "
+                    "columns of this key are 0 for problems with these values. The "
+                    "guarantee does not cover these problems unless such problems "
+                    "were used for calibration",
                     GuaranteeWarning,
                 )
 

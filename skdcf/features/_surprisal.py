@@ -219,7 +219,7 @@ def find_tokens(tokens: Sequence[str], text: str, name: str) -> list[int]:
         gap = 0
     if position + gap < len(text.rstrip()):
         raise ValueError(
-            f"{name}: the tokens end after {position} of {len(text)} characters, so "
+            f"{name}: the tokens cover only {position} of {len(text)} characters, so "
             "the server may have truncated the text. Check the context length of the "
             "model"
         )
@@ -240,7 +240,7 @@ def _check_numbers(tokens, log_probabilities, name):
     missing = [i for i, value in enumerate(given) if value is None]
     if missing:
         raise ValueError(
-            f"{name}: every token of the prompt except the first must have a "
+            f"{name}: every prompt token except the first must have a "
             f"log-probability, but {len(missing)} of {len(tokens)} tokens have none. "
             f"The first of these is token {missing[0]}"
         )

@@ -126,9 +126,10 @@ class GraphTransformer(TransformerMixin, Settings, auto_wrap_output_keys=None):
         check_choice("transform", transform, (None, "default", "pandas", "polars"))
         if transform in ("pandas", "polars"):
             raise ValueError(
-                f"{type(self).__name__} cannot return {transform} tables, because its output is "
-                "a GraphBatch with edges. Use skdcf.adapters.to_frame(graphs) to make a table "
-                "with one row per claim"
+                f"{type(self).__name__} cannot return {transform} tables, because its "
+                "output is a GraphBatch with edges. Use "
+                "skdcf.adapters.to_frame(graphs) to make a table with one row per "
+                "claim"
             )
         return self
 
@@ -179,7 +180,7 @@ class GraphTransformer(TransformerMixin, Settings, auto_wrap_output_keys=None):
         if names != names_of_fit:
             name = type(self).__name__
             raise ValueError(
-                f"{name} must get the columns that it was fitted with, "
+                f"{name} must be passed the columns that it was fitted with, "
                 f"{names_of_fit}, got {names}"
             )
         return self._add(batch)
@@ -483,9 +484,10 @@ class GraphUnion(GraphTransformer, Composition):
             named = isinstance(pair, (tuple, list)) and len(pair) == 2
             if not (named and isinstance(pair[1], GraphTransformer)):
                 raise ValueError(
-                    "transformer_list must contain pairs of a name and a transformer "
-                    f"of skdcf.features, got {pair!r}. Put other transformers after "
-                    "the union, as in make_pipeline(GraphUnion(...), PCA(3))"
+                    "transformer_list must contain pairs (name, transformer) with "
+                    f"transformers of skdcf.features, got {pair!r}. Put other "
+                    "transformers after the union, as in "
+                    "make_pipeline(GraphUnion(...), PCA(3))"
                 )
         if not self.transformer_list:
             raise ValueError(

@@ -142,8 +142,8 @@ def _read_tokens(tokens, name):
     """Return the texts and the log-probabilities of tokens, or raise ValueError."""
     if not isinstance(tokens, (list, tuple)):
         raise ValueError(
-            f"{name} must be a list of tokens such as "
-            f'{{"token": "So", "logprob": -0.1}}, got {tokens!r:.60}'
+            f'{name} must be a list of tokens such as {{"token": "So", "logprob": '
+            f"-0.1}}, got {tokens!r:.60}"
         )
     for i, token in enumerate(tokens):
         fits = isinstance(token, Mapping) and isinstance(token.get("token"), str)

@@ -150,8 +150,8 @@ def _fit_table(step, batch, labels):
     judged = labels >= 0
     if not judged.any():
         raise ValueError(
-            f"{step!r} learns from judged claims, but no claim of the training "
-            "problems is judged. Label some of these claims"
+            f"{step!r} requires judged claims for fitting, but no claim of the "
+            "training problems is judged. Label some of these claims"
         )
     step.fit(table[judged], labels[judged])
 
@@ -251,7 +251,7 @@ class _OwnPickler(Pickler):
         named = value if isinstance(value, (type, FunctionType)) else type(value)
         package = (named.__module__ or "").partition(".")[0]
         if package not in ("builtins", "numpy", "skdcf"):
-            raise PicklingError(f"another object may have the same name as {named}")
+            raise PicklingError(f"a different object may have the same name as {named}")
         return NotImplemented
 
 
@@ -300,10 +300,9 @@ def table_of(step: Any, batch: GraphBatch) -> Any:
     params = step.get_params().values() if hasattr(step, "get_params") else ()
     if graph_steps := [p for p in params if isinstance(p, GraphTransformer)]:
         raise ValueError(
-            f"{type(step).__name__} concatenates tables, but "
-            f"{type(graph_steps[0]).__name__} in it returns graphs. Use a pipeline "
-            "whose steps add columns: "
-            f"make_pipeline({', '.join(map(repr, graph_steps))})"
+            f"{type(step).__name__} concatenates tables, but its "
+            f"{type(graph_steps[0]).__name__} returns graphs. Use a pipeline whose "
+            f"steps add columns: make_pipeline({', '.join(map(repr, graph_steps))})"
         )
     if batch.features is None:
         return batch

@@ -139,10 +139,10 @@ def refuse_other_scorer(estimator: Any, batch: GraphBatch, reason: str | None) -
         if scorer is not None and scorer != own:
             raise ValueError(
                 Message(
-                    f"{batch.name_of(i)}: the scorer in chosen_by must be that of this filter, "
-                    f"{own!r}, got {scorer!r}. A filter that was fitted again chooses "
-                    "different answers. Choose again with this filter and judge these "
-                    "answers, or ",
+                    f"{batch.name_of(i)}: chosen_by must contain the scorer of this "
+                    f"filter, {own!r}, got {scorer!r}. A refitted filter chooses "
+                    "different answers. Choose again with this filter and judge "
+                    "these answers, or ",
                     ACCEPT,
                 )
             )

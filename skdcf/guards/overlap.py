@@ -34,8 +34,8 @@ def refuse_trained(batch, hashes, trained):
     if same_content.any():
         warn(
             f"{int(same_content.sum())} of {len(batch)} problems are exact copies of "
-            "training problems and have no question, so they may be the same "
-            "problems. If they are, the guarantee does not hold",
+            "training problems and have no question. If they are the same problems, "
+            "the guarantee does not hold",
             GuaranteeWarning,
         )
 
@@ -71,7 +71,7 @@ def refuse_copies_across_split(view, training_rows, calibration_rows, not_candid
         warn(
             f"{n_copies} of {len(calibration_rows)} calibration answers are exact "
             "copies of training answers and have no question. If they are the same "
-            "answers, the guarantee does not hold. Leave copies out, or pass groups, "
+            "answers, the guarantee does not hold. Leave copies out, or pass groups "
             "with equal values for copies",
             GuaranteeWarning,
         )

@@ -67,7 +67,7 @@ def without_unknown_edges(estimator: Any, batch: GraphBatch) -> GraphBatch:
     n_dropped = len(np.unique(batch.problem_of[batch.edges_between[:, 1]]))
     if n_dropped:
         warn(
-            f"the edges of {n_dropped} of {len(batch)} problems are dropped, because "
+            f"the edges of {n_dropped} of {len(batch)} problems are ignored, because "
             "the edges of all calibration problems were unknown. The guarantee "
             "holds, but kept claims may depend on dropped claims. To use edges, fit "
             "a filter on problems with known edges",
@@ -80,9 +80,8 @@ def compare_presence(name, text, values, before):
     if name == "edges" and len(values) == 2 and not before:
         raise ValueError(
             f"either all problems with several claims must have {text}, or none of "
-            "them. Pass edges for all of them, with () if all claims are "
-            'independent, or choose edges="none" or a function of skdcf.edges for '
-            "the filter"
+            "them. Pass edges for all of them (() if all claims are independent), or "
+            'set edges="none" or a function of skdcf.edges in the filter'
         )
     for value in values:
         if before and value not in before:
@@ -92,7 +91,7 @@ def compare_presence(name, text, values, before):
             raise ValueError(
                 Message(
                     f"problems {have} {text}, but the calibration problems {had}. The "
-                    "guarantee only holds for problems made in the same way. Make "
+                    "guarantee holds only for problems made in the same way. Make "
                     "them in the same way, or fit again",
                     choose if name == "edges" else "",
                 )
@@ -113,10 +112,11 @@ def warn_of_edges(origin, calibrated):
         warn(
             Message(
                 f"none of the {n_problems} problems with several claims has edges, "
-                f"but {min(shares):.0%} of the calibration problems do. If nobody has "
-                "looked for edges, ",
+                f"but {min(shares):.0%} of the calibration problems do. If the edges "
+                "are unknown, ",
                 Advice("leave_unknown", "pass edges=None, because ()"),
-                " means that all claims are independent. If they are not, the "
+                " means that all claims are independent. If they are not "
+                "independent, the guarantee does not hold "
                 "guarantee does not hold",
             ),
             GuaranteeWarning,
@@ -124,9 +124,9 @@ def warn_of_edges(origin, calibrated):
     if calibrated["edges"] == [] and False in origin["edges"]:
         warn(
             "all calibration problems have one claim, but some of these problems "
-            "have several claims with unknown edges. The calibration data do not "
-            "contain answers with several errors. Calibrate on answers with several "
-            "claims",
+            "have several claims with unknown edges. Calibrate on answers with "
+            "several claims, because the present calibration data contain no answers "
+            "with several errors",
             GuaranteeWarning,
         )
 
@@ -141,9 +141,9 @@ def warn_of_counts(origin, calibrated):
         outside = (now < min(before)) | (now > max(before))
         if outside.mean() > _FEW:
             warn(
-                f"{int(outside.sum())} of {len(now)} problems have more or fewer {name} than the "
-                f"calibration problems, for example {now[outside][0]} instead of {min(before)} to "
-                f"{max(before)}, so the guarantee does not hold. Generate as many {name} as for "
-                "calibration",
+                f"{int(outside.sum())} of {len(now)} problems have more or fewer "
+                f"{name} than the calibration problems, for example {now[outside][0]} "
+                f"instead of {min(before)} to {max(before)}, so the guarantee does "
+                f"not hold. Generate as many {name} as for calibration",
                 GuaranteeWarning,
             )

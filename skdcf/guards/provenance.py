@@ -82,8 +82,8 @@ def accept_provenance(reason: str | None) -> Iterator[None]:
     """
     if reason is not None and not (isinstance(reason, str) and reason.strip()):
         raise ValueError(
-            "accept_provenance needs a text with the reason why problems that were "
-            f"made differently may be used, got {reason!r}"
+            "accept_provenance requires a string with the reason why problems that "
+            f"were made differently may be used, got {reason!r}"
         )
     token = _accepted.set(reason)
     try:
@@ -232,9 +232,9 @@ def _compare_values(name, text, values, *, before, reason):
         value_now, then = _differing_values(differing[0], first)
         raise ValueError(
             Message(
-                f"{name} ({text}) must be the same as in calibration, got {value_now} instead "
-                f"of {then}. The guarantee only holds for problems that are made in the same "
-                "way. Fit or calibrate again, or ",
+                f"{name} ({text}) must be the same as in calibration, got {value_now} "
+                f"instead of {then}. The guarantee holds only for problems that were "
+                "made in the same way. Fit or calibrate again, or ",
                 ACCEPT,
             )
         )
@@ -244,8 +244,8 @@ def _compare_values(name, text, values, *, before, reason):
         warn(
             f"{name} ({text}) is {'un' * unknown_now}known for some of these "
             f"problems, but {'un' * unknown_before}known for the calibration "
-            f"problems. The known value is {_shown(first)}. It cannot be checked "
-            "whether all problems were made in the same way",
+            "problems, so it is unclear whether all problems were made in the same "
+            f"way. The known value is {_shown(first)}",
             GuaranteeWarning,
         )
     return [

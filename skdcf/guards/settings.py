@@ -17,7 +17,8 @@ def refuse_whole_answers(guarantee, edges):
     if guarantee.show != 1 and edges is not chain_edges:
         raise ShareError(
             "show must be 1 with online=True unless the claims form a chain, because "
-            f"only a complete answer shows whether it passes, got {guarantee.show!r}",
+            "only a complete answer determines whether it passes, got "
+            f"{guarantee.show!r}",
             "Set edges=skdcf.edges.chain_edges, or show=1",
         )
     entries = (("by", entry) for entry in guarantee.entries)
@@ -25,8 +26,8 @@ def refuse_whole_answers(guarantee, edges):
         if callable(value):
             raise ValueError(
                 f"{name} must be the name of a metadata key with online=True, because "
-                "the filter decides while an answer is written, got a function of "
-                f"whole answers, {value!r}"
+                "a function of whole answers cannot be used while an answer is "
+                f"written, got {value!r}"
             )
     if guarantee.constant_loss is None:
         raise ValueError(
@@ -47,7 +48,7 @@ def refuse_without_theory(estimator):
     if estimator.ties == "include":
         raise ValueError(
             f'ties="include" invalidates guarantee={guarantee!r} if scores are tied. '
-            'Leave guarantee at None, or choose ties="exclude" or ties="jitter"'
+            'Set guarantee=None, ties="exclude" or ties="jitter"'
         )
 
 
@@ -90,8 +91,8 @@ def refuse_changed(estimator):
     if settings != estimator._calibrated_as:
         raise ValueError(
             "the settings (edges, online, ties, guarantee, whether edges are read) "
-            f"must be those of the calibration, {estimator._calibrated_as}, but are "
-            f"now {settings}. Call calibrate or fit again"
+            f"must be those of the calibration, {estimator._calibrated_as}, got "
+            f"{settings}. Call calibrate or fit again"
         )
     # Different functions may have the same source text, and the caller may have changed
     # the original function.

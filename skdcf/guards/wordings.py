@@ -14,9 +14,9 @@ def refuse_wordings(estimator, batch):
     if not guarantee.allows_wordings:
         raise ValueError(
             f"the problems have wordings, but guarantee={guarantee!r} does not "
-            "declare that it supports them. If a claim counts once, in its vaguest "
-            "wording, set the class attribute allows_wordings = True. Otherwise, "
-            "leave wordings out"
+            "declare that it supports them. Leave wordings out. If the guarantee "
+            "counts each claim once, in its vaguest wording, set its class attribute "
+            "allows_wordings = True instead"
         )
     if estimator.online:
         raise ValueError(

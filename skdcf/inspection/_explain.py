@@ -580,8 +580,8 @@ def _shapley(scorer, batch, background):
     form = scorer.linear_form(batch)
     if form is None:
         raise ValueError(
-            f"exact Shapley values need a linear scorer, got {scorer!r}. Use "
-            "skdcf.inspection.permutation_importance, which works with every scorer"
+            f"exact Shapley values require a linear scorer, got {scorer!r}. Use "
+            "skdcf.inspection.permutation_importance, which supports all scorers"
         )
     mean = form.values(background.features).mean(axis=0)
     return form.weights * (form.values(batch.features) - mean)

@@ -466,13 +466,12 @@ def surrogate_agreement(
     true = check(filter, X, y)[1] == 1
     if true.all():
         raise ValueError(
-            "y must contain a false claim, so there are scores to compare. Pass "
-            "problems with errors"
+            "y must contain at least one false claim. Pass problems with errors"
         )
     if not conformal_rank(len(batch), levels.min()):
         raise ValueError(
             f"alpha must be at least {1 / (len(batch) + 1):.4g} with {len(batch)} "
-            f"problems, got {levels.min():g}. Use a larger alpha, or more problems"
+            f"problems, got {levels.min():g}. Increase alpha, or pass more problems"
         )
     if relaxation is None:
         relaxation = getattr(filter, "relaxation", None) or PathRelaxation()

@@ -261,7 +261,7 @@ class ExchangeabilityTest(BettingMonitor):
         else:
             raise ValueError(
                 "groups has no effect if X contains path risks, because all of them "
-                "are counted. Pass the problems themselves"
+                "are counted. Pass the problems instead"
             )
         uniform = self.rng_.random_sample(len(values))
         for start in range(0, len(values), _BLOCK):

@@ -68,7 +68,7 @@ def save(filter: BaseEstimator, path: str | os.PathLike[str]) -> Path:
     from skops import io  # imports all modules of scikit-learn
 
     if not isinstance(filter, BaseEstimator):
-        raise ValueError(f"filter must be a fitted filter of skdcf, got {filter!r}")
+        raise ValueError(f"filter must be a fitted skdcf filter, got {filter!r}")
     if hasattr(filter, "fit"):
         check_is_fitted(filter)
     try:
@@ -81,22 +81,22 @@ def save(filter: BaseEstimator, path: str | os.PathLike[str]) -> Path:
     except RecursionError as error:
         raise ValueError(
             f"{type(filter).__name__} cannot be saved, because it contains an object "
-            "that refers to itself, such as a search or a set_score_request. If the "
-            "filter contains a search, save its best_estimator_, which is the chosen "
-            "filter"
+            "that refers to itself. If the filter contains a search, save its "
+            "best_estimator_, which is the chosen filter"
         ) from error
     except Exception as error:
         if (name := _torch_object_in(filter)) is not None:
             raise ValueError(
-                f"{type(filter).__name__} cannot be saved: its scorer holds a {name}, and the "
-                "file cannot store objects of torch. Write the filter with joblib.dump, and "
-                "load it only from a source that you trust. Or compute the scores of the "
-                "torch model as a feature column, and save a filter that uses the column"
+                f"{type(filter).__name__} cannot be saved: its scorer contains a "
+                f"{name}, and torch objects cannot be stored in the file. Write the "
+                "filter with joblib.dump, and load it only from a source that you "
+                "trust. Alternatively, compute the torch model's scores as a feature "
+                "column, and save a filter that uses the column"
             ) from error
         raise ValueError(
             f"{type(filter).__name__} cannot be saved ({error}). The file stores "
-            "classes and functions by import name instead of their code. Define them "
-            "in a module instead of as a lambda"
+            "classes and functions by import name. Define them in a module instead "
+            "of as a lambda"
         ) from error
     with replaced(path, "wb") as file:
         file.write(content)
@@ -171,7 +171,7 @@ def load(path: str | os.PathLike[str], *, trusted: Iterable[str] = ()) -> Any:
         _check_loaded(loaded, header)
     except ImportError as error:
         raise ImportError(
-            f"{path} needs a package that is not installed: {error}"
+            f"{path} requires a package that is not installed: {error}"
         ) from error
     except Exception as error:
         if isinstance(error, ValueError) and str(error):
@@ -196,7 +196,8 @@ def _check_loaded(loaded, header):
     module, _, name = header["object"].rpartition(".")
     if not isinstance(loaded, BaseEstimator) or type(loaded).__name__ != name:
         raise ValueError(
-            f"the header names {module}.{name}, but the file contains another object"
+            f"the header names {module}.{name}, but the file contains a different "
+            "object"
         )
     scores = getattr(loaded, "nonconformity_scores_", None)
     if scores is None:
@@ -266,8 +267,8 @@ def _check_infos(infos, size):
         raise ValueError("the file contains two members with the same name")
     if sum(array_info.file_size for array_info in infos) > size:
         raise ValueError(
-            "the members of the file overlap, because together they are larger than the "
-            "file"
+            "the members of the file overlap, because together they are larger than "
+            "the file"
         )
     for array_info in infos:
         if array_info.compress_type != zipfile.ZIP_STORED or array_info.flag_bits & 1:
@@ -282,8 +283,8 @@ def _check_about(header):
     if header["format"] > FORMAT:
         raise ValueError(
             f"the format must be {FORMAT} or older, got {header['format']}, written "
-            f"by skdcf {header.get('skdcf')}. This is skdcf {__version__}. Update "
-            "skdcf"
+            f"by skdcf {header.get('skdcf')}. The installed version is skdcf "
+            f"{__version__}. Update skdcf"
         )
     has_texts = all(isinstance(header.get(key), str) for key in ("skdcf", "object"))
     has_tables = all(

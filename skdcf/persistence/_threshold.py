@@ -188,7 +188,7 @@ def _of_record(record):
         raise ValueError("the file was not written by save_threshold")
     if record.pop("format") != FORMAT:
         raise ValueError(
-            f"the format must be {FORMAT!r}, which skdcf {__version__} reads. The "
+            f"the format must be {FORMAT!r}, which skdcf {__version__} supports. The "
             f"file was written by skdcf {record.get('skdcf')}"
         )
     record.pop("skdcf", None)

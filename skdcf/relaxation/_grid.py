@@ -158,7 +158,7 @@ class GridRelaxation(Relaxation["GridPlan", GridState]):
                 f"{self.sharpness:g} * {self.gate_temperature:g} = {product:g}. "
                 "Otherwise, exp(sharpness * t) grows faster than the gate closes, "
                 "every claim is kept and the gradient is 0. Decrease one of the two "
-                "parameters."
+                "parameters"
             )
 
     def plan(self, batch: GraphBatch, labels: NDArray[Any]) -> GridPlan:

@@ -160,7 +160,7 @@ def test_uqlm_results_as_they_come():
     [
         ({"data": {"responses": []}}, r"'claims_data'.* \['responses'\]"),
         (UQResult({"data": {"judge_1": [0.5]}}), "'claims_data'.*LongTextUQ"),
-        ("claims.json", "result must be a UQResult of UQLM.*a str"),
+        ("claims.json", "result must be .*a str"),
         (None, "result .*NoneType"),
         (LONG_TEXT[0], "problem 0 must be a list of claims.*dict"),
         ([["a"]], "problem 0, claim 0 .*'a'"),
@@ -323,7 +323,7 @@ def test_lm_polygraph_missing_estimates():
         ({"Max": [1.0, 2.0, 3.0]}, [0, 1, 5], "problem 2, claim 0: the verdict .*5.0"),
         ({"Max": [1.0, "x", 3.0]}, None, "problem 0, claim 1: 'Max' .*'x'"),
         ({"Max": [1.0, 2.0, -(10**400)]}, None, "problem 2, claim 0: .*too large"),
-        ([1.0, 2.0, 3.0], None, "estimates must be manager.estimations, a dict"),
+        ([1.0, 2.0, 3.0], None, "estimates must be .*manager.estimations"),
         ({("claim", "X"): [1.0] * 3, "X": [2.0] * 3}, None, '"X" and'),
     ],
 )
@@ -988,7 +988,7 @@ def test_groups_of_rows_are_those_of_their_problem(library):
     [
         (3, "context must be a text or a list of texts, but context is 3"),
         (["a", ""], "passage 1 of the context is empty"),
-        (["a\0"], "passage 0 of the context contains a NUL at character 1"),
+        (["a\0"], "passage 0 of the context contains a NUL .* 1"),
         (["\udc00"], "passage 0 of the context contains an unpaired surrogate"),
         (["x" * 6_000_000] * 2, "the context .*at most .*12,000,000"),
     ],

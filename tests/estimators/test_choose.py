@@ -187,7 +187,7 @@ def test_a_filter_that_was_fitted_again_needs_its_own_choices(chosen_of_three):
     new, y_new, question = draw(np.random.default_rng(11), 60, 3)
     chosen = chosen_answers(chosen_of_three, new, question)
     labels = pick(y_new, choose(chosen_of_three, new, question))
-    with pytest.raises(ValueError, match=r"scorer.*chosen_by"):
+    with pytest.raises(ValueError, match=r"chosen_by"):
         other.calibrate(chosen, labels)
     with pytest.raises(ValueError, match="chosen_by"):
         chosen_of_three.predict(chosen_answers(other, new, question))

@@ -59,7 +59,7 @@ def test_flags_of_metadata():
     assert fitted.get_feature_names_out().tolist() == ["model=a", "model=b"]
     batch = fitted.transform(of_model("a", "b"))
     assert batch.features.tolist() == [[1, 0], [0, 1]]
-    with pytest.warns(GuaranteeWarning, match=r"'model'.*\['c'\]"):
+    with pytest.warns(GuaranteeWarning, match=r"\['c'\].*'model'"):
         assert fitted.transform(of_model("c")).features.tolist() == [[0, 0]]
     given = MetadataIndicators({"model": ["a", "b"]})
     assert fitted.requires_fit and not given.requires_fit

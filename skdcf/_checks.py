@@ -76,7 +76,7 @@ def check_list(name, value, *, sized=True):
     else:
         listed = not isinstance(value, (str, bytes, type))
     if not listed:
-        raise ValueError(f"{name} must be a list, got a {type(value).__name__}")
+        raise ValueError(f"{name} must be a list, got {type(value).__name__}")
     return value
 
 

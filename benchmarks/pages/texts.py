@@ -346,9 +346,10 @@ first error. Part of the gap is due to position, because changes are made close 
 SYMBOLIC = """\
 The tables above show the effect of agreement and of other answers.
 
-We also tried a hazard model based on claim words. On PRMBench, it kept 4 to 10 % more claims at
-0.02 and above, but about half of this gain came from recognising the author of a step. Its AUC
-for rewritten against unchanged true steps is 0.737, compared with 0.715 for the other scores.
+We also tried a hazard model based on the words in each claim. On PRMBench, it kept 4 to 10 % more
+claims at 0.02 and above, but about half of this gain came from recognising the author of a step.
+Its AUC for rewritten against unchanged true steps is 0.737, compared with 0.715 for the other
+scores.
 With fewer than 300 training problems, the words reduced retention.
 
 Eight columns of symbolic checks were also measured on the same splits. They check for identities
@@ -372,7 +373,7 @@ CLASSIFIER = """\
 restricted to claims whose ancestors are all true. ``auto`` is trained on this label. The table
 shows the changes relative to the hazard label over {n} halves by question, with corrected errors.
 
-A regression with the hazard label is the baseline of all comparisons on these pages. In GSM8K
+A regression on the hazard label is the baseline for all comparisons on these pages. In GSM8K
 solutions and FELM, many claims are below an error, and a regression that excludes them keeps more
 claims. ProcessBench has no labels below an error, so nothing is excluded. On PRMBench, true
 claims follow false claims. With the own label, the filter keeps a few percent more claims at 0.1

@@ -341,7 +341,7 @@ def _eager(frame):
         of_others = "For a dict, use pandas.DataFrame. For a file, use pandas.read_csv"
         advice = "Pass frame.collect()" if hasattr(frame, "collect") else of_others
         raise ValueError(
-            f"frame must be a data frame, got a {type(frame).__name__}. " + advice
+            f"frame must be a data frame, got {type(frame).__name__}. " + advice
         ) from None
     if not len(frame):
         raise ValueError("the table must have at least one row, got 0 rows")

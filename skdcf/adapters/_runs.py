@@ -93,7 +93,7 @@ def from_runs(
     check_choice("edges", edges, ("chain", "data"))
     if isinstance(runs, Mapping | str):
         raise ValueError(
-            f"runs must be a list of runs, got a {type(runs).__name__}. To pass a "
+            f"runs must be a list of runs, got {type(runs).__name__}. To pass a "
             "single run, use [run]"
         )
     other_runs = answers_of_other_runs(runs) if alternatives else [None] * len(runs)

@@ -36,7 +36,7 @@ def fetch_agent_process_bench(
     alternatives: bool = False,
     **options: Unpack[Options],
 ) -> Any:
-    """Load AgentProcessBench, agent runs in which people judged every step.
+    """Load AgentProcessBench, a data set of agent runs in which people judged every step.
 
     Parameters
     ----------

@@ -42,7 +42,7 @@ class UnreadError(Exception):
 
 
 def refuse_unread(holder: Mapping[str, Any], what: str, read: Collection[str]) -> None:
-    """Raise UnreadError if a key of an object is not used and not known to describe it.
+    """Raise UnreadError if an object has a key that is neither read nor known to describe it.
 
     Parameters
     ----------

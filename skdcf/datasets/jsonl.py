@@ -193,7 +193,7 @@ def read_jsonl(
         Additional keys in your file whose lists of strings are not the context. If a line has no
         context, any other unknown key with a list of strings raises an error.
     on_invalid : {"raise", "drop"}
-        Whether to raise an error if a line is invalid, or to drop invalid lines.
+        If "raise", an invalid line is an error. If "drop", invalid lines are dropped.
     max_line_bytes : int, default=67108864
         Maximum uncompressed line size in bytes. A longer line always raises an error.
 

@@ -172,7 +172,7 @@ def _decoded(line, parse_constant):
     except ValueError as error:
         return error
     if not isinstance(record, dict):
-        return ValueError(f"the line must be an object, got a {type(record).__name__}")
+        return ValueError(f"the line must be an object, got {type(record).__name__}")
     return record
 
 

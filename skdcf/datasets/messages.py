@@ -104,7 +104,7 @@ _CONTENTS = (
     "content_blocks",
 )
 _SAME_AS_CONTENT = ("blocks", "contents", "items")
-# LangChain stores values without a field under "additional_kwargs".
+# LangChain stores values that have no field of their own under "additional_kwargs".
 _LANGCHAIN = "additional_kwargs"
 _WRAPPINGS = ("data", "raw_item", "message")
 _OF_WRAPPED = {"role", "parts", "toolInvocations"}  # keys of a message under "content"
@@ -243,7 +243,7 @@ def _items_of(run):
     messages = run["messages"]
     if not isinstance(messages, list | tuple):
         raise ValueError(
-            f"messages must be a list of messages, got a {type(messages).__name__}"
+            f"messages must be a list of messages, got {type(messages).__name__}"
         )
     return messages
 

@@ -319,11 +319,11 @@ def format_problem(problem: Any) -> str:
     graph, labels, mask, group, metadata = problem
     if not isinstance(graph, ReasoningGraph):
         raise ValueError(
-            f"graphs must contain ReasoningGraph objects, got a {type(graph).__name__}"
+            f"graphs must contain ReasoningGraph objects, got {type(graph).__name__}"
         )
     record = {"version": VERSION, **graph.to_dict()}
     if not isinstance(metadata, Mapping | None):
-        raise ValueError(f"metadata must be a dict, got a {type(metadata).__name__}")
+        raise ValueError(f"metadata must be a dict, got {type(metadata).__name__}")
     has_metadata = metadata is not None or graph.metadata is not None
     metadata = {**record.pop("metadata", {}), **(metadata or {})}
     group_key = metadata.pop("group", None)

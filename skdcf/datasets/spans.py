@@ -158,7 +158,7 @@ def _flat(spans: Any) -> Iterator[Mapping[str, Any]]:
     else:
         raise ValueError(
             "spans must be a list of spans, or an OTLP file as an object with "
-            f'"resourceSpans", got a {type(spans).__name__}'
+            f'"resourceSpans", got {type(spans).__name__}'
         )
 
 
@@ -179,7 +179,7 @@ def _read(span):
                 "program that exports the spans"
             ) from error
         if not isinstance(value, list):
-            raise ValueError(f"{key} must be a list, got a {type(value).__name__}")
+            raise ValueError(f"{key} must be a list, got {type(value).__name__}")
         messages += value
     return _Span(
         id=_id_in(span, _IDS, ("context", "spanContext")),

@@ -254,7 +254,7 @@ class _Answer:
         self.about = about | {"metadata": _without_positions(metadata)}
         self.filter = fitted
         self.alpha = alpha
-        # The newest claim is the last of its prefix, so no claims follow it.
+        # The newest claim is the last one in its prefix, so no claims follow it.
         self.whole = copy(fitted)
         self.whole.online = False
         self.whole._calibrated_as = settings_of(self.whole)

@@ -188,7 +188,7 @@ def admit(estimator, X, *, reset):
 def _pack_table(estimator, X, reset):
     if (row := other_row(X)) is not None:
         raise ValueError(
-            f"X must contain problems, got a {type(row).__name__}. Use "
+            f"X must contain problems, got {type(row).__name__}. Use "
             "ReasoningGraph.from_dict to convert a dict, and ReasoningGraph(None, "
             "claims=[...]) for texts"
         )
@@ -343,7 +343,7 @@ def confidence_of(scorer, batch):
     except (TypeError, ValueError) as error:
         raise ValueError(
             f"the scorer must return {batch.n_claims} numbers, one per claim, "
-            f"concatenated over the problems, got a {type(returned).__name__}"
+            f"concatenated over the problems, got {type(returned).__name__}"
         ) from error
     if confidence.shape != (batch.n_claims,):
         raise ValueError(

@@ -107,7 +107,7 @@ def normalise_answer(answer: str) -> float | str:
     -------
     float or str
         The value as a float if the text is a single number or calculation, with or without a unit.
-        Otherwise, the text without mark-up and spaces.
+        Otherwise, the text without markup or spaces.
     """
     text = clean(answer)
     if choice := _CHOICE.match(text):

@@ -34,7 +34,7 @@ _WORD = re.compile(r"[a-z]+")
 _REMEMBERED = (
     10_000  # Numbers extracted from longer texts, in characters, are not cached.
 )
-LONGEST_NUMBER = 30  # A longer numeral, in characters, is not a quantity.
+LONGEST_NUMBER = 30  # A numeral with more characters than this is not a quantity.
 # Numbers that occur in nearly every text are not evidence that two texts are related.
 IGNORED = frozenset((0.0, 1.0, 2.0, 100.0))
 

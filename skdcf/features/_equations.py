@@ -22,7 +22,8 @@ WORD = "word"
 _UNREADABLE = [UNKNOWN]
 # maximum number of sides per clause and per text; later sides are ignored
 _MOST_SIDES = 200
-_LONGEST_SIDE = 1000  # Longer sides, in characters, are not interpreted as arithmetic.
+#: Sides with more characters than this are not interpreted as arithmetic.
+_LONGEST_SIDE = 1000
 
 # A clause ends at punctuation, except inside a number or an ellipsis.
 _CLAUSE = re.compile(r"[^.,;:?]+(?:(?:[.,](?=\d)|\.(?=\.)|(?<=\.)\.)[^.,;:?]*)*\??")

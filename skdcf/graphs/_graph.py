@@ -385,7 +385,7 @@ class ReasoningGraph:
             The graph, checked as by the constructor.
         """
         if not isinstance(data, Mapping):
-            raise ValueError(f"from_dict needs a dict, got a {type(data).__name__}")
+            raise ValueError(f"from_dict needs a dict, got {type(data).__name__}")
         data = dict(data)
         width = data.pop("n_features", 0)
         if unknown := set(data) - {*_FIELDS}:

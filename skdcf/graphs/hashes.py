@@ -133,7 +133,7 @@ def hash_numbers(batch):
 
 
 def _add_numbers(hashes, batch, problems, mixed, odd):
-    """Add the hashes of claims and edges of some problems to the hashes of the problems."""
+    """Add the claim and edge hashes of the given problems to the problem hashes."""
     first, last = batch.offsets[[problems.start, problems.stop]]
     home = batch.problem_of[first:last]
     position = np.arange(first, last) - batch.offsets[home]
@@ -371,7 +371,7 @@ class Hashes:
         Returns
         -------
         same_question : ndarray of bool, shape (n_problems,)
-            Whether the name is equal, or the text is equal and identifies one question in both
+            Whether the names match, or the texts match and identify a single question in both
             calls. If both calls have names but these differ, the context must also be equal.
         doubtful : ndarray of bool, shape (n_problems,)
             Whether the text is equal although the caller declared another question.

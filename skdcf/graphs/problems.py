@@ -52,7 +52,7 @@ def as_batch(X: Any) -> GraphBatch:
     """
     packed = pack_graphs(X)
     if packed is not None:
-        # An empty batch is also returned, because its columns are known.
+        # An empty batch is returned as well, because its columns are known.
         return packed
     if not _is_table(X):
         many = isinstance(X, (list, tuple))

@@ -43,7 +43,7 @@ def judges_of(batch: GraphBatch) -> NDArray[np.int8]:
     Returns
     -------
     ndarray of int8, shape (n_problems,)
-        The kinds, which are `NOBODY`, `MODEL`, `PERSON` or `REACHED`.
+        The kind of judge for each problem: `NOBODY`, `MODEL`, `PERSON` or `REACHED`.
     """
     judges = np.full(len(batch), NOBODY, dtype=np.int8)
     for i, row in enumerate(batch.metadata_rows):

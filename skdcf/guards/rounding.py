@@ -17,8 +17,8 @@ import numpy as np
 from ..graphs.ragged import ranges
 
 LARGEST = 512  # number of problems that are scored again
-# Number of problems in each batch. Two more batches follow, with a third of the problems
-# and with the rest.
+# Number of problems in each batch. Two more batches follow: one with a third of the problems, and
+# one with the rest.
 SIZES = (*8 * (1,), 7, 60)
 # Tolerance relative to the largest confidence, or to 1. Confidences in float32 differ by
 # about 1e-6.

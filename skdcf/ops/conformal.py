@@ -77,7 +77,7 @@ def _round_up(x):
 
 
 def conformal_rank(n: int, alpha: float, delta: float | None = None) -> int:
-    """Compute the rank of the threshold among n sorted scores; 0 if there are too few.
+    """Return the rank of the threshold among n sorted scores, or 0 if there are too few.
 
     If ``delta`` is None, the rank is the largest k with k / (n + 1) <= alpha, which is floor(alpha
     (n + 1)) in exact arithmetic. A floating-point product would be rounded twice (0.29 * 100 is

@@ -91,7 +91,7 @@ def segment_softmax(values: NDArray[Any], offsets: NDArray[np.int64]) -> Any:
 
 
 def pull_softmax(g: NDArray[Any], softmax: NDArray[Any], offsets: Any) -> Any:
-    """Compute the gradient in the values from the gradient in their softmax."""
+    """Compute the gradient with respect to the values from that with respect to their softmax."""
     return softmax * (g - spread(hard.segment_sum(g * softmax, offsets), offsets))
 
 

@@ -269,7 +269,7 @@ class Scorer(Settings, metaclass=ABCMeta):
 
     @abstractmethod
     def confidence(self, batch: GraphBatch) -> NDArray[np.float64]:
-        """Compute the confidence in each claim, which must depend only on its problem.
+        """Compute the confidence in each claim. It must depend only on the claim's problem.
 
         Parameters
         ----------

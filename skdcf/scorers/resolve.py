@@ -39,8 +39,8 @@ class FunctionScorer(Scorer):
     ----------
     function : callable
         The function, which must return an array of shape (n_claims,), where higher means safer.
-        Values of a problem must not depend on other problems. Ranking or scaling over the batch
-        invalidates the guarantee, and raises an error if it is detected.
+        The values for one problem must not depend on other problems. Ranking or scaling over the
+        batch invalidates the guarantee, and raises an error if it is detected.
 
     Attributes
     ----------

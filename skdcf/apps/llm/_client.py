@@ -95,7 +95,7 @@ class ChatClient(Settings):
         Maximum number of calls for one problem in a run. A problem that requires more calls
         fails. If None, there is no limit.
     prices : (float, float), optional
-        Prices of a million prompt tokens and of a million completion tokens, in any currency.
+        Prices per million prompt tokens and per million completion tokens, in any currency.
     confirm_above : float, optional
         Estimate above which a run requires confirmation, in the currency of ``prices``, or in
         tokens if there are no prices. The default is a cost of 1, or 1,000,000 tokens.
@@ -394,7 +394,7 @@ class Estimate:
 
 
 def share_of_limit(client, estimate):
-    """Return an estimate as a fraction of the amount above which confirmation is required."""
+    """Return the estimated cost as a fraction of the cost above which confirmation is required."""
     unit, limit = client._limit()
     return getattr(estimate, unit) / limit if limit else math.inf
 

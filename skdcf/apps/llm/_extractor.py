@@ -102,7 +102,7 @@ def read_answers(X: Iterable[Any], *, ask: bool = False) -> list[Answer]:
     """
     if isinstance(X, (str, bytes, Mapping)):
         raise ValueError(
-            f"X must be a list of problems and answers, got a {type(X).__name__}"
+            f"X must be a list of problems and answers, got {type(X).__name__}"
         )
     answers = [_read_answer(i, item, ask) for i, item in enumerate(X)]
     without = [i for i, answer in enumerate(answers) if answer.logprobs is None]
@@ -124,7 +124,7 @@ def _read_answer(i, item, ask):
     if not isinstance(item, Mapping):
         raise ValueError(
             f"problem {i} must be a pair (problem, answer) or a dictionary with "
-            f'"problem" and "answer", got a {type(item).__name__}'
+            f'"problem" and "answer", got {type(item).__name__}'
         )
     if unknown := sorted(map(str, item.keys() - {*names, "group"})):
         raise ValueError(

@@ -131,7 +131,7 @@ def judge_labels(
     for graph, row in zip(graphs, verdicts, strict=True):
         meant = {"label_meaning": "supported"} if graph.context else {}
         metadata = {**meant, **(graph.metadata or {})}
-        # The model could not decide whether the unsure claims are true.
+        # The model could not decide whether these claims are true.
         unsure = np.flatnonzero(row < 0).tolist()
         metadata.pop(UNSURE, None)
         if unsure:

@@ -28,7 +28,7 @@ _MODERATED = re.compile(
     r"moderat|flagged|polic(?:y|ies)|safety|guardrail|content.filter"
 )
 _FINISHED = ("stop", "length", "content_filter")
-#: Start of the final answer of a model that writes in channels, such as gpt-oss.
+#: Marker that starts the final answer of models with output channels, such as gpt-oss.
 _FINAL_CHANNEL = re.compile(r"(?s)\A.*<\|channel\|>\s*final\b.*?<\|message\|>")
 _CHANNEL_END = re.compile(r"(?:<\|(?:return|end|call)\|>\s*)+$")
 _LEAST = -9999.0  # Servers use -9999 for an unknown log-probability.

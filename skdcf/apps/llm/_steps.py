@@ -56,7 +56,7 @@ _NO_ODDS = (
     "judge_log_odds is missing. Pass log_odds=False (--no-log-odds), or use an "
     "endpoint that supports log-probabilities"
 )
-#: Default length limit, in tokens, of an answer that the model writes.
+#: Default maximum length of an answer that the model writes, in tokens.
 LIMIT = 2100
 _LONGEST_REFUSAL = 400  # A text with more characters is not considered a refusal.
 REPAIRED = (

@@ -232,7 +232,7 @@ class Service:
         filters : dict
             Fitted filters, keyed by name.
         calibrated : dict, optional
-            Time of calibration of each filter, for ``GET /health``.
+            Calibration time of each filter, for ``GET /health``.
 
         Raises
         ------

@@ -20,7 +20,7 @@ from ._served import Served, Writing
 _MOST_RUNS = 10_000
 # maximum number of characters in a run, the same as in a request
 _LONGEST = 8 * 2**20
-_MOST_TEXT = 2**28  # maximum number of characters in all open runs together
+_MOST_TEXT = 2**28  # maximum total number of characters in all open runs
 # maximum number of seconds between two steps; long enough for a person to approve a step
 _LONGEST_PAUSE = 7 * 24 * 3600.0
 _MOST_IN_MEMORY = 256
@@ -178,7 +178,7 @@ class Runs:
         Raises
         ------
         RefusedError
-            If no run with this id is open, or if another process adds a step to the run.
+            If no run with this id is open, or if another process is adding a step to the run.
         """
         with self._alone(name, filters) as run:
             if not self._journal.close_run(run.writing.entry(name)):

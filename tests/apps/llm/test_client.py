@@ -634,7 +634,7 @@ def test_callables_of_all_kinds():
 
     assert decompose(None, ["x"], ChatClient(complete=later)) == [["later"]]
     assert decompose(None, ["x"], lambda messages: claims("now")) == [["now"]]
-    with pytest.raises(CallError, match="got a int"):
+    with pytest.raises(CallError, match="got int"):
         decompose(None, ["x"], lambda messages: 7)
 
 

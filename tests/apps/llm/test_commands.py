@@ -305,7 +305,7 @@ def test_extract_takes_options_from_a_file(server, tmp_path, capsys):
             '{"problem": "q"}',
             """line 2: a line must have the text "answer", got only the texts ['problem']""",
         ),
-        ("[]", "line 2: the line must be an object, got a list"),
+        ("[]", "line 2: the line must be an object, got list"),
     ],
 )
 def test_extract_names_the_line_that_is_wrong(tmp_path, capsys, line, message):

@@ -60,13 +60,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     # Files are in UTF-8, but pipes on Windows use a regional encoding by default.
     with suppress(AttributeError):  # Another stream may have replaced stdout.
         sys.stdout.reconfigure(encoding="utf-8")  # type: ignore[union-attr]
-    missing = [name for name in _PACKAGES.split() if find_spec(name) is None]
-    if missing:
-        from ..._checks import missing_package
-
-        print(f"skdcf: {missing_package(missing[0], 'apps')}", file=sys.stderr)
-        return BAD
     try:
+        missing = [name for name in _PACKAGES.split() if find_spec(name) is None]
+        if missing:
+            from ..._checks import missing_package
+
+            print(f"skdcf: {missing_package(missing[0], 'apps')}", file=sys.stderr)
+            return BAD
         options = make_parser().parse_args(argv)
         with _short_warnings():
             module, _, name = options.run.partition(":")

@@ -12,8 +12,8 @@ generated problems, with 20 folds and averaged weights. A claim is kept if most 
 # Twenty folds
 # ------------
 # In each fold, 141 of 202 problems are used for training and 30 others for calibration at alpha =
-# 0.06. The filters of all folds are applied to the same 200 new problems. The frequency needs no
-# training and is calibrated on the same number of problems.
+# 0.06. The filters of all folds are applied to the same 200 new problems. The frequency
+# score needs no training. Its filter is calibrated on the same number of problems.
 
 import numpy as np
 

@@ -64,11 +64,9 @@ class AnswerReader:
             for theirs, ours in rename.items()
             if ours not in (ANSWER, LOGPROBS)
         }
-        named = [theirs for theirs, ours in rename.items() if ours == ANSWER]
         usual = [key for key in (ANSWER, *_CALLED_ANSWER) if key not in own]
-        self._answer_keys = [*named, *usual]
-        named = [theirs for theirs, ours in rename.items() if ours == LOGPROBS]
-        self._logprobs_keys = [*named, LOGPROBS]
+        self._answer_keys = [*_keys_mapped_to(ANSWER, rename), *usual]
+        self._logprobs_keys = [*_keys_mapped_to(LOGPROBS, rename), LOGPROBS]
         self._needs_answer = needs_answer
         self.read_problem = records.line_reader(self.rename, own)
 
@@ -143,6 +141,11 @@ class AnswerReader:
                     f'the answer "{key}" must be a text, got {value!r:.80}. An answer '
                     'without content is the empty text ""'
                 )
+
+
+def _keys_mapped_to(name, rename):
+    """Return the keys of a log that ``rename`` maps to a key of the package."""
+    return [theirs for theirs, ours in rename.items() if ours == name]
 
 
 @dataclass(frozen=True)

@@ -37,8 +37,9 @@ def from_runs(
         Each run has ``messages``, a list of dictionaries in the format of one of these tools: the
         OpenAI Chat Completions and Responses APIs and the OpenAI Agents SDK (including hosted calls
         such as ``web_search_call``), Anthropic, Gemini, Bedrock, LangChain (also as written by
-        ``messages_to_dict`` and ``dumpd``), pydantic-ai, Inspect, or the Vercel AI SDK. The calls
-        of one response and the text before them are one step. Instead of messages, a run may have
+        ``messages_to_dict`` and ``dumpd``), pydantic-ai, Inspect, the Vercel AI SDK, or A2A. A
+        message may also be the whole response of an API. The calls of one response and the text
+        before them are one step. Instead of messages, a run may have
         OpenTelemetry ``spans`` with messages in ``gen_ai.*`` attributes, as a list or as a whole
         OTLP file (``resourceSpans``). In this case, the messages of the top-level agent, which
         calls all other agents, are used. Each run also has a ``task``, a string or an integer that

@@ -17,22 +17,22 @@ _ABOUT = re.compile(
     r"(stop|finish|incomplete|done)_(reason|sequence|details)|done|end_turn|turn_complete|"
     r"((created|updated|started|completed|expires|sent|received|retrieved)(_at)?)|date|time|"
     r"(model|agent|author|display|server)(_name)?|name|models_usage|source(_agent)?|target_agent|"
-    r"provider(_(data|details|name|options|specific_fields|executed))?|system|object|"
+    r"provider(_(data|details|name|options|specific_fields|executed|url))?|system|object|"
     r"annotations|citations|parsed(_arguments)?|extras?|internal|container|context_management|caller|"
     r"cache_(control|creation)|tool_choice|tool_kind|tool_type|server_label|execution|view|"
-    r"channel|phase|status|state|level|lang|language|user_type|cwd|git_branch|slug|entrypoint"
+    r"sdk_http_response|chunk_position|channel|phase|status|state|level|lang|language|user_type|cwd|git_branch|slug|entrypoint"
 )
 #: Snake-case names of numeric and boolean keys that describe a message.
 _QUANTITY = re.compile(
     r"(n|num|is|has|from)_.*|(.*_)?(durations?|latency|cost|price|count|score|number|turn|step|"
-    r"seconds|ms|rank|weight|priority|format)|cached|hidden|example|prefix|streaming|closed|redacted|lc"
+    r"seconds|ms|rank|weight|priority|format)|refusal|add_to_agent_memory|stop_after_tool_call|cached|hidden|example|prefix|streaming|closed|redacted|lc"
 )
 #: Keys of calls. A call in a description is not read.
 CALLS = (
     "tool_calls",
     "invalid_tool_calls",
     "tool_call_chunks",
-    "toolInvocations",
+    "tool_invocations",
     "function_call",
 )
 

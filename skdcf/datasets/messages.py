@@ -7,7 +7,8 @@ keys, because a step must not be judged by only a part of its content.
 
 The supported formats are the OpenAI Chat Completions and Responses APIs, the OpenAI Agents SDK,
 Anthropic, Gemini, Bedrock, LangChain (also as written by ``messages_to_dict`` and ``dumpd``),
-pydantic-ai, Inspect, the Vercel AI SDK, and OpenTelemetry spans.
+pydantic-ai, Inspect, the Vercel AI SDK, A2A, and OpenTelemetry spans. A message may also be the
+whole response of an API.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from ._unread import CALLS, UnreadError, keys_of, refuse_unread, snake
+from ._unread import CALLS, UnreadError, is_blank, keys_of, refuse_unread, snake
 from .spans import is_otlp, messages_of_spans
 
 _ROLES = {
@@ -29,6 +30,7 @@ _ROLES = {
     "function": "tool",
     "request": "user",
     "response": "assistant",
+    "agent": "assistant",
 }
 _KNOWN_ROLES = ("system", "developer", "user", "assistant", "tool")
 
@@ -38,7 +40,7 @@ _CALL = re.compile(
 )
 _ANSWER = re.compile(
     r"(^|_)(call_output|call_response|tool_result|tool_return|function_response|"
-    r"function_result|call_result|approval_response|code_execution_result)$"
+    r"function_result|call_result|approval_response|code_execution_result|tool_error)$"
 )
 _THOUGHT = re.compile(
     r"(^|_)((thinking|reasoning|thought)(_text|_content|_summary|_details?)?|compaction|"
@@ -61,6 +63,9 @@ _MEDIUM = re.compile(
 )
 # Gemini runs code parts. Code parts and their results have no id.
 _CODE = "executable_code"
+# The Vercel AI SDK refers to a call that a person must approve by its id.
+_APPROVAL = re.compile(r"^tool_approval_(request|response)$")
+_OF_APPROVALS = {"id", "approvalId", "toolCallId", "approved", "reason", "isAutomatic"}
 # Parts of a request that pydantic-ai treats as instructions.
 _INSTRUCTION = ("system_prompt", "instruction")
 
@@ -72,6 +77,7 @@ _ARGUMENTS = (
     "parse_error",
 )
 _ANSWERS = ("content", "output", "response", "result")
+_ERRORS = ("error", "error_text")  # answers of tools that failed
 _RESULTS = ("output", "outputs", "result", "results", "error_text")
 #: Keys of a call that do not describe what the call does.
 _NOT_ARGUMENTS = {*_IDS, *_NAMES, *_RESULTS, *_TYPES, "custom", "status", "state"}
@@ -107,6 +113,24 @@ _SAME_AS_CONTENT = ("blocks", "contents", "items")
 # LangChain stores values that have no field of their own under "additional_kwargs".
 _LANGCHAIN = "additional_kwargs"
 _WRAPPINGS = ("data", "raw_item", "message")
+#: Keys of a whole response that contain the message in a list, and settings of a response.
+_LISTED = ("choices", "candidates")
+_SETTINGS = {
+    "background",
+    "billing",
+    "frequency_penalty",
+    "instructions",
+    "max_output_tokens",
+}
+_SETTINGS |= {"max_tool_calls", "output", "parallel_tool_calls", "prompt"}
+_SETTINGS |= {
+    "presence_penalty",
+    "prompt_cache_key",
+    "prompt_cache_retention",
+    "reasoning",
+}
+_SETTINGS |= {"safety_identifier", "store", "temperature", "tools", "top_logprobs"}
+_SETTINGS |= {"top_p", "truncation", "user"}
 _OF_WRAPPED = {"role", "parts", "toolInvocations"}  # keys of a message under "content"
 _OF_MESSAGES = {*_CONTENTS, *CALLS, *_TYPES, _LANGCHAIN, "role"}
 
@@ -238,12 +262,16 @@ def _items_of(run):
         return messages_of_spans([run])
     if "messages" not in run:
         raise ValueError(
-            f'a run must have "messages" or "spans", got the keys {sorted(map(str, run))}'
+            'a run must have "messages" or "spans", got the keys '
+            f"{sorted(map(str, run))}. Store all messages, from the question to the last "
+            'answer, in one list under "messages". If the list has another key, pass --map '
+            "KEY=messages on the command line"
         )
     messages = run["messages"]
     if not isinstance(messages, list | tuple):
         raise ValueError(
-            f"messages must be a list of messages, got {type(messages).__name__}"
+            f"messages must be a list of messages, got {type(messages).__name__}. Convert a "
+            "text with json.loads"
         )
     return messages
 
@@ -258,6 +286,8 @@ def _unwrapped(item):
     if item.get("type") == "constructor" and isinstance(item.get("kwargs"), Mapping):
         outside = {key: item[key] for key in item.keys() - {"kwargs", "graph", "id"}}
         return outside | {"type": item["id"][-1], **item["kwargs"]}
+    if "role" not in item and (inner := _answered_in(item)) is not None:
+        return _unwrapped(inner)
     content = item.get("content")
     if isinstance(content, Mapping) and content.keys() & _OF_WRAPPED:
         outside = {key: item[key] for key in item.keys() - {"content"}}
@@ -269,18 +299,47 @@ def _unwrapped(item):
     for name in _SAME_AS_CONTENT:
         if isinstance(item.get(name), list) and "content" not in item:
             item = {"content" if key == name else key: item[key] for key in item}
-    return item
+    names = {key: snake(key) for key in item if snake(key) in (*CALLS, *_IDS)}
+    return {
+        key if names.get(key, key) in item else names[key]: value
+        for key, value in item.items()
+    }
+
+
+def _answered_in(response):
+    """Return the message in a whole response of an API, or None if there is no response."""
+    for key in _LISTED:
+        listed = response.get(key)
+        if isinstance(listed, list) and all(isinstance(x, Mapping) for x in listed):
+            if len(listed) != 1:
+                raise UnreadError(
+                    f'"{key}" must have one message, got {len(listed)}. Keep the one that '
+                    "the agent used"
+                )
+            outside = {name: response[name] for name in response if name != key}
+            return outside | {**listed[0]}
+    output = response.get("output")
+    if response.get("object") == "response" and isinstance(output, list):
+        outside = {key: response[key] for key in response.keys() - _SETTINGS}
+        if isinstance(outside.get("text"), Mapping):  # the format of the text
+            del outside["text"]
+        return outside | {"role": "assistant", "type": "message", "content": output}
+    if "type" not in response and isinstance(output, Mapping) and "message" in output:
+        outside = {name: response[name] for name in response if name != "output"}
+        return outside | {**output}
+    return None
 
 
 def _role_of(position, message):
     """Return the role of a message, which some tools store under the key type or kind."""
     given = message.get("role") or message.get("type") or message.get("kind")
-    role = re.sub(r"message(chunk)?$", "", str(given).lower())
+    role = re.sub(r"^role_|message(chunk)?$", "", str(given).lower())
     role = _ROLES.get(role, role)
     if role not in _KNOWN_ROLES:
         raise ValueError(
             f"the role of message {position} must be one of 'system', 'developer', 'user', "
-            f"'assistant' and 'tool', got {given!r}. {keys_of(message)}"
+            f"'assistant' and 'tool', got {given!r}. Remove the message if it is not part of "
+            f"the run. {keys_of(message)}"
         )
     return role
 
@@ -315,7 +374,7 @@ class _Found:
             framework = message.get(_LANGCHAIN) or {}
             self.answers.append(_answered({**framework, **message}))
             return
-        if role != "assistant" and not any(key in message for key in _CONTENTS):
+        if role == "user" and not any(key in message for key in _CONTENTS):
             raise UnreadError(f"the message has no content. {keys_of(message)}")
         framework = message.get(_LANGCHAIN) or {}
         for source in (message, framework):
@@ -347,7 +406,7 @@ class _Found:
         part = _call_of_page(part)
         kind = _kind_of(part)
         body = _body_of(part, kind)
-        if _CALL.search(kind):
+        if _CALL.search(kind) and not _APPROVAL.search(kind):
             call = _call_of(body, kind)
             # Some logs contain a call twice. Calls without an id are different calls.
             if call.id == call.name or call not in self.calls:
@@ -355,13 +414,16 @@ class _Found:
             if kind != "image_generation_call":
                 results = [body[key] for key in _RESULTS if body.get(key) is not None]
                 self.answers += [(call.id, _observed(result)) for result in results]
+        elif _APPROVAL.search(kind):
+            refuse_unread(part, "an approval", {*_OF_APPROVALS, *_TYPES})
         elif _ANSWER.search(kind) or (kind == "retry_prompt" and body.get("tool_name")):
             self.answers.append(_answered(body, kind))
         elif _THOUGHT.search(kind) or part.get("thought") is True:
             refuse_unread(part, "a thought", {*_OF_THOUGHTS, *_TYPES})
             self.thinks = True
         elif kind not in _INSTRUCTION or role == "assistant":
-            self.texts.append(_text_of(part, body, kind, role))
+            data = _data_of(part, body, kind)
+            self.texts.append(data or _text_of(part, body, kind, role))
 
     def _add_content(self, content, role):
         """Read the value of one of the content keys."""
@@ -460,8 +522,20 @@ def _call_of_page(part):
         and "state" in part
         and kind.startswith(("tool-", "dynamic-"))
     ):
-        return {"toolName": kind.removeprefix("tool-")} | part | {"type": "tool-call"}
+        part = {"toolName": kind.removeprefix("tool-")} | part | {"type": "tool-call"}
+        if isinstance(approval := part.pop("approval", None), Mapping):
+            refuse_unread(approval, "an approval", _OF_APPROVALS)
     return part
+
+
+def _data_of(part, body, kind):
+    """Return the object in a part of data or in a failed check as text, or None."""
+    if kind == "retry_prompt" and isinstance(body.get("content"), list):
+        return _written(body["content"])
+    if re.match("data(_|$)", kind) and not is_blank(body.get("data")):
+        refuse_unread(part, "one of its parts", {"data", *_TYPES})
+        return _written(body["data"])
+    return None
 
 
 def _text_of(part, body, kind, role):
@@ -485,7 +559,7 @@ def _text_of(part, body, kind, role):
         if isinstance(value, str):
             if role == "assistant":
                 holder = part if key in part else body
-                read = {key, kind, *_TYPES}
+                read = {key, kind, "role", *_TYPES}
                 read |= {"data", "format"} if key == "transcript" else set()
                 refuse_unread(holder, "one of its parts", read)
             return value
@@ -553,8 +627,9 @@ def _answer_of(body):
     """Return the answer of a tool as text."""
     present = [key for key in _ANSWERS if key in body]
     contents = [body[key] for key in present if body[key] not in (None, "")]
-    if contents or present:
-        return _observed(contents[0] if contents else "")
+    errors = [body[key] for key in _ERRORS if not is_blank(body.get(key))]
+    if contents or errors or present:
+        return _observed([*contents, *errors, ""][0])
     rest = {key: value for key, value in body.items() if key not in _NOT_ARGUMENTS}
     if not rest:
         raise UnreadError(f"an answer to a call must have a content. {keys_of(body)}")

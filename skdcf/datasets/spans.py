@@ -32,6 +32,11 @@ _OTHERS = {
     "traceloop.": "OpenLLMetry",
     "gen_ai.prompt": "OpenLLMetry",
     "gen_ai.completion": "OpenLLMetry",
+    **dict.fromkeys(
+        ("gen_ai.user.message", "gen_ai.choice"),
+        "older OpenTelemetry conventions "
+        "(set OTEL_SEMCONV_STABILITY_OPT_IN=gen_ai_latest_experimental)",
+    ),
     "llm.": "OpenInference",
     "openinference.": "OpenInference",
     "input.value": "OpenInference",
@@ -164,9 +169,11 @@ def _flat(spans: Any) -> Iterator[Mapping[str, Any]]:
 
 def _read(span):
     """Convert a span of any exporter to a `_Span`."""
-    attributes = _values(span.get("attributes"))
+    span = _nested(span)
+    attributes = _flattened(_values(span.get("attributes")))
     for event in span.get("events") or ():
-        attributes = _values(event.get("attributes")) | attributes
+        of_event = {str(event.get("name")): "", **_values(event.get("attributes"))}
+        attributes = _flattened(of_event) | attributes
     messages: list[Any] = []
     for key in _MESSAGES:
         value = attributes.get(key) or []
@@ -189,6 +196,28 @@ def _read(span):
         attributes=attributes,
         messages=messages,
     )
+
+
+def _nested(span):
+    """Return a span whose columns have dotted names, as in a data frame, in nested form."""
+    nested = dict(span)
+    for key, value in span.items():
+        outer, dot, inner = str(key).partition(".")
+        if dot and outer in ("attributes", "context") and value is not None:
+            nested[outer] = {**(nested.get(outer) or {}), inner: value}
+    return nested
+
+
+def _flattened(attributes, prefix=""):
+    """Return attributes with dotted names, which some exporters write as nested objects."""
+    flat = {}
+    for key, value in attributes.items():
+        name = f"{prefix}{key}"
+        if isinstance(value, Mapping) and name not in _MESSAGES:
+            flat |= _flattened(value, f"{name}.")
+        else:
+            flat[name] = value
+    return flat
 
 
 def _id_in(span, keys, contexts):

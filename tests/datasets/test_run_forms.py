@@ -442,7 +442,20 @@ UNREAD = [
         "tool_calls",
     ),
     ({"role": "tool", "tool_call_id": "t"}, "tool_call_id"),
-]
+    ({"choices": [{"message": says(content="a")}] * 2}, "choices.*2"),
+    ({"choices": [{"message": says(content="a")}], "then": "pay"}, "then"),
+    ({"object": "response", "output": [{"type": "widget", "code": 1}]}, "widget.*code"),
+    ({"object": "response", "text": "pay", "output": [{"x": 1}]}, "x"),
+    ({"output": {"message": says(content="a"), "then": "pay"}}, "then"),
+    (says(toolCalls=[{"id": "a", "name": "f"}], tool_calls=[{"id": "b", "name": "g"}]),
+     "toolCalls"),
+    (says(content=[{"type": "tool-approval-request", "toolCallId": "t", "to": "pay"}]),
+     "to"),
+    (says(parts=[{"type": "tool-pay", "toolCallId": "t", "state": "x", "input": {},
+                  "approval": {"to": "all"}}]), "to"),
+    (says(content=[{"type": "data-pay", "data": {"sum": 5}, "to": "all"}]), "to"),
+    ({"from": "gpt", "value": "I pay."}, "Remove.*from.*value"),
+]  # fmt: skip
 
 
 #: Keys next to a known form, of which the value would be approved without being read.
@@ -648,6 +661,63 @@ NEXT_TO = {
         {"object": "entry", "type": "tool.execution", "name": "find", "arguments": "{}",
          "info": {}, "id": "x", "created_at": "2026"},
         "find({})"),
+    "a whole completion": (
+        {"id": "x", "object": "chat.completion", "created": 1, "model": "m", "usage": {},
+         "choices": [{"index": 0, "finish_reason": "tool_calls", "message": says(
+             content="I pay.", tool_calls=[{"id": "t", "type": "function", "function": {
+                 "name": "pay", "arguments": "{}"}}])}]},
+        "I pay.\npay({})"),
+    "a whole response": (
+        {"id": "x", "object": "response", "text": {"format": {"type": "text"}},
+         "tools": [{"type": "web_search"}], "instructions": "Be short.", "output": [
+            {"type": "reasoning", "id": "r", "summary": []},
+            {"type": "message", "role": "assistant", "id": "m", "content": [
+                {"type": "output_text", "text": "I pay.", "annotations": []}]},
+            {"type": "function_call", "call_id": "t", "name": "pay", "arguments": "{}"}]},
+        "I pay.\npay({})"),
+    "a whole reply of Gemini": (
+        {"candidates": [{"content": {"role": "model", "parts": [{"text": "I pay."}]},
+                         "finishReason": "STOP", "index": 0}],
+         "usageMetadata": {"totalTokenCount": 3}, "modelVersion": "m"},
+        "I pay."),
+    "a whole reply of Bedrock": (
+        {"output": {"message": says(content=[{"text": "I pay."}])}, "usage": {},
+         "stopReason": "end_turn", "metrics": {"latencyMs": 1},
+         "ResponseMetadata": {"HTTPStatusCode": 200}},
+        "I pay."),
+    "calls under toolCalls": (
+        says(content="I pay.", toolCalls=[
+            {"id": "t", "type": "function", "function": {"name": "pay", "arguments": "{}"}}]),
+        "I pay.\npay({})"),
+    "the protocol A2A": (
+        {"kind": "message", "role": "agent", "messageId": "2", "parts": [
+            {"kind": "text", "text": "I pay."}, {"kind": "data", "data": {"sum": 5}}]},
+        'I pay.\n{"sum": 5}'),
+    "A2A as protocol buffers write it": (
+        {"role": "ROLE_AGENT", "content": [{"text": "I pay."}]}, "I pay."),
+    "a call that a person approved": (
+        {"role": "assistant", "parts": [
+            {"type": "tool-pay", "toolCallId": "t", "state": "approval-responded",
+             "input": {"sum": 5}, "approval": {"id": "a", "approved": True}}]},
+        'pay({"sum": 5})'),
+    "a call that a person must approve": (
+        says(content=[
+            {"type": "tool-call", "toolCallId": "t", "toolName": "pay", "input": {}},
+            {"type": "tool-approval-request", "approvalId": "a", "toolCallId": "t"}]),
+        "pay({})"),
+    "a message of Agno": (
+        says(content="I pay.", from_history=False, stop_after_tool_call=True,
+             add_to_agent_memory=True, created_at=1),
+        "I pay."),
+    "the end of a stream of LangChain": (
+        {"type": "AIMessageChunk", "content": "I pay.", "chunk_position": "last"}, "I pay."),
+    "a refusal that Inspect marks": (
+        says(content=[{"type": "text", "text": "I do not pay.", "refusal": True}]),
+        "I do not pay."),
+    "the provider of pydantic-ai": (
+        {"kind": "response", "provider_url": "https://a.example", "parts": [
+            {"part_kind": "text", "content": "I pay."}]},
+        "I pay."),
     "points of caches": (
         says(content=[{"text": "I pay."}, {"cachePoint": {"type": "default"}}]), "I pay."),
     "a container of Anthropic": (
@@ -674,6 +744,34 @@ def test_tools_that_are_answered_by_their_names():
     assert read(USER, call, answer, then, edges="data").edges.tolist() == [[0, 1]]
 
 
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {"role": "tool", "toolCallId": "t", "id": "m", "content": "Okoro"},
+        {"role": "tool", "tool_call_id": "t", "content": "", "error": {"text": "Okoro"}},
+        {"role": "tool", "tool_call_id": "t", "error": "Okoro"},
+        {"role": "tool", "content": [{"type": "tool-error", "toolCallId": "t",
+                                      "toolName": "log", "input": {}, "error": "Okoro"}]},
+    ],
+)  # fmt: skip
+def test_answers_that_are_errors_or_have_other_names(answer):
+    call = says(toolCalls=[{"id": "t", "name": "log", "args": {}}])
+    then = says(tool_calls=[{"id": "u", "name": "thank", "args": {"who": "Okoro"}}])
+    assert read(USER, call, answer, then, edges="data").edges.tolist() == [[0, 1]]
+
+
+def test_messages_of_others_that_hold_no_text():
+    """A failed check of pydantic-ai, the start of a session and a person's approval."""
+    retry = {"part_kind": "retry-prompt", "tool_name": None, "content": [
+        {"type": "missing", "loc": ["a"], "msg": "Field required", "input": {}}]}  # fmt: skip
+    start = {"type": "system", "subtype": "init", "tools": ["Bash"], "cwd": "/x"}
+    call = {"type": "tool-call", "toolCallId": "t", "toolName": "pay", "input": {}}
+    approval = {"type": "tool-approval-response", "approvalId": "a", "approved": True}
+    messages = [start, USER, says(content=[call]), {"role": "tool", "content": [approval]},
+                {"kind": "request", "parts": [retry]}, says(content="Done.")]  # fmt: skip
+    assert read(*messages).claims == ("pay({})", "Done.")
+
+
 def test_lists_of_tools_that_were_found_are_no_step():
     search = {"type": "tool_search_call", "id": "s", "arguments": {"goal": "pay"}}
     found = {"type": "tool_search_output", "id": "o", "tools": [{"name": "pay"}]}
@@ -687,6 +785,8 @@ def test_lists_of_tools_that_were_found_are_no_step():
 def test_a_run_without_messages_names_its_keys():
     with pytest.raises(ValueError, match=r"messages.*trajectory"):
         from_runs([{"task": 1, "trajectory": [USER]}])
+    with pytest.raises(ValueError, match=r"str.*json\.loads"):
+        from_runs([{"task": 1, "messages": "[]"}])
 
 
 # ------------------------------------------------------------------------ spans
@@ -983,12 +1083,40 @@ def test_messages_in_an_event_of_a_span():
         ("langsmith.span.kind", "LangSmith"),
         ("mlflow.spanInputs", "MLflow"),
         ("ai.prompt.messages", "Vercel"),
+        ("gen_ai.choice", "older"),
         ("my.own.key", "capture of message"),
     ],
 )
 def test_spans_in_other_forms_are_named(key, tool):
     with pytest.raises(ValueError, match=rf"{key}.*{tool}"):
         claims_of([{"name": "x", "attributes": {key: "Pay."}}])
+
+
+def test_attributes_as_nested_objects_and_as_columns():
+    inner = {"input": {"messages": SHORT}, "output": {"messages": LAST}}
+    nested = {"name": "chat", "attributes": {"gen_ai": inner}}
+    assert claims_of([nested]) == ("Inga Okoro.",)
+    columns = {"name": "chat", "context.span_id": "a", "attributes.gen_ai": inner,
+               "attributes.output.value": None}  # fmt: skip
+    tool = {"name": "log", "parent_id": "a", "attributes.gen_ai.tool.name": "log",
+            "context.span_id": "b"}  # fmt: skip
+    assert claims_of([columns]) == ("Inga Okoro.",)
+    with pytest.raises(ValueError, match="'log'"):
+        claims_of([columns, tool])
+    for span_ in ({"attributes": {"llm": {"input_messages": [USER]}}},
+                  {"attributes.llm.input_messages": [USER]}):  # fmt: skip
+        with pytest.raises(ValueError, match=r"llm\.input_messages.*OpenInference"):
+            claims_of([{"name": "x", **span_}])
+    inner["output"] = {"messages": LAST[0]}
+    with pytest.raises(ValueError, match=r"gen_ai\.output\.messages.*dict"):
+        claims_of([nested])
+
+
+def test_messages_as_events_of_older_conventions_are_named():
+    events = [{"name": "gen_ai.user.message", "attributes": {"content": ASKED}},
+              {"name": "gen_ai.choice", "attributes": {"message": "Inga Okoro."}}]  # fmt: skip
+    with pytest.raises(ValueError, match=r"gen_ai\.choice.*OTEL_SEMCONV"):
+        claims_of([{"name": "chat", "attributes": {}, "events": events}])
 
 
 def test_spans_of_jaeger_and_zipkin_are_refused_by_their_keys():

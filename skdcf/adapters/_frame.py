@@ -42,7 +42,8 @@ _NOT_FEATURES = {"unnamed: 0", *_TAKEN.split()}
 # Columns that describe human judgements are unknown for new problems.
 _OF_PEOPLE = re.compile(
     r"(^|[^a-z])(humans?|annotators?|annotations?|gold|reviewers?|reviewed|raters?|experts?|"
-    r"suggestions?|feedback|labels?|verdicts?|ground.?truth|hallucinat\w*)([^a-z]|$)|"
+    r"suggestions?|feedback|labels?|verdicts?|ground.?truth|hallucinat\w*|crowd|thumbs?|"
+    r"manual|adjudicat\w*|y.true|truth|user.ratings?)([^a-z]|$)|"
     r"^(is_)?(wrong|incorrect|supported|unsupported|refuted|target|y)$"
 )
 # Columns that labelling tools add, such as _timestamp and _input_hash of Prodigy.
@@ -52,7 +53,9 @@ _OF_LABELS = re.compile(
     r"labels?|verdicts?|gold(_label)?|annotation|(is_)?(correct|true)|(ground_)?truth"
 )
 _PRODIGY = {"accept", "reject", "ignore"}  # values in its column "answer"
-_NUMBER = re.compile(r"[-+\u2212]?[\d.,' \u00a0]*\d(e[-+]?\d+)?", re.IGNORECASE)
+_NUMBER = re.compile(
+    r"[-+\u2212]?[\d.,' \u00a0]*\d(e[-+]?\d+)?|[-+]?inf|nan", re.IGNORECASE
+)
 # A text column with a larger proportion of numbers was probably intended to be numeric.
 _MOST = 0.5
 
@@ -68,6 +71,9 @@ def is_taken(name):
     """Return whether a column of this name is known not to be a feature."""
     return str(name).strip().lower() in _NOT_FEATURES
 
+
+# In a table, the text "-1" is the number -1, which means unknown.
+_LABELS = LABEL_WORDS | {"-1": -1, "-1.0": -1}
 
 # Default names of the columns to read.
 _NAMES = "wording text question alternatives context group metadata parents label"
@@ -271,7 +277,7 @@ def _labels_in_words(cells):
     labels = np.empty(len(cells), dtype=object)
     for row, cell in enumerate(cells):
         is_word = isinstance(cell, str) and cell != "unsure"
-        labels[row] = LABEL_WORDS.get(word_key(cell), cell) if is_word else cell
+        labels[row] = _LABELS.get(word_key(cell), cell) if is_word else cell
     return labels
 
 

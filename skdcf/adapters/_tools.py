@@ -409,7 +409,8 @@ def check_dicts(claims, where):
         claims = claims.tolist()  # as read from Parquet
     if not isinstance(claims, (list, tuple)):
         kind = type(claims).__name__
-        raise ValueError(f"{where} must be a list of claims, got a {kind}")
+        advice = ". Save the results as JSON, not as CSV" if kind == "str" else ""
+        raise ValueError(f"{where} must be a list of claims, got a {kind}{advice}")
     for v, claim in enumerate(claims):
         if not isinstance(claim, dict):
             raise ValueError(f"{where}, claim {v} must be a dict, got {claim!r}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Mapping
 from typing import Any, Literal, Unpack
 
@@ -45,7 +46,7 @@ _OPPOSITE = re.compile(
 _OF_EVIDENCE = re.compile(r"evidence|source|passage|context|reference|reason")
 _YES_OR_NO = {"1", "0", "true", "false", "yes", "no", "1.0", "0.0"}
 _NAMES_WHO = re.compile(
-    r"(^|_)(annotators?|reviewers?|raters?|experts?)(_\d+)?$|_(ids?|idx|index)$"
+    r"(^|_)(annotators?|reviewers?|raters?|experts?)$|_(ids?|idx|index)$"
 )
 _REASONS = ("reason", "reasoning")
 _QUESTIONS = ("prompt", "question", "user_input")
@@ -190,9 +191,9 @@ def from_verdicts(
 
 def _judged(result, i, meaning):
     """Return one answer's claim texts, labels and reasons."""
-    if result is None:
+    if is_missing(result):
         raise ValueError(
-            f"problem {i} is None, because the checker failed. Run the checker again, "
+            f"problem {i} is {result}, because the checker failed. Run the checker again, "
             'or drop failed answers with on_invalid="drop"'
         )
     rows = _rows(result, i)
@@ -220,7 +221,13 @@ def _plain(result):
     """Convert pydantic models to dictionaries, and data frames to lists of dictionaries."""
     if hasattr(result, "model_dump"):
         return result.model_dump()
-    return result.to_dict("records") if hasattr(result, "columns") else result
+    if hasattr(result, "columns"):
+        return result.to_dict("records")
+    if hasattr(result, "claims") and hasattr(
+        result, "verdicts"
+    ):  # a metric of DeepEval
+        return {"claims": result.claims, "verdicts": result.verdicts}
+    return result
 
 
 def _rows(result, i):
@@ -332,7 +339,8 @@ def _beside(key, value, meaning):
 
 def _same(text):
     """Normalise the case and spaces of a claim, so equal claims compare as equal."""
-    return " ".join(str(text).split()).casefold().rstrip(".")
+    normal = unicodedata.normalize("NFKC", str(text))
+    return " ".join(normal.split()).casefold().rstrip(".")
 
 
 def _key(verdict):

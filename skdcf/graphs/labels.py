@@ -1,5 +1,6 @@
 """Convert labels of any kind to the numbers 1 (true), 0 (false) and -1 (unknown)."""
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence, Sized
 from numbers import Integral, Real
@@ -16,22 +17,24 @@ from .wordings import close_labels
 
 _NUMBERS = "biuf"  # numpy dtype kinds of bool, int, uint and float
 LABELS = (0, 1)  # the labels of false and true claims
+_JOINT = re.compile(r"_|(?<=[^\W\d])-(?=[^\W\d])")  # joints between words
 #: Words that people and programs use for labels. The meaning of other words is never guessed.
 WORDS = {
     1: "1 1.0 true t yes y correct right ok valid accurate supported support supports "
-    "entailed entails entailment factual grounded",
+    "entailed entails entailment factual grounded faithful attributable",
     0: "0 0.0 false f no n incorrect wrong invalid inaccurate unsupported refuted refute "
-    "refutes contradicted contradicts contradiction hallucinated hallucination non-factual "
-    "nonfactual ungrounded "
+    "refutes contradicted contradicts contradiction hallucinated hallucination nonfactual "
+    "ungrounded unfaithful unattributable "
     # A person looked at the claim, but could not confirm it.
     "unsure uncertain unclear neutral borderline idk unverifiable mixed inconclusive "
-    "conflicting contradictory",
-    -1: "none unknown irrelevant",
+    "conflicting contradictory nei",
+    -1: "none null nan na n/a <na> unknown irrelevant",
 }
 LABEL_WORDS = {word: label for label, words in WORDS.items() for word in words.split()}
 LABEL_WORDS |= {"": -1, "not enough evidence": 0, "not enough info": 0}
 LABEL_WORDS |= {"partially supported": 0, "partially true": 0, "not verifiable": 0}
 LABEL_WORDS |= {"not supported": 0, "not factual": 0, "not grounded": 0}
+LABEL_WORDS |= {"non factual": 0, "not faithful": 0, "not attributable": 0}
 LABEL_WORDS["no claim"] = 1  # A sentence without a claim cannot be false.
 #: Pairs of words for false and true. If a column contains only one word of a pair, the
 #: other word is the second class. Words without a pair use the first pair.
@@ -55,11 +58,15 @@ refutes / supports
 contradicted / entailed
 contradicts / entails
 contradiction / entailment
-non-factual / factual
+non factual / factual
 nonfactual / factual
 not factual / factual
 not grounded / grounded
-ungrounded / grounded""".splitlines()
+ungrounded / grounded
+unfaithful / faithful
+not faithful / faithful
+unattributable / attributable
+not attributable / attributable""".splitlines()
 ]
 
 
@@ -202,14 +209,16 @@ def word_key(word: Any) -> str:
     Parameters
     ----------
     word : str
-        The word. Underscores are treated as spaces.
+        The word. Underscores and hyphens between letters are treated as spaces, and a full
+        stop at the end is ignored.
 
     Returns
     -------
     str
         The normalised word.
     """
-    return " ".join(str(word).replace("_", " ").split()).casefold()
+    spaced = _JOINT.sub(" ", str(word))
+    return " ".join(spaced.split()).removesuffix(".").casefold()
 
 
 def read_words(

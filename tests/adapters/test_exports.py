@@ -1,6 +1,7 @@
 """Exports of fact checkers, of UQLM and of Argilla, and tables that say too much."""
 
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -32,6 +33,7 @@ def labels_of(rows, **options):
         {"verdict": "yes", "label": "irrelevant"},
         {"verdict": "yes", "humanLabel": 0},
         {"verdict": "yes", "annotator_1": "no"},
+        {"verdict": "yes", "annotator_2": 0},
         {"verdict": "yes", "reviewer": False},
         {"verdict": "yes", "expert_verdict": 0},
         {"verdict": "yes", "human": {"label": 0}},
@@ -88,16 +90,20 @@ def test_a_claim_that_is_listed_twice_with_two_verdicts_is_unsure():
     spelt = [
         {"claim": "Ada  Sailed", "verdict": 0},
         {"claim": "ada sailed.", "verdict": 1},
+        {"claim": "at a caf\u00e9", "verdict": 1},
+        {"claim": "at a cafe\u0301", "verdict": 0},
     ]
     with pytest.warns(LabelWarning, match=r"Ada flew"):
-        assert labels_of([[*rows, *other, *spelt]]) == [[0, 0, 1, 1, 0, 0]]
+        assert labels_of([[*rows, *other, *spelt]]) == [[0, 0, 1, 1, 0, 0, 0, 0]]
 
 
 @pytest.mark.parametrize(
     ("word", "label"),
     [("borderline", 0), ("idk", 0), ("1.0", 1), ("0.0", 0), ("SUPPORTS", 1),
      ("REFUTES", 0), ("grounded", 1), ("NOT_ENOUGH_INFO", 0), ("not_supported", 0),
-     ("Partially supported", 0), ("mixed", 0), ("Unclear", 0), ("contradictory", 0)],
+     ("Partially supported", 0), ("mixed", 0), ("Unclear", 0), ("contradictory", 0),
+     ("NEI", 0), ("Not-Supported", 0), ("non-factual", 0), ("No.", 0), ("faithful", 1),
+     ("not attributable", 0), ("N/A", -1), ("nan", -1)],
 )  # fmt: skip
 def test_words_of_other_tools(word, label):
     assert labels_of([[{"claim": "a", "verdict": word}]]) == [[label]]
@@ -154,15 +160,19 @@ def test_the_two_lists_of_deepeval():
     data = from_verdicts([result])
     assert data.labels[0].tolist() == [1, 0, 0]
     assert data.metadata[0]["reasons"] == [None, "r", None]
+    metric = SimpleNamespace(truths=["t"], **result)
+    assert from_verdicts([metric]).labels[0].tolist() == [1, 0, 0]
 
 
 def test_answers_on_which_a_checker_failed_are_left_out_and_listed():
     good = {"statements": [{"statement": "a", "verdict": 1}]}
-    failed = [None, {}, {"statements": None}, {"error": "timeout"}]
+    failed = [None, {}, {"statements": None}, {"error": "timeout"}, float("nan")]
     rows = [good, *failed, good]
-    data = from_verdicts(rows, on_invalid="drop", groups=list("abcdef"), edges=[[]] * 6)
-    assert [place for place, _ in data.dropped] == [1, 2, 3, 4]
-    assert data.groups.tolist() == ["a", "f"]
+    groups = list("abcdefg")
+    data = from_verdicts(rows, on_invalid="drop", groups=groups, edges=[[]] * 7)
+    assert [place for place, _ in data.dropped] == [1, 2, 3, 4, 5]
+    assert "failed" in data.dropped[4][1]
+    assert data.groups.tolist() == ["a", "g"]
     with pytest.raises(ValueError, match="on_invalid"):
         from_verdicts(rows, on_invalid="skip")
     with pytest.raises(ValueError, match=r"answers.*dropped"):
@@ -294,6 +304,8 @@ def table(**columns):
 def test_a_blank_label_is_unknown_at_every_reader(tmp_path, blank):
     frame = table(score=[0.9, 0.2, 0.5, 0.1], label=[1, blank, 0, blank])
     assert [y.tolist() for y in from_frame(frame).labels] == [[1, -1], [0, -1]]
+    as_text = frame.assign(label=frame["label"].astype(str))
+    assert [y.tolist() for y in from_frame(as_text).labels] == [[1, -1], [0, -1]]
     assert labels_of([[{"claim": "a", "verdict": blank}]]) == [[-1]]
     if blank == blank:  # in lists, NaN is no label
         claims = [[{"claim": "a", "score": 0.5}, {"claim": "b", "score": 0.5}]]
@@ -315,6 +327,7 @@ def test_a_blank_label_is_unknown_at_every_reader(tmp_path, blank):
         (["0,9", "0,2", "0,5", None], "3 of its 3"),
         (["90%", " 20 %", "$5", "1,200.50"], "4 of its 4"),
         ([True, "?", False, True], r"3 of its 4.*'[?]'"),
+        (["0.9", "inf", "nan", "1e-3"], "4 of its 4"),
     ],
 )
 def test_numbers_in_a_text_column_are_told_of(cells, shown):
@@ -344,6 +357,13 @@ def test_numbers_in_a_text_column_are_told_of(cells, shown):
         "is_wrong",
         "supported",
         "target",
+        "crowd_votes",
+        "thumbs_up",
+        "user_rating",
+        "y_true",
+        "truth score",
+        "manual_quality",
+        "adjudicated",
     ],
 )
 def test_what_people_say_is_no_feature_unless_asked_for(name):
@@ -373,6 +393,17 @@ def test_answers_that_are_texts_are_no_labels(recwarn):
     assert from_frame(frame).labels is None
     assert from_frame(frame.assign(verdict=1), label=None).labels is None
     assert not recwarn.list
+
+
+def test_labels_in_a_column_of_text():
+    frame = table(score=[0.9, 0.2, 0.5, 0.1], label=["-1", "1", "0", "-1.0"])
+    assert [y.tolist() for y in from_frame(frame).labels] == [[-1, 1], [0, -1]]
+
+
+def test_uqlm_as_read_from_csv_is_refused_with_what_to_do():
+    frame = pd.DataFrame({"prompt": ["Who?"], "claims_data": ["[{'claim': 'a'}]"]})
+    with pytest.raises(ValueError, match=r"problem 0.*str.*JSON"):
+        from_uqlm(frame)
 
 
 def test_uqlm_as_read_from_parquet():

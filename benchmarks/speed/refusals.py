@@ -1,14 +1,19 @@
 """What a client does while a server refuses calls: seconds, requests and answers lost.
 
-    python -m benchmarks.speed.refusals
+    python -m benchmarks.speed.refusals [--before FOLDER]
 
 Forty answers are cut into claims by a server on loopback that refuses some requests with
 status 429, in one of several ways. With the defaults of `ChatClient` eight calls are in
-flight at once.
+flight at once. Each measurement is a process of its own. With ``--before`` an older checkout
+is measured as well, directly after this one. A run that takes longer than two minutes is
+stopped and reported as not finished.
 """
 
+import argparse
 import json
+import os
 import random
+import subprocess
 import sys
 import threading
 import time
@@ -18,8 +23,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
 
 from chat_server import ChatServer, Status
 
-from skdcf.apps.llm import CallError, ChatClient, ClaimExtractor
-from skdcf.edges import no_edges
+HERE = Path(__file__).resolve().parents[2]
+MOST_SECONDS = 120
 
 N_ANSWERS = 40
 REPLY = json.dumps({"claims": ["A claim."]})
@@ -74,6 +79,12 @@ SERVERS = {
 
 def measure(limit):
     """Seconds, requests, refused requests, and answers without a claim."""
+    try:
+        from skdcf.apps import llm
+    except ImportError:  # The older checkout may have the package at another place.
+        from skdcf import llm
+    from skdcf.edges import no_edges
+
     lock = threading.Lock()
     refused = []
 
@@ -87,23 +98,47 @@ def measure(limit):
 
     answers = [(f"question {i}", f"answer {i}") for i in range(N_ANSWERS)]
     with ChatServer(script) as server:
-        client = ChatClient(server.url, key_variable=None)
-        extractor = ClaimExtractor("any", client, graph=no_edges, on_failure="abstain")
+        client = llm.ChatClient(server.url, key_variable=None)
+        extractor = llm.ClaimExtractor(
+            "any", client, graph=no_edges, on_failure="abstain"
+        )
         begin = time.perf_counter()
         try:
             n_lost = sum(g.n_claims == 0 for g in extractor.transform(answers))
-        except CallError:
+        except llm.CallError:
             n_lost = N_ANSWERS
         return time.perf_counter() - begin, len(server.requests), len(refused), n_lost
 
 
-def main():
-    print(f"{'server':<44} seconds  requests  refused  lost")
-    for name, limit in SERVERS.items():
-        seconds, n_requests, n_refused, n_lost = measure(limit())
-        numbers = f"{seconds:7.1f}  {n_requests:8}  {n_refused:7}  {n_lost:4}"
-        print(f"{name:<44} {numbers}", flush=True)
+def measure_in(checkout, name):
+    """Return the numbers of one measurement as text, with the package of a checkout."""
+    words = [sys.executable, str(Path(__file__).resolve()), "--once", name]
+    path = os.environ | {"PYTHONPATH": str(checkout.resolve())}
+    try:
+        done = subprocess.run(
+            words, env=path, stdout=subprocess.PIPE, timeout=MOST_SECONDS, check=True
+        )
+    except subprocess.TimeoutExpired:
+        return f"not finished within {MOST_SECONDS} s"
+    return done.stdout.decode().rstrip()
+
+
+def main(before):
+    """Print a line per server and checkout."""
+    checkouts = {"now": HERE} | ({} if before is None else {"before": before})
+    print(f"{'server':<44} {'package':<8} seconds  requests  refused  lost")
+    for name in SERVERS:
+        for version, checkout in checkouts.items():
+            print(f"{name:<44} {version:<8} {measure_in(checkout, name)}", flush=True)
 
 
 if __name__ == "__main__":
-    main()
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--before", type=Path, help="folder of an older checkout")
+    parser.add_argument("--once", choices=SERVERS, help="server, in this process")
+    options = parser.parse_args()
+    if options.once:
+        seconds, n_requests, n_refused, n_lost = measure(SERVERS[options.once]())
+        print(f"{seconds:7.1f}  {n_requests:8}  {n_refused:7}  {n_lost:4}")
+    else:
+        main(options.before)

@@ -36,7 +36,7 @@ def _share(text: str) -> float | str:
 _TYPES = {"float": float, "int": int, "share": _share}
 #: Packages in the extra ``apps``. tests/test_extras.py compares this list with setup.cfg.
 _PACKAGES = (
-    "fastapi json_repair latex2mathml matplotlib narwhals openai pandas prometheus_client "
+    "anyio fastapi json_repair latex2mathml matplotlib narwhals openai pandas prometheus_client "
     "pydantic sentencex uvicorn"
 )
 

@@ -84,7 +84,7 @@ class ChatClient(Settings):
         Number of retries of a call after status 408, 409, 425 or 5xx, a lost connection, a
         timeout or a malformed response. A rate limit (429) is not counted as an attempt. A rate
         limit pauses all calls for the time that the server requests, up to two minutes, or for
-        2, 4, 8 up to 60 seconds if the server requests no time. The run fails after ten minutes
+        1, 2, 4 up to 60 seconds if the server requests no time. The run fails after ten minutes
         without any success.
     max_tokens : int, optional
         Length limit of a reply in tokens. If None, the limit is about three times the expected
@@ -205,7 +205,7 @@ class ChatClient(Settings):
 
         If ``show`` is True, progress is shown. If ``dry`` is True, only the cache is used.
         """
-        session = Session(self._started(), self, dry)
+        session = Session(self._started(), dry)
         return session.engine.submit(gather_all(session, items, work, model, show=show))
 
     async def _later(self, *work, **options):

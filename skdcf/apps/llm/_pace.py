@@ -1,10 +1,11 @@
 """Schedule the start of calls, with limited concurrency and pauses after rate limits.
 
 A rate limit applies to all calls. After a refusal, no call starts for the time that the server
-requests. Then, calls start at the rate of the last successes. After two consecutive refusals, a
-single call tests whether the server accepts calls again. The retries of the openai client and
-of tenacity are not suitable, because they delay only a single call. aiolimiter requires a known
-rate.
+requests. Then two calls start in each pause of this length, until a call succeeds. From then
+on, calls start at the rate of the last successes, which increases with each success.
+
+The retries of the openai client and of tenacity are not suitable, because they delay only a
+single call. aiolimiter requires a known rate.
 """
 
 from __future__ import annotations
@@ -13,23 +14,21 @@ import asyncio
 import math
 import random
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager, suppress
-from typing import TypeVar
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from functools import cached_property
+from typing import Any
 
-from ._errors import EndpointError, PassingError, RefusedError
+from ..._checks import import_extra
+from ._errors import CallError, EndpointError, PassingError, RefusedError
 
-#: Longest wait in seconds that a server may request. If it requests a longer wait, the
-#: call fails.
-LONGEST_WAIT = 120.0
+# Longest wait in seconds that a server may request. If it requests a longer wait, the call fails.
+_LONGEST_WAIT = 120.0
 # maximum number of seconds without a successful call before the run fails
 _PATIENCE = 600.0
 _MANY = 10  # number of consecutive refusals after which the pause doubles
 _RECOVERY = 20  # number of successes that double the rate
-# The shortest pause in seconds. At least two calls may start in each pause.
-_SHORTEST = 0.01
-
-T = TypeVar("T")
+_SHORTEST = 0.01  # shortest pause in seconds
 
 
 def back_off(n: int) -> float:
@@ -47,135 +46,102 @@ class Pace:
     """
 
     def __init__(self, in_flight: int):
-        self.in_flight = in_flight
-        self._slots = asyncio.Semaphore(in_flight)
-        self._n_busy = 0
-        self._n_to_close = 0  # number of slots to remove when their calls end
+        self._in_flight = in_flight
+        self.has_succeeded = False  # whether the endpoint has ever replied
         self._halved = -math.inf
 
-        self._resume = -math.inf  # earliest start time of the next call
+        self._resume = -math.inf  # end of the last pause
         self._seconds = 0.0  # duration of the last pause
+        self._next = -math.inf  # start of the next call at the current rate
         self._rate = math.inf  # calls per second
         self._gain = 0.0  # increase of the rate with each success
-        self._next = -math.inf  # earliest start of the next call at the current rate
-        self._n_taken = 0  # number of successes since the last pause
-        self._round = 0.0  # start time of the first success since the last pause
-        self._n_before = 0  # number of successes before the last refusals
+        self._n_taken = 0  # number of successes at the current rate
+        self._round = 0.0  # start of the first of these successes
         self._n_refused = 0  # number of consecutive refusals
-        self._refused_since = -math.inf
-        self._succeeded = -math.inf
-        # The call that tests the server after a refusal holds the lock.
-        self._first = asyncio.Lock()
+        # time of the last success, or of the first refusal after it
+        self._waiting = 0.0
 
-    @property
-    def has_succeeded(self) -> bool:
-        """Return whether the endpoint has ever replied."""
-        return self._succeeded > -math.inf
-
-    @asynccontextmanager
-    async def slot(self) -> AsyncIterator[None]:
-        """Context manager that occupies a slot for a concurrent call."""
-        await self._slots.acquire()
-        self._n_busy += 1
-        try:
-            yield
-        finally:
-            self._n_busy -= 1
-            if self._n_to_close:
-                self._n_to_close -= 1
-            else:
-                self._slots.release()
+    @cached_property
+    def slots(self) -> Any:
+        """Return the limiter of concurrent calls, which is created in the event loop."""
+        return import_extra("anyio", "apps").CapacityLimiter(self._in_flight)
 
     def halve(self, begun: float) -> bool:
-        """Halve the number of concurrent calls after a call that started at ``begun`` timed out.
+        """Halve the number of slots after a call that started at ``begun`` timed out.
 
         Returns
         -------
         bool
-            Whether the number was halved. The number is halved once for all calls that ran at
-            that time.
+            Whether the number was halved for the first time. The number is halved once for all
+            calls that ran at that time.
         """
-        if begun < self._halved or self._n_busy < 2 or self.in_flight == 1:
+        if begun < self._halved or self.slots.borrowed_tokens < 2:
             return False
-        self._n_to_close += self.in_flight - self.in_flight // 2
-        self.in_flight //= 2
+        is_first = math.isinf(self._halved)
+        self.slots.total_tokens = max(self.slots.total_tokens // 2, 1)
         self._halved = time.monotonic()
-        return True
+        return is_first
 
-    async def attempt(self, send: Callable[[], Awaitable[T]]) -> T:
-        """Return the result of ``send()``, which is repeated while the server refuses it."""
-        async with self.slot():
-            while True:
-                with suppress(RefusedError):
-                    await self._wait()
-                    if self._n_refused < 2:
-                        return await self._begin(send)
-                    async with self._first:
-                        if self._n_refused >= 2:
-                            return await self._begin(send)
+    @asynccontextmanager
+    async def turn(self) -> AsyncIterator[None]:
+        """Context manager that waits until a call may start, and learns from its result."""
+        async with self.slots:
+            while (wait := max(self._resume, self._next) - time.monotonic()) > 0:
+                await asyncio.sleep(wait)
+            begun = time.monotonic()
+            seconds = self._seconds / 2 if self._n_refused else 1 / self._rate
+            # Calls that were delayed by a pause may start together after the pause.
+            self._next = max(self._next, begun - self._seconds) + seconds
+            try:
+                yield
+            except PassingError as error:
+                self._fail(error, begun)
+                raise
+            self._succeed(begun)
 
-    async def _wait(self):
-        while (wait := max(self._resume, self._next) - time.monotonic()) > 0:
-            await asyncio.sleep(wait)
-
-    async def _begin(self, send):
-        await self._wait()
-        begun = time.monotonic()
-        # Calls that were delayed by a pause may start together after the pause.
-        self._next = max(self._next, begun - self._seconds) + 1 / self._rate
-        try:
-            reply = await send()
-        except RefusedError as error:
-            self._refuse(error, begun)
-            raise
-        self._succeeded = time.monotonic()
-        if begun >= self._resume:
-            # The time spent on refusals is also counted.
-            if self._n_refused and self._n_before:
-                pace = self._n_before / (begun - self._round)
-                self._go_at(min(max(pace, self._rate / 2), self._rate))
-            self._round = self._round if self._n_taken else begun
-            self._n_before = self._n_refused = 0
-            self._n_taken += 1
-            self._rate += self._gain
-        return reply
-
-    def _refuse(self, error, begun):
-        """Pause and lower the rate, or raise an error if no call has succeeded for too long."""
-        now = time.monotonic()
+    def _fail(self, error, begun):
+        """Pause for the time that the server requests, or longer after many refusals."""
         wait = error.wait
-        if wait is not None and wait > LONGEST_WAIT:
-            raise PassingError(str(error), wait) from error
-        if not self._n_refused:
-            self._refused_since = now
-        without = now - max(self._refused_since, self._succeeded)
-        if without > _PATIENCE:
-            raise EndpointError(
-                f"the endpoint has refused all calls for {without:.0f} s. The last "
-                f"error is: {error}"
+        if wait is not None and wait > _LONGEST_WAIT:
+            raise CallError(
+                f"the server requests a wait of {wait:.0f} s, which is more than "
+                f"{_LONGEST_WAIT:.0f} s: {error}"
             ) from error
-        # Another call was refused at the same time and has already started a pause.
+        if isinstance(error, RefusedError):
+            now = time.monotonic()
+            if not self._n_refused:
+                self._waiting = now
+            if now - self._waiting > _PATIENCE:
+                raise EndpointError(
+                    f"the endpoint has refused all calls for "
+                    f"{now - self._waiting:.0f} s. The last error is: {error}"
+                ) from error
+            # Calls that started before the last pause ended do not start another one.
+            if begun < self._resume:
+                return
+            self._n_refused += 1
+            wait = back_off(self._n_refused) if wait is None else wait
+            if self._n_refused > _MANY:
+                # The server still refused after the wait that it had requested.
+                wait = min(wait * 2 ** (self._n_refused // _MANY), max(wait, 60.0))
+        if wait is not None:
+            self._seconds = max(wait, _SHORTEST)
+            self._resume = max(self._resume, time.monotonic() + self._seconds)
+
+    def _succeed(self, begun):
+        """Raise the rate, or measure it after a pause."""
+        self.has_succeeded = True
+        self._waiting = time.monotonic()
         if begun < self._resume:
             return
-        self._n_refused += 1
-        if wait is None:
-            wait = back_off(self._n_refused)
-        elif self._n_refused > _MANY:
-            # The server still refused after the wait that it had requested.
-            wait = min(wait * 2 ** (self._n_refused // _MANY), max(wait, 60.0))
-        if self._n_taken:
-            pace = self._n_taken / (now + wait - self._round)
-            slower = 0.0 if math.isinf(self._rate) else self._rate / 2
-            self._go_at(max(pace, slower, 2 / max(wait, _SHORTEST)))
-            self._n_before = self._n_taken
-        self.pause(wait)
-
-    def _go_at(self, rate):
-        self._rate = rate
-        self._gain = self._rate / _RECOVERY
-
-    def pause(self, seconds: float) -> None:
-        """Delay all new calls for this number of seconds."""
-        self._resume = max(self._resume, time.monotonic() + seconds)
-        self._seconds = seconds
-        self._n_taken = 0
+        if self._n_refused and self._n_taken:
+            # The time spent on refusals is also counted.
+            pace = self._n_taken / (begun - self._round)
+            half = 0.0 if math.isinf(self._rate) else self._rate / 2
+            self._rate = max(pace, half, 2 / self._seconds)
+            self._gain = self._rate / _RECOVERY
+        if self._n_refused or not self._n_taken:
+            self._round = begun
+            self._n_taken = self._n_refused = 0
+        self._n_taken += 1
+        self._rate += self._gain

@@ -18,8 +18,10 @@ import sqlite3
 import sys
 import threading
 import time
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
+from itertools import count, islice
 from typing import Any
 
 from tqdm.auto import tqdm
@@ -68,8 +70,8 @@ class Engine:
     """State of a client that persists between its runs."""
 
     def __init__(self, transport, settings, cache):
-        self.in_flight = settings["in_flight"]
-        self.transport = transport(settings, Pace(self.in_flight))
+        self.settings = settings
+        self.transport = transport(settings, Pace(settings["in_flight"]))
         self.cache = cache
         self.replied = time.monotonic()  # time at which the last call ended
         # The reasoning of some models needs more tokens than a reply may have.
@@ -80,12 +82,20 @@ class Engine:
         self._warned = set()
         self.process = os.getpid()
         self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._turn, daemon=True)
+        self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
 
-    def _turn(self):
+    def _run(self):
         self._loop.run_forever()
+        self._loop.run_until_complete(self._end())
         self._loop.close()
+
+    async def _end(self):
+        await _cancel(asyncio.all_tasks() - {asyncio.current_task()})
+        with suppress(Exception):
+            await self.transport.close()
+        if self.cache is not None:
+            self.cache.close()
 
     def warn_once(self, text):
         """Issue a warning that applies to all calls only once."""
@@ -107,184 +117,35 @@ class Engine:
         """Stop the event loop and its tasks. Do nothing in a forked process."""
         if self.process != os.getpid() or not self._thread.is_alive():
             return
-        asyncio.run_coroutine_threadsafe(self._end(), self._loop)
+        with suppress(RuntimeError):  # another thread has closed the loop
+            self._loop.call_soon_threadsafe(self._loop.stop)
         if threading.current_thread() is not self._thread:
             self._thread.join(5)
 
-    async def _end(self):
-        tasks = asyncio.all_tasks() - {asyncio.current_task()}
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-        with suppress(Exception):
-            await self.transport.close()
-        if self.cache is not None:
-            self.cache.close()
-        self._loop.call_soon(self._loop.stop)
-
 
 class Session:
-    """One run of the engine, with its replies, their cost, and the retry limits."""
+    """State of one run of the engine."""
 
-    def __init__(self, engine, settings, dry):
+    def __init__(self, engine, dry):
         self.engine = engine
-        self.max_tokens = settings.max_tokens
-        self.max_calls = settings.max_calls
-        self._dry = dry
-        self._known = {} if engine.cache is None else engine.cache
+        self.dry = dry  # whether to use only the cache
+        self.known = {} if engine.cache is None else engine.cache
         self.usage = Usage()
-        self._errors = []  # errors since the last successful call
-
-    async def ask(self, call, read, again, *, usage, allowance):
-        """Return the result of ``read`` for the reply to a call. The reply may be cached.
-
-        If ``read`` raises ValueError, ``again(call, reply, fault)`` returns the next call,
-        which is always derived from the first call. The first readable reply is stored under
-        the digest of the first call. If an equal call is in progress, it is not repeated. All
-        waiting callers then read the same reply, and the first caller to receive it counts the
-        cost.
-        """
-        engine = self.engine
-        key = call.key(engine.transport.identity)
-        stored = self._known.get(key)
-        if stored is not None:
-            # If a stored reply cannot be parsed, the request is sent again.
-            with suppress(ValueError, TypeError):
-                reply = Reply(**json.loads(stored[0]))
-                value = read(reply)
-                usage.add(reply, cached=True)
-                return value
-        if self._dry:
-            raise CallError("the cache contains no readable reply to this call")
-
-        # The call is a separate task, so it continues for other callers if the first
-        # caller gives up.
-        if key not in engine.conversations:
-            cost = Usage()
-            work = self._converse(
-                key, call, read, again=again, usage=cost, allowance=allowance
-            )
-            engine.conversations[key] = _Conversation(asyncio.create_task(work), cost)
-        conversation = engine.conversations[key]
-        conversation.n_waiting += 1
-        try:
-            reply = await asyncio.shield(conversation.task)
-        finally:
-            conversation.n_waiting -= 1
-            if not conversation.n_waiting:
-                del engine.conversations[key]
-                conversation.task.cancel()  # Cancelling a finished task has no effect.
-            if conversation.task.done() or not conversation.n_waiting:
-                usage += conversation.usage
-                conversation.usage = Usage()
-        return read(reply)
-
-    async def _converse(self, key, call, read, again, usage, allowance):
-        """Return the first usable reply within the maximum number of requests."""
-        first = call
-        reply: Any = None
-        fault = ""
-        for number in range(MOST_ASKS):
-            if number:
-                call = _vary(again(first, reply, fault), first, number)
-                if reply.finish_reason in ("length", "malformed"):
-                    call = replace(call, structured=False)
-            reply = await self._fetch(self._limited(call, number), usage, allowance)
-            if reply.finish_reason == "length" and _is_thought(reply.text):
-                self.engine.thinking.add(call.model)
-            try:
-                read(reply)
-            except ValueError as error:
-                fault = str(error)
-            else:
-                self._store(key, reply, call.prompt)
-                return reply
-        raise UnreadableError(
-            f"{call.prompt}: the reply of {call.model!r} cannot be used: {fault}",
-            reply.text,
-        )
-
-    def _limited(self, call, number):
-        """Return the call with the length limit for this request.
-
-        A limit set by the user always applies. The default limit increases with each request,
-        and does not apply to models that use more tokens for thoughts than for the reply.
-        """
-        if self.max_tokens is not None or call.max_tokens is None:
-            return call
-        if call.model in self.engine.thinking:
-            return replace(call, max_tokens=None)
-        return replace(call, max_tokens=call.max_tokens * 2**number)
-
-    def _store(self, key, reply, prompt):
-        """Store a reply. After a disk error, the reply remains available to this run."""
-        try:
-            self._known[key] = json.dumps(asdict(reply)), prompt
-        except sqlite3.OperationalError as error:
-            self.engine.warn_once(
-                f"a reply cannot be stored in the cache ({error}), so another run "
-                "would request it again. Free some disk space"
-            )
-
-    async def _fetch(self, call, usage, allowance):
-        if (n := len(self._errors)) >= max(10, 2 * self.engine.in_flight):
-            raise EndpointError(
-                f"the last {n} calls have failed, so no more calls are made. The last "
-                f"error is: {self._errors[-1]}"
-            )
-        allowance.take()
-        begin = time.monotonic()
-        reply = Reply("", "failed")
-        try:
-            reply = await self.engine.transport.complete(call, usage)
-            self._errors.clear()
-        except CallError as error:
-            self._errors.append(str(error))
-            raise
-        finally:
-            self.engine.replied = time.monotonic()
-            _LOG.info(
-                "call model=%s prompt=%s outcome=%s seconds=%.2f tokens=%d+%d",
-                call.model,
-                call.prompt,
-                reply.finish_reason,
-                self.engine.replied - begin,
-                reply.prompt_tokens,
-                reply.completion_tokens,
-            )
-        usage.add(reply)
-        self.engine.usage.add(reply)
-        return reply
-
-
-@dataclass
-class Allowance:
-    """Allowed and actual number of calls for one problem."""
-
-    most: int | None
-    n_begun: int = 0
-
-    def take(self) -> None:
-        """Count a call, or raise CallError if no more calls are allowed."""
-        if self.most is not None and self.n_begun >= self.most:
-            raise CallError(
-                f"{self.n_begun} calls were made for this problem, which is the limit "
-                "set by max_calls. Shorten the answer, or increase max_calls"
-            )
-        self.n_begun += 1
+        self.errors = []  # errors since the last successful call
 
 
 @dataclass
 class Chat:
     """A session together with the model that is called for one problem.
 
-    ``usage`` is the cost of the problem, ``flags`` describes anomalies, and ``left_out`` names
-    the parameters that the endpoint did not accept.
+    ``allowance`` is an iterator with one item per call that may be made. ``usage`` is the cost of
+    the problem, ``flags`` describes anomalies, and ``left_out`` names the parameters that the
+    endpoint did not accept.
     """
 
     session: Session
     model: str | None
-    allowance: Allowance
+    allowance: Iterator[int]
     usage: Usage = field(default_factory=Usage)
     flags: list[str] = field(default_factory=list)
     left_out: set[str] = field(default_factory=set)
@@ -303,9 +164,12 @@ class Chat:
     ):
         """Return the result of ``read`` for the reply to a string or an object.
 
-        ``limit`` is the length limit of the reply in tokens, unless the client has its own
-        limit. If JSON is expected, the backslashes of the reply are repaired.
+        If ``read`` raises ValueError, ``again(call, reply, fault)`` returns the next call, which
+        is always derived from the first call. ``limit`` is the length limit of the reply in
+        tokens, unless the client has its own limit. If JSON is expected, the backslashes of the
+        reply are repaired.
         """
+        engine = self.session.engine
         shown = "\n".join(texts_in(content))
         if isinstance(content, dict):
             content = json.dumps(content, ensure_ascii=False)
@@ -315,20 +179,138 @@ class Chat:
             self.left_out.update(reply.left_out)
             if _FEWEST_TOKENS <= reply.prompt_tokens < n_characters / _MOST_CHARACTERS:
                 self.flag(CUT_PROMPT)
-                self.session.engine.warn_once(CUT_PROMPT)
+                engine.warn_once(CUT_PROMPT)
             if schema is not None:
                 reply = replace(reply, text=repair_json(reply.text, shown))
             return read(reply)
 
         messages = (("system", prompt.text), ("user", content))
         options["schema"] = json.dumps(schema) if schema else None
-        asked = options.get("max_tokens") or self.session.max_tokens
+        asked = options.get("max_tokens") or engine.settings["max_tokens"]
         options["max_tokens"] = asked or limit
         call = Call(self.model or "", messages, prompt=prompt.name, **options)
-        again = again or _complain
-        return await self.session.ask(
-            call, read_repaired, again, usage=self.usage, allowance=self.allowance
+        return await self._ask_once(call, read_repaired, again or _complain)
+
+    async def _ask_once(self, call, read, again):
+        """Return the result of ``read`` for the reply to a call, which may be cached.
+
+        The first readable reply is stored under the digest of the first call. If an equal call
+        is in progress, it is not repeated. All waiting callers then read the same reply, and
+        the first caller to receive it counts the cost.
+        """
+        engine = self.session.engine
+        key = call.key(engine.transport.identity)
+        stored = self.session.known.get(key)
+        if stored is not None:
+            # If a stored reply cannot be parsed, the request is sent again.
+            with suppress(ValueError, TypeError):
+                reply = Reply(**json.loads(stored[0]))
+                value = read(reply)
+                self.usage.add(reply, cached=True)
+                return value
+        if self.session.dry:
+            raise CallError("the cache contains no readable reply to this call")
+
+        # The call is a separate task, so it continues for other callers if the first
+        # caller gives up.
+        if key not in engine.conversations:
+            cost = Usage()
+            work = self._converse(key, call, read, again=again, usage=cost)
+            engine.conversations[key] = _Conversation(asyncio.create_task(work), cost)
+        conversation = engine.conversations[key]
+        conversation.n_waiting += 1
+        try:
+            reply = await asyncio.shield(conversation.task)
+        finally:
+            conversation.n_waiting -= 1
+            if not conversation.n_waiting:
+                del engine.conversations[key]
+                conversation.task.cancel()  # Cancelling a finished task has no effect.
+            if conversation.task.done() or not conversation.n_waiting:
+                self.usage += conversation.usage
+                conversation.usage = Usage()
+        return read(reply)
+
+    async def _converse(self, key, call, read, again, usage):
+        """Return the first usable reply within the maximum number of requests."""
+        engine = self.session.engine
+        first = call
+        reply: Any = None
+        fault = ""
+        for number in range(MOST_ASKS):
+            if number:
+                call = again(first, reply, fault)
+                if call.seed == first.seed:
+                    call = _vary(call, number)
+                if reply.finish_reason in ("length", "malformed"):
+                    call = replace(call, structured=False)
+            limit = first.max_tokens
+            # A limit set by the user always applies. The default limit does not apply to
+            # models that use more tokens for thoughts than for the reply.
+            if limit is not None and engine.settings["max_tokens"] is None:
+                is_thinking = call.model in engine.thinking
+                limit = None if is_thinking else limit * 2**number
+            reply = await self._fetch(replace(call, max_tokens=limit), usage)
+            try:
+                read(reply)
+            except ValueError as error:
+                fault = str(error)
+            else:
+                self._store(key, reply, call.prompt)
+                return reply
+        raise UnreadableError(
+            f"{call.prompt}: the reply of {call.model!r} cannot be used: {fault}",
+            reply.text,
         )
+
+    def _store(self, key, reply, prompt):
+        """Store a reply. After a disk error, the reply remains available to this run."""
+        try:
+            self.session.known[key] = json.dumps(asdict(reply)), prompt
+        except sqlite3.OperationalError as error:
+            self.session.engine.warn_once(
+                f"a reply cannot be stored in the cache ({error}), so another run "
+                "would request it again. Free some disk space"
+            )
+
+    async def _fetch(self, call, usage):
+        """Send a call, and count and log it."""
+        engine = self.session.engine
+        errors = self.session.errors
+        if (n := len(errors)) >= max(10, 2 * engine.settings["in_flight"]):
+            raise EndpointError(
+                f"the last {n} calls have failed, so no more calls are made. The last "
+                f"error is: {errors[-1]}"
+            )
+        if next(self.allowance, None) is None:
+            raise CallError(
+                "the limit of calls for one problem is reached, which is max_calls="
+                f"{engine.settings['max_calls']}. Shorten the answer, or increase max_calls"
+            )
+        begin = time.monotonic()
+        reply = Reply("", "failed")
+        try:
+            reply = await engine.transport.complete(call, usage)
+            errors.clear()
+        except CallError as error:
+            errors.append(str(error))
+            raise
+        finally:
+            engine.replied = time.monotonic()
+            _LOG.info(
+                "call model=%s prompt=%s outcome=%s seconds=%.2f tokens=%d+%d",
+                call.model,
+                call.prompt,
+                reply.finish_reason,
+                engine.replied - begin,
+                reply.prompt_tokens,
+                reply.completion_tokens,
+            )
+        usage.add(reply)
+        engine.usage.add(reply)
+        if reply.finish_reason == "length" and _is_thought(reply.text):
+            engine.thinking.add(call.model)
+        return reply
 
 
 def _is_thought(text):
@@ -336,10 +318,8 @@ def _is_thought(text):
     return not text.strip() or ("<think>" in text and "</think>" not in text)
 
 
-def _vary(call, first, number):
+def _vary(call, number):
     """Return a call with another seed and temperature, because some models ignore complaints."""
-    if call.seed != first.seed:  # The caller has already changed the seed.
-        return call
     seed = None if call.seed is None else call.seed + number
     warmest = max(call.temperature, _WARMEST)
     warmer = min(call.temperature + _WARMER * number, warmest)
@@ -369,13 +349,14 @@ async def gather_all(session, items, work, model, show=False):
     usage : Usage
         The cost of the run.
     """
+    settings = session.engine.settings
     results: list[Any] = [None] * len(items)
     # The workers share one iterator, and each worker processes the next remaining item.
     todo = iter(enumerate(items))
 
     async def worker():
         for i, item in todo:
-            chat = Chat(session, model, Allowance(session.max_calls))
+            chat = Chat(session, model, islice(count(), settings["max_calls"]))
             try:
                 results[i] = await work(chat, item)
             except EndpointError:
@@ -387,7 +368,7 @@ async def gather_all(session, items, work, model, show=False):
             bar.update()
 
     # There are enough workers to use all slots.
-    n_workers = min(len(items), 2 * session.engine.in_flight)
+    n_workers = min(len(items), 2 * settings["in_flight"])
     with tqdm(total=len(items), desc="extract", disable=not show) as bar:
         waiting = asyncio.create_task(_say_what_is_waited_for(session.engine, bar))
         try:
@@ -399,23 +380,22 @@ async def gather_all(session, items, work, model, show=False):
 
 async def _say_what_is_waited_for(engine, bar):
     """After each minute without a reply, report which server calls are waiting for."""
-    said = time.monotonic()
+    begun = said = time.monotonic()
     while True:
-        await asyncio.sleep(max(said + _SILENCE - time.monotonic(), 0.0))
-        last = max(said, engine.replied)
-        if time.monotonic() - last >= _SILENCE:
-            text = (
-                f"{len(engine.conversations)} calls are waiting for "
-                f"{engine.transport.name}, and no call has ended for "
-                f"{time.monotonic() - engine.replied:.0f} s. The server is slow or "
-                "temporarily refuses calls. The logger skdcf.apps.llm records each "
-                "call"
-            )
-            _LOG.warning(text)
-            if not bar.disable:
-                bar.write(text, file=sys.stderr)
-            last = time.monotonic()
-        said = last
+        replied = max(begun, engine.replied)
+        await asyncio.sleep(max(replied, said) + _SILENCE - time.monotonic())
+        if engine.replied > replied:
+            continue
+        said = time.monotonic()
+        text = (
+            f"{len(engine.conversations)} calls are waiting for "
+            f"{engine.transport.name}, and no call has ended for {said - replied:.0f} s. "
+            "The server is slow or temporarily refuses calls. The logger skdcf.apps.llm "
+            "records each call"
+        )
+        _LOG.warning(text)
+        if not bar.disable:
+            bar.write(text, file=sys.stderr)
 
 
 async def gather_coroutines(*work):
@@ -424,6 +404,10 @@ async def gather_coroutines(*work):
     try:
         return list(await asyncio.gather(*tasks))
     finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await _cancel(tasks)
+
+
+async def _cancel(tasks):
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)

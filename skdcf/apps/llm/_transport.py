@@ -25,27 +25,27 @@ from urllib.parse import urlsplit
 from ..._checks import import_extra, is_loopback, warn
 from ...exceptions import ParameterWarning
 from . import _pace as pacing
-from ._errors import CallError, EndpointError, PassingError
+from ._errors import CallError, EndpointError, PassingError, RefusedError
 from ._reply import Reply
 from ._response import ODD, SHORT, fault_of, read_reply, read_wait
 
 #: Messages of servers whose model did not produce the requested format.
-_MALFORMED = (
-    "produced output that does not match",
-    "json_validate_failed",
-    "tool_use_failed",
+_MALFORMED = re.compile(
+    "produced output that does not match|json_validate_failed|tool_use_failed"
 )
 _MOST_BYTES = 32 * 2**20  # maximum size of a reply in bytes
 _MOST_OF_ERROR = 64 * 2**10  # maximum number of bytes read from an error response
 #: Parameters that some models reject, and words that identify the parameter in the error message.
 _OPTIONAL = {
-    "system": ("system role", "system message", "role 'system'", 'role "system"'),
-    "response_format": ("schema", "response_format", "structured", "json_object"),
-    "logprobs": ("logprob",),
-    "max_tokens": ("max_tokens", "max_completion_tokens", "context length"),
-    "temperature": ("temperature",),
-    "seed": ("seed",),
+    "system": r"system (?:role|message)|role ['\"]system['\"]",
+    "response_format": "schema|response_format|structured|json_object",
+    "logprobs": "logprob",
+    "max_tokens": "max_tokens|max_completion_tokens|context length",
+    "temperature": "temperature",
+    "seed": "seed",
 }
+#: Forms of parameters that are only renamed or sent without bounds.
+_EQUIVALENT = {("max_tokens", 1), ("response_format", 1)}
 _BOUNDS = re.compile(r"(?i)\b(?:max|min)(?:Items|Length)\b")
 _SHORTEST_SECRET = 8  # Shorter values, such as "none", mean that there is no key.
 
@@ -70,7 +70,7 @@ class FunctionTransport:
         """Call the function, which returns a string, a Reply, or an awaitable of either."""
         names = "model", "schema", "temperature", "seed", "max_tokens", "logprobs"
         options = {n: getattr(call, n) for n in names} if self._takes_options else {}
-        async with self._pace.slot():
+        async with self._pace.slots:
             out = self._function(_messages_of(call), **options)
             out = await out if inspect.isawaitable(out) else out
         if not isinstance(out, str | Reply):
@@ -90,13 +90,14 @@ class Endpoint:
         self._extra = settings["extra"] or {}
         url = settings["base_url"]
         self._url = urlsplit(url)
+        route = self._url.path.rstrip("/") + "/chat/completions"
+        self._address = self._url._replace(path=route).geturl()
         self.name = self._url.netloc
         #: Endpoint and extra parameters, which are part of the cache key.
         self.identity = [url, self._extra] if self._extra else url
-        # The form in which each parameter is sent, keyed by (model, parameter name).
-        self._learnt = {}
-        # pairs (model, parameter name) whose first form was accepted
-        self._accepted = set()
+        # Number of the form in which each parameter was first accepted, keyed by
+        # (model, parameter name).
+        self._accepted = {}
         self._client: Any = None
 
     def _connect(self):
@@ -104,13 +105,15 @@ class Endpoint:
         named = self._settings["headers"] or {}
         variable = self._settings["key_variable"]
         headers = {name.lower(): self._read_key(v) for name, v in named.items()}
+        secrets = [*headers.values()]
         key = os.environ.get(variable or "", "").strip()
         if variable is not None and (key or not is_loopback(self._url.hostname)):
-            headers = {"authorization": f"Bearer {self._read_key(variable)}", **headers}
+            secrets.append(self._read_key(variable))
+            headers.setdefault("authorization", f"Bearer {secrets[-1]}")
         self._headers = {**headers, "content-type": "application/json"}
-        sent = [value.removeprefix("Bearer ") for value in headers.values()]
-        long = [re.escape(secret) for secret in sent if len(secret) >= _SHORTEST_SECRET]
-        self._secrets = re.compile("|".join(sorted(long, key=len)[::-1]) or "(?!)")
+        long = [secret for secret in secrets if len(secret) >= _SHORTEST_SECRET]
+        patterns = map(_any_escapes, sorted(long, key=len, reverse=True))
+        self._secrets = re.compile("|".join(patterns) or "(?!)")
         if self._client is not None:
             return
         openai = import_extra("openai", "apps")
@@ -129,16 +132,12 @@ class Endpoint:
 
     def _read_key(self, variable):
         value = os.environ.get(variable, "").strip()
-        if not value:
+        if not re.fullmatch("[!-~]+", value):
             raise EndpointError(
-                f"the environment variable {variable} is not set, and "
-                f"{self._url.hostname} may require a key. Set the variable, or pass "
-                "key_variable=None if no key is needed"
-            )
-        if not (value.isascii() and value.isprintable() and " " not in value):
-            raise EndpointError(
-                f"the environment variable {variable} must contain only characters "
-                "that are allowed in a header"
+                f"the environment variable {variable} must contain the key for "
+                f"{self._url.hostname}, which consists of printable ASCII characters "
+                "without spaces. Set the variable, or pass key_variable=None if no key "
+                "is needed"
             )
         return value
 
@@ -151,39 +150,28 @@ class Endpoint:
         return True
 
     def _mask(self, text):
-        """Mask the keys in a text, including keys with characters escaped by JSON."""
-        plain = re.sub(r"\\u([0-9a-fA-F]{4})", lambda m: chr(int(m[1], 16)), text)
-        plain = re.sub(r'\\(["\\/])', r"\1", plain)
-        masked = self._secrets.sub("***", plain)
-        return self._secrets.sub("***", text) if masked == plain else masked
+        return self._secrets.sub("***", text)
 
     async def complete(self, call, usage):
         """Return the reply to a call, or raise CallError if all attempts fail."""
         self._connect()
-        n_sent = 0
-
-        async def request():
-            nonlocal n_sent
-            usage.retries += n_sent > 0
-            n_sent += 1
-            return await self._attempt(call)
-
-        most = self._settings["max_retries"]
-        for attempt in range(most + 1):
+        n_failed = 0
+        while True:
             try:
-                return self._without_keys(await self._pace.attempt(request))
+                async with self._pace.turn():
+                    return self._without_keys(await self._attempt(call))
             except PassingError as error:
-                problem = self._mask(str(error))
-                wait = error.wait
-            if wait is not None and wait > pacing.LONGEST_WAIT:
-                break
-            if wait is not None:
-                self._pace.pause(wait)
-            elif attempt < most:
-                await asyncio.sleep(pacing.back_off(attempt))
-        raise CallError(
-            f"the endpoint did not reply in {attempt + 1} attempts: {problem}"
-        )
+                problem = error
+            if not isinstance(problem, RefusedError):
+                n_failed += 1
+                if n_failed > self._settings["max_retries"]:
+                    raise CallError(
+                        f"the endpoint did not reply in {n_failed} attempts: "
+                        f"{self._mask(str(problem))}"
+                    )
+                if problem.wait is None:
+                    await asyncio.sleep(pacing.back_off(n_failed - 1))
+            usage.retries += 1
 
     def _without_keys(self, reply):
         """Mask keys repeated by the server, so they are never stored or shown."""
@@ -193,79 +181,68 @@ class Endpoint:
         return replace(reply, text=self._mask(reply.text), top_logprobs=[], tokens=[])
 
     async def _attempt(self, call):
-        """Send a request, and retry without the parameters that the server refuses.
-
-        The number of repetitions is bounded. A parameter is only omitted from later calls if a
-        request without it succeeds and no request with it has succeeded.
-        """
-        ways = _ways_of(call)
-        sent_as = {
-            name: min(self._learnt.get((call.model, name), 0), len(ways[name]) - 1)
-            for name in ways
-        }
-        for_this_call = set()
+        """Send a request, and repeat it with weaker forms of the parameters that are refused."""
+        model = call.model
+        forms = _forms_of(call)
+        numbers = {name: self._accepted.get((model, name), 0) for name in forms}
         while True:
-            body: dict = {}
-            for name, way in sent_as.items():
-                body |= ways[name][way]
+            body = {"model": model, "stream": False}
+            for name, number in numbers.items():
+                body |= forms[name][number]
             status, content, headers = await self._send(body | self._extra)
-            message = self._message(content)
             if 200 <= status < 300:
                 reply = read_reply(content, wants_json=call.schema is not None)
-                left_out = self._learn(call.model, ways, sent_as, for_this_call)
-                return replace(reply, left_out=left_out)
-            if any(words in message for words in _MALFORMED):
+                return replace(reply, left_out=self._learn(model, numbers))
+            message = self._message(content)
+            if _MALFORMED.search(message):
                 return Reply("", finish_reason="malformed")
-            left = {name for name, way in sent_as.items() if way + 1 < len(ways[name])}
-            name = _refused(status, content, message.lower(), left)
+            left = {n for n, number in numbers.items() if number + 1 < len(forms[n])}
+            name = _refused(status, content, message, left)
             if name is None:
                 raise self._fault(status, message, headers)
-            if name == "max_tokens" and "context" in message.lower():
-                for_this_call.add(name)
-                sent_as[name] = len(ways[name]) - 1
-            elif name == "response_format" and not _BOUNDS.search(message):
+            numbers[name] += 1
+            if name == "response_format" and not _BOUNDS.search(message):
                 # An endpoint that rejects the schema also rejects it without bounds.
-                sent_as[name] = min(max(sent_as[name] + 1, 2), len(ways[name]) - 1)
-            else:
-                sent_as[name] += 1
+                numbers[name] = max(numbers[name], 2)
+            elif name == "max_tokens" and "context" in message.lower():
+                del numbers[name]  # Another call may fit into the context.
 
-    def _learn(self, model, ways, sent_as, for_this_call):
-        """Remember the accepted forms after a success, and return the omitted parameters."""
+    def _learn(self, model, numbers):
+        """Remember the first form that was accepted, and return the omitted parameters.
+
+        A parameter that was accepted once is sent again after it is refused for another call.
+        """
         left_out = []
-        for name, way in sent_as.items():
-            if len(ways[name]) == 1:
+        for name, number in numbers.items():
+            is_new = (model, name) not in self._accepted
+            accepted = self._accepted.setdefault((model, name), number)
+            if not 0 < number <= accepted or (name, number) in _EQUIVALENT:
                 continue
-            known = self._learnt.get((model, name), 0)
-            if way == 0:
-                self._accepted.add((model, name))
-            elif way > known and name not in for_this_call:
-                if (model, name) in self._accepted:
-                    continue
-                self._learnt[model, name] = known = way
-                if not _says_as_much(name, way):
-                    _say_what_was_learnt(model, name, ways[name][way])
-            if 0 < way <= known and not _says_as_much(name, way):
-                left_out.append(name)
+            left_out.append(name)
+            if is_new:
+                warn(
+                    f"the endpoint does not accept {name!r} for the model {model!r}. "
+                    "Later calls send it in a weaker form or omit it",
+                    ParameterWarning,
+                )
         return left_out
 
     def _fault(self, status, message, headers):
         """Return the exception for an error response."""
         if status == 404:
-            url = self._url._replace(query="").geturl()
-            message += f" (asked: POST {url}/chat/completions"
-            versioned = re.search(r"/v\d", self._url.path)
-            message += ")" if versioned else f"; did you mean base_url {url}/v1?)"
-            return EndpointError(f"status 404: {message}")
+            asked = f"POST {self._address}"
+            if not re.search(r"/v\d", self._url.path):
+                asked += f", did you mean base_url {self._settings['base_url']}/v1?"
+            message = f"{asked} {message}"
         wait = read_wait(headers, message)
         return fault_of(status, message, wait, self._pace.has_succeeded)
 
     async def _send(self, body):
         """Send one request, and return the status, the body and the headers."""
         self._client.cookies.clear()
-        route = self._url.path.rstrip("/") + "/chat/completions"
-        url = self._url._replace(path=route).geturl()
-        sent = json.dumps(body)
-        stream = self._client.stream("POST", url, content=sent, headers=self._headers)
+        stream = self._client.stream(
+            "POST", self._address, content=json.dumps(body), headers=self._headers
+        )
         begun = time.monotonic()
         try:
             async with asyncio.timeout(self._settings["timeout"]), stream as response:
@@ -276,21 +253,16 @@ class Endpoint:
             is_slow = isinstance(error, TimeoutError)
         # Raise the error outside of "except", because the client's error contains the
         # request with its key.
-        if is_slow:
-            self._slow_down(begun)
-        raise PassingError(self._mask(problem))
-
-    def _slow_down(self, begun):
-        """Reduce the number of concurrent calls after a call timed out."""
-        most = self._pace.in_flight
-        if self._pace.halve(begun) and most == self._settings["in_flight"]:
+        if is_slow and self._pace.halve(begun):
             warn(
                 f"a call took longer than {self._settings['timeout']:g} s, so the "
-                f"number of concurrent calls is reduced from {most} to "
-                f"{self._pace.in_flight}. If the server processes one call at a time, "
-                "use a longer timeout or a smaller in_flight",
+                f"number of concurrent calls is reduced from "
+                f"{self._settings['in_flight']} to {self._pace.slots.total_tokens}. If "
+                "the server processes one call at a time, use a longer timeout or a "
+                "smaller in_flight",
                 ParameterWarning,
             )
+        raise PassingError(self._mask(problem))
 
     def _message(self, body):
         """Return a server's error message, on one line and without keys."""
@@ -301,96 +273,72 @@ class Endpoint:
 
 
 async def _read(response):
-    """Read a response up to the maximum size."""
+    """Read a response up to the maximum size. The beginning of an error is sufficient."""
     body = b""
     most = _MOST_BYTES if response.is_success else _MOST_OF_ERROR
-    # The beginning of an error response is sufficient.
     with suppress(*() if response.is_success else (Exception,)):
         async for chunk in response.aiter_bytes():
             body += chunk
             if len(body) > most:
                 break
-    if response.is_success and len(body) > most:
-        raise PassingError(
-            f"the response must have at most {most} bytes, but is longer"
-        )
     return response.status_code, body[:most], dict(response.headers)
 
 
 def _their_loggers():
     """Return the loggers of the openai client and its HTTP library, which may log headers."""
-    for name in list(logging.root.manager.loggerDict):
-        if name.partition(".")[0].rstrip("2") in ("openai", "httpx", "httpcore"):
-            yield logging.getLogger(name)
+    names = [*logging.root.manager.loggerDict]
+    return [logging.getLogger(n) for n in names if n.startswith(("openai", "http"))]
+
+
+def _any_escapes(secret):
+    """Return a pattern of a secret whose characters may be escaped by JSON."""
+    return "".join(
+        rf"(?:\\{{0,3}}{re.escape(c)}|\\{{1,3}}(?i:u{ord(c):04x}))" for c in secret
+    )
 
 
 def _refused(status, body, message, left):
     """Return the name of a parameter that the endpoint does not accept, or None."""
     if status not in (400, 403, 422, 500, 501):
         return None
+    message = message.lower()
     with suppress(*ODD):
-        named = json.loads(body)["error"]["param"]
-        message = named.lower() if isinstance(named, str) and named else message
+        message = (json.loads(body)["error"]["param"] or message).lower()
     # The error is temporary, unless it comes from the chat template of the server.
     if status >= 500:
         left = left & {"system"}
-    for name, words in _OPTIONAL.items():
-        if name in left and any(word in message for word in words):
-            return name
-    return None
-
-
-def _says_as_much(name, way):
-    """Return whether a parameter is only renamed or sent without bounds."""
-    return way == 1 and name in ("max_tokens", "response_format")
-
-
-def _say_what_was_learnt(model, name, way):
-    """Warn that later calls omit a parameter or send it in a weaker form."""
-    instead = {
-        "system": "begin the user's message with it",
-        "response_format": "ask for any JSON object" if way else "leave it out",
-    }
-    warn(
-        f"the endpoint does not accept {name!r} for the model {model!r}. Later calls "
-        f"{instead.get(name, 'leave it out')}",
-        ParameterWarning,
-    )
+    named = (n for n, words in _OPTIONAL.items() if re.search(words, message))
+    return next((name for name in named if name in left), None)
 
 
 def _messages_of(call):
     return [{"role": role, "content": text} for role, text in call.messages]
 
 
-def _unbounded(schema):
-    """Remove bounds on lengths from a JSON schema, because some endpoints do not accept them."""
-    if isinstance(schema, list):
-        return [_unbounded(item) for item in schema]
-    if not isinstance(schema, dict):
-        return schema
-    return {k: _unbounded(v) for k, v in schema.items() if not _BOUNDS.search(k)}
+def _without_bounds(schema):
+    """Remove bounds on lengths, which some endpoints do not accept, from a part of a schema."""
+    return {k: v for k, v in schema.items() if not _BOUNDS.search(k)}
 
 
-def _ways_of(call):
-    """Return the alternative forms of each part of a call, most informative form first."""
+def _forms_of(call):
+    """Return the alternative forms of each parameter of a call, most informative form first."""
     messages = _messages_of(call)
-    joined_text = "\n\n".join(message["content"] for message in messages[:2])
+    joined_text = "\n\n".join(text for _, text in call.messages[:2])
     merged = [{"role": "user", "content": joined_text}, *messages[2:]]
-    schema = json.loads(call.schema or "{}")
-    forms = [
-        {"type": "json_schema", "json_schema": {"name": "reply", "strict": True} | s}
-        for s in ({"schema": schema}, {"schema": _unbounded(schema)})
-    ] + [{"type": "json_object"}]
+    formats = []
+    if call.schema and call.structured:
+        for hook in (None, _without_bounds):
+            schema = json.loads(call.schema, object_hook=hook)
+            reply = {"name": "reply", "strict": True, "schema": schema}
+            formats.append({"type": "json_schema", "json_schema": reply})
+        formats.append({"type": "json_object"})
     limits = "max_tokens", "max_completion_tokens"
-    return {
-        "model": [{"model": call.model, "stream": False}],
-        "system": [{"messages": messages}, {"messages": merged}],
-        "response_format": [
-            *({"response_format": f} for f in forms if call.schema and call.structured),
-            {},
-        ],
-        "logprobs": [{"logprobs": True, "top_logprobs": 5}] * call.logprobs + [{}],
-        "max_tokens": [{n: call.max_tokens} for n in limits if call.max_tokens] + [{}],
-        "temperature": [{"temperature": call.temperature}, {}],
-        "seed": [{"seed": call.seed}] * (call.seed is not None) + [{}],
+    optional: dict[str, list] = {
+        "response_format": [{"response_format": f} for f in formats],
+        "logprobs": [{"logprobs": True, "top_logprobs": 5}] * call.logprobs,
+        "max_tokens": [{n: call.max_tokens} for n in limits if call.max_tokens],
+        "temperature": [{"temperature": call.temperature}],
+        "seed": [{"seed": call.seed}] * (call.seed is not None),
     }
+    forms = {name: [*some, {}] for name, some in optional.items() if some}
+    return {"system": [{"messages": messages}, {"messages": merged}], **forms}

@@ -79,6 +79,18 @@ def test_a_single_call_that_is_slow_is_only_made_again():
     assert len(server.requests) == 2
 
 
+@pytest.mark.parametrize(("delay", "n"), [(0.9, 3), (0.06, 15)])
+def test_a_server_that_does_not_reply_is_named(delay, n, monkeypatch, caplog):
+    monkeypatch.setattr("skdcf.apps.llm._session._SILENCE", 0.6)
+    with ChatServer(lambda request, k: Say(claims("a"), delay)) as server:
+        in_flight = 3 if n == 3 else 1
+        assert decompose(server, n, in_flight=in_flight) == [["a"]] * n
+        said = [r.getMessage() for r in caplog.records if r.levelname == "WARNING"]
+        assert bool(said) == (delay > 0.6)
+        for text in said:
+            assert "3 calls" in text and server.url.split("/")[2] in text
+
+
 # --- rate limits
 
 
@@ -147,7 +159,7 @@ def test_what_a_server_says_is_waited_for_and_no_longer_than_two_minutes(monkeyp
         assert times[1] - times[0] >= 0.3
         hours = json.dumps({"error": {"message": "Please try again in 2h5m0s."}})
         server.script = lambda request, n: Status(429, body=hours)
-        with pytest.raises(CallError, match="in 1 attempts: status 429"):
+        with pytest.raises(CallError, match=r"7500 s.*120 s.*status 429"):
             decompose(server, 1)
 
 

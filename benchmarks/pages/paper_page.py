@@ -167,15 +167,27 @@ def folded(title, inside):
     return f".. dropdown:: {title}\n\n{lines}"
 
 
-def ordering(results, kind):
-    """Methods by what they keep on average over the levels, the most first."""
+def order_table(results):
+    """Mean number of true claims kept over the levels, the most first on MATH-like problems."""
+    kept = {kind: mean_kept(results, kind) for kind in PROBLEMS}
+    order = sorted(kept["math"], key=kept["math"].get, reverse=True)
+    rows = [
+        [named(name), *(f"{kept[kind][name]:.2f}" for kind in PROBLEMS)]
+        for name in order
+    ]
+    title = "True claims kept at equal coverage, means over the levels"
+    return table(
+        title, ["method", *(f"{kind.upper()}-like" for kind in PROBLEMS)], rows
+    )
+
+
+def mean_kept(results, kind):
+    """True claims kept by each method, as means over the levels."""
     found = results[f"{kind}, leave-one-out"] or results[kind]
-    mean = {
+    return {
         name: np.mean([row["kept_true"]["mean"] for row in levels.values()])
         for name, levels in found.items()
     }
-    order = sorted(mean, key=mean.get, reverse=True)
-    return ", ".join(f"{named(name)} ({mean[name]:.2f})" for name in order)
 
 
 def equal_table(results, kind):
@@ -198,8 +210,8 @@ def coverage_sentence(results):
                 least, _ = mean_band(*sizes, row["tested"], found["n"])
                 low, total = low + (found["mean"] < least - 1e-9), total + 1
     return (
-        f"{low} of these {total} mean coverages are below the 2.5 % quantile for a mean over "
-        f"independent folds, compared with an expected {0.025 * total:.0f}. The methods use "
+        f"Of these {total} mean coverages, {low} are below the 2.5 % quantile for a mean over "
+        f"independent folds. By chance, {0.025 * total:.0f} would be expected. The methods use "
         "the same folds, so their deviations are correlated."
     )
 
@@ -219,7 +231,7 @@ def luck_sentence(results):
             f"For {kind.upper()}-like problems, {held} of the calibration problems and {test} "
             "of the test problems have an error. Over "
             f"{results['many']:,} folds, the coverage of reachability at {alpha:g} is "
-            f"{many:.1f} %, and {least:.1f} % is expected."
+            f"{many:.1f} %, and the expected coverage is {least:.1f} %."
         )
     return " ".join(said)
 
@@ -238,8 +250,8 @@ def empty_levels(results, kind):
     needed = int(np.ceil(1 / few[-1] - 1 - 1e-9))
     levels = ", ".join(f"{a:g}" for a in few)
     return (
-        f"There are {n} calibration problems. At {levels}, at least {needed} are needed, so "
-        "no method can keep any claim."
+        f"There are {n} calibration problems. At alpha = {levels}, at least {needed} calibration "
+        "problems are needed, so no method can keep any claim."
     )
 
 
@@ -324,8 +336,8 @@ def search_sentence(results):
     return (
         f"The best settings keep {more_or_fewer(np.median(gain))} true claims than the "
         f"printed settings and {more_or_fewer(np.median(less))} than a logistic regression "
-        f"(medians over {levels} levels). They exceed the logistic regression by more than "
-        f"two standard errors at {better} of the {levels} levels."
+        f"(medians over {levels} levels). The best settings exceed the logistic regression by "
+        f"more than two standard errors at {better} of the {levels} levels."
     )
 
 
@@ -335,75 +347,73 @@ def more_or_fewer(change):
 
 
 def gains_over_frequency(results):
-    """State the largest gain of each method over the frequency, with its level."""
-    said = []
-    for kind in PROBLEMS:
-        frequency = results[kind][CF]
-        best = {}
-        for method in filter(results[kind].__contains__, (TABLED, NARROW, LINEAR)):
+    """The largest change of each method relative to the frequency, with its level."""
+    rows = []
+    for method in (TABLED, NARROW, LINEAR):
+        cells = []
+        for kind in PROBLEMS:
+            frequency = results[kind][CF]
             changes = {
                 alpha: row["kept_all"]["mean"] / frequency[alpha]["kept_all"]["mean"]
                 - 1
                 for alpha, row in results[kind][method].items()
                 if frequency[alpha]["kept_all"]["mean"] > 0
             }
-            best[method] = max(changes.items(), key=lambda pair: pair[1])
-        cells = ", ".join(
-            f"{100 * change:+.0f} % at {alpha} ({named(method)})"
-            for method, (alpha, change) in best.items()
-        )
-        said.append(
-            f"On {kind.upper()}-like problems, the largest changes relative to the frequency "
-            f"are {cells}."
-        )
-    return " ".join(said)
+            alpha = max(changes, key=changes.get)
+            cells.append(f"{100 * changes[alpha]:+.0f} (at {alpha})")
+        rows.append([named(method), *cells])
+    title = "Largest change in claims kept relative to the frequency, in %"
+    return table(
+        title, ["method", *(f"{kind.upper()}-like" for kind in PROBLEMS)], rows
+    )
 
 
 def causes(results):
-    """Describe the gain of each change to the printed settings, the largest first."""
+    """True claims kept after each change to the printed settings, the largest gain first."""
+    gains = {kind: gains_of_changes(results, kind) for kind in PROBLEMS}
+    order = sorted(gains["math"], key=gains["math"].get, reverse=True)
+    rows = [
+        [named(name), *(f"{gains[kind][name]:.1f}" for kind in PROBLEMS)]
+        for name in order
+    ]
+    title = (
+        "True claims kept, as multiples of the number kept with the printed settings"
+    )
+    return table(
+        title, ["change", *(f"{kind.upper()}-like" for kind in PROBLEMS)], rows
+    )
+
+
+def gains_of_changes(results, kind):
+    """Ratio of the true claims kept with a change to those without, as a median over levels."""
+    levels = list(results[f"training-{kind}"].values())
+    return {
+        name: float(
+            np.median([f[name]["mean"] / f["as printed"]["mean"] for f in levels])
+        )
+        for name in levels[0]
+        if name != "as printed"
+    }
+
+
+def training_sentence(results):
+    """How many runs with the printed settings are not stopped early."""
     said = []
     for kind in PROBLEMS:
-        levels = list(results[f"training-{kind}"].values())
-        gains = {
-            name: float(
-                np.median([f[name]["mean"] / f["as printed"]["mean"] for f in levels])
-            )
-            for name in levels[0]
-            if name not in ("as printed", LINEAR, LOGISTIC)
-        }
-        (first, most), *rest = sorted(gains.items(), key=lambda pair: -pair[1])
-        others = ", ".join(f'{gain:.1f} for "{name}"' for name, gain in rest)
+        levels = results[f"training-{kind}"].values()
+        steps = [n for found in levels for n in found["as printed"]["steps"]]
+        late = sum(n >= 100 for n in steps)
         said.append(
-            f'On {kind.upper()}-like problems, "{first}" has the largest effect and keeps '
-            f"{most:.1f} times as many true claims. The other factors are {others}."
+            f"On {kind.upper()}-like problems, {late} of the {len(steps)} runs with the printed "
+            "settings reached epoch 100."
         )
     return " ".join(said)
 
 
-def training_sentence(results):
-    """What other ways of training the printed settings change."""
-    return " ".join(changes_of_training(results, kind) for kind in PROBLEMS)
-
-
-def changes_of_training(results, kind):
-    """One sentence for one kind of problems."""
-    levels = list(results[f"training-{kind}"].values())
-    if not levels:
-        return ""
-    steps = [n for found in levels for n in found["as printed"]["steps"]]
-    said = ", ".join(
-        f'"{named(name)}" ({np.median(gains):+.0f} %)'
-        for name in levels[0]
-        if name != "as printed"
-        for gains in [
-            [100 * (f[name]["mean"] / f["as printed"]["mean"] - 1) for f in levels]
-        ]
-    )
-    return (
-        f"For {kind.upper()}-like problems, {sum(n >= 100 for n in steps)} of {len(steps)} "
-        "runs with the printed settings reach epoch 100. The changes relative to these runs, "
-        f"as medians over the levels, are: {said}."
-    )
+def one_of(values):
+    """Alternatives as text."""
+    *first, last = (f"{value:g}" for value in values)
+    return f"{', '.join(first)} or {last}"
 
 
 def training_table(results):
@@ -498,7 +508,7 @@ def case_parts(results):
             )
             header = ["feature", "value", "weight", "contribution"]
             yield table(title, header, rows)
-            yield f"The {CASES} problems have {one['claims']} claims of this kind."
+            yield f"The {CASES} problems contain {one['claims']} cases of {said}."
 
 
 def case_check():
@@ -509,8 +519,8 @@ def case_check():
         sums = sum(row[3] for row in rows)
         apart = max(abs(row[1] * row[2] - row[3]) for row in rows)
         said.append(
-            f"In case {case}, they add up to {sums:.3f}, and the printed total is "
-            f"{total['score_learned']:g}. The products of the printed values and weights "
+            f"In case {case}, the printed contributions add up to {sums:.3f}, and the printed "
+            f"total is {total['score_learned']:g}. The products of the printed values and weights "
             f"differ from the printed contributions by at most {apart:.3f}."
         )
     return " ".join(said)
@@ -812,14 +822,14 @@ def notes(results):
     if PROBABLE in results["math"]:
         out["probable"] = (
             "The score of these rows is a weighted sum of the columns. In the row "
-            f'"{PROBABLE}", it is the sigmoid of this sum, as in the paper\'s '
+            f'"{PROBABLE}", the score is the sigmoid of this sum, as in the paper\'s '
             '"LogisticClaimScorer". All risks are then between 0 and 1, so a margin of 20 has '
             "a different meaning."
         )
     if "0.02" in results["surrogate"]["claims"]:
         out["agreement_levels"] = (
-            "The paper does not print settings for 0.02, so those of 0.03 are used. At 0.01, "
-            "there are too few problems for any threshold."
+            "The paper does not print settings for alpha = 0.02, so the settings for 0.03 are "
+            "used. At alpha = 0.01, there are too few problems for any threshold."
         )
     if AUTO not in results["real-math"]:
         out["no_default"] = (
@@ -892,10 +902,11 @@ def page(results):
         "coverage_sentence": coverage_sentence(results),
         "luck": luck_sentence(results),
         "training_sentence": training_sentence(results),
+        "order": order_table(results),
         "over_frequency": gains_over_frequency(results),
         "causes": causes(results),
-        "margins": ", ".join(f"{margin:g}" for margin in MARGINS),
-        "sharpness": ", ".join(f"{beta:g}" for beta in SHARPNESS["math"]),
+        "margins": one_of(MARGINS),
+        "sharpness": one_of(SHARPNESS["math"]),
         "folds": FOLDS,
         "draws": results["surrogate"]["draws"],
         "commit": results["commit"],
@@ -938,7 +949,6 @@ def page(results):
         title = f"{kind.upper()}-like, true claims kept, with errors"
         words |= {
             f"empty_{kind}": empty_levels(results, kind),
-            f"order_{kind}": ordering(results, kind),
             f"n_{kind}": smallest(results[kind]),
             f"errors_{kind}": errors_table(results, kind, kind, title),
             f"equal_{kind}": equal_table(results, kind),

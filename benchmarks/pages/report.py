@@ -197,14 +197,15 @@ def comparison(experiment, title, pairs, names=None):
 
 
 def described(experiment):
-    """Size and protocol, in two sentences."""
+    """Size and protocol, in three sentences."""
     about, (train, test) = experiment["data"], experiment["sizes"]
     unknown = f", {about['n_unknown']:,} unknown" if about["n_unknown"] else ""
     return (
-        f"{about['n_problems']:,} answers to {about['n_questions']:,} questions, "
-        f"{about['n_claims']:,} claims ({about['n_false']:,} false{unknown}). "
-        f"{about['n_clean']:,} answers have no error. {experiment['n_splits']} splits into halves "
-        f"by question, with {train:.0f} answers for training and {test:.0f} for evaluation."
+        f"The set has {about['n_problems']:,} answers to {about['n_questions']:,} questions, with "
+        f"{about['n_claims']:,} claims ({about['n_false']:,} false{unknown}). Of these answers, "
+        f"{about['n_clean']:,} have no error. The questions were split into halves "
+        f"{experiment['n_splits']} times, with about {train:,.0f} answers for training and "
+        f"{test:,.0f} for evaluation."
     )
 
 
@@ -443,9 +444,7 @@ def resources_section(results):
     """Seconds and memory."""
     yield heading("Time and memory")
     here, all_answers = results["resources"]["rows"]
-    yield texts.RESOURCES.format(
-        here=here, all=all_answers, total=all_answers["fit"] + all_answers["filter"]
-    )
+    yield texts.RESOURCES.format(here=here, all=all_answers)
 
 
 def written_section(results):

@@ -23,18 +23,19 @@ IN_SHORT = """\
 In short
 --------
 
-This table shows the change in the number of true claims kept per answer, in percent. It compares
-``auto`` with logistic regression unless the row states otherwise. A star marks p < 0.05."""
+This table shows the change in the number of true claims kept per answer, in percent. Each row
+compares ``auto`` with logistic regression unless the row states otherwise. A star marks p <
+0.05."""
 
 GUARANTEE = """\
 Every filter on this page guarantees that, with probability at least 1 - alpha, a filtered answer
 contains no false claim. The first figure compares this guarantee with the observed coverage. The
-largest shortfall is {worst:.1f} percentage points, or {errors:.1f} standard errors for the
-number of independent questions in that set.
+largest shortfall is {worst:.1f} percentage points. This difference is {errors:.1f} standard errors for the
+number of independent questions in that data set.
 
 Filters differ in how many true claims they keep. The first table compares the default with three
-alternatives. They are a logistic regression with the same calibration, the same regression with a
-fixed threshold (all claims with a predicted probability above 1/2), and unfiltered answers.
+alternatives. The alternatives are a logistic regression with the same calibration, the same
+regression with a fixed threshold of 1/2 for the predicted probability, and unfiltered answers.
 "Safe" is the proportion of answers without a false claim."""
 
 POOLED = (0.02, 0.05, 0.1, 0.2)
@@ -46,20 +47,20 @@ AT_ONE_LEVEL = (
     "false among shown, %",
 )
 POOLING = """\
-This section combines the {n} sets with natural errors judged by people. The effect for a set is
-the log ratio of the true claims kept by ``auto`` to those kept by the regression, with its
-corrected error. The mean is a random-effects mean (DerSimonian and Laird, 1986;
-``benchmarks/pages/pooling.py``), which allows for differences between the sets. Sets with derived
-labels, inserted errors or model labels are excluded. A set is also excluded at levels at which
-one of the two filters keeps nothing."""
+This section combines the {n} sets with natural errors judged by people. For each set, the effect
+is the log ratio of the true claims kept by ``auto`` to the true claims kept by the regression.
+The standard errors of the effects are corrected. The mean is a random-effects mean (DerSimonian
+and Laird, 1986; ``benchmarks/pages/pooling.py``), which allows for differences between the sets.
+Sets with derived labels, inserted errors or model labels are excluded. A set is also excluded at
+levels at which one of the two filters keeps nothing."""
 
 CHOSEN = """\
-The default was selected from about ninety variants. They differed in the gain exponent, the
-mixture components, the labels of claims below an error, frailty, and the use of a prior. The
+The default was selected from about ninety variants. These variants differed in the gain exponent,
+the mixture components, the labels of claims below an error, frailty, and the use of a prior. The
 variants were compared on QAGS CNN/DM, RefChecker, FELM, PERL, ProcessBench gsm8k, the three
-subjects of Mr-Ben, and in part on GSM8K solutions and ProcessBench math, so the gains on these
-sets are optimistic. QAGS XSum, PRMBench and Conformal-RAG were not used for this selection, but
-PRMBench was used to select older versions of the scorer."""
+subjects of Mr-Ben, and in part on GSM8K solutions and ProcessBench math. The gains on these sets
+are therefore optimistic. QAGS XSum, PRMBench and Conformal-RAG were not used for this selection,
+but PRMBench was used to select older versions of the scorer."""
 
 EVIDENCE_LEVEL = 0.05
 EVIDENCE_HEAD = [
@@ -153,32 +154,32 @@ answer is being written (:doc:`../guide/deploying`). The table shows the loss of
 the Neyman-Pearson scorer, over new halves. Both modes have the guarantee at each level.
 
 In a simulation, the claims of {graphs} random graphs ({claims} claims) were passed one by one.
-The decisions differ from those of ``predict`` for {differ} graphs, and {safe} % of the graphs
-keep no false claim. The guarantee is {guaranteed} %. With {calibration} calibration problems,
+The decisions differ from those of ``predict`` for {differ} graphs, and no false claim is kept in
+{safe} % of the graphs. The guarantee is {guaranteed} %. With {calibration} calibration problems,
 {share} % of such proportions lie between {low} and {high} %."""
 
 STOPPED = """\
-AgentProcessBench runs are stopped at the first doubtful step. There are 250 runs of 50 tasks,
-with 2.22 correct steps per run. ``fit`` uses 40 tasks. The numbers are means over the tasks, with
-standard errors. "Missed" is the proportion of runs with at least one executed step that people
-judged wrong. See also :doc:`../guide/agents`."""
+AgentProcessBench runs are stopped at the first doubtful step. The data set has 250 runs of 50
+tasks, with 2.22 correct steps per run. ``fit`` uses 40 tasks. The numbers are means over the
+tasks, with standard errors. "Missed" is the proportion of runs with at least one executed step
+that people judged wrong. See also :doc:`../guide/agents`."""
 
 SUMMARY = """\
-``auto`` is a mixture of scorers. It was the default of `~skdcf.CoherentConformalFilter` before
-the current stack (:doc:`../guide/training` compares the two). Here, it is compared with a
-logistic regression with the same columns and the same calibration. This regression used ``C=1``.
-With the current default, ``C=0.03``, it keeps 4, 4, 2 and 1 % more true claims at 0.02, 0.05,
-0.1 and 0.2, over ten sets.
+``auto`` is a mixture of scorers. This mixture was the default of `~skdcf.CoherentConformalFilter`
+before the current stack (:doc:`../guide/training` compares the two). On this page, ``auto`` is
+compared with a logistic regression that uses the same columns and the same calibration. This
+regression used ``C=1``. With the current default, ``C=0.03``, the regression keeps 4, 4, 2 and 1
+% more true claims at alpha = 0.02, 0.05, 0.1 and 0.2, over ten sets.
 
-At alpha = 0.05, the change in percent, with its corrected standard error and a star if p < 0.05,
-is {planted} on PRMBench, whose errors were inserted by a model. On natural errors, it is {gsm} on
-GSM8K solutions (labels derived from final answers), {perl} on PERL, {natural} on ProcessBench and
-{mr_ben} on Mr-Ben mathematics. The last three sets have only a few hundred answers each. This is
-too few to distinguish most filters.
+The following changes at alpha = 0.05 are in percent, with corrected standard errors and a star if
+p < 0.05. On PRMBench, whose errors were inserted by a model, the change is {planted}. On natural
+errors, the change is {gsm} on GSM8K solutions (labels derived from final answers), {perl} on
+PERL, {natural} on ProcessBench and {mr_ben} on Mr-Ben mathematics. The last three sets have only
+a few hundred answers each, which is too few to distinguish most filters.
 
 Additional evidence has a larger effect than the filter. With three other answers to the question,
 ``auto`` keeps {having:.2f} instead of {lacking:.2f} true claims per GSM8K solution at alpha =
-0.01. A logistic regression with the same three answers keeps {logistic:.2f}."""
+0.01. A logistic regression with the same three answers keeps {logistic:.2f} true claims."""
 
 FIGURES = {
     "guaranteed": (
@@ -232,15 +233,15 @@ How to read the tables
 ----------------------
 
 A random half of the questions is used for training. Each answer of the other half is filtered
-with the threshold computed from all *other* answers of that half
-(`skdcf.metrics.leave_one_out`). If each question has one answer, all filters have exactly the
-same coverage. If a question has several answers, one of them is used for calibration (numbers
-are means over ten draws), and all answers are evaluated. In this case, the coverage of the
-filters in a table differs by chance, by up to {spread:.1f} percentage points ({where}).
+with the threshold computed from all *other* answers of that half (`skdcf.metrics.leave_one_out`).
+If each question has one answer, all filters have exactly the same coverage. If a question has
+several answers, one of them is used for calibration, and all answers are evaluated. The numbers
+are then means over ten random choices of this answer. In this case, the coverage of the filters
+in a table differs by chance, by up to {spread:.1f} percentage points ({where}).
 
 Retention is the number of true claims kept per answer. The largest value in each column is bold.
-The rows below are changes in percent with *corrected* standard errors (Nadeau and Bengio, 2003),
-which account for the overlap between splits. A star marks p < 0.05 (see
+The last rows of a table contain changes in percent with *corrected* standard errors (Nadeau and
+Bengio, 2003), which account for the overlap between splits. A star marks p < 0.05 (see
 :doc:`../guide/choosing`). All filters in a table use the same columns unless a row states
 otherwise, and break ties in the same way."""
 
@@ -248,21 +249,23 @@ RAG = """\
 Conformal-RAG (Feng et al., SIGIR 2025, arXiv:2506.20978) filters the claims of long answers by
 their similarity to the passages retrieved for the question. The data are the authors' 1,603
 answers to medical questions (`~skdcf.datasets.fetch_conformal_rag`), judged by a **language
-model**. Their published score is calibrated here like any other score. The regression and
-``auto`` use columns computed from the question, claims and passages. They use neither the
-published score nor a model. Most of the gain comes from these columns rather than from training,
-because the regression achieves most of it. The authors also calibrate by group. In skdcf, ``by=``
-does this (:doc:`../guide/guarantee`). This table does not use groups."""
+model**. The authors' published score is calibrated like any other score. The regression and
+``auto`` use columns computed from the question, claims and passages. These columns depend neither
+on the published score nor on a model. Most of the gain comes from these columns rather than from
+training, because the regression achieves most of this gain. The authors also calibrate by group.
+In skdcf, use ``by=`` to calibrate by group (:doc:`../guide/guarantee`). This table does not use
+groups."""
 
 RIVALS = """\
 The next comparison includes two other packages with the same guarantee, MACI (maci-conformal) and
 the ``Claim`` query of cci-sdk. ``python -m benchmarks.retention.rivals`` installs them into a
 separate environment. All rows use the same answers. Rows with the same score differ only in the
-filter. MACI sums costs within an answer and calibrates by group. cci-sdk filters in the same way
-as `~skdcf.HardCF`. MACI is designed for several language models' scores, which are not available
-for these answers. Here, it combines the published score with two columns of skdcf. The regression
-was trained on half of the known answers and calibrated on the other half. Errors are naive
-standard errors over the halves. The guarantee concerns the second number."""
+filter. MACI sums costs within an answer and calibrates by group. The cci-sdk query filters in the
+same way as `~skdcf.HardCF`. MACI is designed for several language models' scores, which are not
+available for these answers. Here, MACI combines the published score with two columns of skdcf.
+The regression was trained on half of the known answers and calibrated on the other half. Errors
+are naive standard errors over the halves. The guarantee concerns the second number of each
+pair."""
 
 LABELS = {
     "qags-cnndm": """\
@@ -270,44 +273,45 @@ The set contains news summaries by systems from 2018 and 2019. Three people judg
 against the article, which is the context (:doc:`../guide/features`). These systems copy large
 parts of the article, which favours columns that detect copies.""",
     "qags-xsum": """\
-The set contains one-sentence summaries that paraphrase the article. They were judged in the
-same way as CNN/DM. Only 120 sentences are used for training.""",
+The set contains one-sentence summaries that paraphrase the article. The summaries were judged in
+the same way as the CNN/DM summaries. Only 120 sentences are used for training.""",
     "refchecker": """\
 The claims are triplets from seven models' answers. People judged whether the reference entails or
-contradicts each triplet. Otherwise, the claim is not supported and counts as false. There are no
-edges and no context. "Six others" adds the agreement columns (:doc:`../guide/features`) with the
-other models' answers. Their triplets are compared as texts.""",
+contradicts each triplet. A triplet that the reference neither entails nor contradicts is
+unsupported and counts as false. The set has neither edges nor contexts. "Six others" adds the
+agreement columns (:doc:`../guide/features`) with the other models' answers. The other answers'
+triplets are compared as texts.""",
     "felm": """\
 The claims are segments of ChatGPT answers in mathematics, reasoning, science and world knowledge,
-judged by people. Each segment is assumed to depend on the previous segment. This is the second
-data set in arXiv:2604.20098. The row "as published" uses the settings printed there with the
-columns on this page. The printed settings end at 0.1, so the row also uses the settings for 0.1
-at 0.2. The paper states the margin of 20 only for its validation. With a margin of 0.1, the same
-settings keep more claims (:doc:`paper`).""",
+judged by people. Each segment is assumed to depend on the previous segment. FELM is the second
+data set in arXiv:2604.20098. The row "as published" uses the settings printed in this paper with
+the columns on this page. The printed settings end at alpha = 0.1, so the row also uses the
+settings for 0.1 at alpha = 0.2. The paper states the margin of 20 only for its validation. With a
+margin of 0.1, the same settings keep more claims (:doc:`paper`).""",
     "mr-ben-biology": """\
-The set contains answers to biology questions in the format of Mr-Ben math. 60 % of the answers
-are right, so majorities are informative.""",
+The set contains answers to biology questions in the format of Mr-Ben math. Most answers are right
+(60 %), so majorities are informative.""",
     "mr-ben-chemistry": """\
-The set contains answers to chemistry questions in the format of Mr-Ben math. 45 % of the answers
-are right.""",
+The set contains answers to chemistry questions in the format of Mr-Ben math. Fewer than half of
+the answers are right (45 %).""",
     "prmbench": """\
-GPT-4o inserted errors of a given type into correct PRM800K solutions. The labels are also by
-GPT-4o. True steps may follow a false step. Some of these errors are recognisable by style, so see
+GPT-4o inserted errors of a given type into correct PRM800K solutions. GPT-4o also provided the
+labels. True steps may follow a false step. Some of these errors are recognisable by style, so see
 the style control below before you rely on these numbers. Only half of the set is published as
-training files. This half is used here.""",
+training files. The numbers on this page refer to this half.""",
     "process-bench": """\
 People marked the first wrong step in twelve models' answers. The errors are natural, and the
 labels are the most reliable on this page. The questions are grade-school mathematics.""",
     "process-bench-math": """\
-The set contains answers to MATH questions, judged in the same way as the GSM8K part. 26 of the
-questions were also used for the public prior. These questions are excluded whenever the prior is
+The set contains answers to MATH questions, judged in the same way as the GSM8K part. The public
+prior was fitted on 26 of these questions. These questions are excluded whenever the prior is
 used.""",
     "conformal-rag": """\
 The set contains long answers to medical questions (Feng et al., SIGIR 2025, arXiv:2506.20978),
 with passages from a reference answer. A **language model** judged whether each claim is
-supported, so this set is excluded from the means over human labels. "The authors' score" is
-the similarity of a claim to the passages. It is calibrated like every other score here. "Its
-score" adds this score to the columns.""",
+supported, so this set is excluded from the means over human labels. "The authors' score" is the
+similarity of a claim to the passages. This score is calibrated like every other score on this
+page. "Its score" adds the authors' score to the columns.""",
     "mr-ben": """\
 People marked the first error in three models' answers to exam questions. Five of six answers are
 wrong, so all filters keep few claims at strict levels. "Agreement" adds the agreement columns
@@ -315,21 +319,22 @@ wrong, so all filters keep few claims at strict levels. "Agreement" adds the agr
 make the same errors, so the gain from agreement is within one standard error.""",
     "gsm8k-solutions": """\
 The set contains four models' solutions to each question, with exact graphs. The labels are
-*derived* from final answers and reference solutions, not judged by people. They agree with
-people's labels on 89 % of the steps that people also judged. Labels derived from final answers
-favour features that use final answers, such as agreement. "Three others" adds the agreement
-columns (:doc:`../guide/features`) with the other three models' solutions. In production, the
-other answers are samples from the same model. "Agreement alone" uses a single column as the score
-of `~skdcf.HardCF`. This column is the proportion of other answers with the same final answer. It
-has few distinct values, so it leads to many ties. With ties broken by jitter, it keeps about as
-many claims as a trained scorer at strict levels, and fewer at the other levels.""",
+*derived* from final answers and reference solutions, not judged by people. The derived labels
+agree with people's labels on 89 % of the steps that people also judged. Labels derived from final
+answers favour features that use final answers, such as agreement. "Three others" adds the
+agreement columns (:doc:`../guide/features`) with the other three models' solutions. In
+production, the other answers are samples from the same model. "Agreement alone" uses a single
+column as the score of `~skdcf.HardCF`. This column is the proportion of other answers with the
+same final answer. The column has few distinct values, so it leads to many ties. With ties broken
+by jitter, a filter with this column keeps about as many claims at strict levels as a filter with
+a trained scorer. At the other levels, it keeps fewer claims.""",
     "perl-natural": """\
-This subset of PERL excludes the solutions with inserted errors. It contains correct and wrong
-solutions written by models. People judged the steps and premises. A step that depends on an error
-counts as false.""",
+This subset of PERL excludes the solutions with inserted errors. The subset contains correct and
+wrong solutions written by models. People judged the steps and premises. A step that depends on an
+error counts as false.""",
     "perl": """\
-This set also includes the solutions with inserted errors, as in the papers that use PERL. It has
-294 solutions in total.""",
+This set also includes the solutions with inserted errors, as in the papers that use PERL. The set
+has 294 solutions in total.""",
 }
 
 WORDING = """\
@@ -340,24 +345,25 @@ comparison with published numbers that were computed in this way."""
 STYLE = """\
 **Style control.** In changed answers, some steps were rewritten but remained true. A score that
 separates these steps from unchanged true steps detects the author of a step rather than errors.
-If the score ignored style, the second column would be 0.5. It is computed on the steps before the
-first error. Part of the gap is due to position, because changes are made close to errors."""
+If the score ignored style, the AUC in the second column would be 0.5. This AUC is computed on the
+steps before the first error. Part of the gap is due to position, because changes are made close
+to errors."""
 
 SYMBOLIC = """\
 The tables above show the effect of agreement and of other answers.
 
-We also tried a hazard model based on the words in each claim. On PRMBench, it kept 4 to 10 % more
-claims at 0.02 and above, but about half of this gain came from recognising the author of a step.
-Its AUC for rewritten against unchanged true steps is 0.737, compared with 0.715 for the other
-scores.
-With fewer than 300 training problems, the words reduced retention.
+We also tried a hazard model based on the words in each claim. On PRMBench, this model kept 4 to
+10 % more claims at alpha = 0.02 and above, but about half of this gain came from recognising the
+author of a step. The AUC of this model for rewritten against unchanged true steps is 0.737,
+compared with 0.715 for the other scores. With fewer than 300 training problems, the words reduced
+retention.
 
-Eight columns of symbolic checks were also measured on the same splits. They check for identities
-at fixed points, for equations that are equivalent to an earlier equation, for values that do or
-do not solve an earlier equation, and for substituted values. They did not increase retention on
-any data set. Most ProcessBench gsm8k answers have no equation with a variable. On PRMBench
-algebra, the change is within one standard error. The table shows the change in retention in
-percent, with corrected errors."""
+Eight columns of symbolic checks were also measured on the same splits. Some of these columns
+check for identities at fixed points, and for equations that are equivalent to an earlier
+equation. Others check for values that do or do not solve an earlier equation, and for substituted
+values. The columns did not increase retention on any data set. Most ProcessBench gsm8k answers
+have no equation with a variable. On PRMBench algebra, the change is within one standard error.
+The table shows the change in retention in percent, with corrected errors."""
 LEVELS = (0.01, 0.02, 0.05, 0.1, 0.2)
 
 LEARNT = {
@@ -370,21 +376,23 @@ LEARNT = {
 CLASSIFIER = """\
 ``ClassifierScorer(target=...)`` supports three training labels. "Own" is the label of each claim.
 "Coherent" is true if the claim and all its ancestors are true. "Hazard" is the own label,
-restricted to claims whose ancestors are all true. ``auto`` is trained on this label. The table
-shows the changes relative to the hazard label over {n} halves by question, with corrected errors.
+restricted to claims whose ancestors are all true. ``auto`` is trained on the hazard label. The
+table shows the changes relative to the hazard label over {n} halves by question, with corrected
+errors.
 
 A regression on the hazard label is the baseline for all comparisons on these pages. In GSM8K
 solutions and FELM, many claims are below an error, and a regression that excludes them keeps more
 claims. ProcessBench has no labels below an error, so nothing is excluded. On PRMBench, true
-claims follow false claims. With the own label, the filter keeps a few percent more claims at 0.1
-and 0.2, within one corrected error. The coherent label is worse on most sets."""
+claims follow false claims. With the own label, the filter keeps a few percent more claims at
+alpha = 0.1 and 0.2, which is within one corrected error. The coherent label is worse on most
+sets."""
 PRICED = [("felm", 0.05), ("prmbench", 0.2)]
 FALSE_PRICE = """\
 At equal coverage, a score that keeps more claims also keeps more false claims in the answers that
 are not covered. We tried two penalties for these false claims in the Neyman-Pearson score
 (``benchmarks/retention/controls.py``). Each expected false claim either reduces the gain by c or
-increases the risk by c. Neither was adopted, because they lose about as many true claims per
-false claim avoided as the existing ``gain="answers"``. Errors are naive standard errors over
+increases the risk by c. We adopted neither penalty, because both lose about as many true claims
+per false claim avoided as the existing ``gain="answers"``. Errors are naive standard errors over
 halves."""
 
 ANSWERS = """\
@@ -393,19 +401,19 @@ scores would keep in part. Use ``StackingScorer(gain="answers")`` to show as man
 possible. The PERL table above shows the cost of this setting in claims."""
 
 COVERAGE = """\
-Leave-one-out coverage is correct by construction, so it is not a test. Here, half of the
-held-out questions are used for calibration and the other half for testing, 50 times for each of
-4 scorers. Answers to the same question are not independent. The errors account for this. The
+Leave-one-out coverage is correct by construction, so it is not a test. Here, half of the held-out
+questions are used for calibration and the other half for testing, 50 times for each of 4 scorers.
+Answers to the same question are not independent, and the errors account for this dependence. The
 band is the theoretical range plus and minus two errors."""
 
 RESOURCES = """\
 These numbers are for `~skdcf.CoherentConformalFilter` with ``alpha=0.05`` on one core, in
 processor seconds. On the published half of PRMBench ({here[problems]:,.0f} answers,
 {here[claims]:,.0f} claims, 30 columns), fitting takes {here[fit]:.1f} s and filtering all answers
-takes {here[filter]:.1f} s, with a peak of {here[memory]:,.0f} MB including the data. The whole
-set has 7,651 answers. If answers are repeated to reach this number ({all[claims]:,.0f} claims),
-the times are {all[fit]:.1f} s and {all[filter]:.1f} s, {total:.1f} s in total, with
-{all[memory]:,.0f} MB."""
+takes {here[filter]:.1f} s. The peak memory is {here[memory]:,.0f} MB, including the data. The
+whole set has 7,651 answers. If answers are repeated to reach this number ({all[claims]:,.0f}
+claims), fitting takes {all[fit]:.1f} s and filtering takes {all[filter]:.1f} s, with a peak
+memory of {all[memory]:,.0f} MB."""
 
 CONDITIONS = """\
 The numbers were computed at commit {commits} (a plus marks uncommitted changes) with {versions}.
@@ -425,26 +433,27 @@ one core."""
 
 FOLDS = """\
 ``calibration_size="cross"`` trained ten scorers, each without a tenth of the problems, and
-calibrated on all problems. We removed this option. It guarantees a coverage of only 1 - 2 alpha,
-so its guarantee at alpha / 2 equals the default's guarantee at alpha. At alpha / 2, it keeps
-fewer true claims per answer than the default at alpha. We compared them with 25, 50 and 100
-labels, with and without the public prior, on each of four sets. The option also takes ten times
-as long.
+calibrated on all problems. We removed this option. This option guarantees a coverage of only 1 -
+2 alpha, so its guarantee at alpha / 2 equals the default's guarantee at alpha. At alpha / 2, this
+option keeps fewer true claims per answer than the default at alpha. We compared both methods with
+25, 50 and 100 labels, with and without the public prior, on each of four sets. The option also
+takes ten times as long.
 
 The numbers are means over 20 random samples. The difference is paired. "Mean of sets" is the mean
 over the sets for each sample. The prior was fitted without the set's family and has no columns
-for QAGS. Two more terms weaken the guarantee over folds, by up to .16 for 100 labels. These terms
-are not included here."""
+for QAGS. Two more terms, which are not included here, weaken the guarantee over folds by up to
+.16 for 100 labels."""
 
 MEASURED = {
-    "online": "This program compares streamed decisions for random graphs with ``predict``. It\n"
-    "measures their coverage, and the claims lost because later claims are unknown.",
+    "online": "This program compares streamed decisions for random graphs with ``predict``.\n"
+    "The program also measures the coverage of these decisions, and the claims lost because\n"
+    "later claims are unknown.",
     "agents": "This program stops agent runs at the first doubtful step\n"
     "(:doc:`../guide/agents`).",
     "judges": "This program measures the proportion of answers with a missed error according to\n"
     "people's labels, for filters calibrated on model verdicts.",
     "edge_cases": "This program measures the coverage of common uses, with a target of 0.9. A use\n"
-    "either has this coverage or raises an error. Rows marked void have no guarantee, because\n"
+    'either has this coverage or raises an error. Rows marked "void" have no guarantee, because\n'
     "the filter cannot detect an earlier step or was instructed to accept it.",
     "no_gain": "This program uses five kinds of generated data with little\n"
     "information in the columns.",

@@ -30,8 +30,8 @@ compares ``auto`` with logistic regression unless the row states otherwise. A st
 GUARANTEE = """\
 Every filter on this page guarantees that, with probability at least 1 - alpha, a filtered answer
 contains no false claim. The first figure compares this guarantee with the observed coverage. The
-largest shortfall is {worst:.1f} percentage points. This difference is {errors:.1f} standard errors for the
-number of independent questions in that data set.
+largest shortfall is {worst:.1f} percentage points. This difference is {errors:.1f} standard
+errors for the number of independent questions in that data set.
 
 Filters differ in how many true claims they keep. The first table compares the default with three
 alternatives. The alternatives are a logistic regression with the same calibration, the same

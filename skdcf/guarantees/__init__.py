@@ -1,8 +1,8 @@
-"""Guarantees of a filter, which are values of the parameter ``guarantee``.
+"""Guarantees that a filter accepts as its parameter ``guarantee``.
 
-`NoFalseClaim` bounds a probability, and `ExpectedFalse` bounds an expectation. The parameters
-``by`` and ``weight`` define the problems for which a guarantee holds. User-defined guarantees are
-subclasses of `Guarantee`.
+`NoFalseClaim` bounds a probability, while `ExpectedFalse` bounds an expectation. The parameters
+``by`` and ``weight`` define the population of problems for which a guarantee holds. To define
+your own guarantee, write a subclass of `Guarantee`.
 """
 
 from ._calibration import Calibration

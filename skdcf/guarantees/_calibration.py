@@ -1,4 +1,4 @@
-"""Results of a calibration, which map path risks to levels and thresholds.
+"""Calibration results, which convert path risks to levels and thresholds.
 
 Each group of problems has its own threshold, even if groups overlap.
 """
@@ -31,26 +31,28 @@ _ROUNDED = 1e-12
 
 @dataclass(frozen=True)
 class PathRisks:
-    """Path risks of problems, with their weights and groups.
+    """Path risks of problems, together with the problem weights and groups.
 
     Parameters
     ----------
     path_risk : ndarray of shape (n_claims,)
         Path risk of each claim.
     offsets : ndarray of shape (n_problems + 1,)
-        The claims of problem i are ``offsets[i]:offsets[i + 1]``.
+        Claims ``offsets[i]:offsets[i + 1]`` belong to problem i.
     weights : ndarray of shape (n_problems,) or None
         Likelihood ratio of each problem.
     groups : list of length n_problems or None
-        Group of each problem, or the frozenset of its groups.
+        Group of each problem, or a frozenset of groups if the groups overlap.
     names : callable, optional
-        ``names(i)`` returns the name of problem i, which is used in messages.
+        Function that returns the name of problem i, which is used in error messages.
     smallest : ndarray of shape (n_problems,), optional
-        Smallest path risk of each problem, if the path risks of claims are not available.
+        Smallest path risk of each problem, for use when the path risks of the claims are
+        unavailable.
     smallest_lowered : ndarray of shape (n_problems,), optional
-        Smallest path risk of each problem, lowered for rounding like nonconformity scores.
+        Smallest path risk of each problem, lowered for rounding in the same way as the
+        nonconformity scores.
     vaguest : ndarray of bool, shape (n_claims,), optional
-        Whether each row is the vaguest wording of its claim, if problems have wordings.
+        Whether each row is the vaguest wording of its claim, for problems with several wordings.
     """
 
     path_risk: np.ndarray
@@ -64,7 +66,7 @@ class PathRisks:
 
     @cached_property
     def lowest(self) -> NDArray[np.float64]:
-        """Smallest path risk of each problem, shape (n_problems,); +inf if it has no claims."""
+        """Smallest path risk of each problem (+inf without claims), shape (n_problems,)."""
         if self.smallest is not None:
             return self.smallest
         return segment_min(self.path_risk, self.offsets)
@@ -80,7 +82,7 @@ class PathRisks:
         return len(self.offsets) - 1
 
     def rows(self, problems: NDArray[np.intp]) -> NDArray[np.intp]:
-        """Return the claim row indices of some problems.
+        """Return the claim indices of the given problems.
 
         Parameters
         ----------
@@ -90,12 +92,12 @@ class PathRisks:
         Returns
         -------
         ndarray of int
-            The row numbers, concatenated over the problems.
+            Claim indices, concatenated over the problems.
         """
         return ranges(self.offsets[:-1][problems], np.diff(self.offsets)[problems])
 
     def take(self, problems: NDArray[np.intp]) -> PathRisks:
-        """Return the path risks of some problems, without their groups.
+        """Return the path risks of the given problems, without their groups.
 
         Parameters
         ----------
@@ -126,12 +128,12 @@ class Calibration(metaclass=ABCMeta):
     n : int
         Number of calibration problems.
     guarantee : Guarantee
-        The guarantee that was calibrated.
+        The calibrated guarantee.
     scores : ndarray of shape (n,) or None
-        The sorted nonconformity scores; None if the calibration also depends on other values.
+        The sorted nonconformity scores, or None if the calibration also depends on other values.
     lowest : ndarray of shape (n,)
-        Smallest path risks of the calibration problems. A claim of a problem is shown if the
-        threshold exceeds its smallest path risk.
+        Smallest path risk of each calibration problem. A problem has a kept claim if its smallest
+        path risk is below the threshold.
     """
 
     n: int
@@ -146,40 +148,40 @@ class Calibration(metaclass=ABCMeta):
         Parameters
         ----------
         risks : PathRisks
-            Path risks of the problems, with their weights and groups.
+            Path risks of the problems, together with their weights and groups.
         keep_equal : bool
-            Whether a claim is kept if its path risk equals the threshold.
+            Whether to keep a claim if its path risk equals the threshold.
 
         Returns
         -------
         ndarray of shape (n_claims,)
-            The level of each claim; infinite if no level keeps it.
+            The level of each claim, which is infinite if the claim is not kept at any level.
         """
 
     @abstractmethod
     def thresholds(self, risks: PathRisks, level: float) -> NDArray[np.float64] | float:
-        """Return each problem's threshold. Claims with a smaller path risk are kept.
+        """Return each problem's threshold, which must exceed a claim's path risk to keep the claim.
 
         Parameters
         ----------
         risks : PathRisks
-            Path risks of the problems, with their weights and groups.
+            Path risks of the problems, together with their weights and groups.
         level : float
             The requested level.
 
         Returns
         -------
         ndarray of shape (n_problems,), or float
-            The threshold of each problem, or the common threshold of all problems.
+            The threshold of each problem, or a single threshold for all problems.
         """
 
     def passes(self, risks: PathRisks) -> NDArray[np.bool_]:
-        """Return which problems pass. No claim in any other problem is kept.
+        """Return which problems pass. If a problem does not pass, none of its claims is kept.
 
         Parameters
         ----------
         risks : PathRisks
-            Path risks of the problems, with their groups.
+            Path risks of the problems, together with their groups.
 
         Returns
         -------
@@ -190,7 +192,7 @@ class Calibration(metaclass=ABCMeta):
 
     @abstractmethod
     def shortage(self, level: float) -> str | None:
-        """Return the reason why no claim can be kept at a level, and what is required.
+        """Explain why no claim can be kept at a level, and what is required to keep claims.
 
         Parameters
         ----------
@@ -200,11 +202,11 @@ class Calibration(metaclass=ABCMeta):
         Returns
         -------
         str or None
-            The reason and the requirements as a sentence; None if claims can be kept.
+            The reason and the requirements in one sentence, or None if claims can be kept.
         """
 
     def threshold(self, level: float) -> float:
-        """Return the common threshold of all problems, or NaN if the thresholds differ.
+        """Return the threshold if all problems have the same threshold, otherwise NaN.
 
         Parameters
         ----------
@@ -214,17 +216,17 @@ class Calibration(metaclass=ABCMeta):
         Returns
         -------
         float
-            The common threshold, or NaN.
+            The threshold that all problems share, or NaN.
         """
         return np.nan
 
     @property
     def passing(self) -> float:
-        """Proportion of new answers that pass; 1 unless the guarantee has ``show``."""
+        """Proportion of new answers that pass, which is 1 unless the guarantee has ``show``."""
         return 1.0
 
     def describe(self, level: float) -> str:
-        """Return a sentence for reports that states what is guaranteed at a level.
+        """Return a sentence for reports that states the guarantee at a level.
 
         Parameters
         ----------
@@ -249,11 +251,11 @@ class Calibration(metaclass=ABCMeta):
         return f"keeps nothing: {short}"
 
     def _sentence(self, level):
-        """Return the guarantee in words, including details that depend on the calibration."""
+        """Return a sentence that states the guarantee, including details of the calibration."""
         return self.guarantee.describe(level)
 
     def keeps_nothing(self, level: float) -> bool:
-        """Return whether no claim of any problem is kept at a level.
+        """Return whether the filter keeps no claims of any problem at a level.
 
         Parameters
         ----------
@@ -263,12 +265,12 @@ class Calibration(metaclass=ABCMeta):
         Returns
         -------
         bool
-            Whether the filter keeps nothing at this level.
+            True if the filter keeps no claims at this level.
         """
         return self.shortage(level) is not None
 
     def shown(self, level: float) -> float:
-        """Return the proportion of calibration answers with a kept claim at a level.
+        """Return the proportion of calibration answers that have a kept claim at a level.
 
         Parameters
         ----------
@@ -278,8 +280,8 @@ class Calibration(metaclass=ABCMeta):
         Returns
         -------
         float
-            The proportion; NaN if it is unknown. If the guarantee has weights, the answers are
-            weighted, so the proportion refers to the new population.
+            The proportion, or NaN if it is unknown. If the guarantee has weights, the answers are
+            weighted, so the proportion is an estimate for the new population.
         """
         threshold = self.threshold(level)
         if np.isnan(threshold):
@@ -287,11 +289,11 @@ class Calibration(metaclass=ABCMeta):
         return float(np.mean(self.lowest < threshold))
 
     def false_among_shown(self, level: float) -> tuple[float, float, float] | None:
-        """Return the expected proportion of shown texts with a false claim, with an interval.
+        """Return the expected proportion of shown texts with a false claim, and an interval.
 
-        The proportion refers to new answers and is averaged over calibration sets. It equals k /
-        ((n + 1) s), where k is the smaller of the rank and 1 + #{scores below the threshold}, and s
-        is the proportion of answers that are shown.
+        This proportion of new answers is averaged over calibration sets. The proportion equals k
+        / ((n + 1) s), where k is the smaller of the rank and 1 + #{scores below the threshold},
+        and s is the proportion of shown answers.
 
         Parameters
         ----------
@@ -301,14 +303,14 @@ class Calibration(metaclass=ABCMeta):
         Returns
         -------
         tuple of float, or None
-            The proportion, and the bounds of an interval that contains the proportion for 90 % of
-            calibration sets. Unknown bounds are NaN. The result is None if nothing is shown, or if
-            the proportion is unknown.
+            The proportion, followed by the bounds of an interval that contains the proportion for
+            90 % of the calibration sets. Unknown bounds are NaN. The result is None if nothing is
+            shown or if the proportion is unknown.
         """
         return None
 
     def describe_shown(self, level: float) -> str:
-        """Return a sentence with the proportion of shown texts and their error rate.
+        """Return a sentence that states the proportion of shown texts and their error rate.
 
         Parameters
         ----------
@@ -318,7 +320,7 @@ class Calibration(metaclass=ABCMeta):
         Returns
         -------
         str
-            The sentence, which is empty if the proportions are unknown.
+            The sentence, or an empty string if the proportions are unknown.
         """
         share = self.shown(level)
         if np.isnan(share):
@@ -340,7 +342,7 @@ class Calibration(metaclass=ABCMeta):
         return f"{sentence} ({low:.0%} to {high:.0%} for nine of ten calibrations)"
 
     def coverage_law(self, level: float) -> tuple[int, int] | None:
-        """Return the parameters (a, b) of the beta distribution of the coverage without ties.
+        """Return the parameters (a, b) of the coverage's beta distribution if there are no ties.
 
         Parameters
         ----------
@@ -350,21 +352,21 @@ class Calibration(metaclass=ABCMeta):
         Returns
         -------
         tuple of int, or None
-            The parameters. If nothing is kept, b is 0. If the distribution is unknown, the
-            result is None.
+            The parameters of the beta distribution. If no claims are kept, b is 0. The result is
+            None if the distribution is unknown.
         """
         return None
 
 
 class OneThreshold(Calibration):
-    """Calibration with a common threshold, which is the k-th smallest score.
+    """Calibration with one threshold for all problems, which is the k-th smallest score.
 
     Parameters
     ----------
     scores : ndarray of shape (n_problems,)
         Nonconformity score of each calibration problem.
     lowest : ndarray of shape (n_problems,)
-        Smallest path risks of the calibration problems.
+        Smallest path risk of each calibration problem.
     guarantee : NoFalseClaim
         The guarantee that defines the scores.
     """
@@ -420,9 +422,9 @@ class OneThreshold(Calibration):
 def _interval_among_shown(rank, n, n_shown):
     """Return a 90 % interval for the proportion of shown texts that contain a false claim.
 
-    The proportion of answers with a kept false claim follows Beta(rank, n + 1 - rank). The
-    proportion of shown answers approximately follows Beta(shown + 1/2, not shown + 1/2). The
-    distribution of the quotient of these proportions is computed on a grid.
+    The proportion of answers with a kept false claim has a Beta(rank, n + 1 - rank) distribution.
+    The proportion of shown answers approximately has a Beta(shown + 1/2, not shown + 1/2)
+    distribution. The distribution of the ratio of these proportions is computed on a grid.
     """
     chance = (np.arange(400) + 0.5) / 400
     wrong = betaincinv(rank, n + 1 - rank, chance)
@@ -432,7 +434,7 @@ def _interval_among_shown(rank, n, n_shown):
 
 
 class Controlled(Calibration):
-    """Calibration for losses with jumps of any height, and optionally for weighted problems.
+    """Calibration for losses with jumps of any height and optional problem weights.
 
     Parameters
     ----------
@@ -462,19 +464,20 @@ class Controlled(Calibration):
         return self._level(largest, self.sums[below], weight)
 
     def _largest_loss(self, risks):
-        """Return the largest loss of a new problem, where all wordings of a claim count once."""
+        """Return the largest loss of a new problem, counting all wordings of a claim once."""
         path_risk = risks.path_risk
         if risks.vaguest is None:
             return self.guarantee.largest_loss(path_risk, risks.offsets)
         return self.guarantee.largest_loss(path_risk, risks.offsets, risks.vaguest)
 
     def _level(self, own, sums, weight):
-        """Return the level of each claim; +inf if all weights are 0.
+        """Return the level of each claim, or +inf if all weights are 0.
 
-        Sums of fractions such as 1/3 and of weights may differ in the last bits from the decimal
-        number with which they are compared. The level is lowered by slightly more than this
-        difference. The level is lowered only here, so the same value is compared everywhere. The
-        error rate exceeds alpha by at most 1e-12 alpha.
+        Due to rounding, sums of weights and of fractions such as 1/3 may differ in their last
+        bits from the decimal number to which they are compared. The level is lowered by slightly
+        more than this difference. The level is not lowered anywhere else, so all comparisons use
+        the same value. The error rate exceeds alpha by at most 1e-12 alpha because of this
+        tolerance.
         """
         total = np.asarray(weight + self.weight)
         weighted = total > 0
@@ -539,7 +542,7 @@ class Controlled(Calibration):
 
 
 class PerGroup(Calibration):
-    """Separate calibrations of groups that do not overlap (Mondrian conformal prediction).
+    """Separate calibrations of disjoint groups (Mondrian conformal prediction).
 
     Parameters
     ----------
@@ -581,7 +584,7 @@ class PerGroup(Calibration):
         return min(float(self._mean(wrong)) / share, 1.0), np.nan, np.nan
 
     def _mean(self, values):
-        """Average a group-level value over all answers."""
+        """Return the average of a group-level value over all answers."""
         sizes = [getattr(part, "weight", part.n) for part in self.parts]
         return np.average(values, weights=sizes) if np.sum(sizes) > 0 else 0.0
 
@@ -638,7 +641,7 @@ class PerGroup(Calibration):
         return all(part.shortage(level) for part in self.parts)
 
     def _divided(self, risks):
-        """Yield the calibration of each group, or None, and the indices of the group's problems."""
+        """Yield each group's calibration, or None, and the indices of the group's problems."""
         for name, rows in rows_of_groups(map(as_one, risks.groups)).items():
             yield self._part(name, risks, rows[0]), rows
 
@@ -664,7 +667,7 @@ def _unseen_error(group, problem, known, pooled):
 
 
 def rows_of_groups(groups):
-    """Return the indices of the problems of each group, in the order of first occurrence."""
+    """Return the indices of each group's problems, in order of first occurrence."""
     places: dict[Any, list[int]] = {}
     for i, group in enumerate(groups):
         places.setdefault(group, []).append(i)
@@ -672,7 +675,7 @@ def rows_of_groups(groups):
 
 
 class Overlapping(Calibration):
-    """Calibration of overlapping groups by one quantile regression on all group indicators.
+    """Calibration of overlapping groups with one quantile regression on all group indicators.
 
     Parameters
     ----------
@@ -681,7 +684,7 @@ class Overlapping(Calibration):
     jumps : Jumps
         Positions and sizes of the jumps in each calibration problem's loss.
     risks : PathRisks
-        Groups of the calibration problems, as one frozenset per problem.
+        Groups of the calibration problems, with one frozenset per problem.
     """
 
     def __init__(self, guarantee: Guarantee, jumps: Jumps, risks: PathRisks) -> None:

@@ -1,7 +1,7 @@
-"""Base class of guarantees, a guarantee on a probability, and a guarantee on an expectation.
+"""Base class of guarantees, and the two guarantees on a probability and on an expectation.
 
-The guarantee on an expectation uses conformal risk control. Groups and weights that depend on other
-problems in a batch are rejected.
+The guarantee on an expectation uses conformal risk control. Groups and weights that depend on
+other problems in the batch are rejected.
 """
 
 from __future__ import annotations
@@ -43,34 +43,35 @@ from ._passing import Passing
 
 @settings
 class Guarantee(Settings, metaclass=ABCMeta):
-    """Base class of a filter's guarantees.
+    """Base class of filter guarantees.
 
-    A user-defined guarantee must implement `scores`, which returns the largest safe threshold of
-    each problem, and `loss`, which is 1 if the guarantee is violated. If both methods are
-    consistent with each other, the mean loss of new problems is at most alpha. Guarantees are
-    scikit-learn estimators, so ``__init__`` must only store parameters.
+    A user-defined guarantee must implement the methods `scores` and `loss`: `scores` returns each
+    problem's largest safe threshold, and `loss` returns 1 if the guarantee is violated. If the
+    two methods are consistent with each other, the mean loss on new problems is at most alpha.
+    Guarantees are scikit-learn estimators, so ``__init__`` must only store parameters.
 
     Parameters
     ----------
     by : str, callable or list of them, optional
-        Definition of problem groups. The guarantee holds in each group, as in `NoFalseClaim`.
+        Definition of problem groups. The guarantee holds in each of these groups, as in
+        `NoFalseClaim`.
     weight : callable, optional
-        Likelihood ratio of each problem, as in `NoFalseClaim`.
+        Function that returns the likelihood ratio of each problem, as in `NoFalseClaim`.
     unseen : {"error", "pool", "empty"}, default="error"
-        Treatment of problems in groups without calibration problems.
+        How to treat problems whose group has no calibration problems.
     show : float in (0, 1], default=1
-        Share of the answers that may pass, as in `NoFalseClaim`.
+        Proportion of answers that may pass, as in `NoFalseClaim`.
 
     Attributes
     ----------
     is_probability : bool
-        Whether all losses are 0 or 1, so the level is a probability.
+        Whether all losses are 0 or 1, in which case the level is a probability.
     allows_show : bool
-        Whether ``show`` may be below 1. Set this attribute to True in a subclass if the loss
-        never decreases when the threshold increases, and is at most `largest_loss`.
+        Whether ``show`` can be below 1. Set this attribute to True in a subclass if the loss
+        never decreases with an increasing threshold, and is at most `largest_loss`.
     allows_wordings : bool
-        Whether claims may have several wordings. In this case, the guarantee must count each claim
-        once. A claim is kept if its vaguest wording is kept.
+        Whether claims can have several wordings. If True, the guarantee must count each claim
+        once. A claim counts as kept if its vaguest wording is kept.
 
     Examples
     --------
@@ -124,7 +125,7 @@ class Guarantee(Settings, metaclass=ABCMeta):
             )
 
     def _check_show(self):
-        """Raise ValueError if ``show`` is below 1 but no guarantee has been proven for it."""
+        """Raise ValueError if ``show`` is below 1 and no guarantee has been proven for this case."""
         if not self.allows_show:
             raise ValueError(
                 "show must be 1 unless the guarantee allows smaller values, got "
@@ -139,14 +140,15 @@ class Guarantee(Settings, metaclass=ABCMeta):
             )
 
     def with_share(self, share: float, no_share: str = "") -> Guarantee:
-        """Return a copy of the guarantee with the share that was chosen for ``show="auto"``.
+        """Return a copy of the guarantee with the proportion chosen for ``show="auto"``.
 
         Parameters
         ----------
         share : float in [0, 1]
-            The chosen share. If no share was acceptable, the value is 0 and nothing is shown.
+            The chosen share. The value is 0 if no proportion was acceptable, in which case
+            nothing is shown.
         no_share : str, optional
-            The reason for a share of 0, which is used in messages.
+            Why the chosen proportion is 0, for use in messages.
 
         Returns
         -------
@@ -159,7 +161,7 @@ class Guarantee(Settings, metaclass=ABCMeta):
         return chosen
 
     def _share(self):
-        """Return the share used to compute counts; "auto" is 0.25 until a share is chosen."""
+        """Return the proportion used to compute counts, or 0.25 if ``show`` is still "auto"."""
         return 0.25 if self.show == "auto" else self.show or 1
 
     @abstractmethod
@@ -176,22 +178,21 @@ class Guarantee(Settings, metaclass=ABCMeta):
         path_risk : ndarray of shape (n_claims,)
             Path risk of each claim.
         labels : ndarray of shape (n_claims,)
-            Claim labels (1 true, 0 false, -1 unknown). Unknown labels must be treated as the worst
-            case.
+            Claim labels (1 true, 0 false, -1 unknown). Treat unknown labels as the worst case.
         offsets : ndarray of shape (n_problems + 1,)
-            The claims of problem i are ``offsets[i]:offsets[i + 1]``.
+            Claims ``offsets[i]:offsets[i + 1]`` belong to problem i.
 
         Returns
         -------
         ndarray of shape (n_problems,)
-            The scores; +inf if every threshold is safe.
+            The scores, which are +inf if every threshold is safe.
         """
 
     @abstractmethod
     def loss(
         self, labels: NDArray[Any], kept: NDArray[np.bool_], offsets: NDArray[np.intp]
     ) -> NDArray[Any]:
-        """Compute the loss of each problem, which is 1 if the guarantee is violated, otherwise 0.
+        """Compute the loss of each problem: 1 if the guarantee is violated and 0 otherwise.
 
         Parameters
         ----------
@@ -200,7 +201,7 @@ class Guarantee(Settings, metaclass=ABCMeta):
         kept : ndarray of bool, shape (n_claims,)
             Whether each claim is kept.
         offsets : ndarray of shape (n_problems + 1,)
-            The claims of problem i are ``offsets[i]:offsets[i + 1]``.
+            Claims ``offsets[i]:offsets[i + 1]`` belong to problem i.
 
         Returns
         -------
@@ -224,9 +225,10 @@ class Guarantee(Settings, metaclass=ABCMeta):
         labels : ndarray of shape (n_claims,)
             Claim labels (1 true, 0 false, -1 unknown). Unknown labels count as false.
         offsets : ndarray of shape (n_problems + 1,)
-            The claims of problem i are ``offsets[i]:offsets[i + 1]``.
+            Claims ``offsets[i]:offsets[i + 1]`` belong to problem i.
         vaguest : ndarray of bool, shape (n_claims,), optional
-            Whether each row is the vaguest wording of its claim, if problems have wordings.
+            Whether each row is the vaguest wording of its claim, for problems with several
+            wordings.
 
         Returns
         -------
@@ -236,29 +238,29 @@ class Guarantee(Settings, metaclass=ABCMeta):
         return Jumps.of_scores(self.scores(path_risk, labels, offsets))
 
     def level(self, alpha: float | None, own: float) -> float:
-        """Return the level that the guarantee uses if ``alpha`` is requested.
+        """Return the level that the guarantee uses for the requested ``alpha``.
 
         Parameters
         ----------
         alpha : float or None
-            The requested level. None means the filter's alpha.
+            The requested level. If None, the filter's alpha is requested.
         own : float
             The filter's alpha.
 
         Returns
         -------
         float
-            The level that is used.
+            The level that the guarantee uses.
 
         Raises
         ------
         ValueError
-            If the value is not a valid level of this guarantee.
+            If the value is not a valid level for this guarantee.
         """
         return check_alpha(own if alpha is None else alpha)
 
     def for_level(self, alpha: float) -> Guarantee:
-        """Return the guarantee for another level.
+        """Return this guarantee for a different level.
 
         Parameters
         ----------
@@ -268,7 +270,7 @@ class Guarantee(Settings, metaclass=ABCMeta):
         Returns
         -------
         Guarantee
-            The guarantee for this level.
+            The guarantee for the requested level.
         """
         return self
 
@@ -287,7 +289,7 @@ class Guarantee(Settings, metaclass=ABCMeta):
         Returns
         -------
         PathRisks
-            The path risks, with weights and groups of the problems.
+            The path risks, together with the problem weights and groups.
 
         Raises
         ------
@@ -307,11 +309,11 @@ class Guarantee(Settings, metaclass=ABCMeta):
 
     @property
     def entries(self) -> list[Any]:
-        """Entries of ``by`` as a list."""
+        """The entries of ``by`` as a list."""
         return list(self.by) if isinstance(self.by, (list, tuple)) else [self.by]
 
     def shares_functions(self, guarantee: Guarantee) -> bool:
-        """Return whether ``by`` and ``weight`` of another guarantee are the same functions.
+        """Return whether another guarantee has the same functions as ``by`` and ``weight``.
 
         Parameters
         ----------
@@ -321,8 +323,8 @@ class Guarantee(Settings, metaclass=ABCMeta):
         Returns
         -------
         bool
-            True if the functions are the same objects. Different functions can have the same
-            name, so names are not compared.
+            True if the functions are identical objects. Names are not compared, because different
+            functions can have the same name.
         """
         return self._functions() == guarantee._functions()
 
@@ -331,7 +333,7 @@ class Guarantee(Settings, metaclass=ABCMeta):
         return [f for f in every if isinstance(f, FunctionType)]
 
     def calibrate(self, jumps: Jumps, risks: PathRisks) -> Calibration:
-        """Calibrate the guarantee on problems.
+        """Calibrate the guarantee on calibration problems.
 
         Parameters
         ----------
@@ -352,7 +354,7 @@ class Guarantee(Settings, metaclass=ABCMeta):
         return kinds.PerGroup(self, jumps, risks)
 
     def calibrate_group(self, jumps: Jumps, risks: PathRisks) -> Calibration:
-        """Calibrate on problems of one group; if ``show`` is below 1, only on those that pass.
+        """Calibrate on problems of one group, or on those that pass if ``show`` is below 1.
 
         Parameters
         ----------
@@ -364,14 +366,14 @@ class Guarantee(Settings, metaclass=ABCMeta):
         Returns
         -------
         Calibration
-            Thresholds and levels for new problems of this group.
+            The calibration, which computes thresholds and levels for new problems of this group.
         """
         if self.show == 1:
             return self.calibrate_one(jumps, risks)
         return Passing(self, jumps, risks)
 
     def calibrate_one(self, jumps: Jumps, risks: PathRisks) -> Calibration:
-        """Calibrate on problems that all belong to one group.
+        """Calibrate on problems that belong to a single group.
 
         Parameters
         ----------
@@ -383,7 +385,7 @@ class Guarantee(Settings, metaclass=ABCMeta):
         Returns
         -------
         Calibration
-            Thresholds and levels for new problems of this group.
+            The calibration, which computes thresholds and levels for new problems of this group.
         """
         return kinds.Controlled(jumps, risks, self)
 
@@ -406,20 +408,21 @@ class Guarantee(Settings, metaclass=ABCMeta):
         path_risk : ndarray of shape (n_claims,)
             Path risk of each claim.
         offsets : ndarray of shape (n_problems + 1,)
-            The claims of problem i are ``offsets[i]:offsets[i + 1]``.
+            Claims ``offsets[i]:offsets[i + 1]`` belong to problem i.
         vaguest : ndarray of bool, shape (n_claims,), optional
-            Whether each row is the vaguest wording of its claim, if problems have wordings.
+            Whether each row is the vaguest wording of its claim, for problems with several
+            wordings.
 
         Returns
         -------
         float, or ndarray of shape (n_claims,)
-            The bound for each claim, or one bound for all claims.
+            The bound for each claim, or a single bound for all claims.
         """
         return 1.0
 
     @property
     def constant_loss(self) -> float | None:
-        """The largest loss, or None if it depends on the path risks."""
+        """The largest possible loss, or None if it depends on the path risks."""
         largest = self.largest_loss(np.empty(0), np.zeros(1, dtype=np.int64))
         return None if np.ndim(largest) else float(largest)
 
@@ -431,7 +434,7 @@ class Guarantee(Settings, metaclass=ABCMeta):
         jumps : Jumps
             Positions and heights of the jumps in each problem's loss.
         risks : PathRisks
-            Path risks of the problems whose jumps are passed.
+            Path risks of the problems, in the order of the jumps.
 
         Returns
         -------
@@ -441,7 +444,7 @@ class Guarantee(Settings, metaclass=ABCMeta):
         Raises
         ------
         ValueError
-            If there is no closed form for the guarantee.
+            If the guarantee does not have a closed form.
         """
         raise ValueError(
             f"leave-one-out evaluation has no closed form for {self!r}. Evaluate on "
@@ -449,7 +452,7 @@ class Guarantee(Settings, metaclass=ABCMeta):
         )
 
     def describe(self, level: float) -> str:
-        """Describe the guarantee in a sentence.
+        """Return a sentence that describes the guarantee.
 
         Parameters
         ----------
@@ -464,7 +467,7 @@ class Guarantee(Settings, metaclass=ABCMeta):
         return f"the mean loss of {self!r} is at most {level:g}{self.scope}"
 
     def describe_after_removal(self, level: float) -> str:
-        """Describe the guarantee after a person has removed false claims that were kept.
+        """Describe the guarantee for answers from which a person has removed kept false claims.
 
         Parameters
         ----------
@@ -474,14 +477,14 @@ class Guarantee(Settings, metaclass=ABCMeta):
         Returns
         -------
         str
-            The sentence. The sentence is that of `describe` if removing claims never increases the
-            loss.
+            The sentence. This method returns the same sentence as `describe` if removing claims
+            never increases the loss.
         """
         return self.describe(level)
 
     @property
     def scope(self) -> str:
-        """End of a sentence that names the new answers for which the guarantee holds."""
+        """End of a sentence about the guarantee, which names the population of new answers."""
         if self.by is not None:
             return f", in every group by {self.by!r}"
         if self.weight is not None:
@@ -504,7 +507,7 @@ class Guarantee(Settings, metaclass=ABCMeta):
         return self.describe(level)
 
     def needed(self, n: int, level: float) -> str:
-        """Return a sentence with the number of calibration problems needed if n are too few.
+        """Return a sentence that states how many problems are needed if n are too few.
 
         Parameters
         ----------
@@ -537,7 +540,7 @@ class Guarantee(Settings, metaclass=ABCMeta):
         return f"alpha = {level:g}", f"alpha >= {1 / (passing + 1):.4g}"
 
     def problems_needed(self, level: float) -> int:
-        """Return the number of calibration problems that each group needs to keep any claim.
+        """Return the number of calibration problems that each group requires to keep any claim.
 
         Parameters
         ----------
@@ -552,10 +555,10 @@ class Guarantee(Settings, metaclass=ABCMeta):
         return conformal.problems_needed(level, share=self._share())
 
     def fewest(self, n: int, level: float) -> int:
-        """Return the smallest number of calibration problems that are as useful as n problems.
+        """Return the smallest number of calibration problems with the same effect as n problems.
 
-        If the threshold is the score at some rank, n is reduced to the smallest number of
-        problems with the same rank.
+        If the threshold is the score at some rank, the result is the smallest number of problems
+        with the same rank.
 
         Parameters
         ----------
@@ -567,12 +570,12 @@ class Guarantee(Settings, metaclass=ABCMeta):
         Returns
         -------
         int
-            The smallest number of problems, or n if every problem is useful.
+            The smallest number of problems, or n if no smaller number has the same effect.
         """
         return n
 
     def calibration_count(self, n: int, level: float) -> int:
-        """Return the number of problems, out of n, to hold out for calibration.
+        """Return how many of n problems to hold out for calibration.
 
         Parameters
         ----------
@@ -598,7 +601,7 @@ TOLERATED = 1e-5  # tolerance relative to the largest weight
 
 
 def refuse_dependence(guarantee, batch, risks):
-    """Raise ValueError if a problem's group or weight depends on the batch.
+    """Raise ValueError if the group or weight of a problem depends on the batch.
 
     Parameters
     ----------
@@ -607,7 +610,7 @@ def refuse_dependence(guarantee, batch, risks):
     batch : GraphBatch
         The problems.
     risks : PathRisks
-        Path risks of the whole batch.
+        Path risks of all problems in the batch.
     """
     if guarantee.by is None and guarantee.weight is None:
         return
@@ -624,7 +627,7 @@ def refuse_dependence(guarantee, batch, risks):
 
 
 def _compare(name, alone, together, batch, rows):
-    """Raise ValueError if a problem's group or weight differs from that in the whole batch."""
+    """Raise ValueError if a problem's group or weight differs from its value in the whole batch."""
     if alone is None:
         return
     if name == "weight":
@@ -644,10 +647,10 @@ def _compare(name, alone, together, batch, rows):
 
 @settings
 class NoFalseClaim(Guarantee):
-    """Guarantee of at most ``max_false`` false claims, with probability at least ``1 - alpha``.
+    """Guarantee of at most ``max_false`` false claims with probability at least ``1 - alpha``.
 
-    The probability refers to the kept claims of a new problem. A filter with ``guarantee=None``
-    uses this guarantee with its defaults.
+    The probability refers to the kept claims of one new problem. A filter with ``guarantee=None``
+    uses `NoFalseClaim` with its default parameters.
 
     Parameters
     ----------
@@ -655,32 +658,35 @@ class NoFalseClaim(Guarantee):
         Maximum number of false claims per problem.
     delta : float in (0, 1), optional
         Maximum probability, over random calibration sets, that the coverage on future problems is
-        below ``1 - alpha``. The parameter requires that all problems are drawn independently. If
-        None, the coverage is at least ``1 - alpha`` on average over calibration sets.
+        below ``1 - alpha``. This parameter requires independently drawn problems. If None, the
+        coverage is at least ``1 - alpha`` on average over calibration sets.
     by : str, callable or list of them, optional
-        Definition of problem groups. The guarantee holds in every group. Groups can be defined by a
-        key of the metadata, by the name of a feature that is equal for all claims in a problem, or
-        by a function that returns the group of each problem in a GraphBatch. Groups overlap if a
-        problem has a list of groups, if the function returns a 2-D array of booleans (one column
-        per group), or if ``by`` is a list. The thresholds of overlapping groups are computed by a
-        quantile regression for each alpha, so the sets of kept claims need not be nested in alpha.
+        Definition of problem groups. The guarantee holds in every group of problems. Groups can
+        be defined by a metadata key, by the name of a feature that has the same value for all
+        claims of a problem, or by a function that accepts a GraphBatch and returns the group of
+        each problem. Groups can overlap if a problem has a list of groups, if the function
+        returns a 2-D boolean array with one column per group, or if ``by`` is a list. For
+        overlapping groups, each threshold is computed by a quantile regression at the given
+        alpha, so the sets of kept claims need not be nested in alpha.
     weight : callable, optional
-        Function that accepts a GraphBatch and returns one number per problem, the likelihood ratio
-        of the new problems to the calibration problems. With these weights, the guarantee holds for
-        the new problems.
+        Function that accepts a GraphBatch and returns one number per problem, the likelihood
+        ratio of the new to the calibration problems. With these weights, the guarantee holds for
+        the new population.
     unseen : {"error", "pool", "empty"}, default="error"
-        Treatment of problems in groups without calibration problems. "error" raises an error.
-        "pool" uses the pooled threshold, without a guarantee for the group. "empty" keeps nothing.
+        How to treat problems whose group has no calibration problems. "error" raises an error.
+        "pool" uses the threshold of all calibration problems together, without a guarantee for
+        the group. "empty" keeps nothing.
     show : float in (0, 1], or "auto", default=1
-        Share of the answers that may pass. An answer passes if its smallest path risk is below a
-        cut, which is the quantile of the calibration answers at this share. No claim in any other
-        answer is kept, and the guarantee holds for each answer *given that it passes*. If ``show``
-        is 1, every answer passes, and the guarantee averages over all answers, including empty
-        ones. If ``show`` is "auto", `fit` chooses the share on training problems. The chosen share
-        is the largest one for which at most about ``alpha`` of the passing answers contain a false
-        claim among *all* their claims below the cut. Nearly every passing answer shows a claim with
-        this choice. `fit` raises ValueError if there are too few problems for any share. If no
-        share is acceptable, nothing is shown.
+        Proportion of answers that may pass, or "auto". An answer passes if its smallest path risk
+        is below a cut, which is the ``show``-quantile of the calibration answers' smallest path
+        risks. If an answer does not pass, none of its claims is kept, and the guarantee holds for
+        each answer *given that it passes*. If ``show`` is 1, every answer passes, and the
+        guarantee is an average over all answers, including empty ones. If ``show`` is "auto",
+        `fit` chooses the proportion on training problems. The chosen proportion is the largest
+        for which at most about ``alpha`` of the passing answers contain a false claim among *all*
+        their claims below the cut. With "auto", nearly every passing answer has a kept claim.
+        `fit` raises ValueError if there are too few problems for every proportion. If no
+        proportion is acceptable, nothing is shown.
 
     References
     ----------
@@ -751,11 +757,11 @@ class NoFalseClaim(Guarantee):
         )
 
     def _among_passing(self, jumps, risks):
-        """Compute claim levels in passing answers, calibrated on all other answers.
+        """Compute the level of each passing answer's claims, calibrated on all other answers.
 
-        An answer passes if fewer than k0 = ceil(show n) of the other answers have an equal or
-        smaller smallest path risk. An answer's claims are calibrated on the other answers that
-        pass.
+        An answer passes if fewer than k0 = ceil(show n) of the other answers have a smallest path
+        risk that is equal or lower. The claims of each answer are calibrated on the other passing
+        answers.
         """
         out = np.full(len(risks.path_risk), np.inf)
         if self.show == 0:
@@ -842,9 +848,9 @@ def problems_needed(
     by: Mapping[Any, float] | Iterable[Any] | None = None,
     show: float = 1,
 ) -> int:
-    """Return the smallest number of calibration questions for which a claim can be kept.
+    """Return the smallest number of calibration questions with which a claim can be kept.
 
-    Several answers to one question count as one (see `~skdcf.graphs.question_groups`).
+    Several answers to the same question count as one (see `~skdcf.graphs.question_groups`).
 
     Parameters
     ----------
@@ -853,11 +859,12 @@ def problems_needed(
     delta : float in (0, 1), optional
         As in `NoFalseClaim`.
     by : mapping from group to share, or iterable with a group per problem, optional
-        Distribution of the questions over the groups of the guarantee. If ``by`` is passed, the
-        result is the total number for which the smallest group has enough questions on average.
+        Proportion of questions in each group, or the group of each problem. If ``by`` is passed,
+        the result is the total number for which the smallest group has enough questions on
+        average.
     show : float in (0, 1], default=1
-        Share of the answers that may pass, as in `NoFalseClaim`. If the smallest path risks of
-        several answers are tied, more questions are needed.
+        Proportion of answers that may pass, as in `NoFalseClaim`. More questions are needed if
+        the smallest path risks of several answers are tied.
 
     Returns
     -------
@@ -867,7 +874,7 @@ def problems_needed(
     Raises
     ------
     ValueError
-        If alpha, delta or a share is not between 0 and 1.
+        If alpha, delta or a proportion is not between 0 and 1.
 
     Examples
     --------
@@ -912,24 +919,25 @@ class ExpectedFalse(Guarantee):
     Parameters
     ----------
     of : {"share", "count"}, default="share"
-        The bounded quantity. "count" is the number of false claims kept per problem. "share" is the
-        number of false claims divided by the number of kept claims, or 0 if nothing is kept. The
-        share is not monotone in the threshold, so its running maximum, which is larger, is
-        controlled.
+        The bounded quantity. "count" bounds the number of kept false claims per problem. "share"
+        bounds the number of kept false claims divided by the number of kept claims, or 0 if no
+        claims are kept. The share is not monotone in the threshold, so the guarantee controls its
+        running maximum, which is larger.
     bound : float, optional
         Upper bound on the expectation. If None, the filter's ``alpha`` is used. The bound
-        determines how many problems `fit` holds out. A bound below 1 is also the level of training.
-        Levels in ``predict(X, alpha=...)`` are also bounds.
+        determines how many problems `fit` holds out for calibration. A bound below 1 is also used
+        as the training level. The levels passed as ``predict(X, alpha=...)`` are also interpreted
+        as bounds.
     by : str, callable or list of these, optional
-        Definition of problem groups, as in `NoFalseClaim`. The guarantee holds in every group.
-        Groups must not overlap.
+        Definition of problem groups, as in `NoFalseClaim`. The guarantee holds in every group of
+        problems. Groups must not overlap.
     weight : callable, optional
-        Likelihood ratio of each problem, as in `NoFalseClaim`.
+        Function that returns the likelihood ratio of each problem, as in `NoFalseClaim`.
     unseen : {"error", "pool", "empty"}, default="error"
-        Treatment of groups without calibration problems, as in `NoFalseClaim`.
+        How to treat problems whose group has no calibration problems, as in `NoFalseClaim`.
     show : float in (0, 1], default=1
-        Share of the answers that may pass, as in `NoFalseClaim`. If ``show`` is below 1, the
-        expectation is taken over the passing answers.
+        Proportion of answers that may pass, as in `NoFalseClaim`. If ``show`` is below 1, the
+        expectation is over the passing answers.
 
     Notes
     -----

@@ -1,4 +1,4 @@
-"""Guarantee for each passing answer, by calibration on the answers below a cut.
+"""Guarantee for each passing answer, calibrated on the answers below a cut.
 
 ==========  =========================================================================
 low_i       smallest path risk of calibration answer i
@@ -7,11 +7,12 @@ B           {i: low_i < v}, the calibration answers that pass
 c           the share of the answers that may pass, ``show``
 ==========  =========================================================================
 
-A new answer passes if low < v. Given that a new answer passes, it is exchangeable with the answers
-in B. To see this, let A = {j: #{l != j: low_l <= low_j} < k0}. The set A is a symmetric function of
-the n + 1 answers. A contains the new answer if and only if this answer passes, and then consists of
-B and the new answer. Calibration on B alone is therefore valid for each passing answer. The cut
-depends only on the calibration answers, so answers can be filtered one at a time.
+A new answer passes if low < v. Given that the new answer passes, it is exchangeable with the
+answers in B. As a proof, let A = {j: #{l != j: low_l <= low_j} < k0}. The set A is a symmetric
+function of the n + 1 answers. The set A contains the new answer if and only if this answer
+passes, and then A consists of B and the new answer. Calibration on B alone is therefore valid for
+each passing answer. Because the cut depends only on the calibration answers, new answers can be
+filtered one at a time.
 
 The guarantee is selection-conditional coverage (Y. Jin and Z. Ren, arXiv:2403.03868) with the
 taxonomy of V. Vovk (ACML 2012). `skdcf.monitoring.release_claims` bounds the error rate among the
@@ -45,18 +46,19 @@ SHARES = tuple(hundredths / 100 for hundredths in range(10, 101))
 
 
 class ShareChoice(NamedTuple):
-    """Results on training answers for each share of answers that may pass.
+    """Training-answer results for each proportion of answers that may pass.
 
     Parameters
     ----------
     shares : ndarray of shape (n_shares,)
         The shares.
     passing : ndarray of int, shape (n_shares,)
-        Number of training answers that pass the cut at each share.
+        Number of training answers that pass the cut at each proportion.
     wrong : ndarray of shape (n_shares,)
         Number of passing answers with a false claim below the cut, or the sum of their losses.
     chosen : float
-        The largest share with (1 + wrong) / (1 + passing) <= level; 0 if there is none.
+        The largest share with (1 + wrong) / (1 + passing) <= level, or 0 if no share satisfies
+        this condition.
     """
 
     shares: NDArray[np.float64]
@@ -65,19 +67,19 @@ class ShareChoice(NamedTuple):
     chosen: float
 
     def no_share(self, level: float, delta: float | None) -> str:
-        """Return the reason for a chosen share of 0, which is used in messages.
+        """Explain why the chosen proportion is 0, for use in messages.
 
         Parameters
         ----------
         level : float
             The guarantee level.
         delta : float or None
-            Share of the calibration sets for which the guarantee may fail.
+            Maximum proportion of calibration sets for which the coverage may be too low.
 
         Returns
         -------
         str
-            The reason and a way out.
+            The reason, followed by advice.
         """
         acceptable = (1 + self.wrong) / (1 + self.passing) <= level
         if acceptable.any():
@@ -117,33 +119,34 @@ def choose_share(
     level: float,
     n_calibration: int | None,
 ) -> ShareChoice:
-    """Choose the share of answers that may pass, using answers not used for calibration.
+    """Choose the proportion of answers that may pass, without using calibration answers.
 
-    If the threshold is at least the cut, every passing answer shows a claim. A share is therefore
-    acceptable if few training answers contain a false claim below the cut. One is added to the
-    numbers of wrong and of passing answers, so no share is accepted by chance if there are few
-    answers.
+    If the threshold is at least the cut, every passing answer has a kept claim. A proportion is
+    therefore acceptable if few training answers contain a false claim below the cut. The numbers
+    of wrong and of passing answers are both increased by one, which makes accepting a proportion
+    by chance less likely if there are few answers.
 
     Parameters
     ----------
     guarantee : Guarantee
-        The guarantee, which defines the loss.
+        The guarantee whose loss is used.
     path_risk : ndarray of shape (n_claims,)
-        Path risks of training problems, computed by scorers not trained on these problems.
+        Path risks of training problems, computed by scorers that were not trained on these
+        problems.
     labels : ndarray of shape (n_claims,)
         Claim labels (1 true, 0 false, -1 unknown). Unknown labels count as false.
     offsets : ndarray of shape (n_problems + 1,)
-        Bounds of the problems among the claims.
+        Offsets of the problems in the claim arrays.
     level : float
         The guarantee level.
     n_calibration : int or None
-        Number of problems held out for calibration. Only shares for which the held-out problems
-        suffice for rank 1 are considered. None considers all shares.
+        Number of problems held out for calibration. A proportion is considered only if the
+        held-out problems are enough for rank 1. None considers all shares.
 
     Returns
     -------
     ShareChoice
-        The chosen share, and the results of all shares.
+        The chosen proportion, together with the results for all proportions.
     """
     lowest = segment_min(path_risk, offsets)
     jumps = guarantee.jumps(path_risk, labels, offsets)
@@ -164,23 +167,23 @@ def choose_share(
 
 
 class Passing(Calibration):
-    """Calibration on the passing answers.
+    """Calibration that uses only the passing answers.
 
     Parameters
     ----------
     guarantee : Guarantee
-        The guarantee, whose ``show`` is the share of the answers that may pass.
+        The guarantee, whose ``show`` is the proportion of answers that may pass.
     jumps : Jumps
         Positions and sizes of the jumps in each calibration problem's loss.
     risks : PathRisks
-        Smallest path risks of the calibration problems, exact and lowered for rounding.
+        Smallest path risks of the calibration problems, both exact and lowered for rounding.
 
     Attributes
     ----------
     cut : float
-        The cut. An answer passes if its smallest path risk is below the cut.
+        The cut. An answer passes if its smallest path risk is below this cut.
     among : Calibration
-        The calibration on the calibration problems that pass.
+        The calibration on the passing calibration problems.
     """
 
     def __init__(self, guarantee: Guarantee, jumps: Jumps, risks: PathRisks) -> None:
@@ -196,7 +199,7 @@ class Passing(Calibration):
 
     @property
     def passing(self) -> float:
-        """Share of new answers that pass."""
+        """Proportion of new answers that pass."""
         # If the cut is +inf, all n answers pass. If it is finite, the new answer is one
         # of |B| + 1 answers.
         return 1.0 if np.isposinf(self.cut) else (self.among.n + 1) / (self.n + 1)

@@ -1,6 +1,6 @@
 """Guards, each of which prevents one silent violation of the guarantee.
 
-Five functions call the guards, and each of these functions is called in one place:
+The guards are called by five functions, each of which is called in one place:
 
 * `at_fit` after the problems are split, before anything is trained;
 * `at_calibrate` after calibration problems are selected;
@@ -8,12 +8,13 @@ Five functions call the guards, and each of these functions is called in one pla
 * `at_use` before a calibrated filter is applied to problems;
 * `at_choice` before a filter chooses one of several answers to a question.
 
-A guard raises an error or warns. `at_fit` and `at_calibrate` also store provenance and judges on
-the filter, so later problems can be compared with them. Three guards change data. `presence` drops
-edges if the edges of the calibration problems were unknown. `rounding` lowers scores by the largest
-difference that is possible on another machine. `verdicts` drops a claim if its verdict is missing
-or if the claim may misstate the answer. Two guards require other data and are called in other
-places. `presence` is called when problems are read, and `verdicts` is called when path risks are
+If a guard finds a violation, it raises an error or warns. `at_fit` and `at_calibrate` also store
+the provenance and the judges on the filter, so later problems can be compared with them. Three
+guards change data. The guard `presence` drops the edges of new problems if the edges of the
+calibration problems were unknown. The guard `rounding` lowers scores by the largest possible
+difference between machines. The guard `verdicts` drops a claim if the claim has no verdict or may
+misstate the answer. Two guards need other data and are therefore called in other places.
+`presence` is called when problems are read, while `verdicts` is called when path risks are
 computed.
 """
 
@@ -35,18 +36,18 @@ from .wordings import refuse_wordings
 
 
 def at_fit(estimator, selection, training_rows, calibration_rows):
-    """Check a split before anything is trained.
+    """Check the split into training and calibration problems before training starts.
 
     Parameters
     ----------
     estimator : filter
-        The filter to be fitted. The filter's attribute ``provenance_`` is set to that of the
-        problems.
+        The filter to be fitted. The attribute ``provenance_`` of the filter is set to the
+        provenance of the problems.
     selection : Selection
         The eligible problems, with labels and hashes.
     training_rows, calibration_rows : ndarray of int
-        Positions of the training and calibration problems. If there are no training problems,
-        nothing is trained.
+        Indices of the training and calibration problems. If there are no training problems, no
+        training takes place.
     """
     view = selection.view
     _note_provenance(estimator, view)
@@ -72,13 +73,13 @@ def at_fit(estimator, selection, training_rows, calibration_rows):
 
 
 def at_calibrate(estimator, selection):
-    """Check problems that are used to calibrate a fitted filter.
+    """Check the problems used to calibrate a fitted filter.
 
     Parameters
     ----------
     estimator : fitted filter
-        The filter to calibrate. The training problems of the filter are rejected. The attribute
-        ``provenance_`` of the filter is set to that of the problems.
+        The filter to calibrate. The filter's training problems are rejected. The attribute
+        ``provenance_`` of the filter is set to the provenance of the problems.
     selection : Selection
         The eligible problems, with labels and hashes.
     """
@@ -93,7 +94,7 @@ def at_calibrate(estimator, selection):
 
 
 def at_scores(estimator, view, named, risks):
-    """Check the scores of calibration problems, and measure their rounding errors.
+    """Check the scores of the calibration problems and measure their rounding errors.
 
     Parameters
     ----------
@@ -102,14 +103,14 @@ def at_scores(estimator, view, named, risks):
     view : View
         The problems, with labels and confidences.
     named : GraphBatch
-        The problems with the columns that the guarantee refers to by name.
+        The problems, including the columns that the guarantee refers to by name.
     risks : PathRisks
-        The path risks of the guarantee.
+        Path risks on which the guarantee is calibrated.
 
     Returns
     -------
     Precision
-        The reproducibility of the scores, by which they are lowered.
+        The reproducibility of the scores, which determines how much the scores are lowered.
     """
     warn_of_direction(view.confidence, view.labels, view.raw.problem_of)
     refuse_dependence(estimator._resolved_guarantee(), named, risks)
@@ -125,16 +126,17 @@ def at_scores(estimator, view, named, risks):
 
 
 def at_use(estimator, batch, *, labelled=False):
-    """Check problems before a calibrated filter computes their columns and filters them.
+    """Check new problems before a calibrated filter computes their columns and filters them.
 
     Parameters
     ----------
     estimator : fitted filter
-        The filter, whose settings and ``provenance_`` are compared with the problems.
+        The filter whose settings and ``provenance_`` are compared with the problems.
     batch : GraphBatch
-        The problems given by the caller.
+        The problems passed by the caller.
     labelled : bool, default=False
-        Whether the problems have labels. If True, the meaning of labels is also compared.
+        Whether the problems have labels. If True, the meanings of the labels are compared as
+        well.
     """
     refuse_changed(estimator)
     refuse_wordings(estimator, batch)
@@ -142,15 +144,15 @@ def at_use(estimator, batch, *, labelled=False):
 
 
 def at_choice(estimator, batch):
-    """Check answers from which a fitted filter chooses one per question.
+    """Check the answers from which a fitted filter chooses one per question.
 
-    The rule that chose the calibration answers is not compared, because no answer has been chosen
-    yet.
+    The rule that chose the calibration answers is not compared, because no new answer has been
+    chosen yet.
 
     Parameters
     ----------
     estimator : fitted filter
-        The filter, whose settings and ``provenance_`` are compared with the answers.
+        The filter whose settings and ``provenance_`` are compared with the answers.
     batch : GraphBatch
         All sampled answers.
     """
@@ -163,7 +165,7 @@ def at_choice(estimator, batch):
 
 
 def _note_provenance(estimator, view):
-    """Compare the problems' provenance with that of the filter, and store it on the filter."""
+    """Compare the provenance of problems with that of the filter, and store it on the filter."""
     provenance = provenance_of(estimator, view.raw, labelled=True)
     provenance["judged_by"] = kinds_of(view.judges)
     compare_provenance(estimator, provenance, new=True)

@@ -1,12 +1,13 @@
-"""Guard against answers that were chosen in a different way than the calibration answers.
+"""Guard against answers that were chosen by a different rule than the calibration answers.
 
-Questions with their k answers are exchangeable, so the rule that chooses one of the answers is part
-of the filter. At alpha = 0.1, a filter that was calibrated on the best of 3 answers and used on the
-best of 7 kept a false claim in 14.3 % of the answers. If an older scorer had chosen the answers,
-the rate was 15.2 %. After calibration on unselected answers, the rate was up to 27 %. The number of
-joined answers must also be the same, because columns of a claim may depend on all joined answers. A
-score that increases with the number of claims was calibrated on 3 joined answers and used on single
-answers. The filter kept a false claim in 30.1 % of these single answers.
+Questions are exchangeable together with their k answers, so the rule that chooses one of these
+answers is part of the filter. At alpha = 0.1, a filter that was calibrated on the best of 3
+answers kept a false claim in 14.3 % of the answers when it was used on the best of 7. If an older
+scorer had chosen the answers, this rate was 15.2 %. After calibration on answers that were not
+selected, the rate was up to 27 %. The number of joined answers must also stay the same, because
+the columns of a claim may depend on all joined answers. In an experiment, a score that increases
+with the number of claims was calibrated on 3 joined answers and used on single answers. The
+filter kept a false claim in 30.1 % of the single answers.
 """
 
 from __future__ import annotations
@@ -41,12 +42,12 @@ ACCEPT = Advice(
 
 
 def mark_of(metadata: Any) -> Any:
-    """Return a chosen answer's mark, a dict or str, or None if the answer was not chosen."""
+    """Return a dict or string that describes how an answer was chosen, or None."""
     return metadata.get(CHOSEN_BY) or None
 
 
 def rule_of(mark: Any) -> Any:
-    """Return a mark's rule and scorer, without k, as a comparable string."""
+    """Return the rule and scorer that chose an answer as a comparable string, without k."""
     if not isinstance(mark, dict):
         return mark
     compared = {key: value for key, value in mark.items() if key != "k"}
@@ -54,14 +55,14 @@ def rule_of(mark: Any) -> Any:
 
 
 def count_answers(marks: Any) -> list[list[int]]:
-    """Return pairs of k and the number of answers that were chosen from k answers."""
+    """Return each k with the number of answers that were chosen from k answers."""
     ks = (mark.get("k") for mark in marks if isinstance(mark, dict))
     counts = Counter(k for k in ks if isinstance(k, int))
     return [list(pair) for pair in sorted(counts.items())]
 
 
 def join_counts(parts: Any) -> list[list[int]]:
-    """Return the sums of the results of `count_answers` for several parts."""
+    """Add the results of `count_answers` for several parts."""
     counts: Counter[int] = Counter()
     for part in parts:
         counts.update(dict(part))
@@ -69,22 +70,23 @@ def join_counts(parts: Any) -> list[list[int]]:
 
 
 def compare_numbers(origin: dict[str, Any], calibrated: dict[str, Any]) -> None:
-    """Compare the numbers of answers per question in the new and calibration problems.
+    """Compare the numbers of answers per question between new problems and calibration problems.
 
     Parameters
     ----------
     origin, calibrated : dict
-        Provenance of new problems, and of the calibration problems.
+        Provenance of the new problems and of the calibration problems.
 
     Raises
     ------
     ValueError
-        If a number of answers per question did not occur in calibration.
+        If a number of answers per question does not occur in the calibration problems.
 
     Warns
     -----
     GuaranteeWarning
-        If the distribution of the numbers of answers clearly differs from that in calibration.
+        If the distribution of the number of answers per question differs clearly from that in
+        calibration.
     """
     before = dict(calibrated.get("chosen_from") or ())
     now = dict(origin.get("chosen_from") or ())
@@ -118,9 +120,9 @@ def compare_numbers(origin: dict[str, Any], calibrated: dict[str, Any]) -> None:
 
 
 def refuse_other_scorer(estimator: Any, batch: GraphBatch, reason: str | None) -> None:
-    """Raise ValueError if a different scorer chose a filter's calibration answers.
+    """Raise ValueError if another filter's scorer chose the calibration answers.
 
-    The filter's scorer chooses new answers.
+    New answers are always chosen by the filter's own scorer.
 
     Parameters
     ----------
@@ -129,7 +131,7 @@ def refuse_other_scorer(estimator: Any, batch: GraphBatch, reason: str | None) -
     batch : GraphBatch
         The calibration problems.
     reason : str or None
-        Reason for accepting a difference.
+        Reason why a different scorer is acceptable.
     """
     if reason is not None:
         return
@@ -149,7 +151,7 @@ def refuse_other_scorer(estimator: Any, batch: GraphBatch, reason: str | None) -
 
 
 def refuse_chosen(batch: GraphBatch) -> None:
-    """Raise ValueError if any of the answers to choose from, or to join, was chosen before."""
+    """Raise ValueError if an answer to choose from, or to join, has already been chosen."""
     for i, mark in enumerate(map(mark_of, batch.metadata_rows)):
         if mark is not None:
             raise ValueError(
@@ -160,7 +162,7 @@ def refuse_chosen(batch: GraphBatch) -> None:
 
 
 def refuse_whole(batch: GraphBatch) -> None:
-    """Raise ValueError for answers that were chosen for release as a whole, not for filtering."""
+    """Raise ValueError for answers that were chosen to be released whole rather than filtered."""
     for i, mark in enumerate(map(mark_of, batch.metadata_rows)):
         if isinstance(mark, dict) and mark.get("rule") == WHOLE:
             raise ValueError(
@@ -181,8 +183,7 @@ def fingerprint(estimator: Any) -> str:
     Returns
     -------
     str
-        The hash. The hash is stored with the filter, because other versions of libraries may
-        compute another hash.
+        The hash. The hash is stored on the filter, because it may depend on library versions.
     """
     parts = [
         _state(estimator.scorer_),
@@ -196,7 +197,7 @@ def fingerprint(estimator: Any) -> str:
 
 
 def _state(value):
-    """Return a hash of an object's state, or its repr if it cannot be pickled."""
+    """Return a hash of an object's state, or of its repr if the object cannot be pickled."""
     try:
         return joblib.hash(value)
     except Exception:  # Functions that were defined interactively cannot be pickled.

@@ -1,7 +1,8 @@
 """Guard against calibration answers without a question that may have been judged twice.
 
-When five answers were counted as ten, the miscoverage was 0.17 at alpha = 0.1. Counting equal texts
-only once does not help. If 30 % of the answers are one popular false text, the miscoverage is 0.33.
+When five answers were counted as ten, the miscoverage was 0.17 at alpha = 0.1. Counting each
+distinct text only once does not solve the problem. For example, if 30 % of the answers are the
+same false text, the miscoverage is 0.33.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from ..graphs.hashes import Hashes
 
 
 def with_texts(batch: GraphBatch) -> NDArray[np.bool_]:
-    """Return which answers have claims with texts.
+    """Return which answers have claim texts.
 
     Parameters
     ----------
@@ -44,8 +45,7 @@ def refuse_copies(hashes: Hashes, has_texts: NDArray[Any]) -> None:
     hashes : Hashes
         Hashes of all calibration answers.
     has_texts : ndarray of bool, shape (n_problems,)
-        Whether each answer has claims with texts. Rows of a table have no texts and are never
-        copies.
+        Whether each answer has claim texts. Table rows have no texts and never count as copies.
     """
     is_doubtful = (hashes.question < 0) & ~hashes.alone & ~hashes.asked & has_texts
     content = hashes.content[is_doubtful]

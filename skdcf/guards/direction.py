@@ -1,7 +1,7 @@
-"""Guard against scores or edges with reversed direction.
+"""Guard against scores or edges whose direction is reversed.
 
-If a risk is given as the confidence, the guarantee holds, but almost nothing is kept. If edges
-point from a child to its parent, claims are kept without the claims on which they depend.
+If a risk is passed as the confidence, the guarantee holds, but almost no claims are kept. If
+edges point from children to parents, claims are kept without the claims that they depend on.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _ERRORS = (
 
 
 def warn_of_reversed_edges(batch):
-    """Warn if every edge points from a later claim to an earlier claim."""
+    """Warn if every edge points from a later claim to an earlier one."""
     edges = batch.edges_between
     if len(edges) >= 10 and (np.diff(edges) < 0).all():
         warn(
@@ -33,17 +33,17 @@ def warn_of_reversed_edges(batch):
 
 
 def warn_of_direction(confidence, labels, problem_of):
-    """Warn if false claims score higher than true claims, for example if a risk was given.
+    """Warn if false claims score higher than true claims, for example if the score is a risk.
 
-    The test statistic is the proportion of true-false claim pairs that are ordered correctly. The
-    standard error is computed for an uninformative score, and from the contributions of whole
-    answers, because claims in one answer may be correlated. The larger of the two standard errors
-    is used.
+    The test statistic is the proportion of pairs of a true and a false claim that are ordered
+    correctly. Two standard errors are computed, for an uninformative score and from the
+    contributions of whole answers, because claims in the same answer may be correlated. The test
+    uses the larger of the two standard errors.
 
     Parameters
     ----------
     confidence : ndarray of shape (n_claims,)
-        Confidences of the calibration claims.
+        Confidence in each calibration claim.
     labels : ndarray of shape (n_claims,)
         Claim labels (1 true, 0 false, -1 unknown).
     problem_of : ndarray of shape (n_claims,)

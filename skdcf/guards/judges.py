@@ -1,10 +1,10 @@
-"""Guard against calibration labels made by a language model.
+"""Guard against calibration labels that were assigned by a language model.
 
-If a model made the labels, the guarantee refers to the model's verdicts. After calibration at alpha
-= 0.1 on verdicts of a strong model, 13 to 25 % of the filtered answers contained a claim that
-people judged to be false. If people judged some of the calibration answers, answers that only a
-model judged are left out. When parts with both kinds of labels were joined, the miscoverage was
-0.20.
+If a model assigned the labels, the guarantee refers to the model's verdicts. After calibration at
+alpha = 0.1 on the verdicts of a strong model, 13 to 25 % of the filtered answers contained a
+claim that people judged to be false. If people judged some calibration answers, the answers
+judged only by a model are not used for calibration. When parts with both kinds of labels were
+joined, the miscoverage was 0.20.
 """
 
 from __future__ import annotations
@@ -29,11 +29,10 @@ NOBODY, MODEL, PERSON, REACHED = range(4)
 
 
 def judges_of(batch: GraphBatch) -> NDArray[np.int8]:
-    """Return each answer's kind of judge.
+    """Return who judged each answer.
 
-    A randomly drawn answer counts as judged by a person if a person has labelled at least one of
-    its claims. If only completely labelled answers were counted, short answers would be
-    over-represented.
+    A randomly drawn answer counts as judged by a person if a person labelled at least one of its
+    claims. Counting only completely labelled answers would over-represent short answers.
 
     Parameters
     ----------
@@ -43,7 +42,7 @@ def judges_of(batch: GraphBatch) -> NDArray[np.int8]:
     Returns
     -------
     ndarray of int8, shape (n_problems,)
-        The kind of judge for each problem: `NOBODY`, `MODEL`, `PERSON` or `REACHED`.
+        Kind of judge for each problem: `NOBODY`, `MODEL`, `PERSON` or `REACHED`.
     """
     judges = np.full(len(batch), NOBODY, dtype=np.int8)
     for i, row in enumerate(batch.metadata_rows):
@@ -62,7 +61,7 @@ def judges_of(batch: GraphBatch) -> NDArray[np.int8]:
 
 
 def kinds_of(judges: NDArray[np.int8]) -> list[str]:
-    """Return the kinds of judges of some answers, as in ``provenance_["judged_by"]``.
+    """Return the kinds of judges of the given answers, as in ``provenance_["judged_by"]``.
 
     Parameters
     ----------
@@ -72,14 +71,14 @@ def kinds_of(judges: NDArray[np.int8]) -> list[str]:
     Returns
     -------
     list of {"model", "person"}
-        The kinds of judges that occur.
+        The kinds of judges that occur in the answers.
     """
     names = {"model": MODEL, "person": PERSON}
     return [name for name, code in names.items() if (judges == code).any()]
 
 
 def person_judged(judges: NDArray[np.int8]) -> NDArray[np.bool_]:
-    """Return which answers are used for calibration if both people and models are judges.
+    """Return which answers are used for calibration if both people and models judged answers.
 
     Parameters
     ----------
@@ -95,7 +94,7 @@ def person_judged(judges: NDArray[np.int8]) -> NDArray[np.bool_]:
 
 
 def labels_of_people(labels: NDArray[np.int8], batch: GraphBatch) -> NDArray[np.int8]:
-    """Return the labels, without model labels in answers that people judged.
+    """Return the labels, with model labels removed from answers that people judged.
 
     Parameters
     ----------
@@ -107,7 +106,8 @@ def labels_of_people(labels: NDArray[np.int8], batch: GraphBatch) -> NDArray[np.
     Returns
     -------
     ndarray of shape (n_claims,)
-        The remaining labels. Removed labels are -1, which counts as false in calibration.
+        The labels after the removal of model labels. A removed label is replaced with -1, which
+        counts as false in calibration.
     """
     people = person_judged(judges_of(batch))
     if not people.any():
@@ -123,7 +123,7 @@ def labels_of_people(labels: NDArray[np.int8], batch: GraphBatch) -> NDArray[np.
 
 
 def note_judges(estimator, batch, labels):
-    """Store the proportion of model labels, and warn if it exceeds 5 %."""
+    """Store the proportion of labels assigned by models, and warn if it exceeds 5 %."""
     judged = labels >= 0
     sources = () if batch.metadata is None else compress(iterate_sources(batch), judged)
     models = [row["by"] for row in sources if row and row["kind"] == "model"]
@@ -144,7 +144,7 @@ def note_judges(estimator, batch, labels):
 
 
 def name_errors(sentence, origin):
-    """Return a sentence about the guarantee, extended by the meaning of "false" and the judges."""
+    """Return a sentence about the guarantee, including the meaning of "false" and the judges."""
     shares = origin.get("judged") or [0.0]
     judges = ", ".join(origin.get("judges", ()))
     meanings = {meaning for meaning in origin.get("label_meaning", ()) if meaning}

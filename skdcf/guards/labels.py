@@ -1,7 +1,8 @@
-"""Guard against missing labels and labels that are all equal.
+"""Guard against missing labels and against labels that are all equal.
 
-The guarantee holds with such labels, but the filter may keep much less than necessary. A claim that
-nobody judged counts as false in calibration. A scorer learns nothing if no claim is labelled false.
+The guarantee holds with such labels, but the filter may keep far fewer claims than possible.
+Unjudged claims count as false in calibration. A scorer cannot be trained if no claim is labelled
+false.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from .levels import level_in_force
 
 
 def warn_of_no_errors(labels):
-    """Warn if some claims are labelled true but none is labelled false."""
+    """Warn if some claims are labelled true but no claim is labelled false."""
     n_true = int(np.sum(labels == 1))
     if n_true and not (labels == 0).any():
         warn(
@@ -25,7 +26,7 @@ def warn_of_no_errors(labels):
 
 
 def warn_of_unjudged(estimator, batch, labels):
-    """Warn if the number of calibration problems without a judged claim is too large for alpha."""
+    """Warn if too many calibration problems for this alpha have no judged claims."""
     if len(labels) == 0 or labels.min() >= 0:
         return
     level = level_in_force(estimator)

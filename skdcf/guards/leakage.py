@@ -1,7 +1,8 @@
-"""Guard against feature columns that equal the labels, possibly in another coding.
+"""Guard against feature columns that equal the labels, possibly in a different encoding.
 
-The columns of a table may contain human or model verdicts by mistake. Such a calibration seems
-perfect, but does not apply to new problems, in which the column is missing or computed differently.
+A table may contain human or model verdicts among its columns by mistake. Calibration on such a
+column looks perfect, but does not apply to new problems, in which the column is missing or
+computed differently.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ def warn_of_labels_among_columns(batch: Any, labels: Any) -> None:
     Warns
     -----
     LabelWarning
-        If a column equals the labels, and if at least 20 claims of both classes are judged.
+        If a column equals the labels and at least 20 claims of each class are judged.
     """
     judged = labels >= 0
     if batch.features is None or judged.sum() < _FEWEST:

@@ -1,7 +1,7 @@
 """Guard against levels that are too small, confused with 1 - alpha, or different from training.
 
-At levels below ``1 / (n + 1)``, the rank is 0 and nothing may be kept. If the smallest score were
-used as the threshold, or if answers were left unfiltered, there would be no guarantee.
+At levels below ``1 / (n + 1)``, the rank is 0, so no claims may be kept. There would be no
+guarantee if the smallest score were used as the threshold or if answers were left unfiltered.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from ..exceptions import CalibrationWarning, ParameterWarning
 
 
 def level_in_force(estimator):
-    """Return the calibration level, which is alpha or the guarantee's bound."""
+    """Return the calibration level, which is either alpha or the guarantee's bound."""
     if estimator.guarantee is None:
         return estimator.alpha
     return estimator.guarantee.level(None, estimator.alpha)
@@ -39,7 +39,7 @@ def level_of(estimator, alpha):
 
 
 def warn_of_level(calibration, level):
-    """Warn if nothing is kept at a level, or if 1 - alpha may have been intended."""
+    """Warn if no claims are kept at a level, or if the user may have passed 1 - alpha."""
     if level > 0.5 and calibration.guarantee.is_probability:
         warn(
             f"alpha = {level:g} allows a false claim in {level:.0%} of the problems, "

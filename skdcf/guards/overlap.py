@@ -1,7 +1,7 @@
 """Guard against questions that are used for both training and calibration.
 
-A scorer is too accurate on the problems that it was trained on. When answers were judged twice and
-occurred in both sets, the miscoverage of a decision tree was 0.44 at alpha = 0.1.
+A scorer is too accurate on its own training problems. When answers were judged twice and occurred
+in both sets, the miscoverage of a decision tree was 0.44 at alpha = 0.1.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from ..exceptions import GuaranteeWarning
 
 
 def refuse_trained(batch, hashes, trained):
-    """Raise ValueError if questions were used for training, and warn if they may have been."""
+    """Raise ValueError if questions were used for training, and warn if they may have been used."""
     same_question, doubtful = hashes.among(trained)
     same_content = np.isin(hashes.content, trained["content"])
     proven = same_question | (same_content & hashes.asked)
@@ -43,12 +43,12 @@ def refuse_trained(batch, hashes, trained):
 def refuse_copies_across_split(view, training_rows, calibration_rows, not_candidates):
     """Raise ValueError or warn if training and calibration contain copies without a question.
 
-    A ValueError is raised if the copies are probably the same answers, which were judged by a model
-    and by a person, or reviewed. A warning is issued for all other copies if the problems have
-    texts. Leaving the copies out of training would not help. If the copies were different answers,
-    the calibration answers would be rarer than future answers, and a scorer that trusts common
-    answers would keep too much. ``not_candidates`` marks problems that may be copies that were
-    judged a second time.
+    A ValueError is raised if the copies are probably the same answers, judged once by a model and
+    once by a person, or reviewed a second time. For all other copies, a warning is issued if the
+    problems have texts. Removing the copies from the training problems would not help. If the
+    copies were different answers, the calibration answers would be rarer than future answers, and
+    a scorer that trusts common answers would keep too many claims. The argument
+    ``not_candidates`` marks problems that may be copies judged a second time.
     """
     batch = view.raw
     content = view.hashes.content

@@ -1,9 +1,9 @@
 """Guard against edges, alternatives, contexts and wordings that are present in only some problems.
 
-If new problems lack the edges that calibration problems had, claims are no longer dropped together
-with the claims on which they depend. Without edges in new problems, the coverage was 0.69 instead
-of 0.90. A filter that was calibrated without wordings and used with them had a miscoverage of 0.33
-instead of 0.1.
+If the calibration problems had edges but new problems lack them, claims are no longer dropped
+together with the claims that they depend on. When new problems had no edges, the coverage was
+0.69 instead of 0.90. When a filter was calibrated without wordings and then used with wordings,
+the miscoverage was 0.33 instead of 0.1.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _FEW = 0.05  # proportion of deviating problems above which a warning is issued
 
 
 def needs_edges(estimator):
-    """Return whether a filter uses the edges of the problems given to it."""
+    """Return whether a filter uses the edges of the problems that are passed to it."""
     if callable(estimator.edges):
         return False
     return estimator.edges == "given" or reads_edges(estimator.features)
@@ -40,20 +40,21 @@ def needs_edges(estimator):
 def without_unknown_edges(estimator: Any, batch: GraphBatch) -> GraphBatch:
     """Drop the edges of new problems if the edges of all calibration problems were unknown.
 
-    Without edges, all problems are treated in the same way, so the guarantee holds. The filtered
-    answers need not be coherent in this case.
+    The guarantee then holds, because all problems are treated in the same way. Answers that are
+    filtered without edges are not necessarily coherent.
 
     Parameters
     ----------
     estimator : filter
         A filter whose ``provenance_`` describes the calibration problems.
     batch : GraphBatch
-        The problems given by the caller.
+        The problems passed by the caller.
 
     Returns
     -------
     GraphBatch
-        The problems. The problems are unchanged if edges were known in calibration or are not used.
+        The problems. The problems are returned unchanged if the edges were known in calibration
+        or are not used.
 
     Warns
     -----
@@ -99,7 +100,7 @@ def compare_presence(name, text, values, before):
 
 
 def warn_of_edges(origin, calibrated):
-    """Warn if edges are probably missing, or marked as unknown, by mistake."""
+    """Warn if edges are probably missing or marked as unknown by mistake."""
     if not calibrated:
         return
     shares = calibrated.get("share_with_edges") or [0.0]
@@ -132,7 +133,7 @@ def warn_of_edges(origin, calibrated):
 
 
 def warn_of_counts(origin, calibrated):
-    """Warn if problems have more or fewer alternatives or wordings than in calibration."""
+    """Warn if the number of alternatives or wordings differs from that in calibration."""
     for name in ("alternatives", "wordings"):
         before = calibrated.get(f"n_{name}")
         now = np.array(origin.get(f"n_{name}", []))

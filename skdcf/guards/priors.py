@@ -1,7 +1,7 @@
-"""Guard against problems with questions that a public prior was trained on.
+"""Guard against problems whose questions were used to train a public prior.
 
-The prior was fitted to the labels of these problems, so their scores are too accurate. A threshold
-that is calibrated on such problems keeps too many claims.
+The prior was trained on the labels of these problems, so their scores are too accurate. A
+threshold calibrated on such problems keeps too many claims.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from ..graphs.hashes import Hashes
 
 
 def known_to_priors(priors: Any, hashes: Hashes) -> NDArray[np.bool_]:
-    """Return which problems have a question that a public prior was trained on.
+    """Return which problems have a question that was used to train a public prior.
 
-    A prior stores hashes of its question texts. If a question was paraphrased, its answers are
-    recognised by their group.
+    A prior stores hashes of the question texts in its training data. Answers to a paraphrased
+    question are recognized by their group.
 
     Parameters
     ----------
@@ -33,7 +33,7 @@ def known_to_priors(priors: Any, hashes: Hashes) -> NDArray[np.bool_]:
     Returns
     -------
     ndarray of bool, shape (n_problems,)
-        Whether the question of each problem is known to a prior.
+        Whether a prior was trained on the question of each problem.
     """
     is_known = np.zeros(len(hashes.question), dtype=bool)
     for prior in priors:
@@ -42,7 +42,7 @@ def known_to_priors(priors: Any, hashes: Hashes) -> NDArray[np.bool_]:
 
 
 def refuse_known_questions(priors: Any, batch: GraphBatch, hashes: Hashes) -> None:
-    """Raise ValueError if a public prior was trained on a problem's question.
+    """Raise ValueError if a public prior was trained on the question of any problem.
 
     Parameters
     ----------
@@ -61,7 +61,8 @@ def refuse_known_questions(priors: Any, batch: GraphBatch, hashes: Hashes) -> No
     Warns
     -----
     GuaranteeWarning
-        If problems have no question, so they cannot be compared with the prior.
+        If problems have no question, so they cannot be compared with the training data of the
+        prior.
     """
     if not priors:
         return

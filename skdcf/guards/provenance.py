@@ -1,9 +1,10 @@
 """Guard against problems whose provenance differs from that of the calibration problems.
 
-When edges were corrected only in the calibration problems, the coverage was 0.78 instead of 0.90.
-When the judge of new problems was different, the coverage was 0.80. The guard compares metadata
-that features do not contain. The metadata describe the extraction of the claims, the author of the
-answers, corrections of edges by people, the rule that chose the answer, and the meaning of labels.
+When only the edges of the calibration problems were corrected, the coverage was 0.78 instead of
+0.90. When a different judge labelled the new problems, the coverage was 0.80. The guard compares
+metadata that the features do not contain. The metadata describe how the claims were extracted,
+who wrote the answers, whether people corrected edges, which rule chose the answer, and what the
+labels mean.
 """
 
 from __future__ import annotations
@@ -51,22 +52,22 @@ _accepted: ContextVar[str | None] = ContextVar("accepted", default=None)
 
 @contextmanager
 def accept_provenance(reason: str | None) -> Iterator[None]:
-    """Accept problems that were generated differently from the calibration problems.
+    """Accept problems whose provenance differs from that of the calibration problems.
 
-    The context manager applies to every fit, calibration and prediction inside the block, and to
-    processes that filters start there. The presence of edges, alternatives and contexts is compared
-    even inside the block. Differences that were accepted for calibration are stored in
-    ``provenance_`` together with the reason, and printed with the guarantee.
+    The context manager affects every fit, calibration and prediction inside the block, including
+    the processes that filters start there. Inside the block, the presence of edges, alternatives
+    and contexts is still compared. Accepted differences are stored in ``provenance_`` together
+    with the reason, and printed with the guarantee.
 
     Parameters
     ----------
     reason : str
-        Reason why the problems may be used together. If None, no differences are accepted.
+        Reason why the problems can be used together. If None, all differences are rejected.
 
     Raises
     ------
     ValueError
-        If the reason is empty or not a text.
+        If the reason is empty or not a string.
 
     Examples
     --------
@@ -94,9 +95,9 @@ def accept_provenance(reason: str | None) -> Iterator[None]:
 
 @contextmanager
 def reason_sent_with(search) -> Iterator[None]:
-    """Store the block's reason on the filter of a search, so its clones also have the reason.
+    """Store the block's reason on the filter of a search, so its clones have the reason as well.
 
-    The clones may be fitted in other processes, where the context variable is not set.
+    The clones may be fitted in other processes, in which the context variable is not set.
     """
     search.estimator._accepted = _accepted.get()
     try:
@@ -113,7 +114,7 @@ def reason_in_force(estimator: Any = None) -> str | None:
 
 
 def provenance_of(estimator, batch, labelled):
-    """Return the known provenance of problems as a dict."""
+    """Return what is known about the provenance of problems, as a dict."""
     reads = needs_edges(estimator)
     has_several = batch.has_several  # A single claim needs no edges.
     origin: dict[str, list[Any]] = {
@@ -164,7 +165,7 @@ def _distinct(flags):
 
 
 def join_origins(origins):
-    """Join the provenance of several parts; None if no provenance is known."""
+    """Join the provenance of several parts, or return None if no provenance is known."""
     joined: dict[str, dict[Any, Any]] = {}
     counts = [(origin or {}).get("chosen_from", []) for origin in origins]
     for origin in origins:
@@ -183,11 +184,12 @@ def compare_provenance(estimator, origin, *, new=False):
     Parameters
     ----------
     estimator : filter
-        The filter. Its attribute ``provenance_`` is compared if it exists.
+        The filter. The filter's attribute ``provenance_`` is compared if it exists.
     origin : dict
-        Result of `provenance_of`, or the ``provenance_`` of a part.
+        Provenance returned by `provenance_of`, or the ``provenance_`` of a part.
     new : bool
-        Whether the problems are new calibration problems, which replace ``provenance_``.
+        Whether the problems are new calibration problems, whose provenance replaces
+        ``provenance_``.
     """
     calibrated = getattr(estimator, "provenance_", None) or {}
     reason = reason_in_force(estimator)
@@ -219,7 +221,7 @@ def compare_provenance(estimator, origin, *, new=False):
 
 
 def _compare_values(name, text, values, *, before, reason):
-    """Return the accepted differences, and raise ValueError or warn about other differences."""
+    """Return the accepted differences, and raise ValueError or warn about all other differences."""
     values_known = [value for value in [*before, *values] if value is not None]
     if not values_known:
         return []
@@ -259,7 +261,7 @@ def _shown(value):
 
 
 def _differing_values(now, then):
-    """Return two values as strings, or the first differing values of two JSON objects."""
+    """Return two values as strings, or the first values that differ between two JSON objects."""
     try:
         now_in = json.loads(now)
         then_in = json.loads(then)

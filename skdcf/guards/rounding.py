@@ -1,11 +1,11 @@
 """Guard against scores whose last bits depend on the batch, the machine or the dtype.
 
-The guarantee requires a score that is a function of the problem. The score of the same problem may
-differ in its last bits in float32, or in another batch if a matrix product groups its sums by the
-size of the batch. An exact copy of a false claim may then have a score below the calibrated one.
-With such copies, the coverage was 0.74 instead of 0.90. The guard measures the reproducibility of
-the scores, including the columns that the filter computes. Filters lower their threshold by more
-than the measured difference, and reject differences above a bound.
+The guarantee requires that the score depends only on the problem. The last bits of a problem's
+score may change with float32 arithmetic, or with the batch if the order of summation in a matrix
+product depends on the batch size. The score of an exact copy of a false claim may then be lower
+than the calibrated score. With such copies, the coverage was 0.74 instead of 0.90. The guard
+measures how reproducible the scores are, including the columns that the filter computes. Filters
+lower their threshold by more than the measured difference, and reject differences above a bound.
 """
 
 from __future__ import annotations
@@ -30,21 +30,21 @@ COPIED = 1e-6  # resolution of scores shared by several problems
 
 
 def measured_rounding(confidence_alone, batch, confidence):
-    """Return ten times the largest measured difference between confidences in the same claim.
+    """Return ten times the largest measured difference between two confidences in the same claim.
 
     Parameters
     ----------
     confidence_alone : callable
-        Function that accepts a batch, computes its columns again, and returns the confidences.
+        Function that accepts a batch, recomputes its columns, and returns the confidences.
     batch : GraphBatch
-        The problems given by the caller.
+        The problems passed by the caller.
     confidence : ndarray of shape (n_claims,)
-        Confidences that were computed for the whole ``batch`` in one call.
+        Confidences computed for the whole ``batch`` in a single call.
 
     Returns
     -------
     float
-        The difference, in units of the confidence.
+        The difference, in the same units as the confidence.
 
     Raises
     ------
@@ -80,19 +80,20 @@ def _list_batches(n):
 
 
 def resolution_of(scorer, batches, confidence):
-    """Return the expected reproducibility of scores, relative to 1 + abs(score).
+    """Return the expected reproducibility of the scores, relative to 1 + abs(score).
 
-    The function does not know how the features of the problems were computed. A column was computed
-    in float32 if it contains only float32 numbers that are not all round like 3 or 0.25. Such a
-    column is not reproducible beyond the precision of float32. Confidences are treated in the same
-    way.
+    This function has no information about how the features of the problems were computed. A
+    column counts as computed in float32 if all its numbers are float32 numbers and some of them
+    are not round (3 and 0.25 are round). Such a column is only reproducible up to the precision
+    of float32. The same rule applies to confidences.
 
     Parameters
     ----------
     scorer : Scorer
         The scorer, whose ``resolution`` is the reproducibility of its confidences.
     batches : sequence of GraphBatch
-        The problems as passed by the caller, and with the columns that the scorer uses.
+        The problems passed by the caller, and the same problems with the columns that the scorer
+        uses.
     confidence : ndarray of shape (n_claims,)
         Confidences in the claims.
     """
@@ -110,9 +111,9 @@ class Precision:
     Attributes
     ----------
     resolution : float
-        Result of `resolution_of`, which is relative to 1 + abs(score).
+        Reproducibility returned by `resolution_of`, relative to 1 + abs(score).
     rounding : float
-        Result of `measured_rounding`, in units of the score.
+        Difference returned by `measured_rounding`, in the same units as the score.
     """
 
     resolution: float
@@ -128,17 +129,17 @@ class Precision:
 
 
 def raised(risk, table):
-    """Return the risks for prediction, raised in rows with a float32 number that is not round.
+    """Return the prediction risks, raised in rows with a float32 number that is not round.
 
-    The same problem may have been calibrated in float64, where the value of 0.6 is 6e-8 less.
-    Without raising, copies of a false claim could have risks below their calibrated score.
+    The same problem may have been calibrated in float64, in which 0.6 is smaller by about 2e-8.
+    Otherwise, copies of a false claim could have risks below their calibrated score.
     """
     broken = _compare_single(table)[1].any(axis=1)
     return risk + SINGLE * (1 + np.abs(risk)) * broken if broken.any() else risk
 
 
 def single_columns(table):
-    """Return which columns contain only float32 numbers that are not all round like 0.25."""
+    """Return which columns contain only float32 numbers that are not all round (like 0.25)."""
     single, broken = _compare_single(table[:100_000])
     return single.all(axis=0) & broken.any(axis=0)
 
@@ -152,11 +153,12 @@ def _compare_single(table):
 
 
 def below_copies(scores):
-    """Lower scores by one millionth if several problems have the same score.
+    """Lower a score by one millionth if several problems have this score.
 
-    Equal scores that are not round numbers belong to copies, and another copy may be computed
-    elsewhere. The reproducibility of columns that were computed before the filter is unknown. For
-    example, a difference between products near 1e7 is exact only to 1e-8.
+    If equal scores are not round numbers, they probably belong to copies, and another copy may be
+    computed on another machine. Columns that were computed before the filter have unknown
+    reproducibility. For example, the difference between products near 1e7 is accurate only to
+    about 1e-8.
     """
     size = 1 + np.abs(scores)
     # Scores may be infinite, and their difference is NaN.
@@ -173,7 +175,7 @@ def below_copies(scores):
 
 
 def nearly_equal(now, before):
-    """Return whether two arrays are equal up to rounding. Two missing arrays are equal."""
+    """Return whether two arrays, or two missing arrays, are equal up to rounding."""
     if now is None or before is None:
         return now is before
     finite = np.abs(before[np.isfinite(before)])

@@ -1,6 +1,6 @@
-"""Guard against settings that have no guarantee, or that were changed after calibration.
+"""Guard against settings without a guarantee and settings that were changed after calibration.
 
-A threshold is valid only for the settings that were used in its calibration. With the rule of the
+A threshold is valid only for the settings with which it was calibrated. With the rule of the
 published code, ``ties="include"``, the coverage was 0.84 instead of 0.90 on data with ties.
 """
 
@@ -38,7 +38,7 @@ def refuse_whole_answers(guarantee, edges):
 
 
 def refuse_without_theory(estimator):
-    """Raise ValueError if there is no guarantee for a filter's settings."""
+    """Raise ValueError if no guarantee is known for the settings of a filter."""
     guarantee = estimator.guarantee
     if guarantee is None:
         return
@@ -68,7 +68,7 @@ def refuse_unused(estimator, scorer):
 
 
 def described_guarantee(guarantee, without=()):
-    """Return a guarantee's settings as a string that is equal in every session."""
+    """Return the settings of a guarantee as a string that is the same in every session."""
     settings = guarantee.get_params(deep=False)
     texts = {k: described(v) for k, v in settings.items() if k not in without}
     return f"{type(guarantee).__name__}({texts})"
@@ -79,14 +79,14 @@ def described(value):
 
 
 def settings_of(estimator):
-    """Return the settings that must not change after calibration."""
+    """Return the settings that must stay unchanged after calibration."""
     guarantee = estimator.guarantee and described_guarantee(estimator.guarantee)
     reads = None if estimator.features is None else needs_edges(estimator)
     return estimator.edges, estimator.online, estimator.ties, guarantee, reads
 
 
 def refuse_changed(estimator):
-    """Raise ValueError if a setting that affects the threshold was changed."""
+    """Raise ValueError if a setting that affects the threshold has been changed."""
     settings = settings_of(estimator)
     if settings != estimator._calibrated_as:
         raise ValueError(

@@ -1,8 +1,9 @@
-"""Guard against filtering several answers to one question.
+"""Guard against filtering several answers to the same question.
 
-The guarantee applies to one answer to a new question. At alpha = 0.1 with ten answers to each
-question, a filter kept a false claim in at least one of the ten answers for 42 % of the questions.
-The answer with the most kept claims contained a kept false claim for 16 % of the questions.
+The guarantee applies to a single answer to a new question. With ten answers to each question at
+alpha = 0.1, a filter kept a false claim in at least one of the answers for 42 % of the questions.
+For 16 % of the questions, the answer with the most kept claims contained a false claim that was
+kept.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from .choices import refuse_whole
 
 
 def warn_of_several_answers(batch: GraphBatch) -> None:
-    """Issue one warning if a batch contains several answers to a question.
+    """Warn once if a batch contains several answers to the same question.
 
     A text that many problems share may be an instruction, so it is not treated as a question.
     Answers that were chosen to be released whole are rejected.

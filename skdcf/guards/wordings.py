@@ -1,8 +1,8 @@
-"""Guard against wordings if the guarantee or the filter does not support them.
+"""Guard against wordings that the guarantee or the filter does not support.
 
-A user-defined guarantee counts rows, one for each wording, but a text shows one statement per
-claim. The proportion of false claims was 0.116 instead of 0.1 when rows were counted. An online
-filter would show a claim before its vaguer wordings are known.
+A user-defined guarantee counts one row per wording, but a text shows only one statement per
+claim. When rows were counted, the proportion of false claims was 0.116 instead of 0.1. An online
+filter would show a claim before all its vaguer wordings are known.
 """
 
 

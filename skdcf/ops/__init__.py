@@ -1,1 +1,1 @@
-"""Mathematical operations as pure functions of flat arrays."""
+"""Mathematical operations, implemented as pure functions of flat arrays."""

@@ -19,15 +19,15 @@ from ..graphs.ragged import pass_all
 
 
 def pass_on(ufunc: np.ufunc, values: np.ndarray, batch: GraphBatch) -> np.ndarray:
-    """Combine the value of each claim with those of its ancestors, in one pass.
+    """Combine the value of each claim with the values of its ancestors in a single pass.
 
-    The running time is O(claims + edges) for all graphs.
+    The running time is O(claims + edges) for all graphs together.
 
     Parameters
     ----------
     ufunc : {numpy.maximum, numpy.minimum, numpy.bitwise_or, numpy.add}
-        The operation. If the operation is ``numpy.add``, an ancestor is counted once for each path
-        from it to the claim.
+        The operation. With ``numpy.add``, an ancestor is counted once for each path from the
+        ancestor to the claim.
     values : ndarray of shape (n_claims,)
         Finite claim values.
     batch : GraphBatch
@@ -67,7 +67,7 @@ def find_highest(values: np.ndarray, batch: GraphBatch) -> np.ndarray:
     -------
     ndarray of int, shape (n_claims,)
         Row index of the largest value for each claim. If several rows have the largest value, the
-        last one is returned.
+        index of the last row is returned.
     """
     sweep = batch.short_sweep
     # Only a claim that is not exceeded by an ancestor can be the result, so few claims need
@@ -80,7 +80,7 @@ def find_highest(values: np.ndarray, batch: GraphBatch) -> np.ndarray:
 
 
 def _sort(values):
-    """Return the row indices sorted by value. Equal values remain in row order."""
+    """Return the row indices sorted by value, with equal values in row order."""
     # `argsort` is several times as fast as a stable sort here.
     order = np.argsort(values)
     ordered = values[order]
@@ -101,7 +101,7 @@ def sum_ancestors(values: np.ndarray, batch: GraphBatch) -> np.ndarray:
     Returns
     -------
     ndarray of shape (n_claims,)
-        The sum for each claim and its ancestors.
+        Sum over each claim and its ancestors.
     """
     if not batch.n_claims:
         return np.array(values)
@@ -144,8 +144,8 @@ def count_descendants(batch: GraphBatch) -> np.ndarray:
 def _count_below(batch, rows):
     """Compute the sizes of subtrees in the forests of the given rows by pointer doubling.
 
-    After k rounds, ``jump`` points to the ancestor 2^k edges above each claim, and the descendants
-    of a claim that are fewer than 2^k edges below it have been counted.
+    After k rounds, ``jump`` contains the ancestor 2^k edges above each claim, and all descendants
+    that are fewer than 2^k edges below a claim have been counted.
     """
     n = batch.n_claims
     edges = batch.edges[rows[batch.edges[:, 1]]]

@@ -1,4 +1,4 @@
-"""Error probability of a filtered text, computed from hazards and the frailty of answers.
+"""Error probability of a filtered answer, computed from hazards and the frailty of answers.
 
 ======  ========================================================================
 h_v     hazard: probability that claim v is false, given that all its ancestors are true
@@ -8,10 +8,10 @@ theta   frailty: variance between answers that the features do not explain
 S(L)    (1 + theta L)^(-1 / theta), exp(-L) at theta = 0: probability of no kept error
 ======  ========================================================================
 
-In the frailty model, the hazards of each answer are multiplied by an unobserved factor with mean 1
-and variance theta. If the factor has a gamma distribution, S is the mean of exp(-factor L). The
-parameters (theta, a, b) are fitted by maximum likelihood to the first errors of the training
-answers, using out-of-fold hazards.
+In the frailty model, the hazards of each answer are multiplied by an unobserved factor with mean
+1 and variance theta. If this factor has a gamma distribution, S is the mean of exp(-factor L).
+The parameters (theta, a, b) are estimated by maximum likelihood from out-of-fold hazards and the
+first errors in the training answers.
 
 References
 ----------
@@ -42,14 +42,14 @@ def chance_of_error(
     batch: GraphBatch,
     frailty: NDArray[Any] | None = None,
 ) -> NDArray[np.float64]:
-    """Compute the probability that each answer's kept claims include a false claim.
+    """Compute the probability that the kept claims of each answer include a false claim.
 
     Parameters
     ----------
     log_odds : ndarray of shape (n_claims,)
         Log odds of the hazards.
     kept : ndarray of bool, shape (n_claims,)
-        Whether each claim is kept. The ancestors of a kept claim must be kept.
+        Whether each claim is kept. All ancestors of a kept claim must be kept as well.
     batch : GraphBatch
         The problems.
     frailty : ndarray of shape (3,), optional
@@ -58,7 +58,7 @@ def chance_of_error(
     Returns
     -------
     ndarray of shape (n_problems,)
-        The error probability of each answer.
+        Error probability of each answer.
     """
     if frailty is None:
         cumulative_hazard = np.logaddexp(0, log_odds)
@@ -86,13 +86,13 @@ def fit_frailty(
     log_odds : ndarray of shape (n_claims,)
         Log odds of the hazards.
     labels : ndarray of shape (n_claims,)
-        Claim labels (1 true, 0 false, -1 unknown). The claims of an answer are used up to the first
-        one that is not known to be true.
+        Claim labels (1 true, 0 false, -1 unknown). Only the claims of an answer up to the first
+        claim that is not known to be true are used.
     batch : GraphBatch
         The problems.
     confidence : ndarray of shape (n_claims,)
-        Confidences, which must not increase along the edges. The claims of an answer are used
-        in decreasing order of confidence.
+        Confidence in each claim, which must not increase along the edges. The claims of each
+        answer are used in decreasing order of confidence.
 
     Returns
     -------

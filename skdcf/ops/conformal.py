@@ -1,20 +1,20 @@
-"""Ranks and thresholds of split conformal prediction and conformal risk control.
+"""Ranks and thresholds for split conformal prediction and conformal risk control.
 
-A nonconformity score is the largest safe threshold of a problem. A larger threshold therefore keeps
-more claims. The threshold t_alpha is the k-th *smallest* of n scores with
-k = floor(alpha (n + 1)), which is the ceil((1 - alpha)(n + 1))-th largest score.
+The nonconformity score of a problem is its largest safe threshold. More claims are kept at larger
+thresholds. The threshold t_alpha is the k-th *smallest* of n scores with k = floor(alpha (n +
+1)), which equals the ceil((1 - alpha)(n + 1))-th largest score.
 
-The loss of a problem is a step function of the threshold. The loss starts at 0 and jumps up when
-the threshold exceeds the path risk of certain claims. Given the jumps of n calibration problems,
-the level at which a claim with path risk R is kept is
+The loss of a problem is a step function of the threshold. The loss starts at 0 and jumps when the
+threshold exceeds the path risk of certain claims. Given the jumps of n calibration problems, a
+claim with path risk R is kept at the level
 
     (w own + sum of the heights of all jumps at or below R) / (w + sum of weights),
 
-where ``own`` is a bound on the loss of the new problem if the claim is kept, and w is the weight of
-the new problem. Split conformal prediction is the case in which each problem has one jump of height
-1 and weight 1, and own = 1. Other jumps lead to conformal risk control (Angelopoulos, Bates, Fisch,
-Lei, Schuster, ICLR 2024). Weights lead to weighted conformal prediction (Tibshirani, Barber,
-Candès, Ramdas, NeurIPS 2019).
+where ``own`` is an upper bound on the loss of the new problem if the claim is kept, and w is the
+weight of the new problem. Split conformal prediction is the special case in which own = 1 and
+each problem has a single jump of height 1 and weight 1. Losses with other jumps lead to conformal
+risk control (Angelopoulos, Bates, Fisch, Lei, Schuster, ICLR 2024). Problem weights lead to
+weighted conformal prediction (Tibshirani, Barber, Candès, Ramdas, NeurIPS 2019).
 """
 
 from bisect import bisect_left, bisect_right
@@ -38,24 +38,24 @@ DIGITS = 12  # number of significant digits of a level that is not a ratio of in
 def claim_level(below: Any, n: int, delta: float | None = None) -> Any:
     """Compute the smallest alpha at which a claim is kept.
 
-    If ``delta`` is None, the result is (1 + below) / (n + 1). With ``delta``, the result is the
+    If ``delta`` is None, the smallest alpha is (1 + below) / (n + 1). With ``delta``, it is the
     smallest alpha for which P(Binomial(n, alpha) <= below) <= delta, rounded up in the twelfth
-    digit. With this alpha, the coverage is at least 1 - alpha for a proportion 1 - delta of all
+    digit. At this alpha, the coverage is at least 1 - alpha for a proportion 1 - delta of all
     calibration sets.
 
     Parameters
     ----------
     below : ndarray of int
-        Number of calibration scores that do not exceed the path risk of the claim, from 0 to n.
+        Number of calibration scores, from 0 to n, that do not exceed the path risk of the claim.
     n : int
         Number of calibration problems.
     delta : float, optional
-        Proportion of calibration sets whose coverage may be below 1 - alpha.
+        Maximum proportion of calibration sets for which the coverage is below 1 - alpha.
 
     Returns
     -------
     ndarray of float, in the shape of ``below``
-        The smallest alpha; 1 means that the claim is never kept.
+        The smallest alpha, where 1 means that the claim is never kept.
 
     References
     ----------
@@ -77,12 +77,12 @@ def _round_up(x):
 
 
 def conformal_rank(n: int, alpha: float, delta: float | None = None) -> int:
-    """Return the rank of the threshold among n sorted scores, or 0 if there are too few.
+    """Return the rank of the threshold among n sorted scores, or 0 if there are too few scores.
 
-    If ``delta`` is None, the rank is the largest k with k / (n + 1) <= alpha, which is floor(alpha
-    (n + 1)) in exact arithmetic. A floating-point product would be rounded twice (0.29 * 100 is
-    28.999...). A quotient is rounded only once, so it compares correctly with the decimal number
-    that the user wrote.
+    If ``delta`` is None, the rank is the largest k with k / (n + 1) <= alpha, which is
+    floor(alpha (n + 1)) in exact arithmetic. A floating-point product would be rounded twice
+    (0.29 * 100 is 28.999...). A quotient is rounded only once and therefore compares correctly
+    with the user's decimal number.
 
     Parameters
     ----------
@@ -91,13 +91,14 @@ def conformal_rank(n: int, alpha: float, delta: float | None = None) -> int:
     alpha : float
         Miscoverage, in (0, 1).
     delta : float, optional
-        Proportion of calibration sets whose coverage may be below 1 - alpha. The rank is then the
-        largest k with P(Beta(n + 1 - k, k) >= 1 - alpha) >= 1 - delta.
+        Maximum proportion of calibration sets for which the coverage is below 1 - alpha. With
+        ``delta``, the rank is the largest k with P(Beta(n + 1 - k, k) >= 1 - alpha) >= 1 - delta.
 
     Returns
     -------
     int
-        The rank, between 0 and n. The rank is 0 if there are too few problems for this alpha.
+        The rank, which is between 0 and n. The rank is 0 if there are too few problems for this
+        alpha.
 
     Examples
     --------
@@ -116,18 +117,18 @@ def conformal_rank(n: int, alpha: float, delta: float | None = None) -> int:
 
 
 def passing_count(n: int, share: float) -> int:
-    """Compute the number of calibration problems that pass the cut for a share, without ties.
+    """Compute how many calibration problems pass the cut for a given share, if there are no ties.
 
-    The cut is the k0-th smallest of the smallest path risks of the n problems, where
-    k0 = ceil(share (n + 1)). The share is treated as the decimal number that the user wrote,
-    because ceil(0.07 * 100) would be 8 in floating-point arithmetic.
+    The cut is the k0-th smallest of the smallest path risks of the n problems, where k0 =
+    ceil(share (n + 1)). The share is converted to an exact decimal number, because ceil(0.07 *
+    100) would be 8 in floating-point arithmetic.
 
     Parameters
     ----------
     n : int
         Number of calibration problems.
     share : float in (0, 1]
-        Share of the new problems that may pass.
+        Proportion of new problems that may pass.
 
     Returns
     -------
@@ -144,7 +145,7 @@ def passing_count(n: int, share: float) -> int:
 
 
 def least_share(n_passing: int, n: int) -> float:
-    """Return the smallest share, in hundredths, at which n_passing of n problems pass.
+    """Return the smallest share, in hundredths, with which n_passing of n problems pass.
 
     Parameters
     ----------
@@ -156,7 +157,7 @@ def least_share(n_passing: int, n: int) -> float:
     Returns
     -------
     float
-        The smallest share, which is the inverse of `passing_count`.
+        The smallest share. This function is the inverse of `passing_count`.
 
     Examples
     --------
@@ -168,14 +169,14 @@ def least_share(n_passing: int, n: int) -> float:
 
 
 def passing_cut(lowest: NDArray[Any], share: float) -> float:
-    """Compute the cut below which problems pass; +inf if all problems pass.
+    """Compute the cut below which problems pass, or +inf if all problems pass.
 
     Parameters
     ----------
     lowest : ndarray of shape (n,)
         Smallest path risk of each calibration problem.
     share : float in (0, 1]
-        Share of the new problems that may pass.
+        Proportion of new problems that may pass.
 
     Returns
     -------
@@ -191,7 +192,7 @@ def passing_cut(lowest: NDArray[Any], share: float) -> float:
 
 @lru_cache  # A comparison uses the same few levels in every split.
 def problems_needed(alpha, delta=None, share=1):
-    """Compute the smallest number of calibration problems for which a claim can be kept."""
+    """Compute the smallest number of calibration problems with which a claim can be kept."""
     needed = bisect_left(range(MOST), -alpha, key=lambda n: -claim_level(0, n, delta))
     return floor(needed / Fraction(repr(float(share))))
 
@@ -199,12 +200,13 @@ def problems_needed(alpha, delta=None, share=1):
 def whole_count(
     n: int, alpha: float, share: float = 1, at_most: float | None = None
 ) -> int:
-    """Return the number of problems, out of n, to hold out for calibration without waste.
+    """Return how many of n problems to hold out for calibration, without waste.
 
-    The rank with n_cal calibration problems is floor(alpha (n_cal + 1)), so rounding down wastes
-    problems. For example, 19 and 30 problems have the same rank at alpha = 0.05. The rank is
-    therefore computed first, from about two fifths of the problems. The result is the smallest
-    n_cal with this rank. The number depends only on n and alpha, so the guarantee holds.
+    The rank for n_cal calibration problems is floor(alpha (n_cal + 1)), so some of the problems
+    may not affect the rank. For example, 19 and 30 problems result in the same rank at alpha =
+    0.05. Therefore, the rank is computed first, from about two fifths of the problems. The
+    returned number is the smallest n_cal with this rank. The guarantee holds because this number
+    depends only on n and alpha.
 
     Parameters
     ----------
@@ -213,16 +215,16 @@ def whole_count(
     alpha : float
         Level of the filter.
     share : float in (0, 1]
-        Share of the problems that may pass. The rank is counted among the passing problems.
+        Proportion of problems that may pass. Only passing problems count for the rank.
     at_most : float, optional
-        Share of the problems to hold out if rank 1 would need too many problems. If None, the share
-        is 0.3.
+        Proportion of problems to hold out if rank 1 would require too many problems. If None, the
+        proportion is 0.3.
 
     Returns
     -------
     int
-        The number of problems. If rank 1 would need more than 0.6 n problems, about 0.3 n problems
-        are held out.
+        The number of problems to hold out. If rank 1 would require more than 0.6 n problems,
+        about 0.3 n problems are held out.
     """
     otherwise = max(1, round(0.3 * n) if at_most is None else floor(at_most * n + 1e-9))
     if alpha * share * n < 1:  # A rank of 2 would require more problems.
@@ -233,13 +235,13 @@ def whole_count(
 
 @lru_cache
 def fewest_of_rank(n, alpha, delta=None, share=1):
-    """Compute the smallest number of problems with the same rank as n; n if the rank is 0."""
+    """Compute the smallest number of problems with the same rank as n, or n if the rank is 0."""
     k = conformal_rank(passing_count(n, share), alpha, delta)
     return _fewest(k, n, alpha, delta=delta, share=share) if k else n
 
 
 def _fewest(k, n, alpha, delta=None, share=1):
-    """Compute the smallest number of problems with the rank k; n if this number exceeds n."""
+    """Compute the smallest number of problems with rank k, or n if this number exceeds n."""
 
     def rank(m):
         return conformal_rank(passing_count(m, share), alpha, delta)
@@ -250,7 +252,7 @@ def _fewest(k, n, alpha, delta=None, share=1):
 def conformal_threshold(
     scores: NDArray[Any], alpha: float, delta: float | None = None
 ) -> float:
-    """Compute the threshold t_alpha from sorted scores, shape (n,); -inf if there are too few."""
+    """Compute the threshold t_alpha from n sorted scores, or -inf if there are too few scores."""
     k = conformal_rank(len(scores), alpha, delta)
     return float(scores[k - 1]) if k else -inf
 
@@ -258,24 +260,24 @@ def conformal_threshold(
 def shown_rank(scores: NDArray[Any], lowest: NDArray[Any], alpha: float) -> int:
     """Compute the rank that limits the expected proportion of wrong shown texts to alpha.
 
-    The procedure of Benjamini and Hochberg is applied to the smallest path risks. The number of
-    shown answers is the largest k for which the k-th smallest value of ``(1 + #{i: s_i <= low_j}) m
-    / ((n + 1) k)`` is at most alpha. The rank is the largest r with ``r m / ((n + 1) k) <= alpha``.
-    Exactly k answers have a claim below the r-th smallest score.
+    The Benjamini-Hochberg procedure is applied to the smallest path risks. The number of shown
+    answers is the largest k for which the k-th smallest value of ``(1 + #{i: s_i <= low_j}) m /
+    ((n + 1) k)`` is at most alpha. The rank is the largest r with ``r m / ((n + 1) k) <= alpha``.
+    Exactly k answers have a claim whose path risk is below the r-th smallest score.
 
     Parameters
     ----------
     scores : ndarray of shape (n,)
-        Nonconformity scores of the calibration problems, sorted.
+        Sorted nonconformity scores of the calibration problems.
     lowest : ndarray of shape (m,)
-        Smallest path risk of each new answer; +inf for an answer without claims.
+        Smallest path risk of each new answer, or +inf for an answer without claims.
     alpha : float
-        Largest expected proportion, in (0, 1), of shown answers with a false claim.
+        Maximum expected proportion, in (0, 1), of shown answers with a false claim.
 
     Returns
     -------
     int
-        The rank, between 0 and n. If the rank is 0, nothing is shown.
+        The rank, which is between 0 and n. If the rank is 0, no answer is shown.
     """
     n = len(scores)
     m = len(lowest)
@@ -309,15 +311,15 @@ def claim_alpha(
     path_risk : ndarray of shape (n_claims,)
         Path risk of each claim.
     keep_equal : bool
-        Whether a claim is kept if its path risk equals the threshold.
+        Whether to keep a claim if its path risk equals the threshold.
     delta : float, optional
         As in `claim_level`.
 
     Returns
     -------
     ndarray of shape (n_claims,)
-        The smallest alpha of each claim, a multiple of 1 / (n + 1) if ``delta`` is None. A value
-        of 1 means that the claim is never kept.
+        The smallest alpha of each claim, which is a multiple of 1 / (n + 1) if ``delta`` is None.
+        A value of 1 means that the claim is never kept.
     """
     side: Literal["left", "right"] = "left" if keep_equal else "right"
     below = np.searchsorted(scores, path_risk, side=side)
@@ -332,21 +334,21 @@ def leave_one_out_alpha(
 ) -> Any:
     """Compute `claim_alpha` of each claim after calibration on all *other* problems.
 
-    The running time is O(n log n) for all alphas and all problems together.
+    The running time is O(n log n) for all levels and problems together.
 
     Parameters
     ----------
     scores : ndarray of shape (n,)
         Nonconformity score of each problem, in the order of the problems.
     path_risk, problem_of : ndarray of shape (n_claims,)
-        Path risk and problem of each claim.
+        Path risk and problem index of each claim.
     delta : float, optional
         As in `claim_level`.
 
     Returns
     -------
     ndarray of shape (n_claims,)
-        The smallest alpha of each claim, a multiple of 1 / n if ``delta`` is None.
+        The smallest alpha of each claim, which is a multiple of 1 / n if ``delta`` is None.
     """
     below = np.searchsorted(np.sort(scores), path_risk, side="right")
     below -= scores[problem_of] <= path_risk
@@ -360,14 +362,14 @@ class Jumps:
     Attributes
     ----------
     position : ndarray of shape (n_jumps,)
-        Position of each jump. The loss jumps when the threshold exceeds the position; +inf if it
-        never jumps.
+        Position of each jump. Threshold above which the loss jumps, or +inf if the loss never
+        jumps.
     problem : ndarray of int, shape (n_jumps,), not decreasing
-        Index of the problem of each jump.
+        Problem index of each jump.
     height : ndarray of shape (n_jumps,)
         Height of each jump.
     n : int
-        Number of problems, some of which may have no jump.
+        Number of problems, some of which may have no jumps.
     """
 
     position: np.ndarray
@@ -377,11 +379,11 @@ class Jumps:
 
     @classmethod
     def of_scores(cls, scores: NDArray[Any]) -> Self:
-        """Return one jump of height 1 at the score of each problem."""
+        """Return a single jump of height 1 at the score of each problem."""
         return cls(scores, np.arange(len(scores)), np.ones(len(scores)), len(scores))
 
     def __getitem__(self, rows: NDArray[Any]) -> Any:
-        """Return the jumps of some problems, which are numbered from 0 in the result."""
+        """Return the jumps of the given problems, which are numbered from 0 in the result."""
         rows = np.arange(self.n)[rows]
         bounds = self.offsets
         n_jumps = np.diff(bounds)[rows]
@@ -391,7 +393,7 @@ class Jumps:
 
     @property
     def offsets(self) -> NDArray[Any]:
-        """Offsets of the problems; the jumps of problem i are ``offsets[i]:offsets[i + 1]``."""
+        """Offsets of the problems, where problem i has the jumps ``offsets[i]:offsets[i + 1]``."""
         return np.searchsorted(self.problem, np.arange(self.n + 1))
 
     @classmethod
@@ -434,11 +436,11 @@ def share_jumps(
     offsets: NDArray[np.int64],
     vaguest: NDArray[np.bool_] | None = None,
 ) -> Any:
-    """Compute the jumps in the running maximum of the proportion of false claims among kept claims.
+    """Compute the jumps in the running maximum of the proportion of kept claims that are false.
 
-    The proportion may decrease when a higher threshold keeps more true claims. The running maximum
-    never decreases, and is at least the proportion. A claim with several wordings is kept if its
-    vaguest wording is kept.
+    This proportion can decrease if a larger threshold keeps more true claims. The running maximum
+    never decreases, and is never smaller than the proportion. A claim with several wordings
+    counts as kept if its vaguest wording is kept.
     """
     order, risk, of, last = _sort_within(path_risk, offsets)
     kept = _count_kept(order, of, offsets, vaguest)
@@ -455,7 +457,7 @@ def share_jumps(
 
 
 def _count_kept(order, of, offsets, vaguest):
-    """Count, for each claim in the order, the claims of its problem that are kept with it."""
+    """Count the claims of the same problem that are kept with each claim, in the given order."""
     if vaguest is None:
         return np.arange(1, len(order) + 1) - offsets[of]
     kept = np.cumsum(vaguest[order])
@@ -464,7 +466,7 @@ def _count_kept(order, of, offsets, vaguest):
 
 
 def _sort_within(path_risk, offsets):
-    """Sort the claims of each problem by risk, and mark the last claim of equal risks."""
+    """Sort the claims of each problem by risk, and mark the last claim among equal risks."""
     problem = segment_ids(offsets)
     order = np.lexsort((path_risk, problem))
     risk = path_risk[order]
@@ -485,7 +487,7 @@ def count_up_to(
     offsets: NDArray[np.int64],
     vaguest: NDArray[np.bool_] | None = None,
 ) -> NDArray[Any]:
-    """Count, for each claim, the claims of its problem with at most the same path risk."""
+    """Count, for each claim, the claims of its problem whose path risk is at most as large."""
     order, risk, of, last = _sort_within(path_risk, offsets)
     ends = np.flatnonzero(last)
     kept = _count_kept(order, of, offsets, vaguest)
@@ -502,14 +504,14 @@ def staircase(jumps: Jumps, weights: NDArray[Any] | None = None) -> Any:
     jumps : Jumps
         The jumps of the calibration problems.
     weights : ndarray of shape (n,), optional
-        Weights of the problems. None means that all weights are 1.
+        Weights of the problems. If None, all weights are 1.
 
     Returns
     -------
     position : ndarray of shape (n_jumps,), sorted
         Positions of the jumps.
     sums : ndarray of shape (n_jumps + 1,)
-        Cumulative sums, where ``sums[j]`` is the height after j jumps, rounded once.
+        Cumulative sums, where ``sums[j]`` is the height after j jumps and is rounded only once.
     """
     order = np.argsort(jumps.position, kind="stable")
     height = jumps.height if weights is None else jumps.height * weights[jumps.problem]

@@ -1,15 +1,16 @@
-"""Metrics of claims in their dependency graphs, computed for many acyclic graphs in one call.
+"""Graph metrics of claims, computed for many acyclic graphs in one call.
 
-The values agree with networkx, but are computed from flat arrays. Two quantities are listed:
+The values agree with those of networkx, but are computed from flat arrays. Two quantities are
+listed:
 
 =========  ==========================================================================
 pair       (s, v): claim s is claim v or one of its ancestors
 link       (s, u -> v): an edge reachable from s, which leads from pair (s, u) to (s, v)
 =========  ==========================================================================
 
-Shortest paths from different claims s are independent. Links are therefore processed in
-blocks of adjacent claims s, which bounds the memory for any number of problems. Only a
-single very large problem can require too much memory.
+Shortest paths from different source claims s are independent of each other. Links are therefore
+processed in blocks of adjacent source claims, which limits the memory used for any number of
+problems. Only a single very large problem can require too much memory.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -34,7 +35,7 @@ def compute_metrics(batch: GraphBatch, names: Sequence[str]) -> np.ndarray:
     batch : GraphBatch
         The problems.
     names : sequence of str
-        Names from `METRICS`. Other metrics are not computed.
+        Names from `METRICS`. Metrics that are not requested are not computed.
 
     Returns
     -------
@@ -68,7 +69,8 @@ def check_size(batch: GraphBatch, names: Sequence[str]) -> None:
     Raises
     ------
     ValueError
-        If a problem has more than `MOST_LINKS` links. The message names the problem.
+        If a problem has more than `MOST_LINKS` links. The error message contains the name of the
+        problem.
     """
     parent, child = batch.edges.T
     if "nx_clustering" in names:
@@ -90,7 +92,7 @@ def _count_children(batch):
 
 
 def _rank_pages(batch, damping=0.85, max_iter=100, tol=1e-6):
-    """Compute PageRank by the power iteration and the stopping rule of networkx."""
+    """Compute PageRank with the power iteration and the stopping rule of networkx."""
     (parent, child), home = batch.edges.T, batch.problem_of
     n_children = _count_children(batch)
     size = batch.sizes[home]
@@ -149,7 +151,7 @@ _PATHS = frozenset(("nx_betweenness", "nx_closeness"))
 
 
 def _check_links(batch, n_links, name):
-    """Raise ValueError if a problem has too many links; ``n_links`` has one number per edge."""
+    """Raise ValueError if a problem has too many links, given ``n_links`` of each edge."""
     problem = batch.problem_of[batch.edges[:, 1]]
     total = np.bincount(problem, n_links, minlength=len(batch))
     if total.max(initial=0) > MOST_LINKS:
@@ -164,7 +166,7 @@ def _check_links(batch, n_links, name):
 
 
 def _cut_blocks(weights) -> Iterator[tuple[int, int]]:
-    """Yield consecutive ranges of items; each has weight `_BLOCK` or less plus one item."""
+    """Yield ranges of consecutive items, whose weight exceeds `_BLOCK` by at most one item."""
     total = np.cumsum(weights)
     marks = np.arange(_BLOCK, total.max(initial=0), _BLOCK)
     cuts = np.searchsorted(total, marks, side="right")
@@ -172,7 +174,7 @@ def _cut_blocks(weights) -> Iterator[tuple[int, int]]:
 
 
 def _measure_paths(batch, names):
-    """Compute closeness and betweenness. Betweenness is valid only if it is in ``names``."""
+    """Compute closeness and betweenness. Betweenness is valid only if its name is in ``names``."""
     # Problems outside forests have more than one path between two claims.
     has_many_paths = ~batch.is_forest
     n_above = count_ancestors(batch)
@@ -211,10 +213,11 @@ def _walk_paths(batch, with_between):
 
 
 def _find_pairs(batch, a, b):
-    """Return the pairs and links of the claims s from a to b as four arrays.
+    """Return the pairs and links of the source claims from a to b as four arrays.
 
-    The first two arrays contain s and v of each pair. The other two arrays contain the pair (s, u)
-    at the start and the pair (s, v) at the end of each link, as positions in the list of pairs.
+    The first two arrays contain the claims s and v of each pair. For each link, the other two
+    arrays contain the index of the pair (s, u) at its start and of the pair (s, v) at its end in
+    the list of pairs.
     """
     i = batch.problem_of[a]
     j = batch.problem_of[b - 1] + 1
@@ -237,13 +240,13 @@ def _find_pairs(batch, a, b):
 
 
 def _shorten(distance, shorter, longer, depth):
-    """Reduce an upper bound on each pair to the length of its shortest path, in place."""
+    """Reduce an upper bound for each pair to the length of its shortest path, in place."""
     for links in _group(depth[longer]):
         np.minimum.at(distance, longer[links], distance[shorter[links]] + 1)
 
 
 def _accumulate(distance, shorter, longer):
-    """Compute the fractions of shortest paths from s through v by Brandes' accumulation."""
+    """Compute the fractions of shortest paths from s through v with Brandes' accumulation."""
     tight = distance[shorter] + 1 == distance[longer]
     shorter = shorter[tight]
     longer = longer[tight]
@@ -265,6 +268,6 @@ def _accumulate(distance, shorter, longer):
 
 
 def _group(keys):
-    """Return the positions of equal keys, from the smallest key to the largest."""
+    """Return the indices of equal keys, from the smallest key to the largest."""
     order, bounds = sort_small(keys)
     return [order[a:b] for a, b in pairwise(np.unique(bounds))]

@@ -6,9 +6,9 @@ R_v    path risk, the maximum of r over v and all its ancestors
 s_i    nonconformity score, the minimum of R over the false claims of problem i
 =====  ========================================================================
 
-The set of claims with R_v < t contains all ancestors of its claims. The set contains no false claim
-if and only if t <= s. The closed form therefore needs no grid of thresholds and no list of
-subgraphs.
+For every claim in the set {v: R_v < t}, the set also contains all ancestors of the claim. The set
+{v: R_v < t} contains no false claim if and only if t <= s. Therefore, the closed form requires
+neither a grid of thresholds nor a list of subgraphs.
 """
 
 from typing import Any
@@ -23,7 +23,7 @@ from ..graphs.ragged import pass_all, reduce_segments
 def path_risk(risk: NDArray[Any], batch: GraphBatch) -> NDArray[Any]:
     """Compute the maximum of ``risk``, shape (n_claims,), over each claim and its ancestors.
 
-    The maximum is computed in one pass over the edges by depth, in O(claims + edges).
+    The maximum is computed in a single pass over the edges by depth, in O(claims + edges) time.
     """
     return pass_all(batch.sweep, np.maximum, np.asarray(risk, dtype=np.float64))
 
@@ -31,11 +31,11 @@ def path_risk(risk: NDArray[Any], batch: GraphBatch) -> NDArray[Any]:
 def path_risk_of_errors(
     risk: NDArray[Any], labels: NDArray[Any], batch: GraphBatch
 ) -> NDArray[Any]:
-    """Compute `path_risk`, at least for the problems with a claim not known to be true.
+    """Compute `path_risk`, at least for problems with a claim that is not known to be true.
 
-    If few problems have an error, only the path risks of these problems are computed. Nonconformity
-    scores do not depend on the others, because the score of a problem is +inf if all its claims are
-    true.
+    If only a few problems have an error, only the path risks of these problems are computed.
+    The other path risks do not affect nonconformity scores, because the score of a problem is
+    +inf if all its claims are true.
 
     Parameters
     ----------
@@ -59,23 +59,23 @@ def path_risk_of_errors(
 
 
 def _find_errors(labels, offsets):
-    """Return the rows of claims that are not known to be true, and the problem of each."""
+    """Return the rows of claims that are not known to be true, and the problem of each row."""
     rows = np.flatnonzero(labels != 1)
     return rows, np.searchsorted(offsets, rows, side="right") - 1
 
 
 def segment_min(values: NDArray[Any], offsets: NDArray[np.int64]) -> NDArray[Any]:
-    """Compute the minimum of each segment, shape (n,); +inf for an empty segment."""
+    """Compute the minimum of each segment, shape (n,), or +inf for an empty segment."""
     return reduce_segments(np.minimum, values, offsets, np.inf)
 
 
 def segment_max(values: NDArray[Any], offsets: NDArray[np.int64]) -> NDArray[Any]:
-    """Compute the maximum of each segment, shape (n,); -inf for an empty segment."""
+    """Compute the maximum of each segment, shape (n,), or -inf for an empty segment."""
     return reduce_segments(np.maximum, values, offsets, -np.inf)
 
 
 def segment_sum(values: NDArray[Any], offsets: NDArray[np.int64]) -> NDArray[Any]:
-    """Compute the sum of each segment, shape (n,); 0 for an empty segment."""
+    """Compute the sum of each segment, shape (n,), or 0 for an empty segment."""
     return reduce_segments(np.add, values, offsets, 0)
 
 
@@ -84,7 +84,7 @@ def nonconformity_scores(
 ) -> NDArray[Any]:
     """Compute the smallest path risk of a false claim in each problem, shape (n_graphs,).
 
-    An unknown label counts as false, so the guarantee holds for any value of the label.
+    Unknown labels count as false, so the guarantee holds for all their possible values.
 
     Parameters
     ----------
@@ -93,12 +93,12 @@ def nonconformity_scores(
     labels : ndarray of shape (n_claims,)
         Claim labels (1 true, 0 false, -1 unknown), or booleans.
     offsets : ndarray of shape (n_graphs + 1,)
-        The claims of problem i are ``offsets[i]:offsets[i + 1]``.
+        Claims ``offsets[i]:offsets[i + 1]`` belong to problem i.
 
     Returns
     -------
     ndarray of shape (n_graphs,)
-        The scores; +inf if all claims of the problem are true.
+        The scores, which are +inf for problems whose claims are all true.
     """
     rows, problem = _find_errors(labels, offsets)
     out = np.full(len(offsets) - 1, np.inf)
@@ -114,8 +114,9 @@ def allowing_scores(
 ) -> NDArray[Any]:
     """Compute the (max_false + 1)-th smallest path risk of a false claim in each problem.
 
-    If s is this value, at most ``max_false`` false claims are kept at a threshold t if and only if
-    t <= s. The other parameters and the result are as in `nonconformity_scores`.
+    If s is this value, at most ``max_false`` false claims are kept at a threshold t if and only
+    if t <= s. The other parameters and the result are the same as those of
+    `nonconformity_scores`.
     """
     if max_false == 0:
         return nonconformity_scores(path_risk, labels, offsets)
@@ -132,11 +133,11 @@ def allowing_scores(
 def last_safe_thresholds(
     risk: NDArray[Any], scores: NDArray[Any], offsets: NDArray[np.int64], margin: float
 ) -> NDArray[Any]:
-    """Compute the largest threshold in the grid of each problem at which no false claim is kept.
+    """Compute the largest grid threshold of each problem at which no false claim is kept.
 
-    The grid of a problem is {min r - margin, all r, max r + margin}, and a claim is kept at t if R
-    <= t. The largest safe threshold is the limit of the soft score in the grid relaxation. The
-    nonconformity score is instead the first *unsafe* threshold in the grid.
+    The grid of each problem is {min r - margin, all r, max r + margin}, and a claim is kept at t
+    if R <= t. The largest safe threshold is the limit of the soft score in the grid relaxation.
+    In contrast, the nonconformity score is the first *unsafe* threshold in the grid.
 
     Parameters
     ----------
@@ -145,9 +146,9 @@ def last_safe_thresholds(
     scores : ndarray of shape (n_graphs,)
         Nonconformity scores.
     offsets : ndarray of shape (n_graphs + 1,)
-        The claims of problem i are ``offsets[i]:offsets[i + 1]``.
+        Claims ``offsets[i]:offsets[i + 1]`` belong to problem i.
     margin : float
-        Distance by which the grid extends beyond the risks.
+        Distance by which the grid extends beyond the smallest and largest risks.
 
     Returns
     -------
@@ -182,7 +183,7 @@ def coherent_labels(labels: NDArray[Any], batch: GraphBatch) -> Any:
 def below_true_claims(labels: NDArray[Any], batch: GraphBatch) -> Any:
     """Return for which claims all proper ancestors are known to be true.
 
-    The parameters are those of `coherent_labels`.
+    The parameters are the same as those of `coherent_labels`.
     """
     above = ~coherent_labels(labels, batch)
     parent, child = batch.edges.T

@@ -11,16 +11,16 @@ def largest_mean(total: float, n: int, delta: float) -> float:
     Parameters
     ----------
     total : float
-        Sum of the losses, or an upper bound on this sum.
+        Sum of the losses, or an upper bound on the sum.
     n : int
         Number of losses.
     delta : float in (0, 1)
-        Largest probability that the mean exceeds the bound.
+        Maximum probability that the mean exceeds the bound.
 
     Returns
     -------
     float
-        The smallest of the Hoeffding bound, the Bentkus bound, and 1.
+        The smallest of the Hoeffding bound, the Bentkus bound and 1.
 
     References
     ----------

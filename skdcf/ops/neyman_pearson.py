@@ -1,4 +1,4 @@
-"""Price of a claim, which is the risk that is added by keeping it.
+"""Price of a claim, which is the risk added by keeping the claim.
 
 ======  ========================================================================
 h_v     hazard: probability that claim v is false, given that all its ancestors are true
@@ -9,12 +9,12 @@ g_v     exp(-m_v) + q (1 - exp(-(m_v - l_v))): probability that v is true
 L_k     sum of l over the first k claims of a problem, in increasing order of m
 ======  ========================================================================
 
-If the first k claims are kept, the probability that they include a false one is 1 - exp(-L_k), and
-the expected number of true claims is the sum of g_v over these claims. The price of a claim is the
-slope of the convex minorant of this curve. For a given risk over all problems, the number of kept
-true claims is largest if all claims below a common price are kept (Neyman-Pearson lemma). The value
-m increases along the edges, and the price increases with m. A claim is therefore kept only if all
-its ancestors are kept.
+If the first k claims are kept, the probability that at least one of them is false is 1 -
+exp(-L_k), and the expected number of true claims among them is the sum of their g_v. The price of
+a claim is the slope of the convex minorant of this curve. For a given total risk over all
+problems, the number of kept true claims is maximal if all claims below a common price are kept
+(Neyman-Pearson lemma). The value m increases along the edges, and the price increases with m.
+Therefore, a claim is kept only if all its ancestors are kept.
 """
 
 import math
@@ -42,13 +42,13 @@ def log_price(hazard: Any, batch: GraphBatch, q: Any = 0.0, worth: Any = None) -
     Parameters
     ----------
     hazard : ndarray of shape (n_claims,)
-        Log odds that a claim is false, given that all its ancestors are true.
+        Log odds that a claim is false given that all its ancestors are true.
     batch : GraphBatch
         The problems.
     q : float in [0, 1]
-        Probability that a claim is true if an ancestor is false.
+        Probability that a claim is true given that one of its ancestors is false.
     worth : callable, optional
-        Function that returns the value of a number of kept claims, as ``gain`` of
+        Function that returns the value of a number of kept claims, as the parameter ``gain`` of
         `skdcf.scorers.NeymanPearsonScorer`. If None, the value is the number of kept claims.
 
     Returns
@@ -91,7 +91,7 @@ def log_price(hazard: Any, batch: GraphBatch, q: Any = 0.0, worth: Any = None) -
 
 
 def _sum_before(values, offsets):
-    """Compute the sum of the previous values in the segment of each value."""
+    """Compute, for each value, the sum of the previous values in its segment."""
     out = np.zeros(len(values))
     large = np.diff(offsets) > _TOGETHER
     for a, b in zip(offsets[:-1][large], offsets[1:][large], strict=True):
@@ -109,16 +109,16 @@ def _sum_before(values, offsets):
 def minorant_slopes(log_rise: Any, log_run: Any, segment: Any) -> NDArray[Any]:
     """Compute the log slopes of the convex minorants of piecewise linear curves.
 
-    The pool adjacent violators algorithm is applied to all segments together. The algorithm merges
-    adjacent pieces with decreasing slopes until there are none. All values are logarithms, because
-    curves of many claims exceed the range of a float.
+    The pool adjacent violators algorithm is applied to all segments at once. This algorithm
+    merges adjacent pieces with decreasing slopes until the slopes no longer decrease. All values
+    are logarithms, because values for curves of many claims exceed the range of a float.
 
     Parameters
     ----------
     log_rise, log_run : ndarray of shape (n,)
-        Logs of the heights and widths of the pieces.
+        Logarithms of the heights and widths of the pieces.
     segment : ndarray of shape (n,)
-        Index of the curve that each piece belongs to, in non-decreasing order.
+        Index of the curve to which each piece belongs, in non-decreasing order.
 
     Returns
     -------

@@ -2,21 +2,22 @@
 
 Gibbs, Cherian and Candès ("Conformal prediction with conditional guarantees", JRSS-B 2025) fit a
 quantile regression on group indicators to the n calibration scores and the score S of the new
-problem. The score S is rejected if it is below the fitted quantile. The set of rejected S is an
-interval that is unbounded to the left. The upper end of this interval is the threshold.
+problem. The score S is rejected if it is below the fitted quantile. The rejected values of S form
+an interval that is unbounded below. The upper end of this interval is the threshold.
 
-Let alpha be the level, Phi_i the indicators of problem i preceded by a 1, and x those of the new
-problem. The dual of the regression on n + 1 scores has a variable in [alpha - 1, alpha] for each
-score, and the variables of each group sum to zero. S is rejected if its variable is alpha - 1 in
-every solution. A fixed symmetric solution shows that the rejected share of each group is at most
-alpha. As S increases, its variable first exceeds alpha - 1 at
+Let alpha be the level, let Phi_i be the indicators of problem i preceded by a 1, and let x be the
+indicators of the new problem. The dual of the regression on n + 1 scores has one variable in
+[alpha - 1, alpha] for each score, and the variables of each group sum to zero. S is rejected if
+its variable is alpha - 1 in every solution. A fixed solution that is symmetric in the scores
+shows that at most a proportion alpha of each group is rejected. As S increases, its variable
+first exceeds alpha - 1 at
 
     t(x) = max x b  over the solutions b of  min sum of pinball(s_i - Phi_i b) + (1 - alpha) x b,
 
 which is computed by two linear programs, without a search or randomization.
 
-The scores are first mapped by s / (1 + abs(s)), which maps +inf to 1 and preserves the
-order. The guarantee holds for any fixed increasing function.
+The scores are first mapped to s / (1 + abs(s)), which maps +inf to 1 and preserves their order.
+The guarantee holds for any fixed increasing function of the scores.
 """
 
 from typing import Any
@@ -32,7 +33,7 @@ OPTIONS = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 
 
 
 def squash(scores: NDArray[Any]) -> NDArray[Any]:
-    """Return ``s / (1 + abs(s))``, which is in [-1, 1]; +-inf is mapped to +-1."""
+    """Return ``s / (1 + abs(s))``, which is in [-1, 1], mapping +-inf to +-1."""
     scores = np.asarray(scores, dtype=np.float64)
     out = np.array(np.sign(scores))
     finite = np.isfinite(scores)
@@ -40,7 +41,7 @@ def squash(scores: NDArray[Any]) -> NDArray[Any]:
 
 
 def unsquash(values: NDArray[Any]) -> NDArray[Any]:
-    """Return the inverse of `squash`; values outside [-1, 1] are mapped to +-inf."""
+    """Return the inverse of `squash`, mapping values outside [-1, 1] to +-inf."""
     values = np.asarray(values, dtype=np.float64)
     out = np.array(np.copysign(np.inf, values))
     inside = np.abs(values) < 1
@@ -50,7 +51,7 @@ def unsquash(values: NDArray[Any]) -> NDArray[Any]:
 def overlap_threshold(
     scores: NDArray[Any], indicators: Any, x: NDArray[Any], alpha: float
 ) -> float:
-    """Compute the threshold t(x) of a new problem in the groups ``x``.
+    """Compute the threshold t(x) for a new problem in the groups ``x``.
 
     Parameters
     ----------

@@ -1,8 +1,9 @@
-"""Segment operations, each of which is defined after its gradient.
+"""Segment operations, each of which is defined directly after its gradient.
 
-``offsets``, shape (n + 1,), are the bounds of contiguous segments of ``values``, which may
-be empty. ``index`` contains the source or the target of each value. Only first derivatives are
-defined. If a minimum or maximum is tied, the tied values share its gradient equally.
+The array ``offsets``, of shape (n + 1,), contains the bounds of contiguous segments of
+``values``, and segments may be empty. The array ``index`` contains the source or target index of
+each value. Only first derivatives are defined. If several values are tied for a minimum or
+maximum, they share its gradient equally.
 """
 
 from collections.abc import Callable
@@ -17,7 +18,7 @@ from . import hard
 
 
 def with_vjp(vjp: Any) -> Any:
-    """Return a decorator that defines a primitive and its gradient in the first argument."""
+    """Return a decorator that defines a primitive with a gradient for its first argument."""
 
     def declare(function):
         defvjp(out := primitive(function), vjp, argnums=(0,))
@@ -27,7 +28,7 @@ def with_vjp(vjp: Any) -> Any:
 
 
 def with_vjps(vjps: Any) -> Any:
-    """Return a decorator that defines a primitive and its gradients in the first arguments."""
+    """Return a decorator that defines a primitive with gradients for its first arguments."""
 
     def declare(function):
         def pull(argnums, ans, args, kwargs):
@@ -53,7 +54,7 @@ def take(values: NDArray[Any], index: NDArray[Any]) -> Any:
 def scatter_sum(
     values: NDArray[Any], index: NDArray[Any], n: int, weights: Any = 1.0
 ) -> NDArray[Any]:
-    """Sum the weighted values with the same index, shape (n,); 0 if there are none."""
+    """Sum the weighted values that have the same index, shape (n,); absent indices have sum 0."""
     return np.bincount(index, values * weights, n)
 
 
@@ -77,7 +78,7 @@ segment_min: Callable[..., Any] = _as_extreme(hard.segment_min)
 
 @with_vjp(lambda ans, v, o: lambda g: spread(g, o) * np.exp(v - spread(ans, o)))
 def segment_logsumexp(values: NDArray[Any], offsets: NDArray[np.int64]) -> NDArray[Any]:
-    """Compute ``log(sum(exp(values)))`` of each segment, shape (n,); -inf for an empty segment."""
+    """Compute ``log(sum(exp(values)))`` of each segment, shape (n,), or -inf if it is empty."""
     top = hard.segment_max(values, offsets)
     scaled = np.exp(values - spread(top, offsets))
     return top + np.log(reduce_segments(np.add, scaled, offsets, 1.0))
@@ -91,19 +92,19 @@ def segment_softmax(values: NDArray[Any], offsets: NDArray[np.int64]) -> Any:
 
 
 def pull_softmax(g: NDArray[Any], softmax: NDArray[Any], offsets: Any) -> Any:
-    """Compute the gradient with respect to the values from that with respect to their softmax."""
+    """Compute the gradient for the values from the gradient for their softmax."""
     return softmax * (g - spread(hard.segment_sum(g * softmax, offsets), offsets))
 
 
 @with_vjp(lambda ans, v, o: lambda g: pull_rescale(g, ans, v, o))
 def segment_rescale(values: NDArray[Any], offsets: NDArray[np.int64]) -> Any:
-    """Scale each segment to start at 0 and end at 1. Constant segments are replaced with 0."""
+    """Scale each segment to the range from 0 to 1, replacing constant segments with 0."""
     low, scale = _low_and_scale(values, offsets)
     return (values - spread(low, offsets)) * spread(scale, offsets)
 
 
 def pull_rescale(g: Any, rescaled: Any, values: Any, offsets: Any) -> NDArray[Any]:
-    """Compute the gradient in the values from the gradient in the rescaled values."""
+    """Compute the gradient for the values from the gradient for the rescaled values."""
     _, scale = _low_and_scale(values, offsets)
     end = hard.segment_sum(g * rescaled, offsets) * scale
     start = hard.segment_sum(g, offsets) * scale - end
@@ -115,7 +116,7 @@ def pull_rescale(g: Any, rescaled: Any, values: Any, offsets: Any) -> NDArray[An
 
 
 def _low_and_scale(values, offsets):
-    """Compute the first value and 1 / (last - first) of each segment; 0 for constant segments."""
+    """Compute the first value and 1 / (last - first) of each segment, or 0 if it is constant."""
     if not len(values):
         return np.zeros((2, len(offsets) - 1))
     low = values.take(offsets[:-1], mode="clip")
@@ -130,14 +131,14 @@ def spread(per_segment: NDArray[Any], offsets: NDArray[np.int64]) -> NDArray[Any
 
 
 def share(g: Any, values: Any, extreme: Any, offsets: NDArray[np.int64]) -> Any:
-    """Split ``g`` of each segment among the values that equal its ``extreme``.
+    """Divide the ``g`` of each segment among the values that equal its ``extreme``.
 
     Returns
     -------
     hits : ndarray of int
-        Positions of the values that equal the extreme.
+        Indices of the values that equal the extreme.
     portions : ndarray of float, in the same shape
-        Portion of ``g`` at each of these positions.
+        Portion of ``g`` assigned to each of these indices.
     """
     hits = np.flatnonzero(values == spread(extreme, offsets))
     filled = np.flatnonzero(np.diff(offsets))

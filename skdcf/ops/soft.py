@@ -1,4 +1,4 @@
-"""Soft versions of `skdcf.ops.hard` that do not use a grid, and soft order statistics.
+"""Soft versions of `skdcf.ops.hard` without a grid, and soft order statistics.
 
 =====  ========================================================================
 r_v    risk of claim v
@@ -10,8 +10,8 @@ rho    strength of NeuralSort, one over its temperature
 T      temperature of a maximum, of a sigmoid or of a distribution function
 =====  ========================================================================
 
-No constant is ever added inside a log. If the temperature is 0, the hard maximum is computed, and
-tied values share its subgradient equally.
+No function adds a constant inside a logarithm. If the temperature is 0, the hard maximum is
+computed, and tied values share its subgradient equally.
 """
 
 import math
@@ -26,9 +26,9 @@ from .segments import segment_logsumexp, share, spread, with_vjp, with_vjps
 
 
 def log_sigmoid(x: NDArray[Any]) -> Any:
-    """Compute ``log(1 / (1 + exp(-x)))``, which is linear in x far below 0.
+    """Compute ``log(1 / (1 + exp(-x)))``, which is nearly linear for very negative x.
 
-    `numpy.logaddexp` computes the same values up to the last bits, but is four times as slow.
+    `numpy.logaddexp` computes the same values up to the last bits, but is four times slower.
     """
     return np.minimum(x, 0) - np.log1p(np.exp(-np.abs(x)))
 
@@ -40,7 +40,7 @@ def log_loss(scores: NDArray[Any], sign: NDArray[Any]) -> Any:
 
 
 def log1mexp(x: NDArray[Any]) -> Any:
-    """Compute ``log(1 - exp(x))`` for x < 0 in a numerically stable form."""
+    """Compute ``log(1 - exp(x))`` for x < 0 in a numerically stable way."""
     far = np.log1p(-np.minimum(np.exp(x), 0.5))
     return np.where(x > -np.log(2), np.log(-np.expm1(x)), far)
 
@@ -64,22 +64,22 @@ def soft_maximum(
     index: NDArray[Any],
     temperature: float = 0.0,
 ) -> NDArray[Any]:
-    """Compute the soft maximum of each segment of ``values[index]``; -inf for an empty segment.
+    """Compute the soft maximum of each segment of ``values[index]``, or -inf if it is empty.
 
-    The soft maximum of the risks of each claim and its ancestors (``GraphBatch.closure``) is the
-    soft path risk R.
+    The soft maximum of the risks over each claim and its ancestors (``GraphBatch.closure``) is
+    the soft path risk R.
 
     Parameters
     ----------
     values : ndarray of shape (n_claims,)
         Claim values.
     offsets : ndarray of shape (n + 1,)
-        Bounds of the segments of ``index``.
+        Offsets of the segments in ``index``.
     index : ndarray of int
-        Claims over which the maximum is computed, segment by segment.
+        Indices of the claims over which the maximum is computed, segment by segment.
     temperature : float
-        Temperature T in ``T log(sum(exp(r / T)))``. The soft maximum exceeds the maximum by at
-        most T log(number of values).
+        Temperature T in the soft maximum ``T log(sum(exp(r / T)))``. The soft maximum exceeds the
+        maximum by at most T log(number of values).
     """
     chosen = values.take(index)
     if temperature == 0:
@@ -98,10 +98,10 @@ def soft_minimum(
     index: NDArray[Any],
     temperature: float = 0.0,
 ) -> NDArray[Any]:
-    """Compute the soft minimum of each segment of ``values[index]``; +inf for an empty segment.
+    """Compute the soft minimum of each segment of ``values[index]``, or +inf if it is empty.
 
-    The soft minimum of the path risks of the false claims of a problem is the soft nonconformity
-    score s. The parameters are those of `soft_maximum`.
+    The soft minimum of the path risks over a problem's false claims is its soft nonconformity
+    score s. The parameters are the same as those of `soft_maximum`.
     """
     return -soft_maximum(-values, offsets, index, temperature)
 
@@ -128,8 +128,8 @@ def path_retention(
 def _pull_neural_sort(ans, scores, k, strength):
     """Compute ``p + sum_j p_j (s_j - ans) dl_j / ds``, where l_j are the logits of the row p.
 
-    The derivative of each |s_j - s_l| in l_j depends only on the order of the scores. The
-    derivative is therefore computed from sums over the scores below and above.
+    The derivative of each |s_j - s_l| in l_j depends only on the order of the scores. Therefore,
+    this term is computed from sums over the scores below and above each score.
     """
 
     def pull(g):
@@ -150,19 +150,19 @@ def _pull_neural_sort(ans, scores, k, strength):
 
 @with_vjp(_pull_neural_sort)
 def neural_sort(scores: NDArray[Any], k: int, strength: float) -> Any:
-    """Compute a soft version of the k-th smallest score by one row of NeuralSort.
+    """Compute a soft version of the k-th smallest score, using one row of NeuralSort.
 
     The result converges to the k-th smallest score as the strength increases. The row is
     ``softmax(rho ((n + 1 - 2 i) s_j - sum_l |s_j - s_l|))``, where i = n + 1 - k is the rank
-    counted from the largest score. The sums of distances are computed from sorted scores, so
-    the cost is O(n log n) instead of O(n^2).
+    counted from the largest score. The sums of distances are computed from the sorted scores,
+    which reduces the cost from O(n^2) to O(n log n).
 
     Parameters
     ----------
     scores : ndarray of shape (n,), finite
         The scores.
     k : int, 1 to n
-        Rank counted from the smallest score.
+        Rank, counted from the smallest score.
     strength : float > 0
         Strength rho.
 
@@ -181,7 +181,7 @@ def neural_sort(scores: NDArray[Any], k: int, strength: float) -> Any:
 
 
 def _sort_row(ordered, k, strength):
-    """Compute the row of NeuralSort, for scores in increasing order."""
+    """Compute the row of NeuralSort for scores in increasing order."""
     n = len(ordered)
     above_least = ordered - ordered[0]
     sum_before = np.cumsum(above_least) - above_least
@@ -192,7 +192,7 @@ def _sort_row(ordered, k, strength):
 
 
 def _places(ordered):
-    """Return, for each sorted score, how many scores are smaller and how many are not larger."""
+    """Return how many scores are smaller than each sorted score, and how many are not larger."""
     if (ordered[1:] > ordered[:-1]).all():
         place = np.arange(len(ordered) + 1)
         return place[:-1], place[1:]
@@ -200,7 +200,7 @@ def _places(ordered):
 
 
 def _pull_quantile(ans, scores, count, temperature):
-    """Return the gradient of the implicit function, which is positive and sums to 1."""
+    """Return the gradient of the implicit function, whose entries are positive and sum to 1."""
 
     def pull(g):
         away = np.abs(scores - ans) / temperature
@@ -212,17 +212,17 @@ def _pull_quantile(ans, scores, count, temperature):
 
 @with_vjp(_pull_quantile)
 def smooth_quantile(scores: NDArray[Any], count: Any, temperature: float) -> float:
-    """Compute the value t for which the soft number of scores below t is ``count``.
+    """Compute the value t at which the soft number of scores below t equals ``count``.
 
-    The value t solves ``sum_i sigmoid((t - s_i) / T) = count``. As T decreases to 0, t converges to
+    The value t solves ``sum_i sigmoid((t - s_i) / T) = count``. As T approaches 0, t converges to
     the ceil(count)-th smallest score.
 
     Parameters
     ----------
     scores : ndarray of shape (n,)
-        The scores. Scores of +inf are never below t.
+        The scores. Scores of +inf never count as below t.
     count : float, strictly between 0 and the number of finite scores
-        Soft number of scores below t.
+        Target for the soft number of scores below t.
     temperature : float > 0
         Temperature T.
 

@@ -12,10 +12,10 @@ V_t        degree, in [0, 1], to which a false claim is kept at t
 w_t        weight of threshold t
 =========  ===================================================================
 
-A problem with n claims has n + 2 thresholds and n (n + 2) *cells*, one for each claim
-and threshold, stored claim by claim. Problems are sorted by their number of claims
-beforehand, so all problems of one size form a block of shape (problems, n, n + 2).
-Coherence is then computed by one stack of matrix products for each size, without padding.
+A problem with n claims has n + 2 thresholds and n (n + 2) *cells*, one for each combination of
+claim and threshold, stored claim by claim. The problems are sorted by their number of claims
+beforehand, so all problems of the same size form a block of shape (problems, n, n + 2). Coherence
+is then computed by one stack of matrix products per size, without padding.
 """
 
 from dataclasses import dataclass
@@ -46,20 +46,20 @@ LARGEST = 600.0
 
 @dataclass(frozen=True)
 class GridLayout:
-    """Positions of the thresholds and cells of packed problems.
+    """Indices of the thresholds and cells of packed problems.
 
     Attributes
     ----------
     offsets : ndarray of shape (n_problems + 1,)
-        Offsets of the claims of each problem.
+        Offsets of each problem's claims.
     grid_offsets : ndarray of shape (n_problems + 1,)
-        Offsets of the thresholds of each problem. A problem has two more thresholds than claims.
+        Offsets of each problem's thresholds. A problem has two more thresholds than claims.
     cell_offsets : ndarray of shape (n_claims + 1,)
-        Offsets of the cells of each claim.
+        Offsets of each claim's cells.
     cell_threshold : ndarray of shape (n_cells,)
-        Position of the threshold of each cell.
+        Index of each cell's threshold.
     of_claim : ndarray of shape (n_claims,)
-        Position of the threshold that equals the risk of each claim.
+        Index of the threshold that equals the risk of each claim.
     """
 
     offsets: np.ndarray
@@ -103,8 +103,8 @@ def _pull_grid(ans, risk, layout, margin):
 def threshold_grid(risk: NDArray[Any], layout: Any, margin: float) -> Any:
     """Compute the thresholds T, which are min r - m, the risks in their order, and max r + m.
 
-    The array of thresholds has shape (n_thresholds,). A problem without claims has the thresholds
-    -m and m.
+    The array of thresholds has shape (n_thresholds,). The thresholds of a problem without claims
+    are -m and m.
     """
     thresholds = np.empty(layout.grid_offsets[-1])
     lowest = reduce_segments(np.minimum, risk, layout.offsets, 0.0)
@@ -149,22 +149,22 @@ def _pull_coherence(ans, log_p, blocks):
 def log_coherence(log_p: Any, blocks: Any) -> Any:
     """Compute log q, the weighted mean of log p over each claim and its ancestors.
 
-    The array of log q has shape (n_cells,). The hard version of q is whether the claim and all its
-    ancestors are kept.
+    The array log q has shape (n_cells,). The hard version of q indicates whether the claim and
+    all its ancestors are kept.
 
     Parameters
     ----------
     log_p : ndarray of shape (n_cells,)
         Result of `log_keep`.
     blocks : list of ndarray of shape (n_problems of this size, size, size)
-        Weights in the order of the cells. Row v contains the weights of v and its ancestors,
+        Weights, in the order of the cells. Row v contains the weights of v and its ancestors,
         which sum to 1.
     """
     return _block_product(log_p, blocks)
 
 
 def _block_product(cells, blocks):
-    """Multiply the block of each problem by the cells of the problem, shape (n_cells,)."""
+    """Multiply each problem's block by the problem's cells, shape (n_cells,)."""
     out = np.empty_like(cells)
     start = 0
     for block in blocks:
@@ -201,17 +201,18 @@ def violation(
 ) -> Any:
     """Compute V = ``1 - exp(mean of log(1 - q) / temperature)``, shape (n_thresholds,).
 
-    The mean is taken over the false claims of the problem, and V is 0 if there are none. The hard
-    version of V is whether a false claim is kept.
+    The mean is over the false claims of each problem, and V is 0 for problems without false
+    claims. The hard version of V indicates whether a false claim is kept.
 
     Parameters
     ----------
     log_q : ndarray of shape (n_cells,)
         Result of `log_coherence`.
     false_cells, false_thresholds : ndarray of int
-        Cells of the false claims, and the threshold of each cell.
+        Cells of the false claims, and the threshold of each of these cells.
     false_share : ndarray of shape (n_thresholds,)
-        One over the number of false claims of the problem; 0 if there are none.
+        Reciprocal of the number of false claims in each problem, or 0 for problems without false
+        claims.
     temperature : float
         Temperature of V.
     """
@@ -244,13 +245,13 @@ def soft_supremum(
 ) -> Any:
     """Compute the soft nonconformity score of each problem, shape (n_problems,).
 
-    The score is the mean of the thresholds with the weights ``softmax(sharpness (minmax(t) - weight
-    minmax(V_t)))``. The weight multiplies V, as in algorithm 1 and the tables of the paper. In the
-    text of the paper, the weight multiplies t instead. If the weight is 1 and only the lowest
-    threshold is safe, the lowest and the highest threshold are tied (0 - 0 and 1 - 1). The limit
-    therefore requires a weight above 1. The minima of t and V are at the first threshold and the
-    maxima are at the last one, because V never decreases in t. The hard version of the score is the
-    last safe threshold.
+    The score is the mean of the thresholds, weighted by ``softmax(sharpness (minmax(t) - weight
+    minmax(V_t)))``. The weight multiplies V, as in algorithm 1 and in the tables of the paper. In
+    the text of the paper, however, the weight multiplies t. If the weight is 1 and only the
+    lowest threshold is safe, the lowest and highest thresholds are tied (0 - 0 and 1 - 1).
+    Therefore, the limit requires a weight above 1. Both t and V have their minimum at the first
+    threshold and their maximum at the last threshold, because V never decreases in t. The hard
+    version of the score is the last safe threshold.
     """
     _, _, w = _supremum(
         thresholds, violations, layout, sharpness=sharpness, weight=weight
@@ -287,8 +288,8 @@ def gated_weights(
 ) -> Any:
     """Compute the weights w of the thresholds, shape (n_thresholds,).
 
-    The weights are ``exp(sharpness t) sigmoid((bound - t - shift) / temperature)``, scaled to the
-    sum 1 in each problem. The hard version of the weights selects the largest threshold below
+    The weights are ``exp(sharpness t) sigmoid((bound - t - shift) / temperature)``, scaled to sum
+    to 1 in each problem. The hard version of the weights selects the largest threshold below
     ``bound``. Theorem 2 of the paper uses shift = sqrt(temperature).
     """
     gate = log_sigmoid((bound - thresholds - shift) / temperature)
@@ -306,9 +307,9 @@ def _pull_retention(ans, log_q, weights, layout):
 
 @with_vjps(_pull_retention)
 def grid_retention(log_q: Any, weights: NDArray[Any], layout: Any) -> Any:
-    """Compute the mean of q_vt with the weights of the thresholds, shape (n_claims,).
+    """Compute the mean of q_vt over the thresholds with the given weights, shape (n_claims,).
 
-    The hard version of this mean is whether v is kept.
+    The hard version of this mean indicates whether claim v is kept.
     """
     cells = np.exp(log_q) * weights.take(layout.cell_threshold)
     return hard.segment_sum(cells, layout.cell_offsets)

@@ -1,7 +1,8 @@
-"""Differentiable relaxations of calibration and prediction, through which scorers are trained.
+"""Differentiable relaxations of calibration and prediction, which are used to train scorers.
 
-`PathRelaxation` relaxes the closed form of `skdcf.ops.hard`. `GridRelaxation` is the relaxation of
-Hittesdorf, Salzetta and Cheng (arXiv:2604.20098). The relaxations are used only in training.
+`PathRelaxation` relaxes the closed form of `skdcf.ops.hard`. `GridRelaxation` implements the
+relaxation of Hittesdorf, Salzetta and Cheng (arXiv:2604.20098). The relaxations are used only
+during training.
 """
 
 from ._grid import GridRelaxation

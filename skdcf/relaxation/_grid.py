@@ -36,33 +36,33 @@ _TABLED = (
 class GridRelaxation(Relaxation["GridPlan", GridState]):
     """Relaxation of the paper, which uses a grid of thresholds for each problem.
 
-    The grid of a problem is {min risk - margin, all risks, max risk + margin}. The default settings
-    are suited to training from a warm start. `from_paper` returns the published settings, which
-    result in a much softer relaxation.
+    The grid of each problem is {min risk - margin, all risks, max risk + margin}. The default
+    settings are suitable for training from a warm start. `from_paper` returns the published
+    settings, which result in a much softer relaxation.
 
     Parameters
     ----------
     keep_temperature : float, default=0.1
-        Temperature T_p of the sigmoid of "the risk is below the threshold". All temperatures
-        except ``violation_temperature`` are in units of the risk.
+        Temperature T_p of the sigmoid that approximates "the risk is below the threshold". All
+        temperatures except ``violation_temperature`` are in units of the risk.
     ancestor_weight : float, default=1.0
-        Weight gamma of an ancestor relative to that of the claim itself.
+        Weight gamma of each ancestor relative to the weight of the claim itself.
     violation_weight : float, default=1.5
         Weight lambda of violations in the soft supremum. The theorem requires a weight above 1,
-        because the lowest and the highest threshold can be tied at weight 1.
+        because with a weight of 1, the lowest and highest thresholds can be tied.
     violation_temperature : float, default=0.3
-        Temperature tau_s of the sigmoid of "a false claim is kept".
+        Temperature tau_s of the sigmoid that approximates "a false claim is kept".
     sharpness : float, default=20.0
-        Sharpness beta of both softmaxes over thresholds.
+        Sharpness beta of both softmax functions over thresholds.
     gate_temperature : float, default=0.02
-        Temperature tau_z of the sigmoid of "the threshold is below the conformal threshold". The
-        product of this temperature and ``sharpness`` must be below 1.
+        Temperature tau_z of the sigmoid that approximates "the threshold is below the conformal
+        threshold". The product of ``gate_temperature`` and ``sharpness`` must be below 1.
     quantile_strength : float, default=10.0
         Strength rho of the soft order statistic (NeuralSort).
     margin : float, default=1.0
-        Distance m by which the grid extends beyond the risks.
+        Distance m by which the grid extends beyond the smallest and largest risks.
     keep_shift, gate_shift : float, default=0.0
-        Shifts of the first and the last sigmoid, which are needed only for the theorems.
+        Shifts of the first and last sigmoids, which are required only by the theorems.
 
     References
     ----------
@@ -106,15 +106,15 @@ class GridRelaxation(Relaxation["GridPlan", GridState]):
 
     @classmethod
     def from_paper(cls, dataset: str, alpha: float | None = None) -> Self:
-        """Return a relaxation with the published settings.
+        """Return a grid relaxation with the published settings.
 
         Parameters
         ----------
         dataset : {"math", "felm", "validation"}
-            Data set of the row in the paper's table. "validation" selects the settings of the
-            paper's comparison of soft and hard procedures.
+            Name of the data set in the paper's table. The name "validation" selects the settings
+            from the paper's comparison of soft and hard procedures.
         alpha : float, optional
-            Level of the row in the table. Omit it for "validation".
+            Level in the paper's table. Omit it for "validation".
 
         Returns
         -------
@@ -171,7 +171,7 @@ class GridRelaxation(Relaxation["GridPlan", GridState]):
         return neural_sort(scores, k, self.quantile_strength)
 
     def state(self, risk: NDArray[np.float64], plan: GridPlan) -> GridState:
-        """Compute the grids of thresholds of all problems, and log q of all grid cells."""
+        """Compute the threshold grids of all problems, and log q of all grid cells."""
         risk = take(risk, plan.claims)
         thresholds = soft_grid.threshold_grid(risk, plan.layout, self.margin)
         log_p = soft_grid.log_keep(
@@ -209,7 +209,7 @@ class GridRelaxation(Relaxation["GridPlan", GridState]):
     ) -> NDArray[np.float64]:
         """Compute q at a soft version of the largest grid threshold below ``threshold``.
 
-        The array of q has shape (n_claims,).
+        The array q has shape (n_claims,).
         """
         thresholds, log_q = state
         weights = soft_grid.gated_weights(
@@ -262,17 +262,17 @@ class GridPlan:
     n_problems : int
         Number of problems.
     problem_of : ndarray of shape (n_claims,)
-        Index of the problem of each claim.
+        Problem index of each claim.
     labels : ndarray of float, shape (n_claims,)
         Claim labels (1 true, 0 false, -1 unknown).
     claims, claims_back : ndarray of shape (n_claims,)
-        The claims in the order of the layout, and the inverse permutation.
+        Indices of the claims in the order of the layout, and the inverse permutation.
     problems_back : ndarray of shape (n_problems,)
         Inverse of the permutation that sorts the problems by size.
     layout : GridLayout
-        The layout of the grid cells.
+        Layout of the grid cells.
     blocks : list of ndarray or None
-        Ancestor weights for `skdcf.ops.soft_grid.log_coherence`; None if there are no edges.
+        Ancestor weights for `skdcf.ops.soft_grid.log_coherence`, or None if there are no edges.
     false_cells, false_thresholds, false_share : ndarray
         Arguments of `skdcf.ops.soft_grid.violation`.
     """
@@ -291,7 +291,7 @@ class GridPlan:
 
     @classmethod
     def of(cls, batch, labels, ancestor_weight) -> Self:
-        """Create the plan of a batch; labels are 1 true, 0 false, -1 unknown."""
+        """Create the plan of a batch from labels (1 true, 0 false, -1 unknown)."""
         order = np.argsort(batch.sizes, kind="stable")
         sizes = batch.sizes[order]
         claims = ranges(batch.offsets[order], sizes)

@@ -8,9 +8,9 @@ t      root of ``sum_i sigmoid((t - s_i) / T_s) = count``
 q_v    ``sigmoid((t - R_v) / T_q)``
 =====  ==========================================================================
 
-The gradient of a maximum or minimum is assigned to the claim that attains it, and tied claims share
-the gradient equally. In a large problem, R is computed in one pass along the edges, and the
-gradient is assigned to the last tied row.
+The gradient of a maximum or minimum is assigned to the claim that attains it, and tied claims
+share the gradient equally. For large problems, R is computed in a single pass along the edges,
+and the gradient is assigned to the last tied row.
 """
 
 from __future__ import annotations
@@ -52,15 +52,15 @@ StateT = TypeVar("StateT")
 
 
 class Relaxation(Settings, Generic[PlanT, StateT], metaclass=ABCMeta):
-    """Base class of soft calibration and prediction, which autograd can differentiate.
+    """Base class for soft calibration and prediction, which autograd can differentiate.
 
     A plan, which `plan` computes once, contains all values that depend only on structure and
-    labels. A plan has at least the attributes ``n_problems``, ``problem_of`` and ``labels``.
+    labels. Every plan must have the attributes ``n_problems``, ``problem_of`` and ``labels``.
     """
 
     @abstractmethod
     def plan(self, batch: GraphBatch, labels: NDArray[Any]) -> PlanT:
-        """Compute all values that depend only on structure and labels.
+        """Compute all values that depend only on the structure and the labels.
 
         Parameters
         ----------
@@ -79,7 +79,7 @@ class Relaxation(Settings, Generic[PlanT, StateT], metaclass=ABCMeta):
         scores : ndarray of shape (n_problems,)
             Result of `soft_scores`.
         alpha : float
-            Level of the training, in (0, 1).
+            Training level, in (0, 1).
 
         Returns
         -------
@@ -89,7 +89,7 @@ class Relaxation(Settings, Generic[PlanT, StateT], metaclass=ABCMeta):
 
     @abstractmethod
     def state(self, risk: NDArray[np.float64], plan: PlanT) -> StateT:
-        """Compute the intermediate values that `scores` and `kept` share.
+        """Compute the intermediate values used by both `scores` and `kept`.
 
         Parameters
         ----------
@@ -101,7 +101,7 @@ class Relaxation(Settings, Generic[PlanT, StateT], metaclass=ABCMeta):
         Returns
         -------
         object
-            The intermediate values, to be passed as ``state`` to `scores` and `kept`.
+            The intermediate values, which are passed as ``state`` to `scores` and `kept`.
         """
 
     @abstractmethod
@@ -118,7 +118,7 @@ class Relaxation(Settings, Generic[PlanT, StateT], metaclass=ABCMeta):
         Returns
         -------
         ndarray of shape (n_problems,)
-            The soft score of each problem.
+            The soft nonconformity score of each problem.
         """
 
     @abstractmethod
@@ -155,7 +155,7 @@ class Relaxation(Settings, Generic[PlanT, StateT], metaclass=ABCMeta):
         Returns
         -------
         ndarray of shape (n_problems,)
-            The soft score of each problem.
+            The soft nonconformity score of each problem.
         """
         return self.scores(self.state(risk, plan), plan)
 
@@ -197,10 +197,10 @@ class Relaxation(Settings, Generic[PlanT, StateT], metaclass=ABCMeta):
         plan : object
             Result of `plan`.
         alpha : float
-            Level of the training, in (0, 1).
+            Training level, in (0, 1).
         calibration, prediction : ndarray of int, optional
-            Rows of the problems that are used for calibration and for prediction. If None, all
-            problems are used.
+            Indices of the problems used for calibration and for prediction. If None, all problems
+            are used.
 
         Returns
         -------
@@ -218,7 +218,7 @@ class Relaxation(Settings, Generic[PlanT, StateT], metaclass=ABCMeta):
     def retention(self, risk: NDArray[np.float64], plan: PlanT, alpha: float) -> float:
         """Compute the mean soft number of kept true claims per problem.
 
-        The negative of the mean is the training objective of the paper (section 3.5).
+        In the paper, the negative of this mean is the training objective (section 3.5).
 
         Parameters
         ----------
@@ -227,7 +227,7 @@ class Relaxation(Settings, Generic[PlanT, StateT], metaclass=ABCMeta):
         plan : object
             Result of `plan`.
         alpha : float
-            Level of the training, in (0, 1).
+            Training level, in (0, 1).
 
         Returns
         -------
@@ -239,18 +239,18 @@ class Relaxation(Settings, Generic[PlanT, StateT], metaclass=ABCMeta):
 
 @dataclass(frozen=True)
 class PathPlan:
-    """Training problems, and the false claims that determine their scores.
+    """Training problems, together with the false claims that determine their scores.
 
     Attributes
     ----------
     n_problems : int
         Number of problems.
     problem_of : ndarray of shape (n_claims,)
-        Index of the problem of each claim.
+        Problem index of each claim.
     labels : ndarray of float, shape (n_claims,)
         Claim labels (1 true, 0 false, -1 unknown).
     false_claims : ndarray of int
-        False claims without a false ancestor, in the order of the problems.
+        Indices of the false claims without a false ancestor, in the order of the problems.
     false_offsets : ndarray of shape (n_problems + 1,)
         Offsets of the problems in ``false_claims``.
     batch : GraphBatch
@@ -266,7 +266,7 @@ class PathPlan:
 
     @cached_property
     def large(self) -> NDArray[np.int64]:
-        """Claims of problems that are too large to list all ancestors."""
+        """Claims in problems that are too large for a list of all ancestors."""
         return np.flatnonzero(np.isin(self.problem_of, self.batch.large))
 
     @cached_property
@@ -274,7 +274,7 @@ class PathPlan:
         return self.batch[self.batch.large]
 
     def find_highest(self, risk: NDArray[np.float64]) -> NDArray[np.int64]:
-        """Return the claim whose risk equals the path risk, for each ``large`` claim."""
+        """Return, for each ``large`` claim, the claim whose risk equals the path risk."""
         if not len(self.large):
             return self.large
         return self.large[find_highest(risk[self.large], self._large_problems)]
@@ -284,8 +284,8 @@ class PathPlan:
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return the claims whose risk may be the path risk of each claim, as (indptr, indices).
 
-        The candidates are the claim and all its ancestors. In large problems, only the claim that
-        `find_highest` returns is listed.
+        The candidates are the claim and all its ancestors. In large problems, the only candidate
+        is the claim returned by `find_highest`.
         """
         indptr, indices = self.batch.small_closure
         if not len(self.large):
@@ -299,23 +299,23 @@ class PathPlan:
 class PathRelaxation(Relaxation[PathPlan, NDArray[np.float64]]):
     """Relaxation of the closed form, with one soft maximum per claim instead of a grid.
 
-    The path risk R of a claim is the maximum of the risk over the claim and its ancestors. The
-    score of a problem is the minimum of R over its false claims. The threshold t is a smooth
-    order statistic of the scores. The degree to which a claim is kept is
-    ``sigmoid((t - R) / keep_temperature)``.
+    The path risk R of a claim is the maximum risk over the claim and its ancestors. The score of
+    a problem is the minimum of R over its false claims. The threshold t is a smooth order
+    statistic of the scores. The degree to which a claim is kept is ``sigmoid((t - R) /
+    keep_temperature)``.
 
     Parameters
     ----------
     keep_temperature : float, default=0.3
         Temperature of the sigmoid that determines the degree to which a claim is kept, in units
-        of the risk. The defaults assume risks with unit standard deviation, as in training.
+        of the risk. The default values assume risks with unit standard deviation, as in training.
     quantile_temperature : float, default=0.3
         Temperature of the smooth distribution function whose quantile is the threshold.
     max_temperature : float, default=0.0
-        Temperature of the maximum and the minimum. If the temperature is 0, the hard maximum and
-        minimum are used, and tied values share the subgradient equally. Large problems require a
-        list of all ancestors unless the temperature is 0. At temperature 0, the gradient in large
-        problems is assigned to the last of several tied ancestors.
+        Temperature of the soft maximum and the soft minimum. If the temperature is 0, the hard
+        maximum and minimum are used, and tied values share the subgradient equally. A list of all
+        ancestors is required for large problems unless the temperature is 0. At temperature 0,
+        the gradient in large problems is assigned to the last of several tied ancestors.
 
     Notes
     -----
@@ -323,10 +323,10 @@ class PathRelaxation(Relaxation[PathPlan, NDArray[np.float64]]):
     same over all false claims, because the path risk of a claim is at least that of its
     ancestors.
 
-    A problem without false claims has the score +inf, and is counted only in n. The threshold t
-    solves ``sum of sigmoid((t - s) / quantile_temperature) = alpha (n + 1) - 1/2``, where the sum
-    is over the m problems with false claims. The right side is clipped to the range from 0.4 to
-    m - 0.4. If m is 0, the threshold is +inf.
+    The score of a problem without false claims is +inf, and the problem is counted only in n. The
+    threshold t solves ``sum of sigmoid((t - s) / quantile_temperature) = alpha (n + 1) - 1/2``,
+    where the sum is over the m problems with false claims. The right side of this equation is
+    clipped to the range from 0.4 to m - 0.4. If m is 0, the threshold is +inf.
 
     Examples
     --------
@@ -383,9 +383,9 @@ class PathRelaxation(Relaxation[PathPlan, NDArray[np.float64]]):
         Parameters
         ----------
         alpha : float
-            Level of the training, in (0, 1).
+            Training level, in (0, 1).
         n_problems, n_errors : int
-            Number of calibration problems, and number of calibration problems with errors.
+            Numbers of calibration problems and of calibration problems with errors.
 
         Returns
         -------

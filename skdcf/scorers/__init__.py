@@ -1,7 +1,7 @@
-"""Scorers, which compute a confidence for each claim.
+"""Scorers, which compute the confidence in each claim.
 
-Every filter accepts every scorer that implements the base class `Scorer`. To use a differentiable
-model, such as `LinearModel`, pass the model to `ConfTrScorer`.
+Every filter accepts any scorer that inherits from the base class `Scorer`. To use a
+differentiable model such as `LinearModel` as a scorer, pass it to `ConfTrScorer`.
 """
 
 from ._classifier import ClassifierScorer

@@ -35,23 +35,24 @@ class ClassifierScorer(Scorer):
     Parameters
     ----------
     estimator : classifier or pipeline, optional
-        The classifier, which must have ``decision_function`` or ``predict_proba``. If None,
-        logistic regression on standardised features is used. The default regularization ``C=0.03``
-        is strong, because few answers contain an error.
+        The classifier, which must have a ``decision_function`` or ``predict_proba`` method. If
+        None, a logistic regression on standardised features is used. The default regularization
+        ``C=0.03`` is strong, because only a few answers contain an error.
     target : {"own", "coherent", "hazard"}, default="hazard"
-        Training target. "hazard" is a claim's label, fitted only on claims whose ancestors are all
-        true. "own" is a claim's label, fitted on all claims. "coherent" is True if the claim and
-        all its ancestors are true. Claims with unknown labels are always left out.
+        Training target. "hazard" trains on the claim labels, using only claims whose ancestors
+        are all true. "own" trains on the labels of all claims. "coherent" trains on a target that
+        is True if the claim and all its ancestors are true. Claims with unknown labels are never
+        used for training.
 
     Attributes
     ----------
     estimator_ : classifier or None
-        The fitted classifier. The attribute is None if all training claims had the same label, so
-        every claim has the same confidence. The classifier is not saved to files if ``table_``
-        replaces it.
+        The fitted classifier. The attribute is None if all training claims had the same label, in
+        which case every claim has the same confidence. The classifier is not saved to files if
+        ``table_`` replaces it.
     table_ : HazardTable or None
-        A forest, boosted trees or a logistic regression as plain arrays. The arrays are used to
-        compute the confidence. The table is None for other classifiers.
+        A forest, boosted trees or a logistic regression, stored as plain arrays. The confidence
+        is computed from these arrays. For other classifiers, the table is None.
 
     Examples
     --------
@@ -77,26 +78,26 @@ class ClassifierScorer(Scorer):
 
     @property
     def requires_fit(self) -> bool:  # type: ignore[override]
-        """Whether `fit` trains the classifier; False for a ``FrozenEstimator``.
+        """Whether `fit` trains the classifier, which is False for a ``FrozenEstimator``.
 
-        All problems are used for calibration if the estimator is frozen. The problems must not have
-        been used to train the frozen estimator.
+        If the estimator is frozen, all problems are used for calibration. The frozen estimator
+        must have been trained on other problems.
         """
         return not isinstance(self.estimator, FrozenEstimator)
 
     def fit(
         self, batch: GraphBatch, labels: NDArray, task: FitTask | None = None
     ) -> Self:
-        """Train the classifier on the problems' claims.
+        """Train the classifier on the claims of the problems.
 
         Parameters
         ----------
         batch : GraphBatch
             The problems.
         labels : ndarray of shape (n_claims,)
-            Claim labels (1 true, 0 false, -1 unknown). Claims with an unknown label are left out.
+            Claim labels (1 true, 0 false, -1 unknown). Claims with an unknown label are ignored.
         task : FitTask, optional
-            Settings for the fit, which the filter provides.
+            Fit settings, which the filter passes.
 
         Returns
         -------
@@ -106,8 +107,8 @@ class ClassifierScorer(Scorer):
         Raises
         ------
         ValueError
-            If the problems have no features, or if the classes of an already trained classifier
-            are not 0 and 1.
+            If the problems have no features, or if the classes of a classifier that is already
+            trained are not 0 and 1.
         """
         self._noise = noise_columns(_scorer.need_features(batch))
         target, judged = _targets(self.target, labels, batch)
@@ -132,7 +133,7 @@ class ClassifierScorer(Scorer):
         return self
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the state to pickle, without the classifier if plain arrays replace it."""
+        """Return the state to pickle, which excludes the classifier if plain arrays replace it."""
         state = super().__getstate__()
         if state.get("table_") is not None:
             state = {k: v for k, v in state.items() if k != "estimator_"}
@@ -165,11 +166,11 @@ class ClassifierScorer(Scorer):
         return form if is_linear else None
 
     def tree_contributions(self, batch: GraphBatch) -> NDArray[np.float64] | None:
-        """Compute the contribution of each feature to the log odds of xgboost's trees.
+        """Compute the contribution of each feature to the log odds of the xgboost trees.
 
-        The contributions are relative to the training problems of xgboost. Contributions are not
-        available for a filter that was loaded from a file, because the file does not contain the
-        xgboost model.
+        The contributions are relative to the training problems of the xgboost model.
+        They are not available for filters loaded from a file, because the file does not contain
+        the xgboost model.
 
         Parameters
         ----------
@@ -179,7 +180,7 @@ class ClassifierScorer(Scorer):
         Returns
         -------
         ndarray of shape (n_claims, n_features), or None
-            The contributions; None for other classifiers.
+            The contributions, or None for other classifiers.
         """
         classifier: Any = getattr(self, "estimator_", None)
         if not hasattr(classifier, "get_booster"):
@@ -191,7 +192,7 @@ class ClassifierScorer(Scorer):
         return contributions[:, :-1].astype(np.float64)
 
     def _informative(self, batch):
-        """Return the features, with 0 in columns that vary only by rounding errors."""
+        """Return the features, with columns that vary only by rounding errors set to 0."""
         if not len(self._noise):
             return batch.features
         X = batch.features.copy()

@@ -1,4 +1,4 @@
-"""Scorer that computes claim prices from hazards fitted on training and public data."""
+"""Scorer that computes claim prices from hazards fitted on training data and public data."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ MOST_CLAIMS = 15_000
 def classifiers(n_claims, n_features, random_state, trees=40, share=0.5):
     """Return four unfitted classifiers, each with the columns that it uses.
 
-    Two classifiers use the claim's features. The other two classifiers also use the feature means
-    over the problem and the number of claims.
+    Two of the classifiers use the features of the claim. The other two classifiers also use the
+    feature means over the problem and the number of claims.
     """
     from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestRegressor
     from sklearn.linear_model import LogisticRegression
@@ -78,7 +78,7 @@ def classifiers(n_claims, n_features, random_state, trees=40, share=0.5):
 
 
 def learn(model, columns, rows, evidence):
-    """Fit a classifier to some claims, and return it as a table, or None if it is constant."""
+    """Fit a classifier to some claims and return it as a table, or None if it is constant."""
     X = evidence.X[rows][:, columns]
     # The settings are fixed, so scikit-learn's validation in each fold is skipped.
     with config_context(skip_parameter_validation=True):
@@ -89,29 +89,31 @@ def learn(model, columns, rows, evidence):
 class NeymanPearsonScorer(Scorer):
     """Scorer whose confidence in a claim is minus the log price of keeping it.
 
-    A claim's price is the risk that is added by keeping it. The price is computed from the mean log
-    odds of several estimated hazards and from the graph. A hazard is the probability that a claim
-    is false, given that all its ancestors are true. The price does not depend on alpha.
+    The price of a claim is the risk added by keeping the claim. The price is computed from the
+    graph and from the mean log odds of several hazard estimates. A hazard is the probability that
+    a claim is false given that all its ancestors are true. The price of a claim does not depend
+    on alpha.
 
     Parameters
     ----------
     weight_after_error : float, default=0.5
-        Weight, in [0, 1], of a true claim that depends on a false claim, relative to other true
-        claims. The estimated number of such claims depends on the sum of all hazards of their
-        ancestors, and is least accurate if this sum is large. If the weight is 1, fewer claims are
-        kept at low alpha.
+        Weight, between 0 and 1, of a true claim that depends on a false claim, relative to other
+        true claims. The estimated number of such claims depends on the sum of the hazards of all
+        their ancestors, and is least accurate if this sum is large. With a weight of 1, fewer
+        claims are kept at small alpha.
     gain : float in [0, 1], {"claims", "answers"} or callable, default=0.5
-        Value of an answer's kept claims. The value is the number of kept claims to the power
-        ``gain``. The values 1 and "claims" maximise the number of kept claims, but leave many
-        answers empty, because the risk is spent on the safest answers. Smaller powers leave fewer
-        answers empty. The values 0 and "answers" use log(1 + number). A callable must accept an
-        array of numbers of kept claims, and must be increasing and concave.
+        Value assigned to the kept claims of an answer. For a number, the value is the number of
+        kept claims raised to the power ``gain``. The values 1 and "claims" maximise the number of
+        kept claims, but leave many answers empty, because the risk is spent on the safest
+        answers. Smaller powers leave fewer answers empty. The values 0 and "answers" use log(1 +
+        n_kept). A callable must accept an array with the numbers of kept claims, and must be
+        increasing and concave.
     public_prior : PublicPrior or None, default=None
         Hazards fitted on public labels. Public hazards are blended with hazards fitted on the
-        training problems as ``b + w1 own + w2 first + w3 second + ...`` in log odds, with one
-        weight for each source. The weights are fitted to the training claims with out-of-fold
-        hazards. The weight w1 is shrunk towards 0.6, and the weights of the sources towards a sum
-        of 1. All weights are then scaled to sum to 1.6.
+        training problems as ``b + w1 own + w2 first + w3 second + ...`` in log odds, with a
+        separate weight for each source. The weights are fitted to out-of-fold hazards of the
+        training claims. The weight w1 is shrunk towards 0.6, and the source weights are shrunk
+        towards a sum of 1. All weights are then scaled so that they sum to 1.6.
     random_state : int, RandomState or None, default=0
         Seed of the trees. If None, the filter's random state is used.
 
@@ -120,19 +122,21 @@ class NeymanPearsonScorer(Scorer):
     prior_ : PublicPrior or None
         The fitted ``public_prior``.
     blend_ : ndarray of shape (2 + n_sources,)
-        The weights b, w1, w2, ..., available only with ``public_prior``.
+        The weights b, w1, w2, ..., which are available only with ``public_prior``.
     table_ : HazardTable or None
-        Classifiers that estimate four hazards. A logistic regression and boosted trees use the
-        claim's features. A second logistic regression and a random forest also use the problem's
-        features. The table is None if there are no features, or if the training claims are all true
-        or all false. In a stack, the table contains the classifiers of all folds.
+        Four fitted classifiers that estimate the hazards. A logistic regression and boosted trees
+        use the features of the claim. A second logistic regression and a random forest also use
+        the features of the problem. The table is None if there are no features, or if all
+        training claims have the same label. In a stack, the table contains the classifiers of all
+        folds.
     true_after_error_ : float
         Proportion of true claims among the training claims that depend on a false claim.
     frailty_ : ndarray of shape (3,) or None
-        Parameters (theta, a, b) of `error_probability`. The parameter theta is the variance between
-        answers that the features do not explain, and a and b are the intercept and the slope of the
-        log odds. The attribute is None if there are no out-of-fold hazards, which require a stack
-        or ``public_prior``. If the attribute is None, the hazards are used unchanged.
+        Parameters (theta, a, b) of `error_probability`. The parameter theta is the variance
+        between answers that the features do not explain, while a and b are the intercept and
+        slope of the log odds. The attribute is None if there are no out-of-fold hazards, which
+        are available only in a stack or with ``public_prior``. In this case, the hazards are used
+        unchanged.
 
     Notes
     -----
@@ -183,10 +187,10 @@ class NeymanPearsonScorer(Scorer):
         batch : GraphBatch
             The problems.
         labels : ndarray of shape (n_claims,)
-            Claim labels (1 true, 0 false, -1 unknown). Claims with an unknown label and their
-            descendants are left out.
+            Claim labels (1 true, 0 false, -1 unknown). Claims with an unknown label are ignored,
+            together with their descendants.
         task : FitTask, optional
-            Settings for the fit, which the filter provides.
+            Fit settings, which the filter passes.
 
         Returns
         -------
@@ -213,21 +217,21 @@ class NeymanPearsonScorer(Scorer):
     def fit_folds(
         self, folded: Folded, labels: NDArray, tasks: list[FitTask]
     ) -> tuple[list[Self], NDArray[np.float64]]:
-        """Fit the hazards with each fold left out in turn, and use the hazards of all folds.
+        """Fit the hazards with each fold left out in turn, and combine the hazards of all folds.
 
         Parameters
         ----------
         folded : Folded
-            The problems, and the fold of each problem.
+            The problems and the fold of each problem.
         labels : ndarray of shape (n_claims,)
             Claim labels (1 true, 0 false, -1 unknown).
         tasks : list of FitTask
-            One task for each level.
+            One task per level.
 
         Returns
         -------
         scorers : list of NeymanPearsonScorer
-            The fitted scorer, which is the same for every level.
+            The same fitted scorer for every level.
         unseen : ndarray of shape (n_tasks, n_claims)
             Out-of-fold confidences.
         """
@@ -291,7 +295,7 @@ class NeymanPearsonScorer(Scorer):
         self.true_after_error_ = np.sum(below == 1) / (len(below) + DOUBTED)
 
     def _jobs(self, evidence, n_features, seed, rows=True, **forest):
-        """Count the claims, and return one job per classifier (none if all labels are equal)."""
+        """Count the claims and return one job per classifier, or no jobs if all labels are equal."""
         self._count(evidence, rows)
         at_risk = evidence.at_risk & rows
         false = evidence.labels[at_risk] == 0
@@ -316,12 +320,12 @@ class NeymanPearsonScorer(Scorer):
 
     @property
     def priors(self) -> tuple[PublicPrior, ...]:  # type: ignore[override]
-        """Public prior that is blended with the hazards; empty if there is none."""
+        """Public prior that is blended with the hazards, or an empty tuple if there is no prior."""
         prior = vars(self).get("prior_", self.public_prior)
         return () if prior is None else (prior,)
 
     def hazard(self, batch: GraphBatch) -> NDArray[np.float64]:
-        """Compute the log odds that each claim is false, given that all its ancestors are true.
+        """Compute the log odds that each claim is false given that all its ancestors are true.
 
         Parameters
         ----------
@@ -346,19 +350,19 @@ class NeymanPearsonScorer(Scorer):
     def error_probability(
         self, batch: GraphBatch, kept: NDArray[np.bool_]
     ) -> NDArray[np.float64]:
-        """Compute the probability that each answer's kept claims include a false claim.
+        """Compute the probability that the kept claims of each answer include a false claim.
 
         Parameters
         ----------
         batch : GraphBatch
             The problems.
         kept : ndarray of bool, shape (n_claims,)
-            The kept claims, closed under ancestors.
+            Mask of the kept claims, which must be closed under ancestors.
 
         Returns
         -------
         ndarray of float, shape (n_problems,)
-            Probabilities between 0 and 1; 0 if nothing is kept.
+            Probabilities between 0 and 1, which are 0 for problems without kept claims.
         """
         return chance_of_error(self.hazard(batch), kept, batch, self.frailty_)
 
@@ -368,7 +372,7 @@ class NeymanPearsonScorer(Scorer):
 
 
 class _Evidence(NamedTuple):
-    """Standardised training claims for fitting the hazards."""
+    """Standardised training claims on which the hazards are fitted."""
 
     X: NDArray
     labels: NDArray
@@ -377,5 +381,5 @@ class _Evidence(NamedTuple):
 
 
 def _share(flags):
-    """Return the proportion of True flags, with half a flag added per class to avoid 0 and 1."""
+    """Return the proportion of True flags, after adding half a flag per class to avoid 0 and 1."""
     return (flags.sum() + 0.5) / (len(flags) + 1)

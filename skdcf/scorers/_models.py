@@ -1,11 +1,11 @@
-"""Differentiable models, and the scorer that trains a model through soft calibration.
+"""Differentiable models, and the scorer that trains such a model through soft calibration.
 
-A differentiable model has two methods. ``init(n_features, rng)`` returns the initial parameters,
-which are arrays, or nested lists, tuples and dicts of arrays. ``model(params, X)`` computes
-confidences from rows of standardised features. A model must be stateless and use only operators and
-functions of ``autograd.numpy``, so autograd can differentiate it. A model needs no intercept,
-because a constant that is added to all confidences has no effect. `ConfTrScorer` turns a model into
-a scorer.
+A differentiable model implements two methods. ``init(n_features, rng)`` returns the initial
+parameters, either as arrays or as nested lists, tuples and dicts of arrays. ``model(params, X)``
+computes confidences from the rows of standardised features in ``X``. A model must be stateless
+and use only operators and ``autograd.numpy`` functions, so that autograd can differentiate it. A
+model does not need an intercept, because adding a constant to all confidences has no effect.
+`ConfTrScorer` turns a model into a scorer.
 """
 
 from __future__ import annotations
@@ -35,14 +35,15 @@ Layers: TypeAlias = list[tuple[NDArray[np.float64], NDArray[np.float64]]]
 class LinearModel(Settings):
     """Linear model, which computes a weighted sum of the standardised features.
 
-    To use the model as a scorer, pass it to `ConfTrScorer`, as in ``ConfTrScorer(LinearModel())``.
+    To use this model as a scorer, pass it to `ConfTrScorer`, as in
+    ``ConfTrScorer(LinearModel())``.
 
     Parameters
     ----------
     spread : float, default=1.0
-        Range of the initial weights. The weights are uniformly distributed between plus and minus
-        ``spread`` divided by the square root of their number. If ``spread`` is 0, all weights start
-        at 0.
+        Range of the initial weights. The weights are drawn uniformly between plus and minus
+        ``spread`` divided by the square root of the number of weights. If ``spread`` is 0, all
+        weights start at 0.
 
     Examples
     --------
@@ -66,7 +67,7 @@ class LinearModel(Settings):
         n_features : int
             Number of features.
         rng : RandomState or Generator
-            Source of the random numbers.
+            Random number generator.
 
         Returns
         -------
@@ -88,7 +89,7 @@ class LinearModel(Settings):
 class MLPModel(Settings):
     """Multi-layer perceptron with tanh units.
 
-    To use the model as a scorer, pass it to `ConfTrScorer`, as in ``ConfTrScorer(MLPModel())``.
+    To use this model as a scorer, pass it to `ConfTrScorer`, as in ``ConfTrScorer(MLPModel())``.
 
     Parameters
     ----------
@@ -120,7 +121,7 @@ class MLPModel(Settings):
         n_features : int
             Number of features.
         rng : RandomState or Generator
-            Source of the random numbers.
+            Random number generator.
 
         Returns
         -------
@@ -130,7 +131,7 @@ class MLPModel(Settings):
         Raises
         ------
         ValueError
-            If the number of units in a layer is not a positive integer.
+            If the number of units in any layer is not a positive integer.
         """
         sizes = self.hidden_layer_sizes
         # An int is an Integral, but type checkers do not recognise an int as an
@@ -162,7 +163,7 @@ class MLPModel(Settings):
 
 
 def _tanh(x):
-    """Compute the hyperbolic tangent; autograd is imported only during training."""
+    """Compute the hyperbolic tangent, importing autograd only during training."""
     if isinstance(x, np.ndarray):
         return np.tanh(x)
     import autograd.numpy as anp
@@ -177,22 +178,22 @@ class ConfTrScorer(Scorer):
     Parameters
     ----------
     model : differentiable model or None, default=None
-        The model, such as `MLPModel`. If None, `LinearModel` is used.
+        The differentiable model, such as `MLPModel`. If None, `LinearModel` is used.
     clip : float, default=3.0
-        Bound to which standardised features are clipped, in both directions.
+        Absolute value to which standardised features are clipped.
 
     Attributes
     ----------
     model_ : differentiable model
-        A copy of ``model``, so later changes of ``model`` have no effect on the scorer.
+        A copy of ``model``, so later changes to ``model`` do not affect the scorer.
     params_ : object
         The trained parameters, which apply to standardised features.
     standardizer_ : Standardizer
-        Mean and scale of the training problems' features.
+        Mean and scale of the features in the training problems.
     scale_ : float
-        Standard deviation of the model's output on the training claims, excluding validation
-        problems. Confidences are divided by this standard deviation. The scale is 1 if the training
-        does not standardise the output.
+        Standard deviation of the model output on the training claims, without the validation
+        problems. Confidences are divided by this standard deviation. The scale is 1 if the output
+        is not standardised during training.
     loss_curve_ : list of float
         Training objective per iteration.
 
@@ -234,7 +235,7 @@ class ConfTrScorer(Scorer):
         labels : ndarray of shape (n_claims,)
             Claim labels (1 true, 0 false, -1 unknown).
         task : FitTask, optional
-            Settings for the fit, which the filter provides.
+            Fit settings, which the filter passes.
 
         Returns
         -------
@@ -244,7 +245,7 @@ class ConfTrScorer(Scorer):
         Warns
         -----
         ConvergenceWarning
-            If nothing could be fitted, or if training stopped early.
+            If no parameters could be fitted, or if training stopped early.
         """
         results = self._train(batch, labels, tasks=[task or FitTask()])
         return self._adopt(results[0])
@@ -296,7 +297,7 @@ class ConfTrScorer(Scorer):
 
     @property
     def coef_(self) -> NDArray[np.float64]:
-        """Weights of a linear model, per unit of the original features."""
+        """Weights of a linear model, in units of the original features."""
         # A subclass may use the parameters differently.
         if type(self.model_) is not LinearModel:
             raise AttributeError("coef_ exists only if the model is a LinearModel")

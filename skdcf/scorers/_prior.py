@@ -1,4 +1,4 @@
-"""Scorer with hazards fitted on public labels, for users with few labels."""
+"""Scorer with hazards that were fitted on public labels, for users with few labels."""
 
 from __future__ import annotations
 
@@ -39,45 +39,46 @@ STRENGTH = 30.0
 
 @settings
 class PublicPrior(Scorer):
-    """Scorer with hazards that were fitted on public labels and are not trained further.
+    """Scorer with hazards that were fitted on public labels and are not trained any further.
 
-    The default prior consists of a logistic regression and boosted trees for each of five sources
-    of mathematical problems. The classifiers were trained on about 34,000 claims with first-error
+    The default prior contains a logistic regression and boosted trees for each of five sources of
+    mathematical problems. These classifiers were trained on about 34,000 claims with first-error
     and step labels, and use the columns of `skdcf.features.reasoning_features`. The hazard is a
-    weighted mean over the sources. A source has a larger weight if it predicts errors in the other
-    sources better. Nothing is trained on your problems, so all your problems can be used for
-    calibration. A filter uses a prior only on request. Pass the prior as the filter's scorer, or
-    pass it as ``public_prior`` to `NeymanPearsonScorer` or `StackingScorer` to blend it with
-    hazards fitted on your labels.
+    weighted mean over the five sources. A source has a larger weight if it is better at
+    predicting errors in the other sources. No training takes place on your problems, so all of
+    them can be used for calibration. A filter uses a public prior only if you request it. Either
+    pass the prior as the filter's scorer, or blend it with hazards fitted on your labels by
+    passing it as ``public_prior`` to `NeymanPearsonScorer` or `StackingScorer`.
 
     Parameters
     ----------
     file : "mathematics", "agreement" or path-like, default="mathematics"
-        Name or path of the prior. The package contains the two priors "mathematics" and
-        "agreement". "agreement" uses eleven columns of `skdcf.features.AgreementFeatures`. The
-        columns measure an answer's agreement with alternative answers to the question, so the prior
-        "agreement" is not limited to mathematics. A path must point to a file written by
+        Name of the prior, or path of its file. The package contains two priors, "mathematics" and
+        "agreement". The prior "agreement" uses eleven columns of
+        `skdcf.features.AgreementFeatures`. These columns measure how well an answer agrees with
+        alternative answers to the question, so the prior "agreement" is not limited to
+        mathematics. A path must point to a file written by
         ``benchmarks/retention/make_prior.py``.
 
     Attributes
     ----------
     card_ : dict
-        Description of the prior: its sources and their licences, evaluation data, and known
-        failures.
+        Description of the prior, which includes its sources and their licences, evaluation data,
+        and known failures.
     columns_ : tuple of str
-        Names of the columns used by the prior.
+        Names of the columns that the prior uses.
     table_ : HazardTable
-        The trees of all sources, with one forest per source. The input of the trees is the
-        columns, scaled for each source in turn.
+        The trees of all sources, with one forest per source. The inputs of the trees are the
+        columns, scaled separately for each source.
     linear_ : ndarray of shape (n_sources, n_columns + 1)
-        Weights of the logistic regressions. The last weight is the log odds at the centre of
-        all columns of the source.
+        Weights of the logistic regressions. The last weight is the log odds at the centre of all
+        columns of the source.
     units_ : Standardizer
-        Centre and scale of the columns for each source.
+        Centre and scale of each column for each source.
     weights_ : ndarray of shape (n_sources,)
-        Weights of the sources, which sum to 1 up to rounding.
+        Source weights, which sum to 1 up to rounding.
     questions_ : ndarray of int64
-        Hashes of the source questions.
+        Hashes of the questions in the source data.
     true_after_error_ : float
         Proportion of true claims among the source claims that depend on a false claim.
 
@@ -113,7 +114,7 @@ class PublicPrior(Scorer):
         labels: NDArray | None = None,
         task: FitTask | None = None,
     ) -> Self:
-        """Read the file, and check that the prior can be used for the problems.
+        """Read the file and check that the prior can be used for the problems.
 
         Parameters
         ----------
@@ -122,7 +123,7 @@ class PublicPrior(Scorer):
         labels : object, optional
             Ignored.
         task : FitTask, optional
-            Settings for the fit, which the filter provides.
+            Fit settings, which the filter passes.
 
         Returns
         -------
@@ -132,7 +133,8 @@ class PublicPrior(Scorer):
         Raises
         ------
         ValueError
-            If a column is missing, if the file has another format, or if it was modified.
+            If a column is missing, if the file has an unknown format, or if the file was
+            modified.
         """
         self.validate()
         self.__dict__.update(self.read_file())
@@ -145,7 +147,7 @@ class PublicPrior(Scorer):
         Returns
         -------
         dict
-            The values of the attributes.
+            Attribute values, keyed by attribute name.
         """
         shipped = files(__package__) / f"{self.file}_prior.json"
         path = shipped if self.file in self._ships else self.file
@@ -179,7 +181,7 @@ class PublicPrior(Scorer):
         return (self,)
 
     def seen(self, X: Problems) -> NDArray[np.bool_]:
-        """Return which problems have a question that the prior was trained on.
+        """Return which problems have a question that was used to train the prior.
 
         Parameters
         ----------
@@ -189,22 +191,23 @@ class PublicPrior(Scorer):
         Returns
         -------
         ndarray of bool, shape (n_problems,)
-            True for problems to leave out; False for problems without a question.
+            True for problems whose question was used to train the prior, and False for problems
+            without a question.
         """
         return self.knows(question_hashes(pack_graphs(X)))
 
     def knows(self, questions: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Return which hashes belong to questions that the prior was trained on.
+        """Return which hashes belong to questions that were used to train the prior.
 
         Parameters
         ----------
         questions : ndarray of int64, shape (n_problems,)
-            Hashes as returned by `skdcf.graphs.hashes.question_hashes`.
+            Hashes returned by `skdcf.graphs.hashes.question_hashes`.
 
         Returns
         -------
         ndarray of bool, shape (n_problems,)
-            Whether the prior was trained on each question.
+            Whether each question was used to train the prior.
         """
         is_known = vars(self).get("questions_")
         if is_known is None:
@@ -212,7 +215,7 @@ class PublicPrior(Scorer):
         return np.isin(questions, is_known)
 
     def hazard(self, batch: GraphBatch) -> NDArray[np.float64]:
-        """Compute the log odds that each claim is false, given that all its ancestors are true.
+        """Compute the log odds that each claim is false given that all its ancestors are true.
 
         Parameters
         ----------
@@ -227,7 +230,7 @@ class PublicPrior(Scorer):
         return self.weights_ @ self.hazards(batch)
 
     def hazards(self, batch: GraphBatch) -> NDArray[np.float64]:
-        """Compute the log odds of each source; `hazard` returns their weighted mean.
+        """Compute the log odds for each source, whose weighted mean is returned by `hazard`.
 
         Parameters
         ----------
@@ -237,23 +240,23 @@ class PublicPrior(Scorer):
         Returns
         -------
         ndarray of shape (n_sources, n_claims)
-            The log odds, with one row for each source in the order of ``card_["sources"]``.
+            The log odds, with one row per source in the order of ``card_["sources"]``.
         """
         return self.log_odds(design(self._pick(batch)))
 
     def log_odds(self, X: NDArray) -> NDArray[np.float64]:
-        """Compute the log odds of each source from rows of `design`.
+        """Compute the log odds of each source from the rows returned by `design`.
 
         Parameters
         ----------
         X : ndarray of shape (n_claims, 2 * n_columns + 1)
-            Columns of the claims, means of the columns over the problem, and log of its number of
+            Columns of the claims, column means over the problem, and logarithm of the number of
             claims.
 
         Returns
         -------
         ndarray of shape (n_sources, n_claims)
-            The mean log odds over the classifiers of each source.
+            The log odds of each source, averaged over its classifiers.
         """
         out = np.empty((len(self.linear_), len(X)))
         for start in range(0, len(X), BLOCK):
@@ -271,28 +274,29 @@ class PublicPrior(Scorer):
     def error_probability(
         self, batch: GraphBatch, kept: NDArray[np.bool_]
     ) -> NDArray[np.float64]:
-        """Compute the probability that each answer's kept claims include a false claim.
+        """Compute the probability that the kept claims of each answer include a false claim.
 
         Parameters
         ----------
         batch : GraphBatch
             The problems.
         kept : ndarray of bool, shape (n_claims,)
-            The kept claims, closed under ancestors.
+            Mask of the kept claims, which must be closed under ancestors.
 
         Returns
         -------
         ndarray of float, shape (n_problems,)
-            Probabilities between 0 and 1; 0 if nothing is kept.
+            Probabilities between 0 and 1, which are 0 for problems without kept claims.
         """
         return chance_of_error(self.hazard(batch), kept, batch)
 
 
 @cache
 def read(path: Path, changed: int) -> dict[str, Any]:
-    """Read a prior's attributes from its file, or raise ValueError with the reason.
+    """Read the attributes of a prior from its file, or raise ValueError with the reason.
 
-    ``changed`` is the time at which the file was last modified. It identifies the content.
+    The argument ``changed`` is the time at which the file was last modified. It identifies the
+    content.
     """
     try:
         return attributes_of(json.loads(path.read_bytes()))
@@ -301,7 +305,7 @@ def read(path: Path, changed: int) -> dict[str, Any]:
 
 
 def attributes_of(record: dict[str, Any]) -> dict[str, Any]:
-    """Return the attributes of `PublicPrior` from a file's content."""
+    """Return the attributes of `PublicPrior` from the content of a file."""
     if record["format"] != FORMAT:
         raise ValueError(f"the format must be {FORMAT!r}, got {record['format']!r}")
     if record["sha256"] != digest(record):
@@ -331,7 +335,7 @@ def attributes_of(record: dict[str, Any]) -> dict[str, Any]:
 
 
 def digest(record: dict[str, Any]) -> str:
-    """Return the SHA-256 digest of a file's content, except for the stored digest."""
+    """Return the SHA-256 digest of a file's content, excluding the stored digest."""
     content = {key: value for key, value in record.items() if key != "sha256"}
     return sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
@@ -341,7 +345,7 @@ def _arrays(record):
 
 
 def _array(values):
-    """Return an array from a file. Null means infinity, which JSON cannot represent."""
+    """Read an array from the content of a file, in which null stands for infinity."""
     array = np.array(values)
     if array.dtype.kind != "i" or not array.size:
         array = np.nan_to_num(array.astype(np.float64), nan=np.inf)
@@ -356,11 +360,12 @@ def blend(own, public, false, shares):
     """Return weights (b, w1, ...) of ``b + w1 own + w2 public[0] + ...`` as log odds of ``false``.
 
     The weights minimise the log loss, where ``own`` contains out-of-fold predictions. All weights
-    except b are non-negative and shrunk towards ``PULL``, which is divided among the sources by
-    their shares. A source that predicts errors in these problems badly therefore has a smaller
-    weight. After the fit, all weights except b are scaled to the sum of ``PULL``, for two reasons.
-    Out-of-fold predictions use only two thirds of the problems, so they are less accurate than the
-    predictions of the final fit. In experiments, shrunken log odds led to fewer kept claims.
+    except b are non-negative and shrunk towards ``PULL``, which is distributed to the sources in
+    proportion to their shares. Therefore, a source that is bad at predicting errors in these
+    problems has a smaller weight. After fitting, all weights except b are scaled to sum to
+    ``PULL``, for two reasons. Out-of-fold predictions are based on only two thirds of the
+    problems, so they are less accurate than the predictions of the final fit. In experiments,
+    fewer claims were kept with shrunken log odds.
     """
     columns = np.vstack([np.ones(len(own)), own, public])
     pull = np.r_[PULL[0], PULL[1] * shares]

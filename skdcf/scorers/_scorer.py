@@ -1,4 +1,4 @@
-"""Base class of scorers, the task that a filter gives to `fit`, and untrained scorers."""
+"""Base class of scorers, the task that a filter passes to `fit`, and untrained scorers."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ class LinearForm:
     weights : ndarray of shape (n_features,)
         Weights per unit of the original features.
     offset : float
-        Confidence if all features are 0 and 0 is within all bounds.
+        Confidence of a claim whose features are all 0, if 0 is within all bounds.
     low, high : ndarray of shape (n_features,)
-        Bounds to which features are clipped; infinite if there is no bound.
+        Bounds to which the features are clipped, which are infinite for unbounded features.
     """
 
     weights: np.ndarray
@@ -52,7 +52,7 @@ class LinearForm:
         weights : array-like of shape (n_features,)
             Weight of each feature.
         offset : float, default=0.0
-            Confidence of a claim whose features are all 0.
+            Confidence in a claim whose features are all 0.
 
         Returns
         -------
@@ -74,7 +74,7 @@ class LinearForm:
         Returns
         -------
         ndarray of shape (..., n_features)
-            The features after clipping.
+            The clipped features.
         """
         return np.clip(features, self.low, self.high)
 
@@ -85,24 +85,24 @@ class LinearForm:
 
 @dataclass(frozen=True)
 class FitTask:
-    """Settings that a filter gives to its scorer in a fit.
+    """Settings that a filter passes to its scorer for fitting.
 
     Parameters
     ----------
     alpha : float, default=0.1
         Level for which the filter is fitted.
     groups : ndarray of shape (n_problems,), optional
-        Group of each problem, for example its question. Problems of one group stay together in
+        Group of each problem, such as its question. Problems of the same group stay together in
         every split.
     rng : RandomState, optional
-        Source of all randomness, unless the scorer has its own seed.
+        Random number generator, which is used unless the scorer has its own seed.
     relaxation : PathRelaxation or GridRelaxation, optional
-        The relaxation of calibration and prediction that is used in training. If None, the default
-        of the scorer is used.
+        The relaxation of calibration and prediction used in training. If None, the default of the
+        scorer is used.
     training : SoftTraining, optional
         Settings of the training. If None, the defaults of the scorer are used.
     n_jobs : int, optional
-        Number of folds and levels that are fitted in parallel, as in scikit-learn.
+        Number of folds and levels to fit in parallel, as in scikit-learn.
     verbose : int, default=0
         Whether to show progress bars.
     """
@@ -121,12 +121,12 @@ class FitTask:
         Parameters
         ----------
         rows : ndarray of bool, shape (n_problems,)
-            Mask of the problems to select.
+            Mask of the selected problems.
 
         Returns
         -------
         FitTask
-            The task for these problems.
+            The task for the selected problems.
         """
         groups = optional_rows(self.groups, rows)
         return replace(
@@ -137,33 +137,35 @@ class FitTask:
 class Scorer(Settings, metaclass=ABCMeta):
     """Base class of scorers, which compute a confidence in each claim. Higher values are safer.
 
-    A subclass must implement `confidence`, and `fit` if it learns. To estimate error
-    probabilities, implement ``error_probability(batch, kept)``, which returns the probability that
-    a kept claim is false for each problem. Scorers are scikit-learn estimators, so ``__init__``
-    must only store parameters, and names of fitted attributes must end with an underscore.
+    A subclass must implement `confidence`, and also `fit` if it requires training. To estimate
+    error probabilities, implement ``error_probability(batch, kept)``, which returns the
+    probability that at least one kept claim of each problem is false. Scorers are scikit-learn
+    estimators, so ``__init__`` must only store parameters, and the names of fitted attributes
+    must end with an underscore.
 
     Attributes
     ----------
     requires_fit : bool or None
-        Whether `fit` learns from the problems. If True, calibration problems are not passed to
-        `fit`. If False, `fit` receives all problems, with unknown labels. None means True if the
-        class defines `fit` or `fit_levels`, because a `fit` that ignores labels can still depend on
-        the problems. A subclass that defines `fit` must set this attribute again.
+        Whether `fit` uses the problems to train the scorer. If True, calibration problems are not
+        passed to `fit`. If False, `fit` receives all problems, with unknown labels. If None, the
+        value is True if the class defines `fit` or `fit_levels`, because a `fit` that ignores
+        labels can still depend on the problems. A subclass that defines its own `fit` must set
+        this attribute again.
     batch_invariant : bool
-        Whether the confidence of a claim is bitwise equal in every batch, as for a feature column.
-        If True, rounding errors are not measured.
+        Whether the confidence in a claim is bitwise equal in every batch, as for a feature
+        column. If True, rounding errors are not measured.
     uses_alpha : bool
         Whether the fitted scorer depends on alpha.
     uses_relaxation : bool
         Whether `fit` uses ``task.relaxation`` and ``task.training``. Filters reject these
         settings if the scorer does not use them.
     resolution : float
-        Largest difference between the confidences of a claim in two batches, relative to ``1 +
-        abs(confidence)``. Filters also measure the difference, and lower their threshold by
-        slightly more than the larger of the two values.
+        Largest difference between the confidences in the same claim in two batches, relative to
+        ``1 + abs(confidence)``. Filters also measure this difference, and lower their threshold
+        by slightly more than the larger of the two values.
     priors : tuple of PublicPrior
-        Public priors that the scorer uses; empty for most scorers. A filter rejects problems
-        with questions that a prior was trained on, even before `fit`.
+        Public priors that the scorer uses, which is an empty tuple for most scorers. Even before
+        `fit`, a filter rejects problems whose questions were used to train a prior.
 
     Examples
     --------
@@ -186,19 +188,19 @@ class Scorer(Settings, metaclass=ABCMeta):
     priors: tuple[Any, ...] = ()
 
     def columns_read(self) -> tuple[str, ...] | None:
-        """Return the feature column names that `confidence` reads.
+        """Return the names of the feature columns that `confidence` reads.
 
         Returns
         -------
         tuple of str, or None
-            Column names. None means that all columns are read by position.
+            Column names. If None, all columns are read by position.
         """
         return None
 
     def fit(
         self, batch: GraphBatch, labels: NDArray, task: FitTask | None = None
     ) -> Self:
-        """Fit the scorer, or check that it can be used for the problems.
+        """Fit the scorer, or check that the scorer can be used for the problems.
 
         Parameters
         ----------
@@ -207,7 +209,7 @@ class Scorer(Settings, metaclass=ABCMeta):
         labels : ndarray of int, shape (n_claims,)
             Claim labels (1 true, 0 false, -1 unknown).
         task : FitTask, optional
-            Settings for the fit, which the filter provides.
+            Fit settings, which the filter passes.
 
         Returns
         -------
@@ -219,7 +221,7 @@ class Scorer(Settings, metaclass=ABCMeta):
     def fit_levels(
         self, batch: GraphBatch, labels: NDArray, tasks: list[FitTask]
     ) -> list:
-        """Fit one scorer per task. The tasks differ only in alpha.
+        """Fit one scorer for each task. Tasks that differ only in alpha.
 
         Parameters
         ----------
@@ -228,13 +230,13 @@ class Scorer(Settings, metaclass=ABCMeta):
         labels : ndarray of shape (n_claims,)
             Claim labels (1 true, 0 false, -1 unknown).
         tasks : list of FitTask
-            One task for each level.
+            One task per level.
 
         Returns
         -------
         list of Scorer
-            The fitted scorers. If the scorer does not depend on alpha, all items are the same
-            object.
+            The fitted scorers. If the scorer does not depend on alpha, the list contains the same
+            object several times.
         """
         try:
             inspect.signature(self.fit).bind(batch, labels, tasks[0])
@@ -253,23 +255,24 @@ class Scorer(Settings, metaclass=ABCMeta):
         return run_of(tasks[0], jobs, self, unit="level")
 
     def linear_form(self, batch: GraphBatch) -> LinearForm | None:
-        """Return the confidence as a weighted sum of the features, if it is linear.
+        """Return the linear form of the confidence, if it is a weighted sum of the features.
 
         Parameters
         ----------
         batch : GraphBatch
-            Problems with the scorer's columns. Only the number of columns and their names are used.
+            Problems with the columns of the scorer. Only the number of columns and their names
+            are used.
 
         Returns
         -------
         LinearForm or None
-            The linear form; None if the scorer is not linear.
+            The linear form, or None if the scorer is not linear.
         """
         return None
 
     @abstractmethod
     def confidence(self, batch: GraphBatch) -> NDArray[np.float64]:
-        """Compute the confidence in each claim. It must depend only on the claim's problem.
+        """Compute the confidence in each claim, which must depend only on the claim's problem.
 
         Parameters
         ----------
@@ -284,7 +287,7 @@ class Scorer(Settings, metaclass=ABCMeta):
 
 
 def probed_form(decide, n_features):
-    """Return the linear form of an affine function, computed at 0 and at the unit vectors.
+    """Return the linear form of an affine function, evaluated at 0 and at the unit vectors.
 
     Parameters
     ----------
@@ -296,7 +299,7 @@ def probed_form(decide, n_features):
     Returns
     -------
     LinearForm
-        The linear form. The form is correct only if the function is affine.
+        The linear form. The linear form is correct only if the function is affine.
     """
     confidences = decide(np.vstack([np.zeros(n_features), np.eye(n_features)]))
     return LinearForm.unbounded(confidences[1:] - confidences[0], confidences[0])
@@ -312,14 +315,14 @@ def scorer_requires_fit(scorer: Scorer) -> bool:
 
 @dataclass(frozen=True)
 class Folded:
-    """Problems with their fold indices.
+    """Problems, together with their fold indices.
 
     Parameters
     ----------
     batch : GraphBatch
         The problems.
     fold_of : ndarray of int, shape (n_problems,)
-        Fold number of each problem.
+        Fold index of each problem.
     """
 
     batch: GraphBatch
@@ -327,10 +330,10 @@ class Folded:
 
     @cached_property
     def parts(self) -> list[tuple[GraphBatch, GraphBatch]]:
-        """For each fold, the problems in all other folds, and the problems in this fold.
+        """For each fold, the problems in all other folds and the problems in the fold itself.
 
-        All base scorers of a stack share these batches. Computing the ancestors of the same claims
-        again for each scorer would take 2 % of the time of a fit.
+        All base scorers of a stack share these batches. Computing the claim ancestors separately
+        for each scorer would take 2 % of the fit time.
         """
         n_folds = int(self.fold_of.max()) + 1
         of_fold = [self.fold_of == fold for fold in range(n_folds)]
@@ -338,7 +341,7 @@ class Folded:
 
 
 def fit_folds(scorer, folded, labels, tasks):
-    """Fit a scorer on all problems, and compute out-of-fold confidences.
+    """Fit a scorer on all problems and compute out-of-fold confidences.
 
     Returns
     -------
@@ -352,23 +355,23 @@ def fit_folds(scorer, folded, labels, tasks):
 
 
 def out_of_fold_confidence(scorer, folded, labels, tasks):
-    """Compute out-of-fold confidences, each from a scorer that is fitted on the other folds.
+    """Compute out-of-fold confidences, using a scorer that is fitted on all other folds.
 
     Parameters
     ----------
     scorer : Scorer
-        The scorer. One clone is fitted for each fold.
+        The scorer. One clone of the scorer is fitted for each fold.
     folded : Folded
-        The problems, in at least two folds.
+        The problems, which must be in at least two folds.
     labels : ndarray of shape (n_claims,)
         Claim labels (1 true, 0 false, -1 unknown).
     tasks : list of FitTask
-        One task for each level.
+        One task per level.
 
     Returns
     -------
     ndarray of shape (n_tasks, n_claims)
-        Out-of-fold confidences, which do not depend on labels in the same fold.
+        Out-of-fold confidences, which do not depend on the labels in the same fold.
     """
     batch = folded.batch
     unseen = np.empty((len(tasks), batch.n_claims))
@@ -390,7 +393,7 @@ def out_of_fold_confidence(scorer, folded, labels, tasks):
 
 
 def _confidence_unseen(scorer, parts, labels, tasks):
-    """Fit a scorer on the other folds, and compute the confidences in this fold's claims."""
+    """Fit a scorer on all other folds and compute the confidences in this fold's claims."""
     others, own = parts
     # Warnings about folds from which nothing can be fitted are ignored, because the
     # retention shows the effect.
@@ -401,7 +404,7 @@ def _confidence_unseen(scorer, parts, labels, tasks):
 
 
 def run_of(task, jobs, scorer, unit="fit"):
-    """Run a scorer's independent jobs with its task's settings, and return the results."""
+    """Run a scorer's independent jobs with the settings of its task and return the results."""
     name = type(scorer).__name__
     return all_finished(jobs, task.n_jobs, verbose=task.verbose, name=name, unit=unit)
 
@@ -414,7 +417,7 @@ def confidence_of_each(scorers, batch):
 
 
 def folds(n, groups, n_folds, rng):
-    """Return each problem's fold index, or all 0 if there are too few groups."""
+    """Return the fold index of each problem, or zeros if there are too few groups."""
     groups = np.arange(n) if groups is None else groups
     code = np.unique(groups, return_inverse=True)[1]
     n_groups = code.max() + 1
@@ -422,7 +425,7 @@ def folds(n, groups, n_folds, rng):
 
 
 def need_features(batch):
-    """Return the problems' features, or raise ValueError if there are none."""
+    """Return the features of the problems, or raise ValueError if there are none."""
     if batch.features is None:
         raise ValueError(
             "the scorer needs features, but the problems have no features yet. "
@@ -436,12 +439,12 @@ FREQUENCY = "frequency-score"
 
 @settings
 class FeatureScorer(Scorer):
-    """Scorer that uses one feature as the confidence.
+    """Scorer that uses a single feature as the confidence.
 
     Parameters
     ----------
     feature : str or int
-        Feature name or column index.
+        Name or column index of the feature.
 
     Examples
     --------
@@ -478,18 +481,18 @@ class FrequencyScorer(FeatureScorer):
     """Scorer that uses self-consistency frequencies, optionally mixed over descendants.
 
     The confidence in claim v is ``(1 - beta_mix) f_v + beta_mix m_v``, where f_v is the frequency
-    of v, and m_v is the median frequency of the descendants of v. If v has no descendants, the
+    of v and m_v is the median frequency of its descendants. If v has no descendants, the
     confidence is f_v.
 
     Parameters
     ----------
     beta_mix : float, default=0.0
-        Weight, in [0, 1], of the descendants.
+        Weight of the descendants, between 0 and 1.
     over : {"descendants", "children"}, default="descendants"
-        Claims over which the median is computed. "descendants" is the published formula. "children"
-        reproduces the code of the authors, which uses the upper median of the *risks* of the direct
-        children. The upper median of the risks equals the lower median of the frequencies. The
-        parameter ``over`` has no effect if ``beta_mix=0``.
+        Claims whose median frequency is computed. The value "descendants" corresponds to the
+        published formula. The value "children" reproduces the authors' code, which uses the upper
+        median of the *risks* of the direct children. The upper median of the risks equals the
+        lower median of the frequencies. The parameter ``over`` has no effect if ``beta_mix=0``.
     feature : str or int, default="frequency-score"
         Name or column index of the frequency feature.
 
@@ -544,7 +547,7 @@ COMMAND_LINE_NAMES = {"logistic": "ClassifierScorer()", "public-prior": "PublicP
 def column_of(feature, batch):
     """Return the column index of a feature, or raise ValueError if the feature does not exist.
 
-    The feature can be specified by name or index.
+    The feature can be specified by its name or its index.
     """
     need_features(batch)
     if isinstance(feature, str):

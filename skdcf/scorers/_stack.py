@@ -1,4 +1,4 @@
-"""Default scorer, which combines base scorers by a linear model trained through calibration."""
+"""Default scorer, which combines base scorers with a linear model trained through calibration."""
 
 from __future__ import annotations
 
@@ -41,20 +41,20 @@ SHRINKAGE = 100.0
 
 @dataclass(frozen=True)
 class Selection:
-    """Base scorer weights of a stack.
+    """Weights of the base scorers in a stack.
 
     Parameters
     ----------
     alpha : float
-        The level of the fit.
+        The level for which the stack was fitted.
     scorers : tuple of str
         Base scorer names.
     weights : ndarray of shape (n_scorers,)
-        Weights of the standardised confidences, divided by the sum of their absolute values.
-        The weights are NaN unless the last step is a linear model.
+        Weights of the standardised confidences, divided by the sum of the absolute weights. The
+        weights are NaN unless the last step is a linear model.
     n_folds : int
-        Number of folds of the out-of-fold confidences for the last step; 0 if all problems
-        are in one group.
+        Number of folds used to compute out-of-fold confidences for the last step, or 0 if all
+        problems are in the same group.
     """
 
     alpha: float
@@ -65,32 +65,33 @@ class Selection:
 
 @settings
 class StackingScorer(Scorer):
-    """Scorer that combines base scorers by a last step, which is trained through calibration.
+    """Scorer that combines base scorers in a last step, which is trained through calibration.
 
-    The columns of the last step are the out-of-fold confidences of the base scorers on the
-    training problems, each divided by its standard deviation. The default last step is a linear
-    model that is trained at alpha through soft calibration, with the filter's ``relaxation`` and
-    ``training``. Problems of one group are in the same fold.
+    The columns of the last step are the base scorers' out-of-fold confidences on the training
+    problems, each divided by its standard deviation. The default last step is a linear model,
+    trained at alpha through soft calibration with the filter's ``relaxation`` and ``training``.
+    Problems of the same group are always in the same fold.
 
     Parameters
     ----------
     scorers : dict of str to Scorer, or None, default=None
         The base scorers, keyed by name. If None, `NeymanPearsonScorer` ("neyman-pearson") and a
-        logistic regression of the hazards ("regression") are used, with the initial weights e and
-        1. The initial weight of other scorers is 1.
+        logistic regression that estimates the hazards ("regression") are used, with initial
+        weights of e and 1. For other scorers, the initial weight is 1.
     final : Scorer or None, default=None
-        Scorer of the last step, which uses one column for each base scorer. If None,
-        ``ConfTrScorer(LinearModel())`` is used, with shrinkage 100 towards the initial weights
-        unless ``training`` sets the shrinkage.
+        Scorer used as the last step, with one column per base scorer. If None,
+        ``ConfTrScorer(LinearModel())`` is used, with a shrinkage of 100 towards the initial
+        weights unless ``training`` sets the shrinkage.
     n_folds : int, default=3
         Number of folds, which is limited to the number of groups.
     gain : float in [0, 1], {"claims", "answers"} or callable, default=0.5
-        Value of an answer's kept claims, used by "neyman-pearson" and in the training of the last
-        step. The value is the number of kept claims to the power ``gain``. A callable must use
-        ``autograd.numpy``.
+        Value assigned to the kept claims of an answer, used by "neyman-pearson" and in the
+        training of the last step. For a number, the value is the number of kept claims raised to
+        the power ``gain``. A callable must be written with ``autograd.numpy``.
     public_prior : PublicPrior or None, default=None
-        Hazards fitted on public labels, which are blended into "neyman-pearson". With a prior, the
-        initial weights of "neyman-pearson" and "regression" are 1 and 0.
+        Hazards fitted on public labels, which are blended with the hazards of "neyman-pearson".
+        With a prior, "neyman-pearson" has an initial weight of 1 and "regression" has an initial
+        weight of 0.
 
     Attributes
     ----------
@@ -165,7 +166,7 @@ class StackingScorer(Scorer):
         return self._fit_into(fresh, batch, labels, tasks)
 
     def _fit_into(self, stacks, batch, labels, tasks):
-        """Fit the base scorers for all levels together, and the last step for each level."""
+        """Fit the base scorers for all levels together, then fit the last step for each level."""
         self.validate()
         need_features(batch)
         first = tasks[0]  # The tasks differ only in alpha.
@@ -220,7 +221,7 @@ class StackingScorer(Scorer):
     def _training(self, training):
         """Return the training settings of the last step.
 
-        A ValueError is raised for settings that the stack determines.
+        A ValueError is raised for settings that the stack itself determines.
         """
         if training is None:
             training = SoftTraining()
@@ -246,11 +247,11 @@ class StackingScorer(Scorer):
 
     @property
     def loss_curve_(self) -> list[float]:
-        """Training objective of the last step at each iteration."""
+        """Training objective of the last step in each iteration."""
         return self.final_.loss_curve_  # type: ignore[attr-defined]
 
     def _members(self):
-        """Return the fitted base scorers, or the unfitted ones before `fit`."""
+        """Return the fitted base scorers, or the unfitted base scorers before `fit`."""
         return (vars(self).get("scorers_") or self._base()).values()
 
     @property
@@ -264,19 +265,19 @@ class StackingScorer(Scorer):
     def error_probability(
         self, batch: GraphBatch, kept: NDArray[np.bool_]
     ) -> NDArray[np.float64]:
-        """Return error probabilities from the first base scorer that estimates them.
+        """Return error probabilities from the first base scorer that can estimate them.
 
         Parameters
         ----------
         batch : GraphBatch
             The problems.
         kept : ndarray of bool, shape (n_claims,)
-            The kept claims, closed under ancestors.
+            Mask of the kept claims, which must be closed under ancestors.
 
         Returns
         -------
         ndarray of shape (n_problems,)
-            The probability that a kept claim of each problem is false.
+            The probability that at least one kept claim of each problem is false.
         """
         scorer: Any = next(
             s for s in self._members() if hasattr(s, "error_probability")

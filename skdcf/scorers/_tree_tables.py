@@ -1,8 +1,9 @@
 """Fitted forests, boosted trees and logistic regressions, stored as plain arrays.
 
-All trees are stored in one table of nodes, layer by layer, and each right child follows the left
-one. A leaf points to itself, so ``node = down[node] + (x > threshold[node])`` descends all trees by
-one layer at once. The arrays are used for calibration and prediction, and are saved to files.
+All trees are stored layer by layer in a single table of nodes, in which each right child follows
+the left child. Each leaf points to itself, so ``node = down[node] + (x > threshold[node])`` moves
+down one layer in all trees at once. These arrays are used for calibration and prediction and are
+saved to files.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ BLOCK = 512
 
 @dataclass(frozen=True, repr=False)
 class HazardTable:
-    """Table of several fitted classifiers whose log odds are added.
+    """Table of several fitted classifiers, whose log odds are added.
 
     Parameters
     ----------
@@ -34,18 +35,19 @@ class HazardTable:
     offset : float
         Sum of the constants of the linear and boosted classifiers.
     feature, threshold, down, value : ndarray of shape (n_nodes,)
-        Column that a node uses, largest value that descends to the left child, left child of
-        the node, and contribution of a leaf to the log odds or to the probability of its forest.
+        For each node, the column that it uses, the largest value that descends to its left child,
+        the index of the left child, and the contribution of a leaf to the log odds or to the
+        probability of its forest.
     root, depth, forest : ndarray of shape (n_trees,)
-        First node of each tree, number of layers below it, and index of the forest that the tree
-        belongs to. The index is -1 for a tree that adds to the log odds. Trees are sorted by depth,
-        starting with the deepest one.
+        For each tree, the first node, the number of layers below it, and the index of the forest
+        to which the tree belongs. The forest index is -1 for a tree that adds to the log odds.
+        Trees are sorted by depth, with the deepest tree first.
     doubt : ndarray of shape (n_forests,)
         Weight of the overall error probability in the probability of each forest.
     n_hazards : int, default=1
         Number of classifiers.
     standardizer : Standardizer, optional
-        Transformation that is applied to the columns first.
+        Transformation applied to the columns before the classifiers.
     """
 
     weights: NDArray[np.float64]
@@ -162,7 +164,7 @@ def design(batch):
 
 
 def join(tables: list[HazardTable], n_columns: int) -> HazardTable:
-    """Join several tables into one. Columns that a table does not use have weight 0."""
+    """Join several tables into one. Columns that a table does not use have a weight of 0."""
     nodes = np.cumsum([0] + [len(table.down) for table in tables])
     forests = np.cumsum([0] + [len(table.doubt) for table in tables])
     shifted = [
@@ -198,16 +200,17 @@ def as_table(estimator: Any, doubt: float = 0.0) -> HazardTable | None:
     Parameters
     ----------
     estimator : fitted estimator
-        The classifier. The classifier can be logistic regression, a random forest, boosted trees of
-        scikit-learn or xgboost, or a pipeline of a StandardScaler and one of these. The random
-        forest may be a regressor that was fitted to 0 and 1.
+        The classifier. The classifier can be a logistic regression, a random forest, or boosted
+        trees of scikit-learn or xgboost, or a pipeline of a StandardScaler and any of these
+        classifiers. Instead of a random forest classifier, a random forest regressor fitted to 0
+        and 1 can be passed.
     doubt : float, default=0.0
         Weight of the overall error probability in the probability of a forest.
 
     Returns
     -------
     HazardTable or None
-        The table; None for other estimators.
+        The table, or None for other estimators.
     """
     package = type(estimator).__module__.split(".")[0]
     name = type(estimator).__name__
@@ -321,7 +324,7 @@ def _largest_left(threshold):
 
 
 def _trees(n_columns, trees):
-    """Return a table of trees. Each tree is (left, right, feature, threshold, value)."""
+    """Convert trees to a table. Each tree is a tuple (left, right, feature, threshold, value)."""
     sizes = np.array([len(tree[0]) for tree in trees], dtype=np.int64)
     first = np.cumsum(sizes) - sizes
     tree_of = np.repeat(np.arange(len(trees)), sizes)

@@ -1,4 +1,4 @@
-"""Conversion of the parameter ``scorer`` of a filter into a scorer."""
+"""Conversion of a filter's parameter ``scorer`` to a scorer."""
 
 from __future__ import annotations
 
@@ -38,14 +38,15 @@ class FunctionScorer(Scorer):
     Parameters
     ----------
     function : callable
-        The function, which must return an array of shape (n_claims,), where higher means safer.
-        The values for one problem must not depend on other problems. Ranking or scaling over the
-        batch invalidates the guarantee, and raises an error if it is detected.
+        The function, which must return an array of shape (n_claims,) in which larger values mean
+        safer claims. The values for a problem must not depend on other problems. Ranking or
+        scaling the values over the batch invalidates the guarantee, and raises an error if it is
+        detected.
 
     Attributes
     ----------
     function_ : callable
-        The function, or a copy of the function if it is an object with state.
+        The function, or a copy of the function if the function is an object with state.
 
     Examples
     --------
@@ -61,7 +62,7 @@ class FunctionScorer(Scorer):
     function: Callable[[GraphBatch], ArrayLike]
 
     def fit(self, batch: GraphBatch, labels: Any = None, task: Any = None) -> Self:
-        """Store a copy of the function, without learning anything.
+        """Store a copy of the function without fitting anything.
 
         Parameters
         ----------
@@ -76,7 +77,7 @@ class FunctionScorer(Scorer):
         Warns
         -----
         GuaranteeWarning
-            If the function is a method of an already fitted scorer.
+            If the function is a method of a scorer that is already fitted.
         """
         owner = getattr(self.function, "__self__", None)
         if isinstance(owner, Scorer) and scorer_requires_fit(owner):
@@ -107,12 +108,13 @@ def as_scorer(scorer: Any, batch: GraphBatch) -> Scorer:
     Parameters
     ----------
     scorer : None, str, int, Scorer, differentiable model, classifier or callable
-        The value to convert. By default, the feature "frequency-score" is used if it exists, and
-        logistic regression otherwise. "stack", "linear" and "neyman-pearson" stand for
-        `StackingScorer`, `ConfTrScorer` and `NeymanPearsonScorer`. Other strings and integers
-        specify features. A differentiable model is trained through soft calibration, and a
-        classifier is trained on claims. A callable must be a function of a GraphBatch. Fitted
-        scorers and classifiers are fitted again, because their training data are unknown.
+        The value to convert. The default is the feature "frequency-score" if it exists, and a
+        logistic regression otherwise. The names "stack", "linear" and "neyman-pearson" refer to
+        `StackingScorer`, `ConfTrScorer` and `NeymanPearsonScorer`. Any other string or integer
+        specifies a feature. A differentiable model is trained through soft calibration, while a
+        classifier is trained on claims. A callable must accept a GraphBatch. Scorers and
+        classifiers that are already fitted are fitted again, because their training data are
+        unknown.
     batch : GraphBatch
         The problems.
 
@@ -168,7 +170,7 @@ def _make(scorer, names):
 
 
 def _kind_of(scorer):
-    """Return the class that converts an object to a scorer; None if there is no such class."""
+    """Return the class that converts an object to a scorer, or None if there is no such class."""
     # scikit-learn's get_scorer and make_scorer return objects that evaluate predictions.
     if isinstance(scorer, type) or hasattr(scorer, "_score_func"):
         return None

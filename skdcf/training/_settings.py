@@ -1,8 +1,9 @@
-"""Settings for training differentiable models, and the optimizers.
+"""Optimizers and settings for training differentiable models.
 
-The optimizers L-BFGS and Adam minimise ``fun(x) -> (value, gradient)`` over flat parameters. The
-optimizers call ``callback(iteration, x, value)`` after each iteration, and stop if it returns True.
-The results are the last parameters with finite values, and whether all values were finite.
+The optimizers L-BFGS and Adam minimise ``fun(x) -> (value, gradient)`` over flat parameters.
+After each iteration, the optimizers call ``callback(iteration, x, value)`` and stop if it returns
+True. The optimizers return the last parameters with finite values, and whether all values were
+finite.
 """
 
 from collections.abc import Callable
@@ -52,7 +53,7 @@ class LBFGS(Settings):
         Returns
         -------
         int
-            The number of held-out validation problems.
+            The number of validation problems to hold out.
         """
         return 0
 
@@ -64,17 +65,17 @@ class LBFGS(Settings):
         Parameters
         ----------
         fun : callable
-            The function, ``fun(x) -> (value, gradient)``.
+            Function to minimise, ``fun(x) -> (value, gradient)``.
         x : ndarray of shape (n_params,)
             The initial parameters.
         callback : callable
-            ``callback(iteration, x, value)`` is called after each iteration. If the callback
-            returns True, the optimization is stopped.
+            Function called as ``callback(iteration, x, value)`` after each iteration. The
+            optimization stops if the callback returns True.
 
         Returns
         -------
         x : ndarray of shape (n_params,)
-            The last parameters at which the value and the gradient were finite.
+            The last parameters for which the value and the gradient were finite.
         finite : bool
             Whether the value and the gradient were finite in all iterations.
         """
@@ -83,23 +84,23 @@ class LBFGS(Settings):
 
 @settings
 class Adam(Settings):
-    """Adam optimizer, which calibrates on one random half of the problems in each epoch.
+    """Adam optimizer, which calibrates on a random half of the problems in each epoch.
 
-    The claims of the other half are filtered with the calibrated threshold, as in the published
-    procedure.
+    As in the published procedure, the claims of the other half are filtered with the calibrated
+    threshold.
 
     Parameters
     ----------
     learning_rate : float, default=0.015
-        Approximate step size of a parameter in the first iterations.
+        Approximate step size of each parameter in the first iterations.
     max_iter : int, default=100
         Maximum number of epochs.
     patience : int, default=10
-        Number of epochs without a higher retention on the validation problems after which the
-        training stops.
+        Training stops if the retention on the validation problems does not increase for this
+        number of epochs.
     validation_size : float, int or None, default=0.2
-        Share or number of training questions used to choose the best epoch. If None, the last epoch
-        is used, and ``patience`` must have its default value.
+        Proportion or number of training questions used to choose the best epoch. If None, the
+        last epoch is used, and ``patience`` must have its default value.
 
     Examples
     --------
@@ -131,7 +132,7 @@ class Adam(Settings):
             )
 
     def n_validation(self, n: int) -> int:
-        """Return the number of training problems that are used to choose the best epoch.
+        """Return the number of training problems used to choose the best epoch.
 
         Parameters
         ----------
@@ -141,7 +142,7 @@ class Adam(Settings):
         Returns
         -------
         int
-            The number of held-out validation problems.
+            The number of validation problems to hold out.
         """
         if self.validation_size is None:
             return 0
@@ -150,22 +151,22 @@ class Adam(Settings):
     def minimize(
         self, fun: Callable[..., Any], x: NDArray[Any], callback: Callable[..., Any]
     ) -> tuple[Any, ...]:
-        """Minimise a function of flat parameters; see `LBFGS.minimize`.
+        """Minimise a function of flat parameters, as in `LBFGS.minimize`.
 
         Parameters
         ----------
         fun : callable
-            The function, ``fun(x) -> (value, gradient)``.
+            Function to minimise, ``fun(x) -> (value, gradient)``.
         x : ndarray of shape (n_params,)
             The initial parameters.
         callback : callable
-            ``callback(iteration, x, value)`` is called after each epoch. If the callback returns
-            True, the optimization is stopped.
+            Function called as ``callback(iteration, x, value)`` after each epoch. The
+            optimization stops if the callback returns True.
 
         Returns
         -------
         x : ndarray of shape (n_params,)
-            The last parameters at which the value and the gradient were finite.
+            The last parameters for which the value and the gradient were finite.
         finite : bool
             Whether the value and the gradient were finite in all epochs.
         """
@@ -196,25 +197,26 @@ class SoftTraining(Settings):
     optimizer : LBFGS, Adam or None, default=None
         The optimizer. If None, ``LBFGS()`` is used.
     loss : {"log-retention", "retention"}, default="log-retention"
-        The loss, which is minus the logarithm of the soft retention, or minus the soft
-        retention.
+        Loss to minimise, which is either minus the logarithm of the soft retention or minus the
+        soft retention.
     init : {"hazard", "coherent", "random"}, array or None, default=None
-        The initial parameters. "hazard" fits a logistic regression that predicts whether a claim is
-        true, using only claims whose ancestors are all true. "coherent" fits a logistic regression
-        that predicts whether a claim and all its ancestors are true. "random" uses the initial
-        parameters of the model. An array contains the weights of a linear model for standardised
-        features. If None, "hazard" is used.
+        The initial parameters. With "hazard", a logistic regression is fitted to predict whether
+        a claim is true, using only claims whose ancestors are all true. With "coherent", a
+        logistic regression is fitted to predict whether a claim and all its ancestors are true.
+        With "random", the model draws its own initial parameters. An array must contain the
+        weights of a linear model for standardised features. If None, "hazard" is used.
     shrinkage : float or None, default=None
-        Shrinkage towards the initial scores. Shrinkage adds ``shrinkage / (alpha n)^2 (1 - corr)``
-        to the objective, where corr is the correlation of the scores with the initial scores, and n
-        is the number of training problems. If None, the shrinkage is 1,000. If ``init="random"``,
-        the shrinkage must be 0, and None means 0.
+        Strength of the shrinkage towards the initial scores. The term ``shrinkage / (alpha n)^2
+        (1 - corr)`` is added to the objective, where corr is the correlation between the scores
+        and the initial scores, and n is the number of training problems. If None, the shrinkage
+        is 1,000. If ``init="random"``, the shrinkage must be 0 or None, where None means 0.
     gain : float in [0, 1], {"claims", "answers"}, callable or None, default=None
-        Value of an answer's kept true claims, whose mean is used in the loss. A power x uses (soft
-        number + 0.001)^x, and 0 or "answers" uses log(1 + soft number). A callable must use
-        ``autograd.numpy``. If None, the gain is 1, so the value is the soft number of claims.
+        Value assigned to the kept true claims of an answer, whose mean is used in the loss. A
+        power x uses (soft number + 0.001)^x, while 0 and "answers" use log(1 + soft number). A
+        callable must be written with ``autograd.numpy``. If None, the gain is 1, so the value is
+        the soft number of claims.
     unit_variance : bool, default=True
-        Whether scores are scaled to unit standard deviation before the relaxation.
+        Whether to scale the scores to unit standard deviation before the relaxation.
 
     Notes
     -----
@@ -279,7 +281,7 @@ class SoftTraining(Settings):
 
     @property
     def starts_at_random(self) -> bool:
-        """Whether the model draws the initial parameters at random."""
+        """Whether the model draws its initial parameters at random."""
         return isinstance(self.init, str) and self.init == "random"
 
     def resolved(
@@ -288,12 +290,12 @@ class SoftTraining(Settings):
         shrinkage: float = 1000.0,
         gain: Gain = 1.0,
     ) -> Self:
-        """Return a copy of the settings in which None is replaced with defaults.
+        """Return a copy of the settings in which None is replaced with the default values.
 
         Parameters
         ----------
         init, shrinkage, gain : object
-            The default values that the scorer uses.
+            Default values of the scorer.
 
         Returns
         -------
@@ -315,30 +317,30 @@ class _NotFiniteError(Exception):
 
 
 def lbfgs(fun, x, max_iter, callback, tolerance=1e-6):
-    """Minimise a function by L-BFGS.
+    """Minimise a function with L-BFGS.
 
     The line search uses the Wolfe conditions, which a piecewise smooth loss does not always
-    satisfy. In an experiment, a line search that uses only the Armijo condition saved at most 10 %
+    satisfy. In an experiment, a line search based only on the Armijo condition saved at most 10 %
     of the evaluations, and GridRelaxation kept fewer claims on small problems.
 
     Parameters
     ----------
     fun : callable
-        Function that returns the value and the gradient for flat parameters.
+        Function that returns the value and gradient for flat parameters.
     x : ndarray of shape (n,)
         The initial parameters.
     max_iter : int
         Maximum number of iterations.
     callback : callable
-        ``callback(iteration, x, value)`` is called after each iteration. If the callback returns
-        True, the optimization is stopped.
+        Function called as ``callback(iteration, x, value)`` after each iteration. The
+        optimization stops if the callback returns True.
     tolerance : float
-        The optimization stops if the largest entry of the gradient is below this value.
+        The optimization stops if the largest gradient entry is below this value.
 
     Returns
     -------
     x : ndarray of shape (n,)
-        The last parameters at which the value and the gradient were finite.
+        The last parameters for which the value and the gradient were finite.
     finite : bool
         Whether the value and the gradient were finite in all iterations.
     """

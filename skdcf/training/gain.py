@@ -1,8 +1,8 @@
-"""Gain, which is the value of an answer's kept true claims.
+"""Gain, which is the value assigned to the kept true claims of an answer.
 
-If the number of kept claims is maximised, the risk is spent on the safest answers, and no claims of
-other answers are kept. If the gain is a power below 1, the first claim of an answer has a larger
-value than the fifth claim of another answer.
+If the number of kept claims were maximised, the risk would be spent on the safest answers, and no
+claims in other answers would be kept. If the gain is a power below 1, the first claim kept in an
+answer is worth more than the fifth claim kept in another answer.
 """
 
 from collections.abc import Callable
@@ -27,7 +27,7 @@ def worth_of(gain: Gain) -> Worth:
     Raises
     ------
     ValueError
-        If the gain is not a function, a known name, or a power from 0 to 1.
+        If the gain is not a function, a known name, or a power between 0 and 1.
     """
     power = _power_of(gain)
     if callable(power):
@@ -49,10 +49,10 @@ def _power_of(gain: Any) -> Any:
 
 
 def check_gain(gain: Gain) -> None:
-    """Raise ValueError unless a gain is increasing and concave.
+    """Raise ValueError unless the gain is increasing and concave.
 
-    Other gains have no common price per claim, so the sets of kept claims would not be nested in
-    alpha.
+    For any other gain, the claims have no common price, so the sets of kept claims would not be
+    nested in alpha.
     """
     worth = worth_of(gain)
     gains = np.diff(np.asarray(worth(np.arange(MOST_KEPT + 1.0)), dtype=np.float64))
@@ -66,7 +66,7 @@ def check_gain(gain: Gain) -> None:
 
 
 def soft_worth_of(gain: Gain) -> Callable[[Any], Any]:
-    """Return the gain as a function of soft numbers of claims that autograd can differentiate.
+    """Return the gain as a function of soft claim numbers that autograd can differentiate.
 
     Raises
     ------

@@ -10,8 +10,8 @@ F      the objective ``-log(mean w(k_i)) + mu (1 - corr(u, c))``, which is minim
        without the logarithm
 =====  ==========================================================================
 
-Autograd differentiates F through the model, `standardised_risk`, the steps of the relaxation and
-the loss. Each step is one primitive, which is defined together with its gradient.
+Autograd differentiates F through the model, `standardised_risk`, the relaxation steps and the
+loss. Each of these steps is one primitive, which is defined together with its gradient.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 
 class Model(Protocol):
-    """Protocol of a differentiable model, for example `skdcf.scorers.LinearModel`."""
+    """Protocol of a differentiable model, such as `skdcf.scorers.LinearModel`."""
 
     def init(self, n_features: int, rng: Any) -> Any: ...
     def __call__(self, params: Any, X: NDArray[np.float64]) -> NDArray[np.float64]: ...
@@ -52,26 +52,27 @@ class Model(Protocol):
 
 @dataclass
 class TrainingResult:
-    """Result of `train` for one level.
+    """Result of `train` for a single level.
 
     Attributes
     ----------
     params : object
         Parameters of the model.
     scale : float
-        Standard deviation of the scores on the training claims; 1 if ``unit_variance`` is False.
-        The confidence is ``model(params, standardizer(X)) / scale``.
+        Standard deviation of the scores on the training claims, or 1 if ``unit_variance`` is
+        False. The confidence equals ``model(params, standardizer(X)) / scale``.
     standardizer : Standardizer
-        Mean and scale of the training problems' features.
+        Mean and scale of the features in the training problems.
     loss_curve : list of float
         Training loss per iteration.
     validation_curve : list of float
-        Soft retention of the validation problems per iteration; empty if there are none.
+        Soft retention of the validation problems in each iteration, or an empty array if there
+        are none.
     converged : bool
-        Whether all losses and gradients were finite. If False, ``params`` are the last finite
-        parameters.
+        Whether all losses and gradients were finite. If False, ``params`` contains the last
+        finite parameters.
     message : str
-        Reason why training stopped early or did not start; empty otherwise.
+        Reason why training stopped early or did not start, or an empty string otherwise.
     """
 
     params: object
@@ -107,47 +108,47 @@ def train(
     verbose: int = 0,
     clip: float = 3.0,
 ) -> list[TrainingResult]:
-    """Train a model through soft calibration and prediction, for each level.
+    """Train a model through soft calibration and prediction for each level.
 
-    The validation problems, the standardisation and the initial parameters are the same for all
-    levels.
+    All levels use the same validation problems, standardisation and initial parameters.
 
     Parameters
     ----------
     model : differentiable model
-        The model, for example `skdcf.scorers.LinearModel`.
+        The differentiable model, such as `skdcf.scorers.LinearModel`.
     relaxation : PathRelaxation or GridRelaxation
         The relaxation of calibration and prediction.
     training : SoftTraining
         Settings of the training.
     batch : GraphBatch
-        Training problems. The features are standardised on these problems.
+        Training problems. The features are standardised on the training problems.
     labels : ndarray of shape (n_claims,)
-        Claim labels (1 true, 0 false, -1 unknown). Unknown claims are not used in the loss.
+        Claim labels (1 true, 0 false, -1 unknown). Claims with unknown labels are not used in the
+        loss.
     alphas : sequence of float
         The training levels.
     groups : ndarray of shape (n_problems,), optional
-        Group of each problem. Problems of one group are held out for validation together.
+        Group of each problem. All problems of a group are held out for validation together.
     rng : RandomState or Generator, optional
-        Source of randomness for initial parameters, validation problems and random halves.
+        Random number generator for initial parameters, validation problems and random halves.
     n_jobs : int, optional
-        Number of levels that are trained in parallel, as in scikit-learn.
+        Number of levels to train in parallel, as in scikit-learn.
     verbose : int
-        Whether to show a progress bar. The bar shows iterations with loss and retention, or levels
-        if there are several.
+        Whether to show a progress bar. For a single level, the bar shows the iterations with
+        their loss and retention; for several levels, it shows the levels.
     clip : float
-        Bound to which standardised features are clipped.
+        Absolute value to which standardised features are clipped.
 
     Returns
     -------
     list of TrainingResult
-        The results, one per level.
+        The training results, with one result per level.
 
     Raises
     ------
     ValueError
-        If a parameter of the relaxation or of the training, or a combination of parameters, is
-        invalid.
+        If a parameter of the relaxation or the training is invalid, or if the combination of
+        parameters is invalid.
 
     Examples
     --------
@@ -179,7 +180,7 @@ def train(
 
 
 class _Run:
-    """Model with its training problems and settings, which all levels share."""
+    """Model with its training problems and settings, which are the same for all levels."""
 
     verbose = 0  # Several levels share one progress bar.
 
@@ -213,7 +214,7 @@ class _Run:
             self.validation = self.standardizer(held_out.features), plan
 
     def _start(self, batch, labels, x):
-        """Return the initial flat parameters; ``x`` contains those drawn by the model."""
+        """Return the initial flat parameters, given the parameters ``x`` drawn by the model."""
         init = self.training.init
         if not isinstance(init, str):
             return np.array(init, dtype=np.float64)
@@ -239,7 +240,7 @@ class _Run:
         return start
 
     def for_level(self, alpha):
-        """Train for one level; all levels draw the same random numbers."""
+        """Train for one level, drawing the same random numbers as for all other levels."""
         params = self.unflatten(self.x)
         training_result = TrainingResult(
             params, 1.0, self.standardizer, message=self.message
@@ -267,7 +268,7 @@ class _Run:
             )
 
     def _objective(self, alpha):
-        """Return the objective F as a function of flat parameters and two halves of problems."""
+        """Return the objective F as a function of flat parameters and two halves of the problems."""
         training = self.training
         mu = training.shrinkage / (alpha * self.plan.n_problems) ** 2
         pull = mu / len(self.scores) * -standardised_risk(self.scores)
@@ -288,7 +289,7 @@ class _Run:
         return objective
 
     def retention(self, X, plan, alpha):
-        """Return the gain after calibration on all problems, as a function of parameters."""
+        """Return the gain after calibration on all problems, as a function of the parameters."""
 
         def measure(params):
             scores = self.model(params, X)
@@ -300,7 +301,7 @@ class _Run:
         return measure
 
     def _halved(self, objective):
-        """Return an objective that calibrates on one random half of the problems at each call."""
+        """Return an objective that calibrates on a random half of the problems in each call."""
         n = self.plan.n_problems
         rng = deepcopy(self.rng)
 
@@ -313,7 +314,7 @@ class _Run:
 
 
 class _Watch:
-    """Callback that records curves and the best validation epoch, and shows progress."""
+    """Callback that records training curves and the best validation epoch, and shows progress."""
 
     def __init__(self, run, alpha, result):
         self.run = run
@@ -387,7 +388,7 @@ def fit_logistic(
     unflatten: Callable[[Any], Any],
     C: float,
 ) -> NDArray[np.float64]:
-    """Return parameters that minimise ``|params|^2 / 2 + C sum of log losses``.
+    """Return the parameters that minimise ``|params|^2 / 2 + C sum of log losses``.
 
     If the model is a `LinearModel`, the result is a logistic regression whose intercept is not
     penalised.
@@ -431,7 +432,7 @@ def fit_logistic(
 
 
 def flattened(params: Any) -> tuple[NDArray[Any], Callable[[Any], Any]]:
-    """Return parameters as one flat array, and a function that restores their shapes."""
+    """Return the parameters as one flat array, and a function that restores their shapes."""
     if isinstance(params, np.ndarray) and params.ndim == 1:
         # Autograd does not need to differentiate the identity.
         return params, lambda flat: flat
@@ -464,7 +465,7 @@ LOSSES = {"log-retention": minus_log_mean, "retention": minus_mean}
 def with_shrinkage(
     value: float, unit_risk: NDArray[np.float64], pull: NDArray[np.float64], mu: float
 ) -> Any:
-    """Return the loss plus ``mu (1 - corr(u, c))``; ``pull`` is mu c / n, and the risk is -u."""
+    """Return the loss plus ``mu (1 - corr(u, c))``, where ``pull`` is mu c / n; the risk is -u."""
     return value + (mu + unit_risk @ pull)
 
 

@@ -1,4 +1,4 @@
-"""Random splits of problems that keep groups together."""
+"""Random splits of problems that keep each group together."""
 
 from dataclasses import dataclass
 from numbers import Integral, Real
@@ -11,12 +11,12 @@ from ..graphs import GraphBatch
 
 
 def holdout_count(name: str, size: Any, n: int) -> int:
-    """Return the number of problems, out of n, to hold out; ``size`` is a share or a number.
+    """Return how many of n problems to hold out, given a proportion or number ``size``.
 
     Raises
     ------
     ValueError
-        If no problem would be held out, or if none would remain.
+        If no problem would be held out, or if no problem would remain.
     """
     count: Any = size
     is_share = isinstance(size, Real) and not isinstance(size, Integral)
@@ -41,14 +41,14 @@ def hold_out(
     groups: NDArray[Any] | None,
     rng: np.random.RandomState | np.random.Generator,
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Split n problems at random, and return the positions of the rest and of the held-out ones.
+    """Split n problems at random and return the indices of the remaining and held-out problems.
 
     Parameters
     ----------
     n : int
         Number of problems.
     count : int
-        Number of problems to hold out. If ``groups`` is passed, it is the number of groups.
+        Number of problems to hold out. If ``groups`` is passed, the number of groups to hold out.
     groups : ndarray of shape (n,) or None
         Group of each problem.
     rng : RandomState or Generator
@@ -77,13 +77,13 @@ def refuse_one_group(n: int, n_groups: int) -> None:
 
 
 def number_groups(groups: Any) -> NDArray[np.intp]:
-    """Return the group number of each problem; groups are numbered in order of appearance."""
+    """Return the group index of each problem, with groups numbered in order of appearance."""
     _, first, code = np.unique(groups, return_index=True, return_inverse=True)
     return np.argsort(np.argsort(first))[code]
 
 
 def pick(batch: GraphBatch, labels: NDArray[Any], rows: NDArray[np.intp]) -> Any:
-    """Return the problems at ``rows``, in increasing order, and their flat labels."""
+    """Return the problems at ``rows`` in increasing order, together with their flat labels."""
     chosen = np.zeros(len(batch), dtype=bool)
     chosen[rows] = True
     return batch[rows], labels[chosen[batch.problem_of]]
@@ -104,10 +104,10 @@ class Standardizer:
     ----------
     mean, scale : ndarray of shape (n_features,)
         Mean and scale of each feature. If a feature is constant or varies only by rounding
-        errors, its scale is infinite, so the feature has no effect.
+        errors, its scale is infinite, so that the feature has no effect.
     clip : float, default=3.0
-        Bound in standard deviations. A linear score is linear in the raw features only if none
-        of them is clipped.
+        Bound in standard deviations. A linear score is linear in the raw features only if none of
+        the features is clipped.
 
     Examples
     --------
@@ -124,7 +124,7 @@ class Standardizer:
 
     @classmethod
     def fit(cls, features: np.ndarray, clip: float = 3.0) -> "Standardizer":
-        """Compute the mean and the standard deviation of the features of training claims.
+        """Compute the mean and standard deviation of the training claims' features.
 
         Parameters
         ----------
@@ -164,7 +164,7 @@ class Standardizer:
 
 
 def noise_columns(features: NDArray[np.float64]) -> NDArray[np.intp]:
-    """Return the indices of the columns that vary only by rounding errors and are not constant."""
+    """Return the indices of non-constant columns that vary only by rounding errors."""
     mean = features.mean(axis=0)
     scale = features.std(axis=0)
     return np.flatnonzero(_is_noise(scale) & ~_is_constant(mean, scale))

@@ -1,4 +1,4 @@
-"""Filters with the interface of scikit-learn estimators."""
+"""Filters that implement the scikit-learn estimator interface."""
 
 from ..guards.judges import labels_of_people as labels_of_people
 from ..guards.provenance import accept_provenance as accept_provenance

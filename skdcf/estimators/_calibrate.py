@@ -1,17 +1,17 @@
-"""Filter calibration, shared by `fit` and `calibrate`.
+"""Calibration of a filter, shared by `fit` and `calibrate`.
 
-A claim's risk is minus its confidence. The path risk of a claim is the largest risk among the claim
-and its ancestors. A filter keeps the claims whose path risk is below the threshold. The
-nonconformity score of a problem is the smallest path risk of a false claim. This score is the
-largest threshold at which no false claim is kept.
+The risk of a claim is minus its confidence. The path risk of a claim is the largest risk among
+the claim and its ancestors. A filter keeps all claims whose path risk is below the threshold. The
+nonconformity score of a problem is the smallest path risk of its false claims. The score is
+therefore the largest threshold at which no false claim is kept.
 
-`score` computes the nonconformity scores and lowers them by their possible rounding error.
+`score` computes the nonconformity scores and lowers each score by its possible rounding error.
 `calibrate_with` chooses one answer to each question, independently of the scores, and stores the
-scores of the chosen answers. The threshold at a level is one of these scores.
+scores of the chosen answers. The threshold at any level is one of these scores.
 
-The smallest and largest path risks of each answer are also stored. The smallest path risk
-determines whether an answer passes (``show=``), and the largest determines whether the whole answer
-may be released.
+In addition, the smallest and largest path risks of each answer are stored. The smallest path risk
+determines whether an answer passes (``show=``), and the largest path risk determines whether the
+whole answer may be released.
 """
 
 from __future__ import annotations
@@ -53,16 +53,16 @@ def labelled_part(estimator, X, y, groups):
 
 
 def score(estimator, view):
-    """Compute the nonconformity scores of calibration problems.
+    """Compute the nonconformity scores of the calibration problems.
 
-    The scores are lowered for rounding at the end, so the guards compare exact values.
+    The scores are lowered for rounding only at the end, so the guards compare exact values.
 
     Parameters
     ----------
     estimator : filter
-        A filter whose columns and scorer are fitted.
+        A filter whose columns and scorer are already fitted.
     view : View
-        The problems. Labels, hashes, rows and columns must be set.
+        The problems. Labels, hashes, rows and columns of the view must be set.
 
     Returns
     -------
@@ -104,7 +104,7 @@ def jumps_of(guarantee, path_risk, labels, batch):
 
 
 def _extremes(risk, view, precision):
-    """Return the smallest and largest path risk of each answer, both exact and lowered."""
+    """Return the smallest and largest path risks of each answer, both exact and lowered."""
     offsets = view.raw.offsets
     largest = segment_max(risk, offsets)
     # A whole answer is released if its largest risk is below the largest risk of every
@@ -168,9 +168,9 @@ def calibration_scores(estimator, X, y):
     Returns
     -------
     ndarray of shape (n_problems,)
-        Largest safe threshold of each problem; +inf if every threshold is safe. For the default
-        guarantee, the score is the smallest path risk of a claim that is not known to be true. The
-        value is lowered by slightly more than the scorer's rounding error.
+        Largest safe threshold of each problem, or +inf if every threshold is safe. For the
+        default guarantee, the score is the smallest path risk among the claims that are not known
+        to be true. Each score is lowered by slightly more than the rounding error of the scorer.
     """
     fitted = filter_in(estimator)
     return score(fitted, fitted._look(X, y=y)).scores

@@ -1,4 +1,4 @@
-"""Error probabilities of texts, and the safest claims of each answer, without a guarantee."""
+"""Error probabilities of answers and the safest claims of each answer, without a guarantee."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ._validation import filter_in
 def chances_of(
     fitted: Any, X: Problems, masks: Any, alpha: float | None
 ) -> NDArray[np.float64]:
-    """Return the error probabilities of `ConformalFilter.error_probability`."""
+    """Return the error probabilities, as in `ConformalFilter.error_probability`."""
     refuse_without_hazards(fitted.scorer_)
     if masks is None:
         margin, view = fitted._decision(X, alpha)
@@ -37,7 +37,7 @@ def chances_of(
 
 
 def refuse_without_hazards(scorer: Any) -> None:
-    """Raise ValueError unless the scorer estimates hazards."""
+    """Raise ValueError if the scorer does not estimate hazards."""
     if not hasattr(scorer, "error_probability"):
         raise ValueError(
             "error_probability requires a scorer that estimates error probabilities, "
@@ -47,10 +47,10 @@ def refuse_without_hazards(scorer: Any) -> None:
 
 
 def first_claims(filter: Any, X: Problems, share: float = 0.0) -> NDArray[Any]:
-    """Return masks of the safest claims of each problem, independent of alpha.
+    """Return masks of the safest claims in each problem, which do not depend on alpha.
 
-    The selected claims have no guarantee. Use ``error_probability`` to estimate the probability
-    that the selected claims include a false one.
+    There is no guarantee for the selected claims. Use ``error_probability`` to estimate the
+    probability that at least one selected claim is false.
 
     Parameters
     ----------
@@ -58,14 +58,14 @@ def first_claims(filter: Any, X: Problems, share: float = 0.0) -> NDArray[Any]:
     X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
         The problems.
     share : float in [0, 1], default=0.0
-        Share of the claims to select. The number of selected claims is rounded up, and is at least
-        one.
+        Proportion of the claims to select. The number of selected claims is rounded up and is
+        always at least one.
 
     Returns
     -------
     ndarray of shape (n_problems,)
-        Masks in the same form as in ``predict``. The masks select the claims with the smallest path
-        risks and all ancestors of these claims.
+        Masks in the same format as in ``predict``. The masks select the claims with the smallest
+        path risks, together with all ancestors of these claims.
     """
     if not 0 <= share <= 1:
         raise ValueError(f"share must be between 0 and 1, got {share!r}")
@@ -83,7 +83,7 @@ def first_claims(filter: Any, X: Problems, share: float = 0.0) -> NDArray[Any]:
 
 
 def _refuse_open(kept: NDArray[np.bool_], batch: GraphBatch) -> None:
-    """Raise ValueError if a claim is kept without one of its parents."""
+    """Raise ValueError if a claim is kept without all of its parents."""
     parent, child = batch.edges.T
     open_ = np.flatnonzero(kept[child] & ~kept[parent])
     if len(open_):

@@ -1,10 +1,10 @@
 """Choose one of several answers to a question for filtering, or join all of them.
 
-The guarantee remains exact in finite samples if answers are chosen or joined in this way. Consider
-a policy that returns a text for each threshold t. The policy must depend on t only through the sets
-{R < t}. It must not use labels, and its randomness must be a function of the question. The
-nonconformity score of the policy is s = inf {t: the text at t contains a false claim}, and the
-usual rank of the calibration scores then bounds its error rate.
+If answers are chosen or joined in this way, the guarantee still holds exactly in finite samples.
+Consider a policy that returns a text for each threshold t. The policy may depend on t only
+through the sets {R < t}. The policy must not use labels, and its randomness must be a function of
+the question. The nonconformity score of the policy is s = inf {t: the text at t contains a false
+claim}, and the usual rank among the calibration scores then bounds the error rate of the policy.
 """
 
 from __future__ import annotations
@@ -38,43 +38,43 @@ _TIED = 1e-6
 def choose(
     filter: Any, X: Problems, groups: Groups = None, rule: Rule = "safest-claim"
 ) -> NDArray[np.int64]:
-    """Choose one answer to each question by its path risks, and return its position.
+    """Choose one answer to each question by its path risks, and return its index.
 
-    First fit a filter and choose answers with this function. Next, label the chosen answers and
-    calibrate the filter on them. After this calibration, the guarantee holds for answers that are
-    chosen in the same way from the same number of answers per question. `chosen_answers` returns
-    the chosen answers, with the metadata that filters check.
+    First fit a filter, then use this function to choose answers. Next, label the chosen answers
+    and calibrate the filter on them. The guarantee then holds for answers that are chosen in the
+    same way from the same number of answers per question. `chosen_answers` returns the chosen
+    answers, including the metadata that filters check.
 
     Parameters
     ----------
     filter : fitted filter
-        The filter whose scorer computes the path risks. The filter's threshold is not used.
+        The filter whose scorer computes the path risks. The threshold of the filter is not used.
     X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_answers, d)
         All sampled answers to each question.
     groups : array-like of shape (n_answers,), optional
-        The question that each answer belongs to, as in the filter's ``calibrate``.
+        Question that each answer belongs to, as in the filter's ``calibrate``.
     rule : {"safest-claim", "whole"}, default="safest-claim"
-        "safest-claim" chooses the answer whose minimum path risk is smallest. "whole" chooses the
-        answer whose maximum path risk is smallest. Use "whole" only with
+        "safest-claim" chooses the answer with the lowest minimum path risk. "whole" chooses the
+        answer with the lowest maximum path risk. Use "whole" only together with
         `skdcf.monitoring.release`.
 
     Returns
     -------
     ndarray of int, shape (n_questions,)
-        Positions of the chosen answers in X. Questions are ordered by their first answers. Ties
-        between answers are broken by a hash of their content. An answer without claims is chosen
-        only if all answers to its question have no claims.
+        Indices of the chosen answers in X. The questions are in the order of their first answers.
+        Ties between answers are broken by a hash of the answer content. An answer without claims
+        is chosen only if none of the answers to its question has claims.
 
     Raises
     ------
     ValueError
-        If an answer has already been chosen, or if it was generated differently from the
-        calibration answers.
+        If an answer was chosen before, or if its provenance differs from that of the calibration
+        answers.
 
     Warns
     -----
     ParameterWarning
-        If there are several questions and each has only one answer.
+        If there are several questions but only one answer to each of them.
 
     Examples
     --------
@@ -97,7 +97,7 @@ def choose(
 def chosen_answers(
     filter: Any, X: Problems, groups: Groups = None, rule: Rule = "safest-claim"
 ) -> GraphBatch:
-    """Return the answers that `choose` selects, and record in their metadata how they were chosen.
+    """Return the answers selected by `choose`, and record the choice in their metadata.
 
     Parameters
     ----------
@@ -113,8 +113,8 @@ def chosen_answers(
     Returns
     -------
     GraphBatch
-        The chosen answers, one per question. The metadata key ``chosen_by`` contains the rule, the
-        number k of answers to the question, and a hash of the scorer and the columns.
+        The chosen answers, with one answer per question. The metadata key ``chosen_by`` contains
+        the rule, the number k of answers to the question, and a hash of the scorer and columns.
 
     Raises
     ------
@@ -128,22 +128,22 @@ def chosen_answers(
 
 
 def as_chosen(filter: Any, X: Problems, groups: Groups = None) -> GraphBatch:
-    """Return one answer per question, marked as in `chosen_answers`, without scoring the answers.
+    """Return one answer per question, marked as in `chosen_answers`, without scoring answers.
 
     Parameters
     ----------
     filter : fitted filter
         As in `choose`.
     X : sequence of ReasoningGraph or GraphBatch
-        As in `choose`, but the answers need not have been split into claims.
+        The parameters are the same as in `choose`, but the answers need not be split into claims.
     groups : array-like of shape (n_answers,), optional
         As in `choose`.
 
     Returns
     -------
     GraphBatch
-        One answer per question. The answers' provenance can be compared before any paid call is
-        made.
+        One answer per question. Before any paid call is made, the provenance of these answers can
+        be compared.
     """
     batch = as_batch(X)
     question, n_answers = _questions(batch, groups)
@@ -156,7 +156,7 @@ def as_chosen(filter: Any, X: Problems, groups: Groups = None) -> GraphBatch:
 
 
 def _marked(batch, marks):
-    """Return the problems, with a mark added to each problem's metadata."""
+    """Return the problems, with a mark added to the metadata of each problem."""
     before = batch.metadata_rows or [{}] * len(batch)
     return batch.replace_metadata(
         [row | {CHOSEN_BY: mark} for row, mark in zip(before, marks, strict=True)]
@@ -189,7 +189,7 @@ def _chosen(filter, X, groups, rule):
 
 
 def _risks(cf, batch, rule):
-    """Return the risk that the rule compares between answers; +inf for an answer without claims."""
+    """Return the risk by which answers are compared, or +inf for an answer without claims."""
     view = View(batch, cf._with_columns(batch))
     view.confidence = cf._confidence(view)
     risk = path_risk(cf._risk(view.confidence, batch), view.with_columns)
@@ -199,7 +199,7 @@ def _risks(cf, batch, rule):
 
 
 def _questions(batch, groups):
-    """Return each answer's question index and the number of answers per question.
+    """Return the question index of each answer, and the number of answers per question.
 
     Questions are numbered in the order of their first answers.
     """
@@ -213,40 +213,42 @@ def _questions(batch, groups):
 
 
 def _tie_hashes(batch):
-    """Return content hashes, which differ for all tied answers that are not copies."""
+    """Return content hashes that differ for all tied answers, except for copies."""
     with np.errstate(over="ignore"):
         return mix(content_hashes(batch) + hash_numbers(batch))
 
 
 def join_answers(X: Problems, groups: Groups = None, y: Any = None) -> Any:
-    """Join all answers to each question into one problem.
+    """Join all answers to each question into a single problem.
 
-    With probability at least 1 - alpha, a filter that is calibrated on joined answers keeps no
-    false claim in any of the k answers to a question. The guarantee therefore holds for any choice
-    among the k answers, even if a person chooses after reading all of them. The number of answers
-    per question must be the same as in calibration, because columns may depend on all answers.
+    If a filter is calibrated on joined answers, it keeps no false claim in any of the k answers
+    to a question with probability at least 1 - alpha. The guarantee therefore holds for any
+    choice among the k answers, even if a person chooses after reading all of them. The number of
+    answers per question must be the same as in calibration, because columns may depend on all
+    answers.
 
     Parameters
     ----------
     X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_answers, d)
         All sampled answers to each question.
     groups : array-like of shape (n_answers,), optional
-        The question that each answer belongs to, as in the filter's ``calibrate``.
+        Question that each answer belongs to, as in the filter's ``calibrate``.
     y : sequence of 1-D arrays, one per answer, optional
-        Claim labels, which are joined in the same way.
+        Claim labels, which are joined in the same way as the answers.
 
     Returns
     -------
     GraphBatch, or (GraphBatch, list of ndarray) if ``y`` is passed
-        One problem per question. Questions are ordered by their first answers, and the claims of a
-        question are in the order of X. An alternative text of all answers is an alternative of the
-        joined problem. The metadata key ``chosen_by`` contains k, the number of joined answers.
+        The joined answers, with one problem per question. The questions are in the order of their
+        first answers, and the claims of each question are in the order of X. A text that is an
+        alternative of all answers is also an alternative of the joined problem. The metadata key
+        ``chosen_by`` contains the number k of joined answers.
 
     Raises
     ------
     ValueError
-        If answers to one question have different contexts or were generated in different ways,
-        or if only some of them have edges or alternatives.
+        If the answers to a question differ in context or provenance, or if only some of them have
+        edges or alternatives.
 
     Examples
     --------
@@ -338,7 +340,7 @@ def _shared_alternatives(alternatives):
 
 
 def _joined_metadata(answers):
-    """Return the first answer's metadata, with the claim lists of all answers joined."""
+    """Return the metadata of the first answer, with the claim lists of all answers joined."""
     rows = answers.metadata_rows or [{}]
     joined = dict(rows[0])
     for key in (*NEVER_KEPT, UNSURE):

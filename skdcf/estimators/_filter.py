@@ -1,8 +1,8 @@
-"""Base class of filters. Presets are subclasses with different defaults.
+"""Base class of filters. Presets are subclasses with different default parameters.
 
-``_fit`` implements fitting, ``_calibrate`` implements calibration, and `skdcf.guards` contains the
-checks that protect the guarantee. To follow a decision through this file, read
-`ConformalFilter._look`, `ConformalFilter._claims` and `ConformalFilter._margin`, in this order.
+Fitting is implemented in ``_fit``, calibration in ``_calibrate``, and the checks that protect the
+guarantee in `skdcf.guards`. To understand how a decision is made, read `ConformalFilter._look`,
+`ConformalFilter._claims` and `ConformalFilter._margin`, in this order.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ OUTPUTS = {"graphs": lambda graph: graph, "text": answer_text}
 
 @contextmanager
 def unchanged_on_error(estimator):
-    """Restore all attributes of the estimator if the block fails."""
+    """Restore all attributes of the estimator if an error occurs in the block."""
     state = dict(vars(estimator))
     try:
         yield
@@ -81,10 +81,10 @@ def unchanged_on_error(estimator):
 
 @settings
 class ConformalFilter(Settings):
-    """Score claims, calibrate a threshold, and keep claims whose path risk is below it.
+    """Score claims, calibrate a threshold, and keep the claims whose path risk is below it.
 
     `CoherentConformalFilter`, `HardCF` and the presets are subclasses with different defaults.
-    Their pages describe the parameters.
+    Their documentation describes the parameters.
     """
 
     scorer: Any = None
@@ -136,7 +136,7 @@ class ConformalFilter(Settings):
         return clone
 
     def _wanted_scorer(self, batch):
-        """Return the unfitted scorer. Presets create the scorer from their parameters."""
+        """Return the unfitted scorer. Presets create the scorer from their own parameters."""
         return self.scorer
 
     def _resolved_guarantee(self):
@@ -163,17 +163,18 @@ class ConformalFilter(Settings):
         Parameters
         ----------
         X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
-            The problems. Each row of an array is a problem with one claim.
+            The problems. Each row of an array is a problem with a single claim.
         y : sequence of 1-D arrays, one per problem
             Claim labels (1 true, 0 false, -1 unlabelled). Unlabelled claims count as false in
-            calibration and are left out of training. If X is a GraphBatch, y may also be one flat
-            array. If X is an array, y is a 1-D array of 0 and 1, of booleans, of words such as
-            "yes" and "no", or of two arbitrary numbers. The larger of two arbitrary numbers means
-            true. The pair -1 and 1 is rejected, because -1 may mean false or unknown.
+            calibration and are not used for training. If X is a GraphBatch, y may also be a
+            single flat array. If X is an array, y is a 1-D array of 0 and 1, of booleans, of
+            words such as "yes" and "no", or of any two numbers. If y contains two other numbers,
+            the larger number means true. The pair -1 and 1 is rejected, because -1 could mean
+            either false or unknown.
         groups : array-like of shape (n_problems,), or False, optional
-            The question that each answer belongs to, as in `~skdcf.graphs.question_groups`. All
-            answers to a question are used either for training or for calibration, and only one of
-            them is used for calibration. False means that each answer belongs to a different
+            Question that each answer belongs to, as in `~skdcf.graphs.question_groups`. All
+            answers to a question are used either for training or for calibration, and at most one
+            of them is used for calibration. If False, each answer belongs to a different
             question.
 
         Returns
@@ -184,9 +185,10 @@ class ConformalFilter(Settings):
         Raises
         ------
         TypeError
-            If another argument is passed. Problem weights are part of ``guarantee``.
+            If any other argument is passed. Problem weights must be specified in ``guarantee``.
         ValueError
-            If the problems, labels or parameters are invalid, before anything is computed.
+            If the problems, labels or parameters are invalid, which is checked before anything is
+            computed.
 
         Warns
         -----
@@ -202,27 +204,27 @@ class ConformalFilter(Settings):
     def calibrate(
         self, X: Problems, y: Labels | None = None, groups: Groups = None
     ) -> Self:
-        """Recalibrate on other problems, with the same columns and scorer.
+        """Recalibrate the filter on other problems, with the same columns and scorer.
 
         At most one answer per question is used. Questions that do not increase the rank at
-        ``alpha`` are not used. The calibration problems are chosen by a fixed hash of their
-        content, and the indices of the unused problems are stored in ``unused_indices_``. If people
-        labelled some answers and a language model labelled others, only answers labelled by people
-        are used.
+        ``alpha`` are left out. The calibration problems are chosen by a fixed hash of their
+        content, and the indices of the unused problems are stored in ``unused_indices_``. If
+        people labelled some answers and a language model labelled others, only the answers
+        labelled by people are used.
 
         Parameters
         ----------
         X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
-            Problems that the filter was not trained on.
+            Problems on which the filter was not trained.
         y : sequence of 1-D arrays, one per problem
             Claim labels, as in `fit`.
         groups : array-like of shape (n_problems,), or False, optional
-            The question that each answer belongs to, as in `fit`.
+            Question that each answer belongs to, as in `fit`.
 
         Returns
         -------
         self
-            The filter, with the new calibration.
+            The recalibrated filter.
 
         Raises
         ------
@@ -234,8 +236,8 @@ class ConformalFilter(Settings):
         CalibrationWarning
             If there are too few calibration problems for ``alpha``.
         LabelWarning
-            If a language model made more than 5 % of the labels, or if the proportion of problems
-            without any label is too large for alpha.
+            If a language model assigned more than 5 % of the labels, or if the proportion of
+            problems without labels is too large for alpha.
         """
         self.validate()
         with unchanged_on_error(self):
@@ -245,22 +247,22 @@ class ConformalFilter(Settings):
     def calibration_part(
         self, X: Problems, y: Labels, groups: Groups = None
     ) -> CalibrationPart:
-        """Compute the calibration data of some problems for use in `calibrate_parts`.
+        """Compute the calibration data of some problems, for use in `calibrate_parts`.
 
         Parameters
         ----------
         X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
-            Problems that the filter was not trained on.
+            Problems on which the filter was not trained.
         y : sequence of 1-D arrays, one per problem
             Claim labels, as in `fit`.
         groups : array-like of shape (n_problems,), or False, optional
-            The question that each answer belongs to, as in `fit`.
+            Question that each answer belongs to, as in `fit`.
 
         Returns
         -------
         CalibrationPart
-            The calibration data. A part occupies about 50 bytes per problem. A part also contains a
-            few of the problems, which are used to compare scorers.
+            The calibration data. A part requires about 50 bytes per problem. In addition, a part
+            contains a few of the problems, which are used to compare scorers.
         """
         fitted = copy(
             self
@@ -283,13 +285,13 @@ class ConformalFilter(Settings):
         Returns
         -------
         self
-            The filter, with the new calibration.
+            The recalibrated filter.
 
         Raises
         ------
         ValueError
-            If there are no parts. Also raised if they were computed for a different guarantee, with
-            different settings, or by a scorer with different confidences.
+            If there are no parts. A ValueError is also raised if the parts were computed for
+            another guarantee, with other settings, or by a scorer whose confidences differ.
 
         Warns
         -----
@@ -310,7 +312,7 @@ class ConformalFilter(Settings):
             return self
 
     def _classes(self):
-        """Return the labels of false and true claims; after fitting on graphs, False and True."""
+        """Labels that mean false and true, which are False and True after fitting on graphs."""
         return getattr(self, "classes_", np.array([False, True]))
 
     def _look(self, X, *, y=None):
@@ -340,7 +342,7 @@ class ConformalFilter(Settings):
         return _online.confidence_so_far(self, view.raw, view.with_columns)
 
     def _confidence_alone(self, batch):
-        """Return the claim confidences in a subset of problems, computed from this subset alone."""
+        """Return the confidences in the claims of a subset, computed from this subset alone."""
         return self._confidence(View(batch, self._with_columns(batch)))
 
     def _path_risks_alone(self, batch):
@@ -381,7 +383,7 @@ class ConformalFilter(Settings):
         return self._look(X).with_columns
 
     def confidence(self, X: Problems) -> NDArray[Any]:
-        """Return the scorer's confidence in each claim; higher means more trustworthy.
+        """Return the scorer's confidence in each claim, where a higher value means a safer claim.
 
         Parameters
         ----------
@@ -396,17 +398,17 @@ class ConformalFilter(Settings):
         return self._confidence(self._look(X))
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
-        """Return the column names that the scorer uses, in the order of ``coef_``.
+        """Return the names of the columns that the scorer uses, in the order of ``coef_``.
 
         Parameters
         ----------
         input_features : ignored
-            This parameter exists for compatibility with scikit-learn.
+            Ignored, present for compatibility with scikit-learn.
 
         Returns
         -------
         ndarray of str, shape (n_columns,)
-            Column names, in order.
+            Column names, in the order of ``coef_``.
         """
         check_is_fitted(self)
         return np.array(self._columns_out, dtype=object)
@@ -423,21 +425,21 @@ class ConformalFilter(Settings):
         X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
             The problems.
         alpha : float in (0, 1), or sequence of float, optional
-            Prediction level or levels. If None, the filter's level is used. A larger alpha keeps
-            all claims that a smaller alpha keeps.
+            Prediction level or levels. If None, the alpha of the filter is used. Every claim that
+            is kept at some alpha is also kept at any larger alpha.
 
         Returns
         -------
         ndarray of shape (n_problems,), or (n_levels, n_problems) for several levels
-            An object array with one boolean mask per problem. The mask is True for kept claims.
-            If X is an array, the result contains classes: ``classes_[1]`` for a kept claim and
-            ``classes_[0]`` for a dropped one.
+            An object array that contains one boolean mask per problem. Each mask is True for kept
+            claims. If X is an array, the result contains class labels: ``classes_[1]`` for each
+            kept claim and ``classes_[0]`` for each dropped claim.
 
         Warns
         -----
         GuaranteeWarning
-            If X contains several answers to one question, because the guarantee applies to one
-            answer per question.
+            If X contains several answers to the same question, because the guarantee applies to
+            one answer per question.
         """
         risks, view = self._claims(X)
         warn_of_several_answers(view.raw)
@@ -463,9 +465,9 @@ class ConformalFilter(Settings):
         Returns
         -------
         ndarray of shape (n_problems,)
-            An object array that contains one array per problem, with the level of each claim.
-            If X is an array, the result is a float array of levels. ``predict(X, alpha=a)``
-            equals ``predict_alpha(X) <= a``. A claim with level 1 is never kept.
+            An object array with one array per problem, which contains the level of each claim. If
+            X is an array, a float array of levels is returned. ``predict(X, alpha=a)`` is
+            equivalent to ``predict_alpha(X) <= a``. A claim whose level is 1 is never kept.
         """
         claims, view = self._claims(X)
         return view.shaped(self.calibration_.levels(claims, self.ties == "include"))
@@ -473,32 +475,34 @@ class ConformalFilter(Settings):
     def error_probability(
         self, X: Problems, masks: Any = None, *, alpha: Level = None
     ) -> NDArray[np.float64]:
-        """Estimate the probability that each text contains a false claim.
+        """Estimate the probability that each filtered answer contains a false claim.
 
-        The estimate applies to a single text, while the guarantee applies to the average over
-        answers. The estimate is computed from the scorer's hazards. To check whether the estimates
-        are well calibrated, use `skdcf.evaluation.evaluate_error_probability`.
+        The estimate applies to a single answer, while the guarantee is an average over answers.
+        The estimate is computed from the hazards of the scorer. Use
+        `skdcf.evaluation.evaluate_error_probability` to check whether the estimates are well
+        calibrated.
 
         Parameters
         ----------
         X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
             The problems.
         masks : sequence of boolean masks, optional
-            Kept claims of each problem, including all of their ancestors. If None, the claims that
-            `predict` keeps are used.
+            Kept claims of each problem, which must include all of their ancestors. If None, the
+            claims kept by `predict` are used.
         alpha : float in (0, 1), optional
-            Level of `predict`, used if ``masks`` is None. If None, the filter's level is used.
+            Level passed to `predict`, used only if ``masks`` is None. If None, the alpha of the
+            filter is used.
 
         Returns
         -------
         ndarray of shape (n_problems,)
-            The estimated probabilities; NaN for a problem without a kept claim.
+            The estimated probabilities, which are NaN for problems without kept claims.
 
         Raises
         ------
         ValueError
-            If the scorer has no hazards, or if the masks do not match the problems or keep a
-            claim without all of its ancestors.
+            If the scorer has no hazards, if the masks do not match the problems, or if a claim is
+            kept without all of its ancestors.
 
         Examples
         --------
@@ -524,8 +528,8 @@ class ConformalFilter(Settings):
         Returns
         -------
         ndarray of shape (n_problems,)
-            Path risks in the same format as in `predict_alpha`. If ``edges="none"``, the path risk
-            is the risk of the claim alone.
+            Path risks, in the same format as in `predict_alpha`. If ``edges="none"``, the path
+            risk of a claim is its own risk.
         """
         claims, view = self._claims(X)
         return view.shaped(claims.path_risk)
@@ -538,13 +542,13 @@ class ConformalFilter(Settings):
         X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
             The problems.
         alpha : float in (0, 1), optional
-            If None, the filter's level is used.
+            If None, the alpha of the filter is used.
 
         Returns
         -------
         ndarray of shape (n_problems,)
-            Differences in the same format as in `predict_alpha`; -inf for claims that are not kept
-            at any threshold.
+            The differences, in the same format as in `predict_alpha`, or -inf for claims that are
+            not kept at any threshold.
         """
         margin, view = self._decision(X, alpha)
         return view.shaped(margin)
@@ -558,27 +562,28 @@ class ConformalFilter(Settings):
     ) -> list[Any]:
         """Return the problems with only their kept claims.
 
-        If a claim has several wordings, the most specific kept wording is returned.
+        If several wordings of a claim are kept, only the most specific one is returned.
 
         Parameters
         ----------
         X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
             The problems.
         alpha : float in (0, 1), optional
-            If None, the filter's level is used.
+            If None, the alpha of the filter is used.
         output : {"graphs", "text"}, default="graphs"
-            Output format. "text" returns the kept claims of each problem as a string, with one
+            Output format. "text" returns the kept claims of each problem as a string with one
             claim per line.
 
         Returns
         -------
         list of ReasoningGraph, or list of str
-            One entry per problem. An entry is empty if nothing is kept.
+            The filtered problems, with one entry per problem. If no claims of a problem are kept,
+            its entry is empty.
 
         Raises
         ------
         ValueError
-            If ``output="text"`` and the claims have no texts.
+            If ``output="text"`` and the claims do not have texts.
         """
         check_choice("output", output, OUTPUTS)
         margin, view = self._decision(X, alpha)
@@ -596,24 +601,24 @@ class ConformalFilter(Settings):
     ) -> float:
         """Return the retention, which is the mean number of true claims kept per problem.
 
-        Only compare retentions of filters with the same guarantee. A larger level, a weaker
-        guarantee, ``ties="include"`` and ``edges="none"`` increase the retention, because they
-        weaken the guarantee. A search over these settings would therefore select the weakest
-        guarantee. `skdcf.evaluation.CalibratedSearch` rejects such a search, but the searches of
-        scikit-learn do not.
+        Retentions are comparable only between filters with the same guarantee. The retention
+        increases with a larger level, a weaker guarantee, ``ties="include"`` or ``edges="none"``,
+        because these settings weaken the guarantee. A search over these settings would therefore
+        select the weakest guarantee. While `skdcf.evaluation.CalibratedSearch` rejects such a
+        search, the searches in scikit-learn do not.
 
         Parameters
         ----------
         X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
             The problems.
         y : sequence of 1-D arrays, one per problem
-            Claim labels, as in `fit`. Unlabelled claims are not counted, and neither are claims
-            marked as not stating a fact.
+            Claim labels, as in `fit`. Unlabelled claims and claims marked as not stating a fact
+            are not counted.
         sample_weight : array-like of shape (n_problems,), optional
-            Problem weights in the mean number of claims. The weights must be non-negative and not
-            all zero.
+            Problem weights, used to compute the mean number of claims. All weights must be
+            non-negative, and at least one must be positive.
         alpha : float in (0, 1), optional
-            If None, the filter's level is used.
+            If None, the alpha of the filter is used.
 
         Returns
         -------
@@ -629,12 +634,12 @@ class ConformalFilter(Settings):
         return float(np.average(kept, weights=check_weights(sample_weight, len(kept))))
 
     def _decision(self, X, alpha, y=None):
-        """Return the threshold minus the path risks, and the problems."""
+        """Return the threshold minus the path risks, together with the problems."""
         claims, view, level = self._at_level(X, alpha, y)
         return self._margin(claims, view, level), view
 
     def _at_level(self, X, alpha, y=None):
-        """Return the path risks, the problems, and the level that is used."""
+        """Return the path risks, the problems, and the level in use."""
         claims, view = self._claims(X, y)
         level = level_of(self, alpha)
         warn_of_level(self.calibration_, level)
@@ -653,7 +658,7 @@ class ConformalFilter(Settings):
         return margin
 
     def _claims(self, X, y=None):
-        """Return the path risks and the problems."""
+        """Return the path risks, together with the problems."""
         view = self._look(X, y=y)
         return self._path_risks(view), view
 
@@ -670,21 +675,22 @@ class ConformalFilter(Settings):
         Parameters
         ----------
         claims : iterable of dict
-            The claims. Each claim has a ``text``, ``parents`` (positions of earlier claims), and
+            The claims. Each claim has a ``text``, ``parents`` (indices of earlier claims), and
             the ``features`` that the filter uses.
         alpha : float in (0, 1), optional
-            If None, the filter's level is used.
+            If None, the alpha of the filter is used.
         stop : bool
-            Whether to stop after the first claim that is not kept. Stopping is useful for an agent
-            that executes its steps. If True, each claim must depend on the previous one.
+            Whether to stop after the first claim that is not kept. This is useful for an agent
+            that executes its steps. If True, each claim must depend on the previous claim.
         **about
-            Data known before the answer, given as the arguments ``problem``, ``context``,
-            ``alternatives``, ``feature_names``, ``id`` and ``metadata`` of `~skdcf.ReasoningGraph`.
+            Data known before the answer, passed as the arguments ``problem``, ``context``,
+            ``alternatives``, ``feature_names``, ``id`` and ``metadata`` of
+            `~skdcf.ReasoningGraph`.
 
         Returns
         -------
         iterator of bool
-            Whether each claim is kept. The decisions are the same as those of `predict` for the
+            Whether each claim is kept. The decisions are identical to those of `predict` for the
             complete answer.
 
         Raises
@@ -698,19 +704,19 @@ class ConformalFilter(Settings):
     # -------------------------------------------------------------------------- levels
 
     def describe(self, alpha: float | None = None) -> str:
-        """Return a text with the guarantee, the source of the labels, and the shown error rate.
+        """Return a description of the guarantee, the label source, and the shown error rate.
 
         Parameters
         ----------
         alpha : float in (0, 1), optional
-            If None, the filter's level is used.
+            If None, the alpha of the filter is used.
 
         Returns
         -------
         str
-            The description. An answer without any kept claim counts as a success, so the proportion
-            of shown texts that contain a false claim may exceed alpha. The second sentence of the
-            description states this proportion.
+            The description. An answer without kept claims counts as a success, so the proportion
+            of shown texts with a false claim may exceed alpha. This proportion is stated in the
+            second sentence of the description.
 
         Examples
         --------
@@ -731,38 +737,39 @@ class ConformalFilter(Settings):
 
     @property
     def threshold_(self) -> float:
-        """Threshold at ``alpha``; NaN if thresholds differ between problems."""
+        """Threshold at ``alpha``, or NaN if the threshold differs between problems."""
         calibration = self.calibration_
         refuse_changed(self)
         return calibration.threshold(level_of(self, None))
 
     def threshold(self, alpha: Level = None) -> float:
-        """Return the conformal threshold; claims with a smaller path risk are kept.
+        """Return the conformal threshold, below which the path risk of a kept claim must be.
 
         Parameters
         ----------
         alpha : float in (0, 1), optional
-            If None, the filter's level is used.
+            If None, the alpha of the filter is used.
 
         Returns
         -------
         float
             The threshold. For the default ``guarantee``, the threshold is the floor(alpha (n +
             1))-th smallest nonconformity score of the n calibration problems. If this rank is 0,
-            the threshold is -inf and nothing is kept. If fewer calibration problems than this rank
-            contain a false claim, the threshold is +inf and everything is kept.
+            the threshold is -inf and no claims are kept. If the number of calibration problems
+            with a false claim is smaller than this rank, the threshold is +inf and all claims are
+            kept.
 
         Raises
         ------
         ValueError
-            If ``guarantee`` computes one threshold per problem.
+            If ``guarantee`` computes a separate threshold for each problem.
 
         Warns
         -----
         CalibrationWarning
             If the rank of the threshold is 0.
         ParameterWarning
-            If alpha is above 0.5.
+            If alpha is greater than 0.5.
         """
         check_is_fitted(self, "nonconformity_scores_")
         refuse_changed(self)
@@ -779,7 +786,7 @@ class ConformalFilter(Settings):
 
     @property
     def coef_(self) -> NDArray[np.float64]:
-        """Weights of a linear model, per unit of the scorer's columns."""
+        """Weights of a linear model, in units of the scorer's columns."""
         return self._of_scorer("coef_")
 
     @property
@@ -793,7 +800,7 @@ class ConformalFilter(Settings):
         return len(self.loss_curve_)
 
     def _of_scorer(self, name):
-        """Return an attribute of the scorer, or raise AttributeError in the filter's name."""
+        """Return an attribute of the scorer, or raise AttributeError with the name of the filter."""
         check_is_fitted(self, "scorer_")
         value = getattr(self.scorer_, name, None)
         if value is not None:

@@ -1,24 +1,25 @@
 """Fit a filter, in seven steps.
 
-1. `prepare` reads the input: it packs the problems and flattens the labels. A problem is one answer
-   to a question, and a question may have several answers. A label is 1 (true), 0 (false) or -1 (not
-   judged).
-2. `prepare` selects problems and drops unjudged ones if the judged ones are a random sample.
-   The problems that may be used for calibration are also determined in this step.
-3. `prepare` creates the unfitted scorer, and computes all columns that are not fitted on labels.
-   The split depends on whether the scorer needs training, so the scorer must be known first.
+1. `prepare` reads the input, packs the problems and flattens the labels. A problem is one answer to
+   a question, and a question may have several answers. A label is 1 (true), 0 (false) or -1
+   (unjudged).
+2. `prepare` selects the eligible problems and the candidates for calibration. Unjudged problems
+   are dropped if the judged problems are a random sample.
+3. `prepare` creates the unfitted scorer and computes all columns that are not fitted on labels.
+   The split depends on whether the scorer needs training, so the scorer is created before the
+   split.
 4. `count_held_out` and `divide` split the problems by question and draw the calibration questions.
-   Every judged answer to any other question may be used for training.
+   Every judged answer to one of the remaining questions may be used for training.
 5. `divide` runs the guards, which compare the provenance and reject input that would violate the
-   guarantee. Nothing has been trained before the guards run.
-6. `divide` fits the columns, and `fit` fits the scorer, both on training problems only.
-   If the guarantee has ``show="auto"``, the share of answers that may pass is chosen on training
-   problems too.
+   guarantee. No training takes place before the guards run.
+6. `divide` fits the columns and `fit` fits the scorer, both on training problems only.
+   If the guarantee has ``show="auto"``, the proportion of answers that may pass is also chosen on
+   training problems.
 7. `fit` calibrates on the calibration problems.
 
 If nothing needs fitting, all eligible problems are used for calibration.
 
-`_levels` fits several levels together in the same steps.
+`_levels` uses the same steps to fit several levels together.
 """
 
 from __future__ import annotations
@@ -67,31 +68,32 @@ def fit(estimator, X, y, groups) -> None:
 
 @dataclass
 class Split:
-    """Training and calibration problems for a fit.
+    """Training and calibration problems used in a fit.
 
     Attributes
     ----------
     training : View
-        The training problems. A scorer that needs no fitting is also fitted, on problems whose
-        labels are hidden.
+        The training problems. A scorer that does not require training is also fitted, on problems
+        whose labels are hidden.
     calibration : View
         The calibration problems.
     questions : ndarray of int, shape (n_training,), or None
-        Question of each training problem; None if every question has only one answer.
+        Question index of each training problem, or None if every question has only one answer.
     scorer : unfitted Scorer
     learns : bool
-        Whether labels are used to fit the scorer or the columns, or to choose the share of
-        answers that pass.
+        Whether labels are used to fit the scorer, to fit the columns, or to choose the proportion
+        of answers that may pass.
     n_calibration : int
-        Number of questions among the calibration problems. If the share of answers that may pass is
-        chosen for a guarantee with groups, only the largest group is counted.
+        Number of questions in the calibration problems. If the proportion of answers that may
+        pass is chosen for a guarantee with groups, only the questions in the largest group are
+        counted.
     fewest : bool
-        Whether to calibrate on the smallest number of questions with the same rank, floor(alpha (n
-        + 1)). For example, 19 and 25 questions both have rank 2 at alpha = 0.1, but the threshold
-        is higher with 19 questions. All held-out questions are used, unless the share of answers
-        that may pass is chosen.
+        Whether to calibrate on the smallest number of questions with the same rank, floor(alpha
+        (n + 1)). For example, both 19 and 25 questions result in rank 2 at alpha = 0.1, but the
+        threshold is higher with 19 questions. All held-out questions are used unless the
+        proportion of answers that may pass is chosen.
     rng : RandomState
-        Source of all randomness after the split.
+        Random number generator used after the split.
     """
 
     training: View
@@ -107,8 +109,8 @@ class Split:
 def prepare(estimator, X, y, groups) -> tuple[Selection, Scorer | None]:
     """Read and select the problems, compute their columns, and create the unfitted scorer.
 
-    If fitting the columns needs labels, the columns and the scorer are created after the split, and
-    None is returned for the scorer.
+    If fitting the columns requires labels, the columns and the scorer are created after the
+    split, and None is returned instead of the scorer.
     """
     estimator.validate()
     view = read_labelled(estimator, X, y, groups, reset=True)
@@ -138,7 +140,7 @@ def make_columns(estimator, view, training) -> Scorer:
 
 
 def count_held_out(estimator, selection, scorer):
-    """Return the number of questions to hold out for calibration; None means all questions."""
+    """Return the number of questions to hold out for calibration, or None for all questions."""
     size = estimator.calibration_size
     learns = scorer is None or scorer_requires_fit(scorer)
     if selection.judges_are_mixed:
@@ -175,7 +177,7 @@ def count_held_out(estimator, selection, scorer):
 
 
 def divide(estimator, selection, scorer, n_held) -> Split:
-    """Split the problems, run the guards, and fit the columns if they need fitting."""
+    """Split the problems, run the guards, and fit the columns if required."""
     rng = np.random.RandomState(estimator._seed)
     training_rows, calibration_rows = selection.split(n_held, rng)
     view = selection.view
@@ -241,7 +243,7 @@ def task_of(estimator, split) -> FitTask:
 
 
 def take_scorer(estimator, scorer, split):
-    """Store the fitted scorer, its level, and hashes of its training problems."""
+    """Store the fitted scorer, its level, and the hashes of its training problems."""
     estimator.scorer_ = scorer
     trained = split.training.hashes if split.learns else Hashes.unknown(0)
     estimator._trained = trained.to_store()

@@ -1,8 +1,8 @@
 """Tie breaking by jitter, which is small noise computed from a hash of the problem.
 
-If the noise were random, the decision about an answer would change from batch to batch. Because
-jitter is a hash, risks remain a fixed function of the problem. The problems remain exchangeable,
-and the guarantee holds. Exact copies of a problem remain tied.
+With random noise, the decision about an answer would vary between batches. Because jitter is
+computed from a hash, risks remain a fixed function of the problem. Therefore, the problems remain
+exchangeable and the guarantee holds. Exact copies of a problem remain tied.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ BITS = 10
 def jittered(risk, batch, seed, steady=False):
     """Return the risks plus noise in [0, 1e-8 (1 + abs(risk))), shape (n_claims,).
 
-    The noise is computed from a hash of the claim's features, text and position and of the whole
-    problem. Risks are assumed to be of order one. The noise may change the order of risks that
-    differ by less than about 1e-8.
+    The noise is computed from a hash of the claim's features, text and position, and of the whole
+    problem. The risks are assumed to be of order one. The noise can change the order of risks
+    that differ by less than about 1e-8.
 
-    If ``steady`` is True, as in calibration, no noise is added to a problem with a feature on a
-    rounding border, because a copy of this problem could have another hash.
+    If ``steady`` is True, as in calibration, no noise is added to a problem that has a feature on
+    a rounding boundary, because a copy of this problem could have a different hash.
     """
     with np.errstate(over="ignore"):
         rows = _hash_rows(batch, np.uint64(seed))
@@ -60,10 +60,10 @@ def _hash_rows(batch, seed):
 
 
 def _leading_bits(batch):
-    """Return the features as integers, so rounding errors do not change the hash.
+    """Return the features as integers, so that rounding errors do not change the hash.
 
-    The unit is 2**-BITS times the power of two nearest to the largest feature of the problem.
-    With this unit, common values such as 1 or 0.5 are far from a rounding border. The unrounded
+    The unit is 2**-BITS times the power of two nearest to the largest feature in the problem.
+    With this unit, common values such as 1 or 0.5 are far from a rounding boundary. The unrounded
     features and the unrounded exponent of each problem are also returned.
     """
     largest = np.abs(batch.features).max(axis=1, initial=0.0)
@@ -78,7 +78,7 @@ def _leading_bits(batch):
 
 
 def _on_border(batch):
-    """Return which problems have a feature or an exponent on a rounding border."""
+    """Return which problems have a feature or an exponent on a rounding boundary."""
     _, exact, power = _leading_bits(batch)
     width = 2.0**BITS * np.where(single_columns(batch.features), 1e-5, 1e-9)
     near = np.abs(exact - np.floor(exact) - 0.5) < width

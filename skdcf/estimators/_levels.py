@@ -1,4 +1,4 @@
-"""Fit and calibrate a filter for several levels, with shared intermediate results."""
+"""Fitting and calibration of a filter for several levels, with shared intermediate results."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from ._validation import filter_in
 
 
 def at_level(estimator: Any, alpha: float, copier: Any = clone) -> Any:
-    """Return a copy of a filter with another alpha, made by ``copier``."""
+    """Return a copy of a filter with another alpha, using the function ``copier``."""
     copied = copier(estimator)
     copied.alpha = alpha
     if copied.guarantee is not None:
@@ -38,8 +38,8 @@ def fit_levels(
 ) -> list[Any]:
     """Fit copies of a filter for several levels.
 
-    Levels that hold out the same number of questions share the split and the part of the
-    training that does not depend on alpha.
+    Levels with the same number of held-out questions share the split and the part of the training
+    that does not depend on alpha.
 
     Parameters
     ----------
@@ -52,12 +52,12 @@ def fit_levels(
     alphas : sequence of float in (0, 1)
         The levels.
     groups : array-like of shape (n_problems,), or False, optional
-        The question that each answer belongs to, as in ``fit``.
+        Question that each answer belongs to, as in ``fit``.
 
     Returns
     -------
     list of filters
-        The fitted filters, one per alpha.
+        The fitted filters, with one filter per alpha.
     """
     estimators = [at_level(estimator, check_alpha(alpha)) for alpha in alphas]
     if not estimators:
@@ -77,7 +77,7 @@ def fit_levels(
 
 
 def _fit_together(estimators, selection, scorer, n_held):
-    """Fit filters that share a split."""
+    """Fit all filters that share a split."""
     first = estimators[0]
     split = divide(first, selection, scorer, n_held)
     share(first, estimators)
@@ -103,7 +103,7 @@ def _fit_together(estimators, selection, scorer, n_held):
 
 
 def share(first, estimators):
-    """Copy the fitted state of the first filter to the others."""
+    """Copy the fitted state of the first filter to the other filters."""
     settings = first.get_params(deep=False)
     learnt = {name: v for name, v in vars(first).items() if name not in settings}
     for each in estimators:
@@ -111,7 +111,7 @@ def share(first, estimators):
 
 
 def flat_masks(filter: Any, X: Problems, alphas: Iterable[float | None]) -> Any:
-    """Return which claims are kept at several levels; the problems are scored only once.
+    """Return which claims are kept at several levels, scoring the problems only once.
 
     Parameters
     ----------
@@ -119,7 +119,7 @@ def flat_masks(filter: Any, X: Problems, alphas: Iterable[float | None]) -> Any:
     X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
         The problems.
     alphas : sequence of float or None
-        The levels. If None, the filter's level is used.
+        The levels. If None, the alpha of the filter is used.
 
     Returns
     -------
@@ -133,7 +133,7 @@ def flat_masks(filter: Any, X: Problems, alphas: Iterable[float | None]) -> Any:
 
 
 def copy_at(fitted, alpha):
-    """Return an uncalibrated copy of a fitted filter for another level."""
+    """Return an uncalibrated copy of a fitted filter for a different level."""
     copied = at_level(fitted, alpha, copy)
     copied._alpha_of_fit = alpha if fitted.scorer_.uses_alpha else None
     return copied
@@ -144,7 +144,7 @@ def calibrated_masks(
 ) -> tuple[Any, Any, list[int]]:
     """Calibrate a filter for several levels, and return which claims are kept at each level.
 
-    The problems are scored once, and results that do not depend on the level are shared.
+    The problems are scored only once, and all results that do not depend on the level are shared.
 
     Parameters
     ----------
@@ -160,12 +160,12 @@ def calibrated_masks(
     Returns
     -------
     masks : ndarray of bool, shape (n_alphas, n_claims)
-        Predictions after ``calibrate``, concatenated over the problems, with one row per level.
+        Predictions after calibration, concatenated over the problems, with one row per level.
     passing : ndarray of bool, shape (n_alphas, n_problems)
-        Whether each problem passes at each level. All problems pass if the guarantee has no
-        ``show``.
+        Whether each problem passes at each level. All problems pass if the guarantee does not
+        have ``show``.
     n_calibration : list of int
-        Number of calibration problems at each level.
+        Number of calibration problems used at each level.
     """
     first = copy_at(filter, min(alphas))  # The provenance is stored on the copy.
     part = labelled_part(first, *labelled)

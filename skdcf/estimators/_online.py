@@ -1,6 +1,6 @@
 """Decisions about claims in complete answers and in answers that are still being written.
 
-In an unfinished answer, a claim's risk is computed from this claim and earlier claims only.
+In an unfinished answer, the risk of a claim is computed only from this claim and earlier claims.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ BLOCK = 2**19
 
 
 def refuse_late_parents(batch: GraphBatch) -> None:
-    """Raise ValueError if a claim comes before one of its parents."""
+    """Raise ValueError if a claim precedes one of its parents."""
     late = np.flatnonzero(batch.edges[:, 0] > batch.edges[:, 1])
     if len(late):
         raise ValueError(
@@ -51,7 +51,7 @@ def refuse_late_parents(batch: GraphBatch) -> None:
 
 
 def blocks_of_prefixes(batch: GraphBatch) -> Iterator[tuple[slice, GraphBatch]]:
-    """Yield blocks of prefixes of answers, with one prefix for each claim.
+    """Yield blocks of answer prefixes, with one prefix for each claim.
 
     Parameters
     ----------
@@ -61,14 +61,14 @@ def blocks_of_prefixes(batch: GraphBatch) -> Iterator[tuple[slice, GraphBatch]]:
     Yields
     ------
     claims : slice
-        Range of the batch's claims whose prefixes are in the block.
+        Range of the claims in the batch whose prefixes are in the block.
     prefixes : GraphBatch
         The prefixes, which contain about `BLOCK` claims in total.
 
     Raises
     ------
     ValueError
-        If a claim comes before one of its parents.
+        If a claim precedes one of its parents.
     """
     refuse_late_parents(batch)
     sizes = np.arange(1, batch.n_claims + 1) - batch.offsets[batch.problem_of]
@@ -117,9 +117,9 @@ def _without_positions(metadata):
 def scores_claims_alone(fitted: Any) -> bool:
     """Return whether the score of a claim is independent of all other claims.
 
-    If the score is independent of other claims, prefixes need not be scored. The caller's columns
-    are assumed to be computed before the next claim is written. Columns that the filter computes,
-    and scorers that are not listed here, may depend on other claims.
+    If the score is independent of other claims, prefixes do not have to be scored. Columns passed
+    by the caller are assumed to be computed before the next claim is written. Columns that the
+    filter computes may depend on other claims, as may scorers that are not listed here.
     """
     scorer = fitted.scorer_
     if fitted.features is not None:
@@ -141,19 +141,19 @@ def confidence_so_far(
     fitted : fitted filter
         A filter with ``online=True``.
     passed : GraphBatch
-        The problems given by the caller.
+        The problems passed by the caller.
     scored : GraphBatch
-        The given problems with the columns that the scorer uses.
+        The same problems with the columns that the scorer uses.
 
     Returns
     -------
     ndarray of shape (n_claims,)
-        Claim confidences.
+        Confidence in each claim.
 
     Raises
     ------
     ValueError
-        If a claim comes before one of its parents.
+        If a claim precedes one of its parents.
     """
     if scores_claims_alone(fitted):
         refuse_late_parents(passed)
@@ -168,7 +168,7 @@ def confidence_so_far(
 def jittered_so_far(
     risk: NDArray[Any], batch: GraphBatch, seed: int, steady: bool
 ) -> NDArray[np.float64]:
-    """Return `jittered` risks, with noise that depends only on the claims up to each claim."""
+    """Return `jittered` risks, with noise that depends only on the current and earlier claims."""
     out = np.empty(batch.n_claims)
     for claims, prefixes in blocks_of_prefixes(batch):
         last = prefixes.offsets[1:] - 1
@@ -181,8 +181,8 @@ def jittered_so_far(
 def decide_online(fitted, claims, alpha, *, stop=False, **about):
     """Decide whether to keep each claim before the next claim is read.
 
-    If ``stop`` is True, no claim is read after the first dropped claim. Errors about the filter's
-    settings are raised before the first claim is read.
+    If ``stop`` is True, no claims are read after the first claim that is dropped. Errors about
+    the filter's settings are raised before the first claim is read.
     """
     if not fitted.online:
         ahead = list_looking_ahead(fitted.features) or repr(fitted.scorer)
@@ -235,17 +235,17 @@ class _Answer:
     """Answer that is still being written, with the path risk of each claim so far.
 
     Each new claim is scored once, together with all earlier claims unless the scorer scores each
-    claim alone. The largest risk among a claim's ancestors is computed from its parents' path
-    risks.
+    claim separately. The largest risk among a claim's ancestors is computed from the path risks
+    of its parents.
 
     Parameters
     ----------
     filter : fitted filter
         A filter with ``online=True``.
     alpha : float or None
-        The level given by the caller.
+        Level passed by the caller.
     about : dict
-        Data known before the answer.
+        Data known before the answer is written.
     """
 
     def __init__(self, fitted, alpha, about):
@@ -311,10 +311,11 @@ def _graph_of(rows, edges, about):
 def largest_risks(
     fitted: Any, X: Problems, groups: Groups = None
 ) -> tuple[NDArray[np.float64], Hashes]:
-    """Return each answer's largest risk as in calibration, and the answer hashes.
+    """Return the largest risk of each answer, as in calibration, and the answer hashes.
 
-    In prediction, risks are raised if columns were computed in float32. In calibration, risks are
-    not raised. Use this function to compare the risks of new and calibration answers.
+    In prediction, risks are raised if the columns were computed in float32. In calibration, risks
+    are never raised. Use this function to compare the risks of new answers and calibration
+    answers.
 
     Parameters
     ----------
@@ -323,12 +324,12 @@ def largest_risks(
     X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
         The problems.
     groups : array-like of shape (n_problems,), or False, optional
-        The question that each answer belongs to, as in the filter's `calibrate`.
+        Question that each answer belongs to, as in the filter's `calibrate`.
 
     Returns
     -------
     risks : ndarray of shape (n_problems,)
-        Largest risk of each answer; -inf for an answer without claims.
+        Largest risk of each answer, or -inf for an answer without claims.
     hashes : Hashes
         Question and content hashes.
     """
@@ -348,15 +349,15 @@ class Decision(NamedTuple):
     kept : ndarray of bool
         Whether each claim is kept.
     confidence : ndarray
-        The scorer's confidence in each claim, without its ancestors.
+        The scorer's confidence in each claim, without considering its ancestors.
     path_risk : ndarray
         Largest risk among each claim and its ancestors.
     threshold : ndarray
-        Threshold below which the path risk must be for a claim to be kept.
+        Threshold that must exceed the path risk for a claim to be kept.
     smallest_alpha : ndarray
-        Smallest alpha at which each claim is kept; NaN if undefined.
+        Smallest alpha at which each claim is kept, or NaN if it is undefined.
     form : LinearForm or None
-        The confidence as a weighted sum of columns; None if the scorer is not linear.
+        The confidence as a weighted sum of columns, or None if the scorer is not linear.
     """
 
     batch: GraphBatch
@@ -382,7 +383,7 @@ def decide(
     X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
         Problems to filter.
     alpha : float in (0, 1), optional
-        If None, the filter's level is used.
+        If None, the alpha of the filter is used.
 
     Returns
     -------

@@ -48,44 +48,45 @@ COLUMNS = (
 class CalibrationPart:
     """Scores and hashes of problems that were scored for calibration.
 
-    A filter's ``calibration_part`` creates a part. Pass the part to the same filter's
-    ``calibrate_parts``.
+    A part is created by a filter's method ``calibration_part``. Pass parts to the method
+    ``calibrate_parts`` of the same filter.
 
     Parameters
     ----------
     jumps : Jumps
         Positions and sizes of the jumps in the loss as the threshold increases. For the default
-        guarantee, each problem has one jump at its nonconformity score.
+        guarantee, each problem has a single jump, at its nonconformity score.
     answers : ndarray of shape (n_problems,)
-        Largest path risk of each problem, lowered for rounding; +inf if all claims are true.
+        Largest path risk of each problem, lowered for rounding, or +inf if all claims are true.
     weights : ndarray of shape (n_problems,), optional
-        Problem weights, if the guarantee has weights.
+        Weight of each problem, if the guarantee has weights.
     groups : list of length n_problems, optional
-        Problem groups, if the guarantee has groups.
+        Group of each problem, if the guarantee has groups.
     hashes : Hashes, optional
-        Hashes of the questions and problem contents.
+        Hashes of the questions and of the problem contents.
     made_as : tuple, optional
-        Settings of the filter that scored the problems; None if they are unknown.
+        Settings of the filter that scored the problems, or None if they are unknown.
     origin : dict, optional
         Provenance of the problems.
     probes : tuple, optional
-        Some of the problems with their path risks, used to compare scorers, edges and groups.
+        A few of the problems with their path risks, used to compare scorers, edges and groups.
     largest : ndarray of shape (n_problems,), optional
-        Largest path risk of each problem, independent of its labels.
+        Largest path risk of each problem, regardless of its labels.
     judges : ndarray of int8, shape (n_problems,), optional
-        Kind of judge for each problem; None if unknown.
+        Kind of judge for each problem, or None if it is unknown.
     has_texts : ndarray of bool, shape (n_problems,), optional
-        Whether the problem has claims with texts.
+        Whether the claims of each problem have texts.
     of_people : tuple of (Jumps, ndarray), optional
-        Values of ``jumps`` and ``answers`` computed from human labels alone, if these differ.
+        Values of ``jumps`` and ``answers`` computed only from human labels, if they are
+        different.
     rows : ndarray of int, shape (n_problems,), optional
-        Positions of the problems in the caller's data. In joined parts, each row contains the part
-        index and position within the part.
+        Indices of the problems in the caller's data. In joined parts, each row contains a part
+        index and the index within the part.
 
     Attributes
     ----------
     scores : ndarray of shape (n_problems,)
-        Nonconformity scores; +inf if every threshold is safe.
+        Nonconformity scores, which are +inf if every threshold is safe.
 
     Examples
     --------
@@ -122,7 +123,7 @@ class CalibrationPart:
 
     @cached_property
     def _orders(self):
-        """Fixed orders of the answers and of the questions, shared by all levels."""
+        """Fixed orders of the answers and of the questions, which all levels share."""
         return self.hashes.orders()
 
     def __len__(self) -> int:
@@ -130,7 +131,7 @@ class CalibrationPart:
         return self.jumps.n
 
     def __getitem__(self, rows: slice | NDArray[Any]) -> CalibrationPart:
-        """Return the part that contains only some of the problems."""
+        """Return a part that contains only some of the problems."""
         rows = np.arange(len(self))[rows]
         groups = self.groups and [self.groups[i] for i in rows]
         names = ("jumps", "hashes", "rows", *COLUMNS)
@@ -159,7 +160,7 @@ class CalibrationPart:
         Returns
         -------
         CalibrationPart
-            The part, whose ``judged_by`` includes these kinds.
+            The part, whose ``judged_by`` includes these kinds of judges.
         """
         every = sorted(self.judged_by.union(kinds))
         if not every:
@@ -167,16 +168,16 @@ class CalibrationPart:
         return replace(self, origin=(self.origin or {}) | {"judged_by": every})
 
     def of_people_alone(self) -> CalibrationPart:
-        """Remove answers that a model judged if people made any of the labels so far.
+        """Remove answers that only a model judged, if people assigned any of the labels so far.
 
-        With mixed labels, the miscoverage was 0.20 at alpha = 0.1. After human labels have been
-        used, model labels are never used.
+        With mixed labels, the miscoverage was 0.20 at alpha = 0.1. Once human labels have been
+        used, model labels are never used again.
 
         Returns
         -------
         CalibrationPart
-            The answers that people judged, with human labels only. If all judges are of one kind,
-            the part itself is returned.
+            The answers that people judged, with human labels only. If all judges are of the same
+            kind, the part itself is returned.
         """
         if not self.judged_by >= {"model", "person"}:
             return self
@@ -189,17 +190,17 @@ class CalibrationPart:
         return replace(part, of_people=None)[np.flatnonzero(person_judged(judges))]
 
     def refuse_copies(self) -> None:
-        """Raise ValueError if problems with equal texts may be copies of one answer."""
+        """Raise ValueError if problems with equal texts may be copies of the same answer."""
         if self.has_texts is not None:
             refuse_copies(self.hashes, self.has_texts)
 
     def below_copies(self) -> CalibrationPart:
-        """Lower the scores that are shared by several problems.
+        """Lower all scores that several problems share.
 
         Returns
         -------
         CalibrationPart
-            The part with lower scores, and with lower values in ``lowest_lowered``.
+            The part with lower scores, and with lower values of ``lowest_lowered``.
         """
         jumps = replace(self.jumps, position=below_copies(self.jumps.position))
         lowest = self.lowest_lowered
@@ -207,7 +208,7 @@ class CalibrationPart:
         return replace(self, jumps=jumps, lowest_lowered=lowest)
 
     def path_risks(self) -> PathRisks:
-        """Return weights and groups in the format that a guarantee expects.
+        """Return the weights and groups in the format that a guarantee expects.
 
         Returns
         -------
@@ -233,11 +234,11 @@ class CalibrationPart:
         in_groups: Any = True,
         ranks: NDArray[np.integer] | None = None,
     ) -> Any:
-        """Choose the problems that are used for calibration.
+        """Choose the problems used for calibration.
 
-        One answer to each question is chosen, either in each group of the guarantee or, if
-        ``in_groups`` is False, among all problems. If ``fewest`` is True, only the smallest number
-        of questions with the same rank is chosen.
+        One answer to each question is chosen, either within each group of the guarantee or, if
+        ``in_groups`` is False, among all problems. If ``fewest`` is True, only the smallest
+        number of questions with the same rank is used.
 
         Parameters
         ----------
@@ -248,10 +249,10 @@ class CalibrationPart:
         fewest : bool
             Whether to leave out questions that do not increase the rank.
         in_groups : bool, default=True
-            Whether one answer per question is chosen in each group.
+            Whether to choose one answer per question in each group.
         ranks : ndarray of shape (n_problems,), optional
-            Ranks of the answers. The answer with the lowest rank is chosen among all answers to
-            a question. By default, ranks are derived from hashes of the answers.
+            Ranks of the answers. Among all answers to a question, the answer with the lowest rank
+            is chosen. By default, the ranks are derived from hashes of the answers.
 
         Returns
         -------
@@ -289,9 +290,9 @@ class CalibrationPart:
 
     @classmethod
     def join(cls, parts: Iterable[CalibrationPart]) -> CalibrationPart:
-        """Join several parts into one, in the given order.
+        """Join several parts into a single part, in the given order.
 
-        If people judged some answers and a model judged others, only the answers that people judged
+        If people judged some answers and a model judged others, only the answers judged by people
         are used.
 
         Parameters
@@ -306,7 +307,7 @@ class CalibrationPart:
         Raises
         ------
         ValueError
-            If there are no parts, or if they were computed with different settings.
+            If there are no parts, or if the parts were computed with different settings.
         """
         parts = list(parts)
         if not parts:
@@ -345,19 +346,19 @@ class CalibrationPart:
 
 
 def _numbered(number, part):
-    """Return the part index and row of each problem."""
+    """Return the part index and row index of each problem."""
     of_one_call = part.rows is not None and part.rows.ndim == 1
     rows = part.rows if of_one_call else np.arange(len(part))
     return np.stack([np.full(len(part), number), rows], axis=1)
 
 
 def _joined(columns):
-    """Join a column of all parts. Return None if the column is missing in any part."""
+    """Join the same column of all parts. If the column is missing in any part, None is returned."""
     return None if any(c is None for c in columns) else np.concatenate(columns)
 
 
 def choose_one_each(questions, order, group_of):
-    """Choose the first problem of each question in each group, in a given order.
+    """Choose the first problem of each question in each group, in the given order.
 
     Parameters
     ----------
@@ -377,17 +378,17 @@ def choose_one_each(questions, order, group_of):
 
 
 def probes_of(batch, path_risks_alone):
-    """Return a few problems to store in a part, with their path risks, weights and groups."""
+    """Return a few problems for a part, together with their path risks, weights and groups."""
     n = len(batch)
     rows = np.unique(np.linspace(0, n - 1, min(n, N_PROBES)).astype(int))
     return ((batch[rows], path_risks_alone(batch[rows])),)
 
 
 def refuse_part(part, fitted):
-    """Raise ValueError if the filter would now score a part differently.
+    """Raise ValueError if the filter would now score the problems of a part differently.
 
-    Settings are compared as strings. Functions and scorers are compared by their results on the
-    problems stored in the part.
+    The settings are compared as strings. Functions and scorers are compared by their results on
+    the problems stored in the part.
     """
     if part.made_as is None:
         return
@@ -416,7 +417,7 @@ def refuse_part(part, fitted):
 
 
 def part_settings(fitted):
-    """Return the settings that must not change after a part has been scored."""
+    """Return the settings that must stay the same after a part has been scored."""
     guarantee = fitted._resolved_guarantee()
     return (
         described(fitted.edges),

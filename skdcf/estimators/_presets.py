@@ -16,99 +16,106 @@ from ._filter import ConformalFilter
 class CoherentConformalFilter(ConformalFilter):
     """Coherent factuality with a scorer that is trained to keep true claims.
 
-    Scorer training includes soft versions of graph coherence, calibration at ``alpha``, and
-    filtering. Calibration, prediction and the guarantee are the same as for `HardCF`. The
-    calibration problems are not used for training.
+    During training, soft versions of graph coherence, calibration at ``alpha``, and filtering are
+    applied to the scorer's output. Calibration, prediction and the guarantee are the same as in
+    `HardCF`. The scorer is not trained on the calibration problems.
 
     Parameters
     ----------
     scorer : "stack", "linear", "neyman-pearson", model or any scorer, default="stack"
-        The scorer. "linear" is the method of the paper, a linear model that is trained through soft
+        The scorer. "linear" is the method of the paper, a linear model trained through soft
         calibration to keep as many true claims as possible. Other differentiable models, such as
         `~skdcf.scorers.MLPModel`, are trained in the same way. "neyman-pearson" estimates the
-        probability that an error begins at each claim, and ranks claims by the additional risk of
-        keeping them (`~skdcf.scorers.NeymanPearsonScorer`). "stack" combines the scores of
-        "neyman-pearson" and a logistic regression (`~skdcf.scorers.StackingScorer`). The weights
-        are trained in the same way as for "linear". All scorers that `HardCF` accepts are also
-        accepted.
+        probability that an error begins at each claim, and ranks the claims by the additional
+        risk of keeping them (`~skdcf.scorers.NeymanPearsonScorer`). "stack" combines the scores
+        of "neyman-pearson" and a logistic regression (`~skdcf.scorers.StackingScorer`). The
+        weights of the two scores are trained in the same way as for "linear". All other scorers
+        that `HardCF` accepts can also be used.
     features : transformer or Pipeline, optional
-        Transformer that computes the columns for the scorer. The value can be a transformer from
-        `skdcf.features` or scikit-learn, or a Pipeline of transformers. The transformer is fitted
-        on training problems only, and applied to all problems given to the filter. If None, the
-        columns of the problems are used.
+        Transformer that computes the feature columns used by the scorer. The transformer can come
+        from `skdcf.features` or scikit-learn, or be a Pipeline of such transformers. The
+        transformer is fitted on training problems only, and applied to all problems passed to the
+        filter. If None, the problems' own columns are used.
     alpha : float, default=0.1
-        Proportion of problems, in (0, 1), in which a false claim may be kept. The scorer is trained
-        for this level, unless ``guarantee`` defines its own bound.
+        Maximum proportion of problems, in (0, 1), in which a false claim is kept. The scorer is
+        trained for this level unless ``guarantee`` defines its own bound.
     relaxation : PathRelaxation, GridRelaxation or None, default=None
-        The soft version of calibration and prediction. If None, ``PathRelaxation()`` is used.
-        ``relaxation`` applies only to scorers that are trained through soft calibration.
+        Soft version of calibration and prediction used in training. If None, ``PathRelaxation()``
+        is used. This parameter is used only for scorers that are trained through soft
+        calibration.
     training : SoftTraining or None, default=None
-        Settings of the training. If None, ``SoftTraining()`` is used. The scorer determines the
-        values of settings that are None. ``training`` applies only to scorers that use
-        ``relaxation``.
+        Settings of the training. If None, ``SoftTraining()`` is used. Settings that are None are
+        determined by the scorer. This parameter is used only for scorers that use ``relaxation``.
     edges : "given", "none" or a function of `skdcf.edges`, default="given"
         Dependencies between claims. "given" uses the edges of the problems. "none" removes the
-        edges after the columns are computed, so claims are independent. A function, such as
-        `~skdcf.edges.chain_edges`, computes the edges of all problems given to the filter.
+        edges after the columns are computed, so that claims are independent. A function, such as
+        `~skdcf.edges.chain_edges`, computes the edges of all problems passed to the filter.
     calibration_size : float, int or None, default=None
-        Share or number of problems held out of training for calibration. If None, about two fifths
-        of the problems are held out. The number n of calibration problems is chosen such that
-        ``alpha (n + 1)`` is an integer, so no problem is wasted. If nothing needs fitting, all
-        problems are used for calibration.
+        Proportion or number of problems held out of training for calibration. If None, about two
+        fifths of the problems are held out for calibration. The number n of calibration problems
+        is chosen so that ``alpha (n + 1)`` is an integer, in order not to waste any problems. If
+        nothing needs fitting, all problems are used for calibration.
     ties : {"exclude", "include", "jitter"}, default="exclude"
         As in `HardCF`.
     guarantee : Guarantee, optional
         As in `HardCF`.
     online : bool, default=False
-        Whether a claim's risk is computed only from this claim and earlier claims, so `stream` can
-        decide while an answer is being written.
+        Whether the risk of a claim is computed only from this claim and earlier claims, so that
+        `stream` can make decisions while an answer is being written.
     random_state : int, RandomState or None, default=None
-        Seed of the split and the initial parameters. Training is reproducible to the bit.
+        Seed for the split and the initial parameters. For a fixed seed, training is reproducible
+        to the bit.
     n_jobs : int, optional
         Number of parallel jobs, as in scikit-learn. The folds of "stack" and the levels of
-        `~skdcf.evaluation.fit_levels` run in parallel. Results are identical for all values.
+        `~skdcf.evaluation.fit_levels` are fitted in parallel. The results are identical for all
+        values of ``n_jobs``.
     verbose : int, default=0
         Whether to show progress bars for folds, levels and training iterations.
 
     Attributes
     ----------
     coef_ : ndarray of shape (n_features,)
-        Weights of a linear model, per unit of the original features. Features are clipped at 3
-        standard deviations from their mean. The weights are not available for "stack".
+        Weights of a linear model, in units of the original features. Before the weights are
+        applied, features are clipped at 3 standard deviations from their mean. The weights are
+        not available for "stack".
     loss_curve_ : list of float
-        Training objective per iteration. For "stack", the objective is that of the last step.
+        Training objective per iteration. For "stack", the objective of the last step is recorded.
     n_iter_ : int
         Number of iterations.
     nonconformity_scores_ : ndarray of shape (n_calibration,)
-        Nonconformity scores, sorted; +inf for a problem without a false claim.
+        Sorted nonconformity scores, which are +inf for problems without a false claim.
     whole_answer_scores_ : ndarray of shape (n_calibration,)
-        Largest path risk of each problem with a false claim, sorted; +inf for the others.
+        Sorted largest path risks of the problems with a false claim, followed by +inf for all
+        others.
     max_path_risks_ : ndarray of shape (n_calibration,) or None
-        Largest path risk of each problem, sorted.
+        Sorted largest path risks of the problems.
     threshold_ : float
-        Conformal threshold at ``alpha``; NaN if ``guarantee`` computes one threshold per problem.
+        Conformal threshold at ``alpha``, or NaN if ``guarantee`` computes one threshold per
+        problem.
     calibration_ : Calibration
-        The result of calibrating the guarantee.
+        Result of calibrating the guarantee.
     n_calibration_ : int
         Number of calibration problems.
     scorer_ : Scorer
-        The trained scorer. The weights of "stack" are in the scorer's attribute ``selection_``.
+        The trained scorer. For "stack", the weights are stored in the attribute ``selection_`` of
+        the scorer.
     n_features_in_ : int
         Number of features per claim.
     feature_names_in_ : ndarray of str
-        Feature names, if there are any.
+        Names of the features, available only if the features have names.
     classes_ : ndarray of shape (2,)
-        Values of y that mean false and true, in this order. The attribute exists after fitting on a
-        table.
+        Values of y that mean false and true, in this order. This attribute exists only after
+        fitting on a table.
     features_ : transformer or None
         The fitted ``features``.
     share_ : float or None
-        Share of the answers that may pass, if `fit` chose it (``show="auto"``).
+        Proportion of answers that may pass, if `fit` chose the proportion (``show="auto"``).
     unused_indices_ : ndarray of int
-        Positions in X of the problems that were available for calibration but not needed. After
-        `calibrate_parts`, each row contains a problem's part and its position in this part.
+        Indices in X of the problems that were available for calibration but were not needed.
+        After `calibrate_parts`, each row contains the index of a part and the index of a problem
+        in this part.
     provenance_ : dict
-        Origin of the calibration problems, and meaning of their labels.
+        Provenance of the calibration problems, and the meaning of their labels.
 
     References
     ----------
@@ -135,17 +142,17 @@ class CoherentConformalFilter(ConformalFilter):
     def from_paper(
         cls, dataset: Literal["math", "felm"], alpha: float, **changes: Any
     ) -> CoherentConformalFilter:
-        """Return a filter with the settings of the paper's table.
+        """Return a filter with the settings from the paper's table.
 
-        The published procedure uses the grid relaxation, Adam, random initial parameters and no
-        shrinkage.
+        The published procedure uses the grid relaxation, Adam and random initial parameters,
+        without shrinkage.
 
         Parameters
         ----------
         dataset : {"math", "felm"}
-            Data set of the row in the table.
+            Name of the data set in the paper's table.
         alpha : float
-            Level of the row in the table.
+            Level in the paper's table.
         **changes
             Further constructor arguments.
 
@@ -171,51 +178,53 @@ class CoherentConformalFilter(ConformalFilter):
 class HardCF(ConformalFilter):
     """Coherent factuality, which keeps claims whose path risk is below a conformal threshold.
 
-    With probability at least ``1 - alpha`` over problems, no kept claim is false. A claim is
-    kept only if all claims that it depends on are kept.
+    With probability at least ``1 - alpha`` over problems, no false claim is kept. A claim is kept
+    only if all claims that it depends on are also kept.
 
     Parameters
     ----------
     scorer : str, int, Scorer, classifier, model, callable or None, default=None
-        Source of the claim confidences. The scorer can be a feature name or column index, a scorer
-        from `skdcf.scorers` or its name, or a function of a GraphBatch that scores each problem
-        separately. A scikit-learn classifier or pipeline is trained on claims, and a differentiable
-        model is trained through calibration. By default, `~skdcf.scorers.FrequencyScorer` is used
-        if there is a feature "frequency-score", and logistic regression on claims otherwise. A
-        fitted scorer is refitted.
+        Method of computing the confidence in each claim. The scorer can be a feature name or
+        column index, a scorer from `skdcf.scorers` or its name, or a function of a GraphBatch
+        that scores each problem separately. A scikit-learn classifier or pipeline is trained on
+        claims, and a differentiable model is trained through calibration. By default,
+        `~skdcf.scorers.FrequencyScorer` is used if a feature is named "frequency-score", and a
+        logistic regression on claims is used otherwise. A scorer that is already fitted is fitted
+        again.
     features : transformer or Pipeline, optional
-        Transformer that computes the columns for the scorer. The value can be a transformer from
-        `skdcf.features` or scikit-learn, or a Pipeline of transformers. The transformer is fitted
-        on training problems only, and applied to all problems given to the filter. If None, the
-        columns of the problems are used.
+        Transformer that computes the feature columns used by the scorer. The transformer can come
+        from `skdcf.features` or scikit-learn, or be a Pipeline of such transformers. The
+        transformer is fitted on training problems only, and applied to all problems passed to the
+        filter. If None, the problems' own columns are used.
     alpha : float, default=0.1
-        Proportion of problems, in (0, 1), in which a false claim may be kept.
+        Maximum proportion of problems, in (0, 1), in which a false claim is kept.
     relaxation, training : optional
-        Settings for training a differentiable model, as in `CoherentConformalFilter`. The settings
-        apply only to scorers that are trained through calibration.
+        Settings for training a differentiable model, as in `CoherentConformalFilter`. These
+        settings are used only for scorers that are trained through calibration.
     edges : "given", "none" or a function of `skdcf.edges`, default="given"
         Dependencies between claims. "given" uses the edges of the problems. "none" removes the
-        edges after the columns are computed, so claims are independent. A function, such as
-        `~skdcf.edges.chain_edges`, computes the edges of all problems given to the filter.
+        edges after the columns are computed, so that claims are independent. A function, such as
+        `~skdcf.edges.chain_edges`, computes the edges of all problems passed to the filter.
     calibration_size : float or int, optional
-        Share or number of problems held out of training for calibration. If None, about two fifths
-        of the problems are held out. The number n of calibration problems is chosen such that
-        ``alpha (n + 1)`` is an integer, so no problem is wasted. If nothing needs fitting, all
-        problems are used for calibration.
+        Proportion or number of problems held out of training for calibration. If None, about two
+        fifths of the problems are held out for calibration. The number n of calibration problems
+        is chosen so that ``alpha (n + 1)`` is an integer, in order not to waste any problems. If
+        nothing needs fitting, all problems are used for calibration.
     ties : {"exclude", "include", "jitter"}, default="exclude"
-        Treatment of a claim whose path risk equals the threshold. "exclude" drops the claim and
-        preserves the guarantee. "include" keeps the claim, like the original code of the method,
-        and violates the guarantee if scores are tied. "jitter" breaks ties by a seeded hash of the
-        problem, which preserves the guarantee and keeps more claims than "exclude".
+        How to treat a claim whose path risk equals the threshold. "exclude" drops such a claim,
+        which preserves the guarantee. "include" keeps such a claim, like the original code of the
+        method, which violates the guarantee if scores are tied. "jitter" breaks ties with a
+        seeded hash of the problem, which preserves the guarantee and keeps more claims than
+        "exclude".
     guarantee : Guarantee, optional
-        The guarantee, and the groups for which it holds. The guarantee must be an object from
-        `skdcf.guarantees`, such as ``NoFalseClaim(delta=0.05)`` or ``NoFalseClaim(by="model")``. If
-        None, ``NoFalseClaim()`` is used.
+        The guarantee, including the groups for which it holds. Use an object from
+        `skdcf.guarantees`, such as ``NoFalseClaim(delta=0.05)`` or ``NoFalseClaim(by="model")``.
+        If None, ``NoFalseClaim()`` is used.
     online : bool, default=False
-        Whether a claim's risk is computed only from this claim and earlier claims, so `stream` can
-        decide while an answer is being written.
+        Whether the risk of a claim is computed only from this claim and earlier claims, so that
+        `stream` can make decisions while an answer is being written.
     random_state : int, RandomState or None, default=None
-        Seed of the split and the jitter.
+        Seed for the split and the jitter.
     n_jobs : int, optional
         As in `CoherentConformalFilter`.
     verbose : int, default=0
@@ -224,15 +233,17 @@ class HardCF(ConformalFilter):
     Attributes
     ----------
     nonconformity_scores_ : ndarray of shape (n_calibration,)
-        Nonconformity scores, sorted; +inf for a problem without a false claim.
+        Sorted nonconformity scores, which are +inf for problems without a false claim.
     whole_answer_scores_ : ndarray of shape (n_calibration,)
-        Largest path risk of each problem with a false claim, sorted; +inf for the others.
+        Sorted largest path risks of the problems with a false claim, followed by +inf for all
+        others.
     max_path_risks_ : ndarray of shape (n_calibration,) or None
-        Largest path risk of each problem, sorted.
+        Sorted largest path risks of the problems.
     threshold_ : float
-        Conformal threshold at ``alpha``; NaN if ``guarantee`` computes one threshold per problem.
+        Conformal threshold at ``alpha``, or NaN if ``guarantee`` computes one threshold per
+        problem.
     calibration_ : Calibration
-        The result of calibrating the guarantee.
+        Result of calibrating the guarantee.
     n_calibration_ : int
         Number of calibration problems.
     scorer_ : object
@@ -240,19 +251,20 @@ class HardCF(ConformalFilter):
     n_features_in_ : int
         Number of features per claim.
     feature_names_in_ : ndarray of str
-        Feature names, if there are any.
+        Names of the features, available only if the features have names.
     classes_ : ndarray of shape (2,)
-        Values of y that mean false and true, in this order. The attribute exists after fitting on a
-        table.
+        Values of y that mean false and true, in this order. This attribute exists only after
+        fitting on a table.
     features_ : transformer or None
         The fitted ``features``.
     share_ : float or None
-        Share of the answers that may pass, if `fit` chose it (``show="auto"``).
+        Proportion of answers that may pass, if `fit` chose the proportion (``show="auto"``).
     unused_indices_ : ndarray of int
-        Positions in X of the problems that were available for calibration but not needed. After
-        `calibrate_parts`, each row contains a problem's part and its position in this part.
+        Indices in X of the problems that were available for calibration but were not needed.
+        After `calibrate_parts`, each row contains the index of a part and the index of a problem
+        in this part.
     provenance_ : dict
-        Origin of the calibration problems, and meaning of their labels.
+        Provenance of the calibration problems, and the meaning of their labels.
 
     Notes
     -----
@@ -284,7 +296,7 @@ class HardCF(ConformalFilter):
 
 @settings
 class _Preset(HardCF):
-    """Base class of filters whose scorer is not trained through calibration."""
+    """Base class of filters whose scorers are not trained through calibration."""
 
     relaxation: None = field(default=None, init=False)
     training: None = field(default=None, init=False)
@@ -292,7 +304,7 @@ class _Preset(HardCF):
 
 @settings
 class IndependentFactuality(_Preset):
-    """Conformal factuality without a graph, so claims are filtered independently.
+    """Conformal factuality without a graph, which filters each claim independently.
 
     Parameters
     ----------
@@ -301,7 +313,7 @@ class IndependentFactuality(_Preset):
     features : transformer or Pipeline, optional
         As in `HardCF`.
     alpha : float, default=0.1
-        Proportion of problems, in (0, 1), in which a false claim may be kept.
+        Maximum proportion of problems, in (0, 1), in which a false claim is kept.
     calibration_size : float or int, optional
         As in `HardCF`.
     ties : {"exclude", "include", "jitter"}, default="exclude"
@@ -309,7 +321,7 @@ class IndependentFactuality(_Preset):
     guarantee : Guarantee, optional
         As in `HardCF`.
     random_state : int, RandomState or None, default=None
-        Seed of the split and the jitter.
+        Seed for the split and the jitter.
     n_jobs : int, optional
         As in `CoherentConformalFilter`.
     verbose : int, default=0
@@ -348,14 +360,14 @@ class SingleFeatureCF(_Preset):
     Parameters
     ----------
     feature : str or int, default=None
-        Feature name or column index. By default, the feature "frequency-score" is used if it
-        exists, and the first column otherwise.
+        Name or column index of the feature. By default, the feature "frequency-score" is used if
+        it exists, and the first column is used otherwise.
     features : transformer or Pipeline, optional
         As in `HardCF`.
     alpha : float, default=0.1
-        Proportion of problems, in (0, 1), in which a false claim may be kept.
+        Maximum proportion of problems, in (0, 1), in which a false claim is kept.
     edges : "given", "none" or a function of `skdcf.edges`, default="given"
-        The dependencies between claims, as in `HardCF`.
+        Dependencies between claims, as in `HardCF`.
     calibration_size : float or int, optional
         As in `HardCF`.
     ties : {"exclude", "include", "jitter"}, default="exclude"
@@ -363,15 +375,16 @@ class SingleFeatureCF(_Preset):
     guarantee : Guarantee, optional
         As in `HardCF`.
     online : bool, default=False
-        Whether decisions are made while an answer is being written, as in `HardCF`.
+        Whether to make decisions while an answer is being written, as in `HardCF`.
     random_state : int, RandomState or None, default=None
-        Seed of the split and the jitter.
+        Seed for the split and the jitter.
     n_jobs : int, optional
         As in `CoherentConformalFilter`.
     verbose : int, default=0
         As in `CoherentConformalFilter`.
     beta_mix : float, default=0.0
-        Weight, in [0, 1], of the median over descendants (`~skdcf.scorers.FrequencyScorer`).
+        Weight, between 0 and 1, of the median over descendants
+        (`~skdcf.scorers.FrequencyScorer`).
     over : {"descendants", "children"}, default="descendants"
         As in `~skdcf.scorers.FrequencyScorer`.
 
@@ -411,7 +424,8 @@ class SingleFeatureCF(_Preset):
 class BoostedIndependentFactuality(CoherentConformalFilter):
     """Conformal factuality with a trained scorer and without a graph.
 
-    This filter is `CoherentConformalFilter` with ``edges="none"`` in training and prediction.
+    This filter is equivalent to `CoherentConformalFilter` with ``edges="none"`` in training and
+    prediction.
 
     Parameters
     ----------
@@ -420,7 +434,7 @@ class BoostedIndependentFactuality(CoherentConformalFilter):
     features : transformer or Pipeline, optional
         As in `HardCF`.
     alpha : float, default=0.1
-        Proportion of problems, in (0, 1), in which a false claim may be kept.
+        Maximum proportion of problems, in (0, 1), in which a false claim is kept.
     relaxation : PathRelaxation or GridRelaxation, optional
         As in `CoherentConformalFilter`.
     training : SoftTraining, optional
@@ -432,7 +446,7 @@ class BoostedIndependentFactuality(CoherentConformalFilter):
     guarantee : Guarantee, optional
         As in `HardCF`.
     online : bool, default=False
-        Whether decisions are made while an answer is being written, as in `HardCF`.
+        Whether to make decisions while an answer is being written, as in `HardCF`.
     random_state : int, RandomState or None, default=None
         As in `CoherentConformalFilter`.
     n_jobs : int, optional
@@ -472,16 +486,16 @@ class BoostedIndependentFactuality(CoherentConformalFilter):
 class XGBoostCF(_Preset):
     """Coherent factuality with boosted trees that are trained to classify claims.
 
-    This filter requires the package ``xgboost``.
+    This filter requires the ``xgboost`` package.
 
     Parameters
     ----------
     features : transformer or Pipeline, optional
         As in `HardCF`.
     alpha : float, default=0.1
-        Proportion of problems, in (0, 1), in which a false claim may be kept.
+        Maximum proportion of problems, in (0, 1), in which a false claim is kept.
     edges : "given", "none" or a function of `skdcf.edges`, default="given"
-        The dependencies between claims, as in `HardCF`.
+        Dependencies between claims, as in `HardCF`.
     calibration_size : float or int, optional
         As in `HardCF`.
     ties : {"exclude", "include", "jitter"}, default="exclude"
@@ -489,9 +503,9 @@ class XGBoostCF(_Preset):
     guarantee : Guarantee, optional
         As in `HardCF`.
     online : bool, default=False
-        Whether decisions are made while an answer is being written, as in `HardCF`.
+        Whether to make decisions while an answer is being written, as in `HardCF`.
     random_state : int, RandomState or None, default=None
-        Seed of the split and the jitter.
+        Seed for the split and the jitter.
     n_jobs : int, optional
         As in `CoherentConformalFilter`.
     verbose : int, default=0

@@ -19,8 +19,8 @@ def seen(
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """Find problems that were used to fit or calibrate a filter.
 
-    A problem counts as used if the hash of its question or of its content equals that of a problem
-    that was used to fit or calibrate the filter.
+    A problem counts as used if the hash of its question or content is the same as for a problem
+    used to fit or calibrate the filter.
 
     Parameters
     ----------
@@ -33,7 +33,7 @@ def seen(
     Returns
     -------
     trained, calibrated : ndarray of bool, shape (n_problems,)
-        Whether each problem was used for training, and for calibration.
+        Whether each problem was used for training, and whether it was used for calibration.
     """
     fitted = filter_in(filter)
     check_is_fitted(fitted)
@@ -48,14 +48,14 @@ def seen(
 
 
 def count_as_trained(estimator, X, groups=None):
-    """Mark problems that were used to choose a filter's settings as training problems.
+    """Mark problems that were used to choose the settings of a filter as training problems.
 
     Parameters
     ----------
     estimator : fitted filter
     X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
     groups : array-like of shape (n_problems,), or False, optional
-        The question that each problem answers.
+        Question that each answer belongs to.
     """
     trained = estimator._trained
     kept = hashes_of(check(estimator, X), groups).to_store()

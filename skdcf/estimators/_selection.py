@@ -1,9 +1,9 @@
-"""Select the eligible problems, and split them into training and calibration problems.
+"""Selection of the eligible problems, and their split into training and calibration problems.
 
 The calibration problems must be a random sample. If people judged some answers and a model judged
-others, only the answers that people judged are used for calibration. Answers from a review or an
-audit are not used for calibration, because a filter chose the claims that were judged. All problems
-whose question is not used for calibration may be used for training.
+others, only the answers judged by people are used for calibration. Answers from a review or an
+audit are not used for calibration, because their judged claims were chosen by a filter. All
+problems whose question is not used for calibration can be used for training.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ CHOSEN_BY_FILTER = ("review", "audit")
 
 @dataclass(frozen=True)
 class Selection:
-    """Eligible problems, and the candidates for calibration among them.
+    """Eligible problems, including the candidates for calibration.
 
     Attributes
     ----------
     view : View
         The eligible problems.
     candidates : ndarray of int
-        Positions of the problems that may be used for calibration.
+        Indices of the problems that may be used for calibration.
     judges_are_mixed : bool
-        True if people judged the candidates and a model judged the others. If True, all candidates
-        are used for calibration, and all other problems for training.
+        True if people judged the candidates and a model judged the other problems. In this case,
+        all candidates are used for calibration, and all other problems are used for training.
     """
 
     view: View
@@ -72,29 +72,30 @@ class Selection:
 
     @property
     def not_candidates(self) -> NDArray[np.bool_] | None:
-        """Mask of the problems that are not candidates; None if all problems are candidates.
+        """Mask of the problems that are not candidates, or None if all problems are candidates.
 
-        The labels of other problems come from a model, a review or an audit, and possibly also from
-        a person.
+        Labels of such problems come from a model, a review or an audit, and possibly also from a
+        person.
         """
         apart = np.ones(len(self.question), dtype=bool)
         apart[self.candidates] = False
         return apart if apart.any() else None
 
     def split(self, n_held, rng):
-        """Return the positions of the training problems and of the calibration problems.
+        """Return the indices of the training problems and of the calibration problems.
 
         Parameters
         ----------
         n_held : int or None
-            Number of questions for calibration. If None, all candidates are used.
+            Number of questions used for calibration. If None, all candidates are used.
         rng : RandomState
             Source of randomness.
 
         Returns
         -------
         training, calibration : ndarray of int, sorted
-            The positions. Training problems have at least one judged claim, or no claims.
+            The positions. Each training problem has at least one judged claim, or no claims at
+            all.
         """
         calibration = self.candidates
         if n_held is not None and n_held < self.n_questions:
@@ -108,7 +109,8 @@ class Selection:
         return training, calibration
 
     def _judged(self, rows):
-        """Return the problems with a judged claim or without claims, or all if none is judged."""
+        """Return problems that have a judged claim or no claims, or all problems if none is
+        judged."""
         train = self.view.take(rows)
         judged = judged_problems(train.raw, train.labels)
         empty = train.raw.sizes == 0
@@ -121,12 +123,12 @@ def select(view):
     Parameters
     ----------
     view : View
-        The problems, with labels, hashes and rows.
+        The problems, including their labels, hashes and rows.
 
     Returns
     -------
     Selection
-        The selection. If people judged an answer, model labels are unknown in its view.
+        The selection. Answers judged by people have no model labels in the returned view.
     """
     rows, reviewed = rows_that_count(view.raw, view.labels, to_train=True)
     view = view.take(rows)
@@ -146,7 +148,7 @@ def select_to_calibrate(view):
 
 
 def warn_of_unused(selection):
-    """Warn about answers that are not used for calibration or training."""
+    """Warn about answers that are used neither for calibration nor for training."""
     n = len(selection.question) - len(selection.candidates)
     if selection.judges_are_mixed:
         warn_of_models(len(selection.candidates), n)
@@ -160,7 +162,7 @@ def warn_of_unused(selection):
 
 
 def warn_of_models(n_people, n_left_out):
-    """Warn that model labels are ignored because they are not needed for training."""
+    """Warn that model labels are ignored because no training is required."""
     warn(
         f"People judged {n_people} of these answers, and only these answers are used "
         f"for calibration. The other {n_left_out} answers are ignored, because "
@@ -172,11 +174,11 @@ def warn_of_models(n_people, n_left_out):
 def rows_that_count(batch, labels, *, to_train=False):
     """Return the row indices of the eligible problems, and which of these problems were reviewed.
 
-    All problems are eligible, unless the judged ones were drawn at random. In the latter case, only
-    the judged problems are eligible, because unjudged claims would be treated as false. An empty
-    answer is eligible only if it precedes the last judged answer in the random order of judging. If
-    all empty answers were eligible, the error rate would be underestimated. If ``to_train`` is
-    True, reviewed answers are also eligible.
+    All problems are eligible unless the judged problems were drawn at random. If the judged
+    problems were drawn at random, only they are eligible, because unjudged claims would otherwise
+    count as false. An empty answer is eligible only if it precedes the last judged answer in the
+    random order of judging. If all empty answers were eligible, the error rate would be
+    underestimated. If ``to_train`` is True, reviewed answers are also eligible.
     """
     sizes = batch.sizes
     rows = np.arange(len(sizes))
@@ -204,9 +206,9 @@ def rows_that_count(batch, labels, *, to_train=False):
 
 
 def judged_problems(batch, labels):
-    """Return which problems have a judged claim.
+    """Return which problems have at least one judged claim.
 
-    A claim marked "unsure" counts as judged if the metadata record that a person judged it. If
+    A claim marked "unsure" counts as judged if the metadata show that a person judged it. If
     difficult claims were left out, the error rate would be underestimated.
     """
     judged = np.bincount(batch.problem_of[labels >= 0], minlength=len(batch)) > 0

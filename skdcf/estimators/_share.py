@@ -1,8 +1,8 @@
-"""Choose the share of answers that may pass on training problems (``show="auto"``).
+"""Choice of the proportion of answers that may pass, on training problems (``show="auto"``).
 
-The number of held-out questions is computed from counts before anything is trained, and the share
-depends only on training problems. The calibration problems therefore remain exchangeable with new
-problems.
+The number of held-out questions is computed from counts before any training, and the chosen
+proportion depends only on training problems. Therefore, the calibration problems remain
+exchangeable with new problems.
 """
 
 from __future__ import annotations
@@ -32,22 +32,23 @@ LARGEST = 0.9  # "auto" is refused if the counts do not allow a share of 0.9.
 
 
 def is_chosen(estimator) -> bool:
-    """Return whether a filter chooses the share of answers that may pass."""
+    """Return whether a filter chooses the proportion of answers that may pass."""
     return estimator.guarantee is not None and estimator.guarantee.show == "auto"
 
 
 def count_for_share(n_questions: int) -> int:
-    """Return the number of questions to hold out if nothing needs fitting: four fifths of them."""
+    """Return the number of questions to hold out if nothing needs fitting, which is four fifths."""
     return n_questions - -(-n_questions // 5)
 
 
 def refuse_too_few(estimator, n_training, n_calibration) -> None:
-    """Raise ShareError if there are too few answers to choose any share up to 0.9.
+    """Raise ShareError if there are too few answers to choose any proportion up to 0.9.
 
-    A share is chosen only if at least ``1 / alpha - 1`` training problems pass. The number of
-    calibration problems must also suffice for rank 1. If ``calibration_size=1``, nothing is
-    checked, because the caller calibrates afterwards, as in searches. If the guarantee has groups,
-    ``n_calibration`` is the number of questions in the largest group.
+    A proportion can be chosen only if at least ``1 / alpha - 1`` training problems pass. In
+    addition, the number of calibration problems must be large enough for rank 1. If
+    ``calibration_size=1``, nothing is checked, because the caller calibrates afterwards, as in
+    searches. If the guarantee has groups, ``n_calibration`` is the number of questions in the
+    largest group.
     """
     level = level_in_force(estimator)
     if estimator.calibration_size == 1 or level >= 1:
@@ -68,12 +69,12 @@ def refuse_too_few(estimator, n_training, n_calibration) -> None:
 
 
 def largest_group(estimator, calibration) -> int:
-    """Return the number of calibration questions in the guarantee's largest group.
+    """Return the number of calibration questions in the largest group of the guarantee.
 
-    Each group is calibrated separately, so a share is considered only if the problems of at least
-    one group suffice for rank 1. The size of the smallest group would not be a better criterion.
-    The largest acceptable share is chosen anyway, and a smaller share needs more problems for rank
-    1.
+    Each group is calibrated separately, so a proportion is considered only if at least one group
+    has enough problems for rank 1. The size of the smallest group would not be a better
+    criterion. The largest acceptable proportion is chosen anyway, and a smaller proportion
+    requires more problems for rank 1.
     """
     guarantee = estimator.guarantee
     groups, _ = read_groups(guarantee.by, with_names(calibration, guarantee))
@@ -85,12 +86,12 @@ def largest_group(estimator, calibration) -> int:
 
 
 def set_share(estimator, split, task) -> None:
-    """Choose the share on the training problems, and store it in ``share_``.
+    """Choose the proportion on the training problems, and store it in ``share_``.
 
-    If no share is acceptable, ``share_`` is 0 and ``_no_share`` is the reason.
+    If no proportion is acceptable, ``share_`` is 0 and ``_no_share`` contains the reason.
 
-    The considered shares are stored in ``share_table_``. Each row contains a share, the number of
-    training answers that pass, and the number of passing answers with an error.
+    All considered proportions are stored in ``share_table_``. Each row contains a proportion, the
+    number of training answers that pass, and the number of passing answers with an error.
     """
     train = split.training
     confidence = estimator.scorer_.confidence(train.with_columns)

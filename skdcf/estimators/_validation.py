@@ -1,4 +1,4 @@
-"""Validation of problems and labels, and conversion to packed problems and flat labels."""
+"""Validation of problems and labels, and their conversion to packed problems and flat labels."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _R = TypeVar("_R")
 
 
 def explains_arguments(fit: Callable[_P, _R]) -> Callable[_P, _R]:
-    """Make ``fit`` raise a TypeError that says what to do about an argument it does not take."""
+    """Make ``fit`` raise a TypeError with advice if it receives an unexpected argument."""
 
     @wraps(fit)
     def checked(*args: _P.args, **kwargs: _P.kwargs) -> _R:
@@ -63,24 +63,25 @@ def explains_arguments(fit: Callable[_P, _R]) -> Callable[_P, _R]:
 
 @dataclass
 class View:
-    """Problems given to a filter method.
+    """Problems passed to a filter method.
 
     Attributes
     ----------
     raw : GraphBatch
-        The problems given by the caller. If ``edges`` is a function, the computed edges are added.
+        The problems passed by the caller. If ``edges`` is a function, these problems contain the
+        computed edges.
     with_columns : GraphBatch
         The problems with the columns of ``features``, which the scorer uses.
     is_table : bool
-        Whether the caller passed a table with one claim per row.
+        Whether the caller passed a table in which each row is a claim.
     labels, confidence : ndarray of shape (n_claims,) or None
         Claim labels and confidences.
     hashes : Hashes or None
-        Hashes of the problems and their questions; None if the problems are not labelled.
+        Hashes of the problems and their questions, or None if the problems are not labelled.
     judges : ndarray of int8, shape (n_problems,), or None
-        Kind of judge of each problem; None if the problems are not labelled.
+        Kind of judge for each problem, or None if the problems are not labelled.
     rows : ndarray of int, shape (n_problems,), or None
-        Positions of the problems in the caller's data.
+        Indices of the problems in the caller's data.
     """
 
     raw: GraphBatch
@@ -93,11 +94,11 @@ class View:
     rows: np.ndarray | None = None
 
     def shaped(self, values):
-        """Return one value per claim, in the shape that the caller expects."""
+        """Return one value per claim, in the format that the caller expects."""
         return values if self.is_table else self.raw.split(values)
 
     def take(self, rows):
-        """Return some of the problems, in the given order."""
+        """Return a subset of the problems, in the given order."""
         if len(rows) == len(self.raw):
             return self
         raw = self.raw[rows]
@@ -117,15 +118,15 @@ class View:
         )
 
     def unlabelled(self):
-        """Return the problems with all labels unknown, for steps that do not use labels."""
+        """Return the problems with all labels set to unknown, for steps that do not use labels."""
         return replace(self, labels=np.full_like(self.labels, -1))
 
 
 def read_labelled(estimator, X, y, groups, *, reset=False):
     """Read labelled problems and hash their questions, without computing columns.
 
-    If ``reset`` is True, set the attributes that describe the input. If ``reset`` is False, compare
-    the input with these attributes.
+    If ``reset`` is True, the attributes that describe the input are set. If ``reset`` is False,
+    the input is compared with these attributes.
     """
     if y is None:
         raise ValueError(
@@ -155,8 +156,8 @@ def read_labelled(estimator, X, y, groups, *, reset=False):
 def admit(estimator, X, *, reset):
     """Return X as a GraphBatch with the edges that the filter uses, and whether X is a table.
 
-    If ``reset`` is True, set the number of features and their names. If ``reset`` is False, compare
-    X with the number and names of the features in ``fit``.
+    If ``reset`` is True, the number of features and the feature names are set. If ``reset`` is
+    False, X is compared with the number and names of the features seen during ``fit``.
     """
     batch = pack_graphs(X)
     is_table = batch is None
@@ -208,7 +209,7 @@ def _pack_table(estimator, X, reset):
 
 
 def _ruled(batch, rule):
-    """Return the problems with edges computed by a function."""
+    """Return the problems with the edges computed by a function."""
     edges = []
     # The function receives the most specific wording of each claim.
     plain = batch if batch.wordings is None else claims_as_worded(batch, 0)[0]
@@ -229,10 +230,10 @@ def _ruled(batch, rule):
 
 
 def _reads_all(estimator):
-    """Return whether a component other than the scorer reads columns by their position.
+    """Return whether any component except the scorer reads columns by their position.
 
-    The noise of ``ties="jitter"`` is a hash of all columns, so it changes if columns are added or
-    removed. A function that computes groups or weights may read any column.
+    The noise of ``ties="jitter"`` is a hash of all columns, so the noise changes if columns are
+    added or removed. Functions that compute groups or weights may read any column.
     """
     if estimator.features is not None or estimator.ties == "jitter":
         return True
@@ -283,9 +284,9 @@ def _compare_features(estimator, batch):
 
 
 def flat_labels(y, batch, is_table, classes=None):
-    """Return the labels as a flat array, and for a table the values that mean false and true.
+    """Return flat labels and, for a table, the values that mean false and true.
 
-    ``classes`` are the classes found by ``fit``; None during ``fit``.
+    The argument ``classes`` contains the classes found by ``fit``, and is None during ``fit``.
     """
     if not is_table or _is_per_problem(y):
         return pack_labels(y, batch), None
@@ -303,7 +304,7 @@ def flat_labels(y, batch, is_table, classes=None):
 
 
 def _is_per_problem(y):
-    """Return whether y contains one array per problem, not one value per problem."""
+    """Return whether y contains one array per problem rather than one value per problem."""
     first = y[0] if isinstance(y, (list, tuple)) and len(y) else None
     if isinstance(y, np.ndarray) and y.dtype == object and y.ndim == 1 and len(y):
         first = y[0]
@@ -311,7 +312,7 @@ def _is_per_problem(y):
 
 
 def with_names(view, guarantee):
-    """Return the given problems, with the computed columns that the guarantee names."""
+    """Return the given problems, with the computed columns that the guarantee refers to by name."""
     passed = view.raw
     if view.with_columns is passed:
         return passed
@@ -335,7 +336,7 @@ def with_names(view, guarantee):
 def confidence_of(scorer, batch):
     """Return a scorer's confidences as a float array of shape (n_claims,).
 
-    Raises ValueError if the result of the scorer is invalid.
+    A ValueError is raised if the output of the scorer is invalid.
     """
     returned = scorer.confidence(batch)
     try:
@@ -360,7 +361,7 @@ def confidence_of(scorer, batch):
 
 
 def filter_in(model: Any) -> Any:
-    """Return the filter of a search, or the model itself if the model is not a search."""
+    """Return the filter inside a search, or the model itself if it is not a search."""
     best = getattr(model, "best_estimator_", None)
     if best is not None:
         return best
@@ -369,12 +370,12 @@ def filter_in(model: Any) -> Any:
 
 
 def check(estimator: Any, X: Problems, y: Any = None) -> Any:
-    """Check problems and labels in the same way as the filter methods.
+    """Check problems and labels in the same way as the methods of a filter.
 
     Parameters
     ----------
     estimator : filter
-        The filter. If the filter is fitted, X is compared with the problems of ``fit``.
+        The filter. If the filter is fitted, X is compared with the problems passed to ``fit``.
     X : sequence of ReasoningGraph, GraphBatch, or array of shape (n_problems, d)
         The problems.
     y : sequence of 1-D arrays, one per problem, optional
@@ -383,11 +384,12 @@ def check(estimator: Any, X: Problems, y: Any = None) -> Any:
     Returns
     -------
     batch : GraphBatch
-        The packed problems. Every method accepts this batch instead of X. The batch and its slices
-        store the columns of ``features``, unless fitting these columns needs labels.
+        The packed problems. Every filter method accepts this batch instead of X. The batch and
+        its slices cache the columns of ``features``, unless fitting these columns requires
+        labels.
     labels : ndarray of int, shape (n_claims,)
-        Claim labels (1 true, 0 false, -1 unknown), returned only if y is passed. Every method
-        accepts these labels instead of y.
+        Claim labels (1 true, 0 false, -1 unknown), returned only if y is passed. Every filter
+        method accepts these labels instead of y.
 
     Raises
     ------

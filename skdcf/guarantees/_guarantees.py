@@ -125,7 +125,7 @@ class Guarantee(Settings, metaclass=ABCMeta):
             )
 
     def _check_show(self):
-        """Raise ValueError if ``show`` is below 1 and no guarantee has been proven for this case."""
+        """Raise ValueError if ``show`` is below 1 but no guarantee has been proven for it."""
         if not self.allows_show:
             raise ValueError(
                 "show must be 1 unless the guarantee allows smaller values, got "

@@ -295,7 +295,7 @@ class NeymanPearsonScorer(Scorer):
         self.true_after_error_ = np.sum(below == 1) / (len(below) + DOUBTED)
 
     def _jobs(self, evidence, n_features, seed, rows=True, **forest):
-        """Count the claims and return one job per classifier, or no jobs if all labels are equal."""
+        """Count the claims and return one job per classifier, or none if all labels are equal."""
         self._count(evidence, rows)
         at_risk = evidence.at_risk & rows
         false = evidence.labels[at_risk] == 0

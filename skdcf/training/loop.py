@@ -268,7 +268,7 @@ class _Run:
             )
 
     def _objective(self, alpha):
-        """Return the objective F as a function of flat parameters and two halves of the problems."""
+        """Return the objective F as a function of flat parameters and two halves of problems."""
         training = self.training
         mu = training.shrinkage / (alpha * self.plan.n_problems) ** 2
         pull = mu / len(self.scores) * -standardised_risk(self.scores)

@@ -800,7 +800,7 @@ class ConformalFilter(Settings):
         return len(self.loss_curve_)
 
     def _of_scorer(self, name):
-        """Return an attribute of the scorer, or raise AttributeError with the name of the filter."""
+        """Return a scorer attribute, or raise AttributeError with the name of the filter."""
         check_is_fitted(self, "scorer_")
         value = getattr(self.scorer_, name, None)
         if value is not None:

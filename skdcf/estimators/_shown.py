@@ -124,7 +124,7 @@ def _refuse_calibrated(batch, hashes, calibrated):
 
 
 def _one_answer_each(batch, hashes, group_of, one_per_question):
-    """Return the rows of the batch that are used, with one answer to each question in each group."""
+    """Return the used rows of the batch, with one answer to each question in each group."""
     order, _ = hashes.orders()
     rows = choose_one_each(hashes.question, order, group_of)
     if len(rows) == len(batch) or one_per_question:

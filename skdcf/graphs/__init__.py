@@ -1,6 +1,6 @@
 """Reasoning graphs, stored individually or packed in batches.
 
-The modules ``labels`` and ``problems`` contain further functions for other packages.
+The modules ``labels`` and ``problems`` contain additional functions for other packages.
 """
 
 from ._batch import GraphBatch as GraphBatch

@@ -1,7 +1,7 @@
-"""Packed problems, the only representation of problems that is used in computations.
+"""Packed problems, the only representation of problems used in computations.
 
 The fields are the attributes of `GraphBatch`. Batches are created by ``from_graphs`` and
-``from_arrays``, and ``batch[i]`` converts a problem back to a graph.
+``from_arrays``, and ``batch[i]`` converts a single problem back to a graph.
 """
 
 from __future__ import annotations
@@ -28,33 +28,33 @@ _ROWS |= {"ids": "id", "metadata": "metadata", "wordings": "wordings"}
 
 
 class GraphBatch(Structure, Sequence[ReasoningGraph]):
-    """Packed sequence of `ReasoningGraph`, stored in flat arrays.
+    """Packed sequence of `ReasoningGraph` objects, stored in flat arrays.
 
     Create a batch with `from_graphs` or `from_arrays`. ``batch[i]`` is a `ReasoningGraph`.
-    ``batch[slice]``, ``batch[index array]`` and ``batch[boolean mask]`` are batches. Batches are
-    indexed without a loop over problems, so scikit-learn's splitters are efficient.
+    ``batch[slice]``, ``batch[index_array]`` and ``batch[boolean_mask]`` return batches. Batches
+    are indexed without a loop over problems, so they can be split efficiently by scikit-learn.
 
     Attributes
     ----------
     features : ndarray of shape (n_claims, n_features) or None
-        Features of the claims, with one row per claim, concatenated over the problems.
+        Claim features, with one row per claim, concatenated over the problems.
     offsets : ndarray of shape (n_graphs + 1,)
-        The claims of problem i are rows ``offsets[i]:offsets[i + 1]``.
+        Rows ``offsets[i]:offsets[i + 1]`` are the claims of problem i.
     edges : ndarray of shape (n_edges, 2)
         Edges (parent, child) as row indices of ``features``, sorted by (child, parent).
     edge_offsets : ndarray of shape (n_graphs + 1,)
-        The edges of problem i are rows ``edge_offsets[i]:edge_offsets[i + 1]``.
+        Rows ``edge_offsets[i]:edge_offsets[i + 1]`` are the edges of problem i.
     edges_known : ndarray of bool, shape (n_graphs,)
         Whether the edges of each problem are known. A problem with unknown edges has no rows in
         ``edges``.
     claims, problems, ids : object ndarray or None
-        Claim texts, questions that the problems answer, and problem names.
+        Claim texts, questions answered by the problems, and problem names.
     alternatives, context, metadata : object ndarray or None
-        One entry per problem, which may be None. The entries are tuples with the texts of other
-        answers, tuples with the texts that must support the answer, and dicts.
+        Object arrays with one entry per problem, which may be None. The entries are tuples of
+        texts from other answers, tuples of texts that must support the answer, and dicts.
     wordings : object ndarray or None
-        The wordings of the claims of each problem, as a tuple of tuples, or None. Each wording
-        has a separate row.
+        Wordings of each problem's claims, as a tuple of tuples, or None. Each wording has its own
+        row.
     feature_names : tuple of str or None
         Feature column names.
 
@@ -102,7 +102,7 @@ class GraphBatch(Structure, Sequence[ReasoningGraph]):
         Parameters
         ----------
         graphs : sequence of ReasoningGraph
-            Graphs with the same feature columns. A GraphBatch is returned unchanged.
+            Graphs that all have the same feature columns. A GraphBatch is returned unchanged.
 
         Returns
         -------
@@ -134,33 +134,33 @@ class GraphBatch(Structure, Sequence[ReasoningGraph]):
         ids: Iterable[Any] | None = None,
         metadata: Iterable[Mapping[str, Any] | None] | None = None,
     ) -> GraphBatch:
-        """Build a batch from flat arrays, without a Python loop over problems.
+        """Create a batch from flat arrays, without a Python loop over problems.
 
         Parameters
         ----------
         features : array-like of shape (n_claims, n_features) or None
-            Features of the claims. A float64 array is used without a copy.
+            Features of the claims. Arrays of dtype float64 are not copied.
         offsets : array-like of int, shape (n_graphs + 1,)
-            Offsets of the problems. The offsets must start with 0, not decrease, and end with
+            Offsets of the problems. The offsets must start at 0, be non-decreasing, and end with
             n_claims.
         edges : array-like of int, shape (n_edges, 2), optional
-            Edges (parent, child) as row indices of ``features``. Both claims of an edge must belong
-            to the same problem. None means that the edges of all problems are unknown. An empty
-            list means that there are no edges.
+            Edges (parent, child) as row indices of ``features``. Both claims of an edge must
+            belong to the same problem. If None, the edges of all problems are unknown. If the
+            list is empty, there are no edges.
         edges_known : array-like of bool, shape (n_graphs,), optional
-            Whether the edges of each problem are known. Required only if this differs between
-            problems.
+            Whether the edges of each problem are known. Required only if some problems have known
+            edges and others do not.
         claims : sequence of str or None, length n_claims, optional
-            Claim texts. The texts of a problem must either all be known or all be None.
+            Claim texts. The claims of a problem must either all have texts or all be None.
         problems : sequence of str or None, length n_graphs, optional
-            The question that each problem answers, or None if it is unknown.
+            Question that each problem answers, or None if the question is unknown.
         alternatives, context : sequence, length n_graphs, optional
-            A sequence of str for each problem, or None if it is unknown.
+            A sequence of strings for each problem, or None if the texts are unknown.
         feature_names : sequence of str, optional
             Column names. By default, the column names of a pandas, polars or pyarrow table are
             used.
         ids, metadata : sequence, length n_graphs, optional
-            Problem names, which are used in messages and files, and dicts of further data.
+            Problem names, which are used in messages and files, and dicts with additional data.
 
         Returns
         -------
@@ -170,8 +170,8 @@ class GraphBatch(Structure, Sequence[ReasoningGraph]):
         Raises
         ------
         ValueError
-            For the reasons listed in `ReasoningGraph`. The message names the problem and the
-            claim.
+            For the same reasons as in `ReasoningGraph`. The error message contains the names of
+            the problem and the claim.
         """
         bounds = _inputs.check_offsets(offsets)
         names = Names(_inputs.check_column(ids, len(bounds) - 1, "ids"), bounds)
@@ -211,7 +211,7 @@ class GraphBatch(Structure, Sequence[ReasoningGraph]):
         Returns
         -------
         GraphBatch
-            The problems with the edges and texts of this batch.
+            The problems with the new features, and with the edges and texts of this batch.
         """
         table = _inputs.check_features(features, self.n_claims, self)
         names = _inputs.check_names(feature_names, features, table)
@@ -225,7 +225,7 @@ class GraphBatch(Structure, Sequence[ReasoningGraph]):
     def carry_table(
         self, key: bytes, features: NDArray[Any], feature_names: tuple[str, ...] | None
     ) -> GraphBatch:
-        """Return the same problems with stored columns, which slices of the batch retain.
+        """Return the same problems with cached columns, which slices of the batch retain.
 
         Parameters
         ----------
@@ -239,24 +239,24 @@ class GraphBatch(Structure, Sequence[ReasoningGraph]):
         Returns
         -------
         GraphBatch
-            The problems with the ``features`` of this batch and the stored columns.
+            The problems with the ``features`` of this batch and the cached columns.
         """
         tables = (self.tables or {}) | {key: (features, feature_names)}
         return self._trusted(**self.__dict__ | {"tables": tables})
 
     def replace_edges(self, edges: ArrayLike) -> GraphBatch:
-        """Return the same problems with different edges, and mark the edges as known.
+        """Return the same problems with different edges, which are marked as known.
 
         Parameters
         ----------
         edges : array-like of int, shape (n_edges, 2)
-            Edges as in `from_arrays`. If problems have wordings, the positions refer to claims,
-            not to wordings.
+            Edges as in `from_arrays`. If problems have wordings, the edges must contain indices
+            of claims rather than wordings.
 
         Returns
         -------
         GraphBatch
-            The problems with the features and texts of this batch.
+            The problems with the new edges, and with the features and texts of this batch.
 
         Raises
         ------
@@ -280,18 +280,19 @@ class GraphBatch(Structure, Sequence[ReasoningGraph]):
         Parameters
         ----------
         metadata : sequence of (dict or None), length n_graphs, or None
-            A dict or None for each problem.
+            One dict, or None, for each problem.
 
         Returns
         -------
         GraphBatch
-            The problems with the features, edges and texts of this batch.
+            The problems with the new metadata, and with the features, edges and texts of this
+            batch.
         """
         fields = _inputs.check_fields("metadata", metadata, self)
         return self._trusted(**self.__dict__ | {"metadata": fields, "tables": None})
 
     def without_edges(self, *, known: bool = True) -> GraphBatch:
-        """Return the same problems without edges, except those between wordings of a claim.
+        """Return the same problems without edges, except for edges between wordings of a claim.
 
         Parameters
         ----------
@@ -301,7 +302,7 @@ class GraphBatch(Structure, Sequence[ReasoningGraph]):
         Returns
         -------
         GraphBatch
-            The problems with the features and texts of this batch.
+            The problems without edges, with the features and texts of this batch.
         """
         bare = self.replace_edges(())
         if known:
@@ -311,12 +312,12 @@ class GraphBatch(Structure, Sequence[ReasoningGraph]):
 
     @property
     def metadata_rows(self) -> list[dict[str, Any]]:
-        """The metadata of each problem, or an empty list if no problem has any."""
+        """Metadata of each problem, or an empty list if no problem has metadata."""
         return [] if self.metadata is None else [row or {} for row in self.metadata]
 
     @cached_property
     def counts(self) -> NDArray[np.int64] | None:
-        """Number of wordings of each claim; None if no problem has wordings."""
+        """Number of wordings of each claim, or None if no problem has wordings."""
         if self.wordings is None:
             return None
         counts: list[int] = []
@@ -341,7 +342,7 @@ class GraphBatch(Structure, Sequence[ReasoningGraph]):
 
     @cached_property
     def vaguest(self) -> NDArray[np.bool_] | None:
-        """Whether each row is the vaguest wording of its claim; None if there are no wordings."""
+        """Whether each row is the vaguest wording of its claim, or None without wordings."""
         if self.counts is None:
             return None
         vaguest = np.zeros(self.n_claims, dtype=bool)
@@ -384,7 +385,7 @@ class GraphBatch(Structure, Sequence[ReasoningGraph]):
         return (self._unpack(i) for i in range(len(self)))
 
     def _unpack(self, i):
-        """Return problem ``i`` as a graph whose features are a view of those of the batch."""
+        """Return problem ``i`` as a graph, whose features are a view of the batch features."""
         a, b = self.offsets[i : i + 2].tolist()
         c, d = self.edge_offsets[i : i + 2].tolist()
         texts = None if self.claims is None else tuple(self.claims[a:b])
@@ -416,7 +417,7 @@ def _edge_fields(edges, known, names):
 
 
 def _pack(graphs):
-    """Return the fields of a `GraphBatch` from a list of graphs."""
+    """Create the fields of a `GraphBatch` from a list of graphs."""
     if not graphs:
         raise ValueError("X must contain at least one problem, but it is empty")
     # An answer without claims does not show which columns it has.
@@ -452,7 +453,7 @@ def _pack(graphs):
 
 
 def _with_columns(graph, first):
-    """Return the graph, with the columns of the first graph if it has no claims and no columns."""
+    """Return the graph, with the first graph's columns if it has no claims and no columns."""
     is_empty = isinstance(graph, ReasoningGraph) and not graph.n_claims
     if not is_empty or graph.features is not None:
         return graph
@@ -463,7 +464,7 @@ def _with_columns(graph, first):
 
 
 def _find_difference(graph, first):
-    """Return the reason why a graph cannot be packed with the first graph; None if it can."""
+    """Explain why a graph cannot be packed with the first graph, or return None if it can."""
     if not isinstance(graph, ReasoningGraph):
         return f"expected a ReasoningGraph, got {type(graph).__name__}{_advise(graph)}"
     table = graph.features
@@ -491,9 +492,9 @@ def _advise(found):
 
 
 def _take(batch, rows):
-    """Return the fields of a `GraphBatch` with some problems of a batch, in the order of ``rows``.
+    """Return the fields of a `GraphBatch` for selected problems, in the order of ``rows``.
 
-    Edges are row numbers, so they are shifted together with the claims of their problem.
+    Edges consist of row indices, so they are shifted together with the claims of their problem.
     """
     offsets = offsets_of(batch.sizes[rows])
     claims = ranges(batch.offsets[:-1][rows], batch.sizes[rows])
@@ -522,7 +523,7 @@ def _take(batch, rows):
 
 
 def _positions(batch, key):
-    """Return the positions of the problems selected by a slice, a mask or an index array."""
+    """Return the indices of the problems selected by a slice, a mask or an index array."""
     if not isinstance(key, slice):
         key = np.asarray(key)
         if key.size == 0 and key.dtype != bool:

@@ -1,6 +1,6 @@
-"""Graph of one problem, with the claims, their dependencies, and data about each claim.
+"""Graph of a single problem, with its claims, their dependencies, and data about each claim.
 
-Graphs can be created from lists of parents and adjacency matrices, and converted from and to
+Graphs can be created from lists of parents or adjacency matrices, and converted from and to
 networkx graphs.
 """
 
@@ -41,47 +41,47 @@ _NODE_LINK = (
 
 
 class ReasoningGraph:
-    """Claims of one answer and their dependency graph.
+    """Claims of one answer, together with their dependency graph.
 
     Parameters
     ----------
     features : array-like of shape (n_claims, n_features) or None
-        Features of the claims, with one row of finite numbers per claim. None means that the
-        claims have only texts.
+        Claim features, with one row of finite numbers per claim. If None, the claims have only
+        texts.
     edges : iterable of (parent, child), optional
-        The dependencies. The claim at position ``child`` depends on the claim at position
-        ``parent``, and positions start at 0. Claims may be in any order. Duplicate edges are
-        merged, and edges are sorted by (child, parent). An empty list means that all claims are
-        independent. None means that the dependencies are unknown. A filter treats independent
-        claims and unknown dependencies differently.
+        The dependencies. The claim with index ``child`` depends on the claim with index
+        ``parent``, where indices start at 0. The claims can be in any order. Duplicate edges are
+        merged, and the edges are sorted by (child, parent). If the list is empty, all claims are
+        independent. If None, the dependencies are unknown. A filter distinguishes between
+        independent claims and unknown dependencies.
     claims : sequence of str, optional
         Claim texts.
     problem : str, optional
-        The question that the answer belongs to.
+        Question to which the answer belongs.
     alternatives : sequence of str, optional
-        Texts of other answers to the same question. The sequence of alternatives may be empty.
+        Texts of other answers to the same question. This sequence may be empty.
     context : sequence of str, optional
-        Texts that must support the answer, such as a passage. None means that the texts are
-        unknown, and an empty list means that there are none.
+        Texts that must support the answer, such as a passage. If None, the texts are unknown; if
+        the list is empty, there are none.
     feature_names : sequence of str, optional
-        Feature column names. By default, the column names of a pandas, polars or pyarrow table are
-        used.
+        Feature column names. By default, the column names of a pandas, polars or pyarrow table
+        are used.
     id : str or int, optional
         Problem name, which is used in messages and files.
     metadata : dict, optional
-        Further data, such as the model or the subject. The metadata are ignored by ``==``. The
-        key ``group`` names the question (see `skdcf.graphs.question_groups`). The keys
-        ``no_verdict`` and ``flagged_claims`` list positions of claims that filters never keep.
-        ``no_verdict`` lists claims whose verdict is missing, and ``flagged_claims`` lists claims
-        that may misstate the answer.
+        Additional data, such as the model or the subject. Metadata are ignored in comparisons
+        with ``==``. The key ``group`` identifies the question (see
+        `skdcf.graphs.question_groups`). The keys ``no_verdict`` and ``flagged_claims`` contain
+        indices of claims that filters never keep. ``no_verdict`` lists claims whose verdict is
+        missing, while ``flagged_claims`` lists claims that may misstate the answer.
     wordings : sequence of sequences of str, optional
-        All wordings of each claim, starting with the most specific one. The entry is None for a
-        claim with only one wording. Each wording becomes a claim of this graph, which depends on
-        the next vaguer wording. Therefore ``claims``, ``n_claims``, labels and masks have one entry
-        per wording, in the given order. If ``claims`` is passed together with ``wordings``, it must
-        contain the most specific wordings. ``edges`` refer to claims, and ``features`` have one row
-        per claim or one row per wording. Filtered texts show the most specific wording that is
-        kept.
+        All wordings of each claim, starting with the most specific wording. If a claim has only
+        one wording, its entry is None. Each wording becomes a claim of this graph and depends on
+        the next vaguer wording. Therefore, ``claims``, ``n_claims``, labels and masks have one
+        entry per wording, in the given order. If ``claims`` is passed together with ``wordings``,
+        it must contain the most specific wordings. The indices in ``edges`` refer to claims,
+        while ``features`` can have one row per claim or one row per wording. Filtered texts
+        contain the most specific wording that is kept.
 
     Attributes
     ----------
@@ -90,15 +90,15 @@ class ReasoningGraph:
     edges_known : bool
         Whether the edges are known.
     n_claims : int
-        Number of claims. The number is 0 for an answer without kept claims.
+        Number of claims. The number of claims is 0 for an answer without kept claims.
 
     Raises
     ------
     ValueError
-        If the edges contain a cycle, a self-loop or a position out of range, if a feature is
-        missing, masked, infinite or complex, or if a claim, alternative or context is not a string.
-        Sets are rejected because they have no order. The numbers of claims, feature rows and names
-        must agree.
+        If the edges contain a cycle, a self-loop or an index out of range, if a feature is
+        missing, masked, infinite or complex, or if a claim, alternative or context is not a
+        string. Sets are rejected because their order is undefined. The numbers of claims, feature
+        rows and names must be consistent.
 
     Examples
     --------
@@ -232,12 +232,12 @@ class ReasoningGraph:
         return hash((self.n_claims, self.edges.tobytes(), texts, self.problem))
 
     def replace(self, **changes: Any) -> ReasoningGraph:
-        """Return a copy with some constructor arguments changed.
+        """Return a copy of the graph with some constructor arguments changed.
 
         Parameters
         ----------
         **changes
-            New values of constructor arguments.
+            New values of the constructor arguments to change.
 
         Returns
         -------
@@ -265,7 +265,7 @@ class ReasoningGraph:
         Returns
         -------
         ndarray of int
-            The sorted positions of the ancestors, excluding v.
+            Sorted indices of the ancestors, without v.
         """
         if not 0 <= v < self.n_claims:
             raise ValueError(
@@ -288,7 +288,7 @@ class ReasoningGraph:
         Returns
         -------
         ReasoningGraph
-            The subgraph. Edges from or to other claims are removed.
+            The subgraph. Edges from or to any other claims are removed.
         """
         mask = np.asarray(mask)
         if mask.dtype != bool or mask.shape != (self.n_claims,):
@@ -321,8 +321,8 @@ class ReasoningGraph:
         Returns
         -------
         ReasoningGraph
-            The graph without wordings, with the edges between the remaining claims. If this
-            graph has no wordings, the result equals that of `subgraph`.
+            A graph without wordings, with the edges between the remaining claims. If this graph
+            has no wordings, the result is the same as for `subgraph`.
         """
         mask = np.ones(self.n_claims, bool) if mask is None else np.asarray(mask)
         if self.wordings is None:
@@ -352,7 +352,7 @@ class ReasoningGraph:
         Returns
         -------
         dict
-            The values of ``features``, ``edges`` (None if they are unknown), and all other
+            The values of ``features``, ``edges`` (None if the edges are unknown), and all other
             fields that are set.
         """
         out = {
@@ -377,12 +377,12 @@ class ReasoningGraph:
         Parameters
         ----------
         data : dict
-            The result of `to_dict`, or a parsed line of JSON.
+            Dict returned by `to_dict`, or a parsed line of JSON.
 
         Returns
         -------
         ReasoningGraph
-            The graph, checked as by the constructor.
+            The graph, which is checked in the same way as by the constructor.
         """
         if not isinstance(data, Mapping):
             raise ValueError(f"from_dict needs a dict, got {type(data).__name__}")
@@ -403,14 +403,15 @@ class ReasoningGraph:
         return cls(features, **data)
 
     def to_networkx(self) -> Any:
-        """Return the graph as a ``networkx.DiGraph`` with edges parent -> child.
+        """Return the graph as a ``networkx.DiGraph`` with edges from parents to children.
 
         Returns
         -------
         networkx.DiGraph
-            The converted graph. The nodes are the claim numbers, one per wording, and have the
-            attributes ``claim`` and ``features`` if these are set. All other fields that are set
-            are attributes of the graph. If the edges are unknown, ``edges_known`` is False.
+            The converted graph. The nodes are claim indices, with one node per wording, and have
+            the attributes ``claim`` and ``features`` if these are set. All other fields that are
+            set become attributes of the graph. If the edges are unknown, ``edges_known`` is
+            False.
         """
         import networkx as nx
 
@@ -430,21 +431,21 @@ class ReasoningGraph:
 
     @classmethod
     def from_networkx(cls, graph: Any, **fields: Any) -> ReasoningGraph:
-        """Create a graph from a directed networkx graph with edges parent -> child.
+        """Create a graph from a directed networkx graph with edges from parents to children.
 
         Parameters
         ----------
         graph : networkx.DiGraph
-            The graph to convert. Nodes may have any names, and their order is the order of the
-            claims. The node attributes ``claim`` and ``features`` are used if all nodes have
-            them.
+            The graph to convert. The nodes can have any names, and the order of the nodes is the
+            order of the claims. The node attributes ``claim`` and ``features`` are used if all
+            nodes have them.
         **fields
             Constructor arguments, which override the attributes of the graph.
 
         Returns
         -------
         ReasoningGraph
-            The graph, checked as by the constructor.
+            The graph, which is checked in the same way as by the constructor.
         """
         if not graph.is_directed():
             raise ValueError(
@@ -473,12 +474,12 @@ class ReasoningGraph:
         features: ArrayLike | None = None,
         **fields: Any,
     ) -> ReasoningGraph:
-        """Create a graph from each claim's list of direct parents.
+        """Create a graph from a list of direct parents for each claim.
 
         Parameters
         ----------
         parents : sequence of sequences of int
-            Parents of each claim. ``parents[v]`` lists the positions, starting at 0, of the
+            Parents of each claim. ``parents[v]`` contains the indices, starting at 0, of the
             claims on which v depends directly.
         features : array-like of shape (n_claims, n_features), optional
             Features of the claims.
@@ -488,7 +489,7 @@ class ReasoningGraph:
         Returns
         -------
         ReasoningGraph
-            The graph, checked as by the constructor.
+            The graph, which is checked in the same way as by the constructor.
         """
         n_claims = _count_claims(features, fields)
         if n_claims not in (None, len(check_list("parents", parents))):
@@ -516,24 +517,25 @@ class ReasoningGraph:
         orientation: Literal["child_row", "parent_row"] = "child_row",
         **fields: Any,
     ) -> ReasoningGraph:
-        """Create a graph from a square 0/1 matrix.
+        """Create a graph from a square matrix of zeros and ones.
 
         Parameters
         ----------
         matrix : array-like of shape (n_claims, n_claims)
-            The matrix. A 1 represents an edge, and ``orientation`` defines its direction.
+            The matrix. Each 1 represents an edge, whose direction is determined by
+            ``orientation``.
         features : array-like of shape (n_claims, n_features), optional
             Features of the claims.
         orientation : {"child_row", "parent_row"}
-            Meaning of ``matrix[v][u] == 1``. For "child_row", it means that v depends on u. For
-            "parent_row", it means that u depends on v.
+            Meaning of ``matrix[v][u] == 1``. For "child_row", claim v depends on claim u. For
+            "parent_row", claim u depends on claim v.
         **fields
             Further constructor arguments.
 
         Returns
         -------
         ReasoningGraph
-            The graph, checked as by the constructor.
+            The graph, which is checked in the same way as by the constructor.
         """
         check_choice("orientation", orientation, ("child_row", "parent_row"))
         n_claims = _count_claims(features, fields) or 0
@@ -555,7 +557,7 @@ class ReasoningGraph:
 
 
 def _count_claims(features, fields):
-    """Return the number of claims according to the features or texts, or None if unknown."""
+    """Return the number of claims in the features or texts, or None if it is unknown."""
     claims = fields.get("claims")
     if fields.get("wordings") is not None:
         return len(check_list("wordings", fields["wordings"]))

@@ -1,6 +1,6 @@
-"""Input checks that find errors in a problem before it is used in computations.
+"""Input checks that find errors in a problem before any computation.
 
-`skdcf.graphs._derived.Names` provides the names of problems and claims in messages.
+The problem and claim names in messages are provided by `skdcf.graphs._derived.Names`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ NO_LISTS = (str, bytes, Set, Mapping, ValuesView)
 def check_features(features, n_claims, names, copy=False):
     """Return features as a read-only float table, or None. Invalid features raise ValueError.
 
-    ``n_claims`` is the expected number of rows, or None if any number is valid.
+    ``n_claims`` is the expected number of rows, or None if any number of rows is valid.
     """
     if features is None:
         return None
@@ -76,7 +76,7 @@ def _float_table(features, where, copy):
 
 
 def _as_float(value):
-    """Return an object as a float. A missing value is replaced with NaN."""
+    """Convert an object to a float. Missing values are replaced with NaN."""
     if is_missing(value):
         return np.nan
     if not is_number(value):
@@ -85,9 +85,9 @@ def _as_float(value):
 
 
 def column_names(features, where=""):
-    """Return the column names of a pandas, polars or pyarrow table; None if columns have no names.
+    """Return the column names of a pandas, polars or pyarrow table, or None if there are none.
 
-    As in scikit-learn, columns are considered unnamed if no name is a str, for example if the names
+    As in scikit-learn, columns count as unnamed if no name is a string, for example if the names
     are column numbers.
     """
     # In pyarrow, `columns` contains the values.
@@ -109,8 +109,8 @@ def column_names(features, where=""):
 def check_names(feature_names, features, table, where=""):
     """Return feature names as a tuple, one distinct name per column, or raise ValueError.
 
-    The names are ``feature_names`` or, if these are None, the column names of ``features``.
-    ``table`` is the result of converting ``features``.
+    The names are ``feature_names`` or, if this argument is None, the column names of
+    ``features``. The argument ``table`` contains the converted ``features``.
     """
     names = column_names(features, where)
     if feature_names is not None:
@@ -147,7 +147,7 @@ def in_order(values, name, where=""):
 
 
 def check_texts(texts, name, where):
-    """Return claims or alternatives as a tuple of str, or raise ValueError."""
+    """Return claims or alternatives as a tuple of strings, or raise ValueError."""
     if texts is None:
         return None
     texts = tuple(in_order(texts, name, where))
@@ -159,7 +159,7 @@ def check_texts(texts, name, where):
 
 
 def check_field(name, value, n_claims, where):
-    """Return the question, metadata or texts of one problem in their stored form."""
+    """Return the question, metadata or texts of a problem in their stored format."""
     if value is None:
         return None
     if name in ("problem", "problems"):
@@ -193,7 +193,7 @@ def check_fields(name, values, names):
 
 
 def check_flat_claims(claims, names, needed):
-    """Return the claims of a batch as an object array; None if no texts are known.
+    """Return the claims of a batch as an object array, or None if no texts are known.
 
     The claims of a problem must either all have texts or all be None. If ``needed`` is True, all
     claims must have texts, because there are no features.
@@ -217,7 +217,7 @@ def check_flat_claims(claims, names, needed):
 def check_column(values, length, name):
     """Return values as a new object array of the given length, or raise ValueError.
 
-    None is returned if ``values`` is None.
+    If ``values`` is None, None is returned.
     """
     if values is None:
         return None
@@ -230,11 +230,11 @@ def check_column(values, length, name):
 
 
 def check_edges(edges, offsets, names):
-    """Return edges, sorted and distinct, and the depths of the claims if they were computed.
+    """Return sorted, distinct edges, and the depths of the claims if they were computed.
 
-    If ``edges`` is None, there are no edges. A ValueError is raised unless each edge joins two
-    claims of one problem and no claim depends on itself. If all parents precede their children,
-    there cannot be a cycle, so the depths are not computed and None is returned for them.
+    If ``edges`` is None, there are no edges. A ValueError is raised unless each edge connects two
+    claims of the same problem and no claim depends on itself. If all parents precede their
+    children, a cycle is impossible, so the depths are not computed and None is returned instead.
     """
     pairs = _edge_array(() if edges is None else edges, names)
     n_claims = offsets[-1]
@@ -295,8 +295,8 @@ def _edge_array(edges, names):
 def check_edges_known(known, edges, pairs, names):
     """Return whether the edges of each problem are known, or raise ValueError.
 
-    ``edges`` are the edges that the caller passed. If ``known`` is None, the edges of all problems
-    are known unless ``edges`` is None.
+    The argument ``edges`` contains the edges passed by the caller. If ``known`` is None, the
+    edges of all problems are known unless ``edges`` is None.
     """
     n_graphs = len(names.offsets) - 1
     if known is None:
@@ -342,7 +342,7 @@ def show(value):
 
 
 def show_count(graph):
-    """Return the number of edges of a graph or batch for its repr; "unknown" if unknown."""
+    """Return the number of edges of a graph or batch for its repr, or "unknown"."""
     return len(graph.edges) if np.any(graph.edges_known) else "unknown"
 
 

@@ -1,10 +1,10 @@
-"""Ancestors of the claims in one large problem, stored as rows of bits.
+"""Ancestors of the claims in a single large problem, stored as rows of bits.
 
-A list of all claim-ancestor pairs contains up to n^2 / 2 numbers. Merging the lists of the parents
-requires n^3 steps if claims have many parents. Rows of bits need one bit per pair. With blocks of
-8,192 ancestors, rows of bits require n^2 / 8 steps and 1 KB per claim.
+A list of all claim-ancestor pairs would contain up to n^2 / 2 numbers. Merging the lists of the
+parents would require n^3 steps if claims have many parents. Rows of bits require only one bit per
+pair. With blocks of 8,192 ancestors, rows of bits require n^2 / 8 steps and 1 KB per claim.
 
-Claims are numbered by *ranks*, such that parents precede their children.
+Claims are numbered by *ranks*, so that parents precede their children.
 """
 
 from itertools import pairwise
@@ -18,22 +18,23 @@ _ROWS = 1024  # number of claims processed together when bits are read
 
 
 class Lineage:
-    """Edges of one problem, expressed in ranks.
+    """Edges of a single problem, expressed as ranks.
 
     Parameters
     ----------
     edges : ndarray of shape (n_edges, 2)
-        Edges (parent, child) as positions, starting at 0.
+        Edges (parent, child) as claim indices, starting at 0.
     rank : ndarray of shape (n_claims,)
-        Rank of each claim, a permutation that increases along every edge.
+        Rank of each claim, which is a permutation that increases along every edge.
     pairs : tuple of ndarray, optional
-        Pairs (claim, member) of each claim with its ancestors, if they were listed before.
+        Pairs (claim, member) of each claim and its ancestors, if they were already listed.
 
     Attributes
     ----------
     ends : tuple of ndarray
         Parents and children of the edges, as ranks, sorted by child. The parents and children are
-        stored in one attribute, so concurrent threads never read a mixture of old and new values.
+        stored in a single attribute, so that concurrent threads never read a mixture of old and
+        new values.
     """
 
     def __init__(
@@ -57,7 +58,7 @@ class Lineage:
         return Lineage(edges, self.n_claims - 1 - self.rank)
 
     def needed(self) -> NDArray[Any]:
-        """Return the edges, as positions, without edges from an ancestor of another parent.
+        """Return the edges as claim indices, without edges from an ancestor of another parent.
 
         All edges from claims without parents are returned.
         """
@@ -69,13 +70,13 @@ class Lineage:
         """Yield (start, rows) for each block of ancestors, starting with the last block.
 
         ``rows[v - start]`` contains the bits of the claim with rank v. Bit k represents the claim
-        with rank start + k. The row of a claim includes the claim itself, and ranks below ``start``
-        have no row.
+        with rank start + k. The row of each claim includes the claim itself, and there are no
+        rows for ranks below ``start``.
 
-        A parent that is also an ancestor of another parent is redundant. Parents are processed from
-        the last to the first. A parent whose bit is already set is skipped in this block and in all
-        following ones, so each edge of a complete graph is processed only once. Only the necessary
-        edges remain at the end.
+        A parent is redundant if it is also an ancestor of another parent. Parents are processed
+        from the last to the first. If the bit of a parent is already set, the parent is skipped
+        in this block and in all following blocks, so each edge of a complete graph is processed
+        only once. Only the necessary edges remain at the end.
         """
         if self._pairs is not None:
             yield 0, self._listed_rows()
@@ -112,8 +113,8 @@ class Lineage:
     def sums(self, values: NDArray[Any]) -> Any:
         """Return the sum of ``values`` over each claim and its ancestors, shape (n_claims,).
 
-        The sums of all subsets of eight adjacent claims are computed first, so each byte of a
-        row needs a single table lookup.
+        The sums over all subsets of eight adjacent claims are computed first, so that each byte
+        of a row requires only one table lookup.
         """
         ordered = np.empty(self.n_claims, dtype=values.dtype)
         ordered[self.rank] = values
@@ -130,7 +131,7 @@ class Lineage:
         return _add_below(total, parent, child, self._n_parents)[self.rank]
 
     def pairs(self) -> Any:
-        """Return all claim-ancestor pairs as two arrays of positions."""
+        """Return all claim-ancestor pairs as two arrays of indices."""
         number = np.empty(self.n_claims, dtype=np.int64)
         number[self.rank] = np.arange(self.n_claims)
         keys = [np.empty(0, dtype=np.int64)]
@@ -146,7 +147,7 @@ class Lineage:
 
 
 def _sort(parent, child, n_claims):
-    """Return edges sorted by child, then by parent."""
+    """Return the edges sorted by child, then by parent."""
     key = child * np.int64(n_claims) + parent
     if (key[1:] < key[:-1]).any():
         key.sort()
@@ -155,10 +156,10 @@ def _sort(parent, child, n_claims):
 
 
 def _unite(rows, start, parent, child, kept):
-    """Merge the rows of parents into those of their children, and record necessary parents.
+    """Merge the rows of parents into the rows of their children, and record necessary parents.
 
-    ``parent`` and ``child`` are the edges from this block, sorted by child. The necessary parents
-    of this block are added to ``kept``, which contains those of later blocks.
+    The arguments ``parent`` and ``child`` contain the edges from this block, sorted by child. The
+    necessary parents of this block are added to ``kept``, which contains those of later blocks.
     """
     children, first = np.unique(child, return_index=True)
     bounds = pairwise(np.append(first, len(child)).tolist())
@@ -188,7 +189,7 @@ def _take_needed(row, rows, inside):
 
 
 def _add_below(total, parent, child, n_parents):
-    """Add the sum of the parent to each claim that has exactly one parent."""
+    """Add the parent's sum to each claim that has exactly one parent."""
     single = n_parents[child] == 1
     sums = total.tolist()
     for u, v in zip(parent[single].tolist(), child[single].tolist(), strict=True):
@@ -202,7 +203,7 @@ def _set_bits(rows, row, bit):
 
 
 def _tabulate(values, n_bytes):
-    """Return the sums of all 256 subsets of each eight adjacent values."""
+    """Return the sums over all 256 subsets of every eight adjacent values."""
     padded = np.zeros(8 * n_bytes, dtype=values.dtype)
     padded[: len(values)] = values
     table = np.zeros((n_bytes, 256), dtype=values.dtype)

@@ -1,8 +1,8 @@
 """Hashes that identify a question, a problem or a text by its content.
 
-This module defines all hashes that the package compares. Most hashes are stored in filters, in the
-public prior, in label files, or in metadata. The values of the hashes must therefore not change,
-and must not depend on the session, unlike those of Python's ``hash``.
+All hashes that the package compares are defined in this module. Most of these hashes are stored
+in filters, in the public prior, in label files, or in metadata. Therefore, the hash values must
+never change, and must not depend on the session, unlike the values of Python's ``hash``.
 
 ==========================  ===================================================================
 `hash_question`             SHA-256, because the question hashes ship with the public prior, and
@@ -46,7 +46,7 @@ def hash_text(text: str) -> int:
 
 
 def hash_question(kind: str, value: Any) -> int:
-    """Return the first 63 bits of the SHA-256 of a value and of its ``kind``."""
+    """Return the first 63 bits of the SHA-256 hash of a value and its ``kind``."""
     if isinstance(value, float) and value.is_integer():
         value = int(value)  # Data frames with missing values store integers as floats.
     if isinstance(value, int) and not isinstance(value, bool):
@@ -56,7 +56,7 @@ def hash_question(kind: str, value: Any) -> int:
 
 
 def text_code(text: str) -> int:
-    """Return a text hash that ignores white space and case and is equal in all data sets."""
+    """Return a text hash that ignores white space and case and is the same in all data sets."""
     cleaned = " ".join(text.split()).casefold().encode("utf-8", "surrogatepass")
     return _first_63_bits(cleaned)
 
@@ -76,8 +76,9 @@ def question_hashes(batch: GraphBatch) -> NDArray[np.int64]:
     Returns
     -------
     ndarray of int64, shape (n_problems,)
-        Hashes of the questions, which are equal for equal texts in every process. The hash of a
-        problem without a question is that of its context, or -1 if it has no context.
+        Hashes of the questions, which are the same for equal texts in every process. For a
+        problem without a question, the hash of its context is returned, or -1 if there is no
+        context.
     """
     hashes = np.full(len(batch), -1)
     for column, kind in ((batch.context, "context"), (batch.problems, "question")):
@@ -119,8 +120,8 @@ def content_hashes(batch: GraphBatch) -> NDArray[np.uint64]:
 def hash_numbers(batch):
     """Return an exact hash of each problem's columns and edges.
 
-    Problems are processed in blocks that fit into the processor cache, which halves the running
-    time for a million problems.
+    The problems are processed in blocks that fit into the processor cache, which halves the
+    running time for a million problems.
     """
     hashes = batch.sizes.astype(np.uint64)
     odd = mix(np.arange(1, 1 + (batch.n_features or 0), dtype=np.uint64)) | np.uint64(1)
@@ -151,15 +152,15 @@ def _add_numbers(hashes, batch, problems, mixed, odd):
 
 
 def problem_digest(graph: Any) -> str:
-    """Return a hexadecimal digest of a problem, which identifies it in label files."""
+    """Return a hexadecimal digest of a problem, which identifies the problem in label files."""
     content = json.dumps([graph.id, graph.problem, graph.claims])
     return hashlib.sha256(content.encode()).hexdigest()[:16]
 
 
 def most_answers(n: int) -> float:
-    """Return the maximum number of answers, out of n, that may share a question text.
+    """Return how many of n answers may share a question text.
 
-    A text that is shared by more answers may be an instruction.
+    If more answers share a text, it may be an instruction.
     """
     return max(20, 0.05 * n)
 
@@ -167,19 +168,20 @@ def most_answers(n: int) -> float:
 def join_questions(names: Any, texts: Any, alone: Any) -> NDArray[Any]:
     """Return the questions of answers that share a name or text, directly or through others.
 
-    Each question is identified by its smallest name, or by its smallest text if it has no name.
+    Each question is identified by its smallest name hash, or by its smallest text hash if it has
+    no name.
 
     Parameters
     ----------
     names, texts : ndarray of int64, shape (n,)
-        Hashes of the names and the texts; negative if unknown.
+        Hashes of the names and texts, which are negative if unknown.
     alone : ndarray of int64, shape (n,)
-        Identifiers that are used for answers without a name and a text.
+        Identifiers used for answers that have neither a name nor a text.
 
     Returns
     -------
     ndarray of int64, shape (n,)
-        Identifier of the question of each answer.
+        Question identifier of each answer.
     """
     n = len(names)
     nodes, number = np.unique(np.concatenate([names, texts]), return_inverse=True)
@@ -199,26 +201,27 @@ def join_questions(names: Any, texts: Any, alone: Any) -> NDArray[Any]:
 class Hashes:
     """Hashes that identify problems.
 
-    A question may be identified by a name in one call and by its text in another, so both are
-    stored.
+    A question may be identified by its name in one call and by its text in another call, so both
+    hashes are stored.
 
     Attributes
     ----------
     question : ndarray of int64, shape (n_problems,)
-        Result of `~skdcf.graphs.question_groups`; negative for answers to unknown questions.
+        Question identifiers returned by `~skdcf.graphs.question_groups`, which are negative for
+        unknown questions.
     content : ndarray of uint64, shape (n_problems,)
-        Hashes of the question and the claims, or of columns and edges if there are no texts.
+        Hashes of the question and the claims, or of the columns and edges if there are no texts.
     asked : ndarray of bool, shape (n_problems,)
-        Whether the problem has a question text.
+        Whether each problem has a question text.
     name : ndarray of int64, shape (n_problems,)
-        Hashes of the question names; -1 if a question has no name.
+        Hashes of the question names, or -1 for questions without a name.
     text : ndarray of int64, shape (n_problems,)
-        Hashes of the question texts or, without a text, of the contexts. The hash is -1 if both
-        texts are missing.
+        Hashes of the question texts, or of the contexts for problems without a question text. The
+        hash is -1 if both texts are missing.
     passage : ndarray of uint64, shape (n_problems,)
-        Hashes of the question and the context together.
+        Hashes of the question together with the context.
     alone : ndarray of bool, shape (n_problems,)
-        Whether the caller declared that each answer belongs to a different question.
+        Whether the caller stated that each answer belongs to a different question.
     """
 
     question: NDArray[np.int64]
@@ -238,7 +241,7 @@ class Hashes:
         text: NDArray[Any],
         alone: bool,
     ) -> Hashes:
-        """Return the hashes of problems with given questions, names and texts."""
+        """Return the hashes of problems with the given questions, names and texts."""
         asked = np.zeros(len(question), dtype=bool)
         if batch.problems is not None:
             asked = np.array([bool(t and t.strip()) for t in batch.problems])
@@ -296,15 +299,16 @@ class Hashes:
     def orders(self) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
         """Return hashes that determine which answers and which questions are chosen.
 
-        Copies of an answer have different hashes. An answer that a model generates in nine of ten
-        samples is therefore chosen for nine of ten questions. The hash of a question does not
-        depend on the hashes of its answers. If the hash of a question were the smallest hash of its
-        answers, questions with many answers would be preferred.
+        Copies of the same answer have different hashes. Therefore, an answer that a model
+        generates in nine of ten samples is chosen for nine of ten questions. The hash of a
+        question does not depend on the hashes of its answers. If the smallest answer hash were
+        used as the question hash, questions with many answers would be preferred.
 
-        The hashes of answers and questions are salted with the six smallest hashes of questions.
-        Without a salt, the same answers would be chosen in every sample. If a pool of 60 questions
-        were split many times, some of them would almost always be used for calibration. Labels and
-        the order of rows do not affect the hashes, so nobody can search for a more favourable draw.
+        The hashes of answers and questions are salted with the six smallest question hashes.
+        Without a salt, the same answers would be chosen in every sample. For example, if a pool
+        of 60 questions were split many times, some of the questions would almost always be used
+        for calibration. The hashes do not depend on labels or on the order of rows, so users
+        cannot search for a more favourable draw.
         """
         with np.errstate(over="ignore"):
             named = np.maximum(self.question, -1).view(np.uint64)
@@ -326,11 +330,11 @@ class Hashes:
             return mix(answer + salt), mix(question + salt)
 
     def to_store(self) -> dict[str, NDArray[Any]]:
-        """Return the sorted and distinct hashes that are stored to recognise problems.
+        """Return the sorted, distinct hashes that are stored to recognise problems.
 
-        For each text, a flag is stored that is True if the text identifies one question. A text
-        identifies a question if its answers have at most one name, and are too few for the text to
-        be an instruction.
+        For each text, a flag is stored that indicates whether the text identifies a single
+        question. A text identifies a question if its answers have at most one name, and if the
+        answers are too few for the text to be an instruction.
         """
         text, names_one, is_named = self._texts()
         return {
@@ -345,7 +349,7 @@ class Hashes:
         }
 
     def _texts(self):
-        """Return the distinct texts, and whether each one identifies a question and has a name."""
+        """Return the distinct texts, and whether each text identifies a question and has a name."""
         has_text = self.text >= 0
         if not has_text.any():
             return self.text[:0], has_text[:0], has_text[:0]
@@ -366,15 +370,16 @@ class Hashes:
         Parameters
         ----------
         kept : dict
-            Result of `to_store` for the problems of another call.
+            Hashes returned by `to_store` for the problems of another call.
 
         Returns
         -------
         same_question : ndarray of bool, shape (n_problems,)
-            Whether the names match, or the texts match and identify a single question in both
-            calls. If both calls have names but these differ, the context must also be equal.
+            Whether the names match, or whether the texts match and identify a single question in
+            both calls. If both calls have names and the names differ, the context must also be
+            equal.
         doubtful : ndarray of bool, shape (n_problems,)
-            Whether the text is equal although the caller declared another question.
+            Whether the text is equal although the caller stated that the question is different.
         """
         same_name = (self.name >= 0) & np.isin(self.name, kept["name"])
         if not len(kept["text"]) or not (self.text >= 0).any():
@@ -422,7 +427,7 @@ def _sum_of_smallest(hashes):
 
 
 def _sort_distinct(values):
-    """Return the sorted distinct values, several times as fast as `numpy.unique`."""
+    """Return the sorted distinct values, several times faster than `numpy.unique`."""
     if not len(values):
         return values
     values = np.sort(values)

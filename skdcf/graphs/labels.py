@@ -1,4 +1,4 @@
-"""Convert labels of any kind to the numbers 1 (true), 0 (false) and -1 (unknown)."""
+"""Conversion of labels of any kind to the numbers 1 (true), 0 (false) and -1 (unknown)."""
 
 import re
 from collections import Counter
@@ -77,7 +77,7 @@ Labels: TypeAlias = Sequence[ArrayLike] | ArrayLike
 def pack_labels(
     y: Any, batch: GraphBatch | Sequence[ReasoningGraph]
 ) -> NDArray[np.int8]:
-    """Return a batch's labels as a flat array.
+    """Return the labels of a batch as a flat array.
 
     Parameters
     ----------
@@ -90,14 +90,14 @@ def pack_labels(
     Returns
     -------
     ndarray of int8, shape (n_claims,)
-        Claim labels (1 true, 0 false, -1 unknown). A wording counts as false if a vaguer wording of
-        the same claim is false.
+        Claim labels (1 true, 0 false, -1 unknown). A wording counts as false if a vaguer wording
+        of the same claim is false.
 
     Raises
     ------
     ValueError
-        If the numbers of labels and claims differ, or if a label is invalid. The message names
-        the first invalid label.
+        If the numbers of labels and claims differ, or if a label is invalid. The error message
+        contains the first invalid label.
 
     Warns
     -----
@@ -130,7 +130,7 @@ def read_labels(values: Any, place: Callable[[int], str]) -> NDArray[np.int8]:
     values : sequence
         The labels, which are 1 or True (true), 0 or False (false), and -1 (unknown).
     place : callable
-        ``place(row)`` returns the name of the claim, which is used in messages.
+        Function that returns the name of the claim in a given row, for use in messages.
 
     Returns
     -------
@@ -140,7 +140,7 @@ def read_labels(values: Any, place: Callable[[int], str]) -> NDArray[np.int8]:
     Raises
     ------
     ValueError
-        If a label is invalid. The message names the first invalid label.
+        If a label is invalid. The error message contains the first invalid label.
     """
     flat = values if _is_plain(values) else _column(values)
     if flat.dtype == object:
@@ -161,17 +161,18 @@ def read_labels(values: Any, place: Callable[[int], str]) -> NDArray[np.int8]:
 
 
 def labels_from_first_error(n_claims: int, first_error: int | None) -> NDArray[Any]:
-    """Return an answer's labels if only the first false claim is known.
+    """Return the labels of an answer in which only the first false claim is known.
 
-    If the claims form a chain, these labels suffice for calibration. Every later claim is a
-    descendant of the first error, so the nonconformity score does not depend on later labels.
+    If the claims form a chain, these labels are sufficient for calibration. In a chain, every
+    later claim is a descendant of the first error, so the nonconformity score does not depend on
+    later labels.
 
     Parameters
     ----------
     n_claims : int
         Number of claims in the answer.
     first_error : int or None
-        Position of the first false claim, starting at 0. Use -1 or None for an answer without a
+        Index of the first false claim, starting at 0. Use -1 or None for an answer without a
         false claim.
 
     Returns
@@ -182,7 +183,7 @@ def labels_from_first_error(n_claims: int, first_error: int | None) -> NDArray[A
     Raises
     ------
     ValueError
-        If there is no claim at the position ``first_error``.
+        If there is no claim with the index ``first_error``.
 
     Examples
     --------
@@ -204,7 +205,7 @@ def labels_from_first_error(n_claims: int, first_error: int | None) -> NDArray[A
 
 
 def word_key(word: Any) -> str:
-    """Return a label word in lower case and with single spaces, as it is stored in `LABEL_WORDS`.
+    """Return a label word in lower case with single spaces, in the format of `LABEL_WORDS`.
 
     Parameters
     ----------
@@ -229,9 +230,9 @@ def read_words(
     Parameters
     ----------
     words : iterable of str
-        The words, in upper or lower case.
+        Label words, in upper or lower case.
     place : callable, optional
-        ``place(row)`` returns the name of the claim, which is used in messages.
+        Function that returns the name of the claim in a given row, for use in messages.
 
     Returns
     -------
@@ -241,7 +242,7 @@ def read_words(
     Raises
     ------
     ValueError
-        If the meaning of a word is unknown. Meanings are never guessed from the alphabetical
+        If the meaning of a word is unknown. Meanings are never inferred from the alphabetical
         order.
 
     Examples
@@ -270,9 +271,10 @@ def read_column(
     ----------
     y : ndarray of shape (n_problems,)
         The column. The column may contain 0 and 1 (and -1 for unknown), booleans, words as in
-        `read_words`, or two arbitrary numbers. The larger of two arbitrary numbers means true.
+        `read_words`, or any two numbers. If the column contains two other numbers, the larger
+        number means true.
     classes : ndarray of shape (2,), optional
-        The values for false and true if they are known, for example after ``fit``.
+        Values for false and true if they are known, for example after ``fit``.
 
     Returns
     -------
@@ -280,8 +282,8 @@ def read_column(
         Claim labels (1 true, 0 false, -1 unknown).
     classes : ndarray of shape (2,)
         The values for false and true, with the dtype of y. If y contains only one value of a
-        known pair, the other one is added. If several words have the same meaning, the most
-        frequent one is used.
+        known pair, the other value of the pair is added. If several words have the same meaning,
+        the most frequent of these words is used.
 
     Raises
     ------
@@ -432,10 +434,10 @@ def _flat_labels(y, batch):
 
 
 def _join_arrays(rows):
-    """Join all rows to one plain array, or return None if a row has a different type.
+    """Join all rows into one plain array, or return None if a row has a different type.
 
-    All rows are joined in one call, because a call for each of a million rows would take most of
-    the time of a fit.
+    All rows are joined in a single call, because separate calls for a million rows would dominate
+    the fit time.
     """
     if set(map(type, rows)) != {np.ndarray}:
         return None

@@ -8,11 +8,11 @@ import numpy as np
 
 
 class LabelList(list[Any]):
-    """List of labels that scikit-learn can index with arrays of positions."""
+    """List of labels that scikit-learn can index with index arrays."""
 
     @property
     def shape(self) -> tuple[int]:
-        """Shape (n_problems,), by which scikit-learn recognises that index arrays are accepted."""
+        """Shape (n_problems,), which tells scikit-learn that index arrays are supported."""
         return (len(self),)
 
     def __getitem__(self, key: Any) -> Any:

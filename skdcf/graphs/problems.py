@@ -1,4 +1,4 @@
-"""Convert the caller's input to packed problems, questions, groups and weights."""
+"""Conversion of the caller's input to packed problems, questions, groups and weights."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def as_batch(X: Any) -> GraphBatch:
     Parameters
     ----------
     X : GraphBatch, sequence of ReasoningGraph, or 2-D array-like of numbers
-        The problems. Each row of a 2-D array is a problem with one claim.
+        The problems. Each row of a 2-D array is a problem with a single claim.
 
     Returns
     -------
@@ -41,8 +41,8 @@ def as_batch(X: Any) -> GraphBatch:
     Raises
     ------
     ValueError
-        If X has another type, if X is empty, or if its graphs have different feature columns.
-        The message contains advice on how to convert X.
+        If X has an unsupported type, if X is empty, or if its graphs have different feature
+        columns. The error message contains advice on how to convert X.
 
     Examples
     --------
@@ -67,7 +67,7 @@ def as_batch(X: Any) -> GraphBatch:
 
 
 def _is_table(X):
-    """Return whether X has two dimensions and no texts. The numbers are checked later."""
+    """Return whether X has two dimensions and no texts. The numbers in X are checked later."""
     try:
         table = np.asanyarray(X)
     except (TypeError, ValueError):
@@ -131,10 +131,11 @@ def _from_networkx(graph, i):
 
 
 def answer_text(graph: ReasoningGraph) -> str:
-    """Return an answer's text, with one claim per line.
+    """Return the text of an answer, with one claim per line.
 
-    Sentences without a claim that `skdcf split` found are inserted at their original positions. The
-    text of an answer without claims is empty even if the answer has such sentences.
+    Sentences without claims that were found by `skdcf split` are inserted at their original
+    positions. The text of an answer without claims is empty, even if the answer has such
+    sentences.
 
     Parameters
     ----------
@@ -144,12 +145,12 @@ def answer_text(graph: ReasoningGraph) -> str:
     Returns
     -------
     str
-        The texts, joined by newlines.
+        The claim texts, joined by newlines.
 
     Raises
     ------
     ValueError
-        If the claims have no texts.
+        If the claims do not have texts.
     """
     if graph.claims is None and graph.n_claims:
         named = "" if graph.id is None else f" ({graph.id})"
@@ -169,7 +170,7 @@ def answer_text(graph: ReasoningGraph) -> str:
 
 
 def kept_text(graph: ReasoningGraph, mask: NDArray[np.bool_]) -> str:
-    """Return an answer's kept claims as one line, or "" if nothing is kept.
+    """Return the kept claims of an answer as one line, or "" if no claims are kept.
 
     Parameters
     ----------
@@ -181,7 +182,8 @@ def kept_text(graph: ReasoningGraph, mask: NDArray[np.bool_]) -> str:
     Returns
     -------
     str
-        The most specific kept wording of each claim, and sentences without a claim next to them.
+        The most specific kept wording of each claim, with adjacent sentences that contain no
+        claim.
     """
     return " ".join(answer_text(graph.shown(mask)).split())
 
@@ -195,35 +197,37 @@ def question_groups(
 ) -> NDArray[np.int64]:
     """Return the question that each answer belongs to.
 
-    Answers to one question are not independent of each other. Therefore only one answer per
-    question can be used for calibration, and all answers to a question must be on the same side of
-    a split. A question is identified by ``groups`` or, if this is None, by the metadata key
-    ``group``. Without the key, a question is identified by its text, ignoring white space and case,
-    or by the context if there is no text. An answer without a key, a text and a context is a
-    separate question. If only some problems have the key, answers belong together if they share the
-    key or the text, directly or through other answers.
+    Answers to the same question are not independent of each other. Therefore, only one answer per
+    question can be used for calibration, and all answers to a question must be on the same side
+    of a split. A question is identified by ``groups`` or, if this argument is None, by the
+    metadata key ``group``. Without this key, a question is identified by its text, ignoring white
+    space and case, or by the context if there is no text. An answer without a key, text or
+    context is treated as the only answer to its question. If only some problems have the key,
+    answers belong to the same question if they share the key or the text, directly or through
+    other answers.
 
     Parameters
     ----------
     batch : GraphBatch, or sequence of ReasoningGraph
         The problems.
     groups : array-like of shape (n_problems,), or False, optional
-        A text or number for each problem, which overrides the data in the problems. False means
-        that each answer belongs to a different question.
+        A string or number for each problem, which overrides the data in the problems. If False,
+        each answer belongs to a different question.
 
     Returns
     -------
     ndarray of int64, shape (n_problems,)
-        Identifiers that are equal for answers to one question. Non-negative identifiers are
-        hashes, which are equal in every batch and session. Negative identifiers mark answers to
-        unknown questions, and are meaningless in another batch.
+        Identifiers that are equal for answers to the same question. Non-negative identifiers are
+        hashes, which are the same in every batch and session. Negative identifiers are assigned
+        to answers with unknown questions, and are meaningless in any other batch.
 
     Raises
     ------
     ValueError
-        If ``groups`` does not match the problems, or if a key is not a text or an integer. An error
-        is also raised if more than 20 problems, and more than 5 % of all problems, share a question
-        or context and have no key, because the shared text may be an instruction.
+        If ``groups`` does not match the problems, or if a key is neither a string nor an integer.
+        A ValueError is also raised if more than 20 problems, and more than 5 % of all problems,
+        share a question or context and have no key, because the shared text may be an
+        instruction.
 
     Examples
     --------
@@ -290,7 +294,8 @@ def _tell_questions(batch, names, texts):
 def question_names(batch: GraphBatch, groups: Groups = None) -> NDArray[np.int64]:
     """Return a hash of each problem's question name, or -1 if the question has no name.
 
-    The names 7, 7.0 and "7" are equal, because files and tables use all of these forms.
+    The names 7, 7.0 and "7" are considered equal, because files and tables use all of these
+    forms.
 
     Parameters
     ----------
@@ -302,7 +307,7 @@ def question_names(batch: GraphBatch, groups: Groups = None) -> NDArray[np.int64
     Returns
     -------
     ndarray of int64, shape (n_problems,)
-        Hashes of the names, which are equal for equal names in every process.
+        Hashes of the names, which are the same for equal names in every process.
     """
     if groups is not None and groups is not False:
         first = check_groups(groups, len(batch))
@@ -325,7 +330,7 @@ def question_names(batch: GraphBatch, groups: Groups = None) -> NDArray[np.int64
 
 
 def _check_shared(texts, keys, batch):
-    """Raise ValueError if too many problems share a text, which may then be an instruction."""
+    """Raise ValueError if so many problems share a text that it may be an instruction."""
     distinct, first, count = np.unique(texts, return_index=True, return_counts=True)
     most = most_answers(len(texts))
     for text, i, n in zip(distinct, first, count, strict=True):
@@ -360,24 +365,25 @@ def read_groups(by: Any, batch: GraphBatch) -> Any:
     Parameters
     ----------
     by : str, callable, or list of these
-        Definition of the groups. The value can be a metadata key, the name of a feature that is
-        equal for all claims of a problem, or a function of the batch. The function must return one
-        value per problem, or a 2-D boolean array with one column per group. If ``by`` is a list, a
-        problem belongs to the groups of every entry, as pairs (name of the entry, group).
+        Definition of the groups. The argument can be a metadata key, the name of a feature that
+        is equal for all claims of a problem, or a function of the batch. The function must return
+        one value per problem, or a 2-D boolean array with one column per group. If ``by`` is a
+        list, each problem belongs to the groups of all entries, as pairs (name of the entry,
+        group).
     batch : GraphBatch
         The problems.
 
     Returns
     -------
     values : list of length n_graphs
-        The group of each problem, or the frozenset of its groups if groups may overlap.
+        Group of each problem, or a frozenset of its groups if groups may overlap.
     overlap : bool
         Whether a problem may belong to several groups.
 
     Raises
     ------
     ValueError
-        If the group of a problem is unknown. The message names the problem.
+        If the group of a problem is unknown. The error message contains the name of the problem.
     """
     if isinstance(by, (list, tuple)):
         groups_of = [frozenset()] * len(batch)
@@ -438,7 +444,7 @@ def _constant(batch, name):
 
 
 def _booleans(table, by):
-    """Return a table as booleans. Numbers must be 0 or 1."""
+    """Convert a table to booleans. All numbers in the table must be 0 or 1."""
     table = np.asarray(table)
     if not np.isin(table, (0, 1)).all():
         raise ValueError(
@@ -459,31 +465,31 @@ def _check_known(values, by, batch):
 
 
 def _names(several):
-    """Return the names of a list's entries. Equal names are numbered."""
+    """Return the names of the entries in a list. Equal names are numbered."""
     names = [_name(by) for by in several]
     alike = {name for name in names if names.count(name) > 1}
     return [f"{name} {k}" if name in alike else name for k, name in enumerate(names)]
 
 
 def _name(by):
-    """Return the name of an entry, which is equal for a copy and in another session."""
+    """Return the name of an entry, which is the same for a copy and in another session."""
     text = by if isinstance(by, str) else getattr(by, "__name__", repr(by))
     return without_places(text)
 
 
 def as_set(group: Any) -> Any:
-    """Return a problem's groups as a set, even if no groups in its batch overlap."""
+    """Return the groups of a problem as a set, even if no groups in its batch overlap."""
     return group if isinstance(group, frozenset) else frozenset([group])
 
 
 def as_one(group: Any) -> Any:
-    """Return a problem's single group, even if groups in its batch overlap."""
+    """Return the single group of a problem, even if groups in its batch overlap."""
     groups = as_set(group)
     return next(iter(groups)) if len(groups) == 1 else groups
 
 
 def read_weights(weight: Any, batch: GraphBatch) -> NDArray[Any]:
-    """Return each problem's weight, or raise ValueError."""
+    """Return the weight of each problem, or raise ValueError."""
     values = np.asarray(weight(batch), dtype=np.float64)
     if values.shape != (len(batch),):
         raise ValueError(

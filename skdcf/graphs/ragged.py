@@ -3,10 +3,11 @@
 A ragged array consists of flat values and offsets. Segment ``i`` is
 ``values[offsets[i]:offsets[i + 1]]`` and may be empty.
 
-Values are passed from parents to children, by layers or edge by edge. A batch of small problems
-has few wide layers, and numpy processes a whole layer in one call. A long chain has many narrow
-layers, for which a call takes longer than processing the edges one by one. If no claim of a chain
-has a second parent, the whole chain is processed in one call.
+Values are passed from parents to children, either by layers or edge by edge. A batch of small
+problems has a few wide layers, and numpy processes each layer in a single call. A long chain has
+many narrow layers, and calling numpy for each layer would take longer than processing the edges
+one by one. If every claim of a chain has at most one parent, the whole chain is processed in a
+single call.
 """
 
 from collections.abc import Callable, Sequence
@@ -26,7 +27,7 @@ def offsets_of(lengths: Sequence[int] | NDArray[Any]) -> NDArray[Any]:
 
 
 def segment_ids(offsets: NDArray[np.int64]) -> NDArray[Any]:
-    """Return the index of the segment that each value belongs to."""
+    """Return the index of the segment to which each value belongs."""
     return np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
 
 
@@ -39,12 +40,12 @@ def ranges(starts: NDArray[Any], lengths: NDArray[Any]) -> NDArray[Any]:
 
 
 def optional_rows(values: Any, rows: Any) -> Any:
-    """Return the chosen rows of a column, or None if there is no column."""
+    """Return the given rows of a column, or None if the column is missing."""
     return None if values is None else values[rows]
 
 
 def starts_run(values: NDArray[Any]) -> NDArray[np.bool_]:
-    """Return whether each value differs from the previous one; True for the first value."""
+    """Return whether each value differs from the previous value, which is True for the first."""
     starts = np.ones(len(values), dtype=bool)
     np.not_equal(values[1:], values[:-1], out=starts[1:])
     return starts
@@ -53,9 +54,10 @@ def starts_run(values: NDArray[Any]) -> NDArray[np.bool_]:
 def reduce_segments(
     ufunc: np.ufunc, values: NDArray[Any], offsets: NDArray[np.int64], empty: Any
 ) -> NDArray[Any]:
-    """Apply ``ufunc`` to each segment, shape (n,), with ``empty`` for empty segments.
+    """Apply ``ufunc`` to each segment, shape (n,), using ``empty`` for empty segments.
 
-    The result for a segment depends only on its values and is reproducible to the bit.
+    The result for a segment depends only on the values of the segment and is reproducible to the
+    bit.
     """
     filled = offsets[:-1] < offsets[1:]
     dtype = np.result_type(values, empty)
@@ -75,7 +77,7 @@ def read_only(array: NDArray[Any]) -> Any:
 
 
 def flatten(y: Any, kept: Any) -> Any:
-    """Return labels and masks of all claims and the offsets of problems, or raise ValueError."""
+    """Return the labels and masks of all claims and the problem offsets, or raise ValueError."""
     if len(y) != len(kept):
         raise ValueError(
             f"y and kept must have the same number of problems, got {len(y)} and "
@@ -127,7 +129,7 @@ _OF_TWO: dict[np.ufunc, Callable[[Any, Any], Any]] = {
 
 
 class Layer(NamedTuple):
-    """Edges that can be processed in one call, with distinct children.
+    """Edges with distinct children, which can be processed in a single call.
 
     The parents of ``children[i]`` are ``parents[starts[i]:starts[i + 1]]``.
     """
@@ -143,7 +145,7 @@ class Layer(NamedTuple):
 
 
 class Walk(NamedTuple):
-    """Edges that are processed one after the other. Their ends are positions in ``claims``."""
+    """Edges that are processed one after another, with ends given as indices of ``claims``."""
 
     claims: np.ndarray
     parents: list[int]
@@ -159,7 +161,7 @@ class Walk(NamedTuple):
 
 
 class Chain(NamedTuple):
-    """Path through ``claims``, in which each edge starts at the end of the previous one."""
+    """Path through ``claims``, in which each edge starts at the end of the previous edge."""
 
     claims: np.ndarray
 
@@ -173,7 +175,7 @@ Sweep = Sequence[Layer | Walk | Chain]
 
 
 def pass_all(sweep: Sweep, ufunc: np.ufunc, values: NDArray[Any]) -> NDArray[Any]:
-    """Return a copy of the values in which each is combined with the values of all ancestors."""
+    """Return a copy of the values, each combined with the values of all ancestors."""
     out = np.array(values)
     for edges in sweep:
         edges.pass_on(ufunc, out)
@@ -181,7 +183,7 @@ def pass_all(sweep: Sweep, ufunc: np.ufunc, values: NDArray[Any]) -> NDArray[Any
 
 
 def sort_small(numbers: Any) -> Any:
-    """Return the stable sort order of small integers, and the first position of each integer."""
+    """Return the stable sort order of small integers, and the first index of each integer."""
     # numpy sorts integers of up to 16 bits in linear time.
     if (most := numbers.max(initial=0)) < 2**15:
         numbers = numbers.astype(np.uint8 if most < 2**8 else np.int16)
@@ -189,13 +191,13 @@ def sort_small(numbers: Any) -> Any:
 
 
 def sort_by_rank(edges: NDArray[Any], rank: NDArray[Any]) -> Any:
-    """Return parents and children sorted by the rank of the child, and the start of each rank."""
+    """Return parents and children sorted by the child's rank, and the start of each rank."""
     order, bounds = sort_small(rank)
     return *np.take(edges, order, axis=0).T, bounds
 
 
 def find_layers(edges: NDArray[Any], rank: NDArray[Any]) -> Any:
-    """Return one `Layer` per child rank. ``rank`` increases along every edge."""
+    """Return one `Layer` for each rank of a child. The ``rank`` increases along every edge."""
     if not len(edges):
         return []
     parent, child, bounds = sort_by_rank(edges, rank[edges[:, 1]])
@@ -208,8 +210,9 @@ def find_sweep(
 ) -> Any:
     """Return layers, walks and chains that visit all edges, starting with the parents.
 
-    ``rank`` is the rank of the child of each edge, which increases along every path. Adjacent
-    narrow layers are merged. ``offsets`` are the offsets of the problems.
+    The argument ``rank`` contains the rank of each edge's child, which increases along every
+    path. Adjacent narrow layers are merged. The argument ``offsets`` contains the offsets of the
+    problems.
     """
     if not len(edges):
         return []

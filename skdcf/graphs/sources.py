@@ -1,4 +1,4 @@
-"""Label sources, and other metadata about individual claims."""
+"""Sources of labels, and other metadata about individual claims."""
 
 from collections.abc import Iterator, Mapping
 from itertools import compress
@@ -44,7 +44,7 @@ def cut_metadata(metadata: Any, mask: NDArray[Any]) -> Any:
     Returns
     -------
     dict or None
-        The restricted metadata. A copy is returned if any value changed.
+        The restricted metadata. If any value changed, a copy is returned.
     """
     if not metadata:
         return metadata
@@ -66,7 +66,7 @@ def cut_metadata(metadata: Any, mask: NDArray[Any]) -> Any:
 
 
 def never_kept(metadata: Mapping[str, Any] | None) -> list[int]:
-    """Return a problem's claims that filters never keep, regardless of their scores.
+    """Return the claims of a problem that filters never keep, regardless of their scores.
 
     Parameters
     ----------
@@ -76,14 +76,14 @@ def never_kept(metadata: Mapping[str, Any] | None) -> list[int]:
     Returns
     -------
     list of int
-        Positions of the claims.
+        Indices of these claims.
     """
     rows = metadata or {}
     return sorted({v for key in NEVER_KEPT for v in rows.get(key) or ()})
 
 
 def is_list_of_claims(value: Any, n_claims: int) -> bool:
-    """Return whether a value is a list of claim positions.
+    """Return whether a value is a list of claim indices.
 
     Parameters
     ----------
@@ -95,7 +95,7 @@ def is_list_of_claims(value: Any, n_claims: int) -> bool:
     Returns
     -------
     bool
-        True for a list of integers from 0 to ``n_claims - 1``.
+        True if the value is a list of integers from 0 to ``n_claims - 1``.
     """
     return isinstance(value, (list, tuple)) and all(
         type(v) is int and 0 <= v < n_claims for v in value
@@ -119,7 +119,8 @@ def marked_claims(
     Returns
     -------
     list of int
-        Positions of the claims. The list is empty if the value of this key has another form.
+        Indices of these claims. The list is empty if the value of this key has a different
+        format.
     """
     listed: Any = (metadata or {}).get(key)
     return list(listed) if is_list_of_claims(listed, n_claims) else []
@@ -128,7 +129,7 @@ def marked_claims(
 def sentences_without_claim(
     metadata: Mapping[str, Any] | None, n_claims: int
 ) -> list[tuple[int, str]]:
-    """Return the sentences in an answer that are not claims.
+    """Return the sentences of an answer that contain no claims.
 
     Parameters
     ----------
@@ -140,8 +141,8 @@ def sentences_without_claim(
     Returns
     -------
     list of (int, str)
-        The number of claims before each sentence, and the sentence's text. The list is empty if the
-        metadata have another form.
+        For each sentence, the number of claims before the sentence, and its text. The list is
+        empty if the metadata have a different format.
     """
     listed: Any = (metadata or {}).get(WITHOUT_CLAIM)
     if not isinstance(listed, (list, tuple)):
@@ -158,7 +159,7 @@ def sentences_without_claim(
 
 
 def makes_claim(batch: Any) -> NDArray[np.bool_]:
-    """Return which claims in a batch state a fact. Claims state a fact unless marked otherwise.
+    """Return which claims in a batch state a fact, which is assumed unless marked otherwise.
 
     Parameters
     ----------
@@ -168,7 +169,7 @@ def makes_claim(batch: Any) -> NDArray[np.bool_]:
     Returns
     -------
     ndarray of bool, shape (n_claims,)
-        False for the claims that are marked under `NO_CLAIM`.
+        False for claims that are marked under `NO_CLAIM`, and True for all others.
     """
     out = np.ones(batch.n_claims, dtype=bool)
     for i, row in enumerate(batch.metadata_rows):
@@ -180,7 +181,7 @@ def makes_claim(batch: Any) -> NDArray[np.bool_]:
 
 
 def read_sources(metadata: Mapping[str, Any] | None, n_claims: int) -> list[Any]:
-    """Return the source of each label in one problem, or None if it is unknown.
+    """Return the source of each label in a problem, or None for labels with unknown source.
 
     Parameters
     ----------
@@ -192,8 +193,8 @@ def read_sources(metadata: Mapping[str, Any] | None, n_claims: int) -> list[Any]
     Returns
     -------
     list of (dict or None)
-        The sources of the labels. All sources are None if the stored list does not match the
-        claims, for example after the graph was filtered by other software.
+        Sources of the labels. All sources are None if the stored list does not match the claims,
+        for example after the graph was filtered by other software.
     """
     rows = (metadata or {}).get(SOURCES)
     if not isinstance(rows, list) or len(rows) != n_claims:
@@ -205,7 +206,7 @@ def read_sources(metadata: Mapping[str, Any] | None, n_claims: int) -> list[Any]
 
 
 def iterate_sources(batch: Any) -> Iterator[Any]:
-    """Yield the source of each label in a batch, in claim order.
+    """Yield the source of each label in a batch, in the order of the claims.
 
     Parameters
     ----------
@@ -215,7 +216,7 @@ def iterate_sources(batch: Any) -> Iterator[Any]:
     Yields
     ------
     dict or None
-        The source of one label; None if it is unknown.
+        Source of one label, or None if it is unknown.
     """
     for i, size in enumerate(batch.sizes):
         metadata = None if batch.metadata is None else batch.metadata[i]

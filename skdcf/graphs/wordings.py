@@ -1,10 +1,10 @@
-"""Wordings of a claim. The most specific kept wording is shown.
+"""Wordings of a claim, of which a filtered text shows the most specific kept wording.
 
 Each wording is a node of the graph. The wordings of a claim are adjacent, start with the most
-specific one, and depend on the next vaguer one. A filter that keeps a wording therefore also keeps
-all vaguer ones. An edge between two claims connects the most specific wording of the parent to the
-vaguest wording of the child, because a child must not depend on a premise that the text does not
-state.
+specific wording, and each depend on the next vaguer wording. Therefore, a filter that keeps a
+wording also keeps all vaguer wordings of the claim. An edge between two claims connects the most
+specific wording of the parent to the vaguest wording of the child, because a child must not
+depend on a premise that the text does not state.
 
 =============  ==============================================================================
 counts         number of wordings of each claim
@@ -14,8 +14,8 @@ counted once   the vaguest false wording of a claim represents all false ones: `
 statement      most specific kept wording of a claim, which is shown: `shown_statements`
 =============  ==============================================================================
 
-All counts refer to the shown text, with one statement per claim. If there are no wordings,
-``counts`` and ``vaguest`` are None, and nothing is computed.
+All counts refer to the shown text, which contains one statement per claim. If there are no
+wordings, ``counts`` and ``vaguest`` are None, and nothing is computed.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ def check_wordings(
     Parameters
     ----------
     wordings : sequence
-        The wordings of each claim, starting with the most specific one. An entry is None or
-        empty if the claim has only the wording in ``claims``.
+        The wordings of each claim, starting with the most specific wording. If the wording in
+        ``claims`` is the only wording of a claim, its entry is None or empty.
     claims : tuple of str or None
         The most specific wording of each claim.
     where : str
@@ -83,7 +83,7 @@ def check_wordings(
 
 
 def text_key(text: str) -> str:
-    """Return a wording with normalised case and white space, which is used in comparisons.
+    """Return a wording with normalised case and white space, for use in comparisons.
 
     Parameters
     ----------
@@ -125,14 +125,14 @@ def expand_edges(edges: NDArray[np.int64], counts: Any) -> list[tuple[int, int]]
     Parameters
     ----------
     edges : ndarray of int, shape (n_edges, 2)
-        Edges (parent, child) as positions of claims.
+        Edges (parent, child) as claim indices.
     counts : array-like of int, shape (n_claims,)
         Number of wordings of each claim.
 
     Returns
     -------
     list of (parent, child)
-        Edges as positions of wordings.
+        Edges as wording indices.
     """
     first = offsets_of(counts)
     between = np.stack([first[edges[:, 0]], first[edges[:, 1] + 1] - 1], axis=1)
@@ -140,13 +140,13 @@ def expand_edges(edges: NDArray[np.int64], counts: Any) -> list[tuple[int, int]]
 
 
 def _ladders(first):
-    """Return the edges from each wording to the next more specific wording of the claim."""
+    """Return the edges from each wording to the next more specific wording of the same claim."""
     child = np.setdiff1d(np.arange(first[-1]), first[1:] - 1)
     return np.stack([child + 1, child], axis=1)
 
 
 def claim_of_row(counts: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the index of the claim that each wording belongs to.
+    """Return the index of the claim to which each wording belongs.
 
     Parameters
     ----------
@@ -156,7 +156,7 @@ def claim_of_row(counts: NDArray[np.int64]) -> NDArray[np.int64]:
     Returns
     -------
     ndarray of int, shape (n_wordings,)
-        The claim number of each wording.
+        Claim index of each wording.
     """
     return np.repeat(np.arange(len(counts)), counts)
 
@@ -169,14 +169,14 @@ def edges_between(
     Parameters
     ----------
     edges : ndarray of int, shape (n_edges, 2)
-        Edges (parent, child) as positions of wordings.
+        Edges (parent, child) as wording indices.
     counts : ndarray of int, shape (n_claims,)
         Number of wordings of each claim.
 
     Returns
     -------
     ndarray of int, shape (n_edges_between, 2)
-        Edges (parent, child) as positions of claims, in the same order.
+        Edges (parent, child) as claim indices, in the same order.
     """
     pairs = claim_of_row(counts)[edges]
     return pairs[pairs[:, 0] != pairs[:, 1]]
@@ -190,7 +190,7 @@ def count_wordings(graph: ReasoningGraph) -> NDArray[np.int64]:
 
 
 def rows_of_claims(graph: ReasoningGraph) -> list[range]:
-    """Return the positions of the wordings of each claim, starting with the most specific one.
+    """Return the indices of each claim's wordings, starting with the most specific wording.
 
     Parameters
     ----------
@@ -200,14 +200,15 @@ def rows_of_claims(graph: ReasoningGraph) -> list[range]:
     Returns
     -------
     list of range
-        The positions. If the graph has no wordings, each range contains one position.
+        Indices of the wordings, with one range per claim. If the graph has no wordings, each
+        range contains a single index.
     """
     first = offsets_of(count_wordings(graph)).tolist()
     return [range(a, b) for a, b in pairwise(first)]
 
 
 def shown_rows(graph: ReasoningGraph, kept: Sequence[bool] | NDArray[Any]) -> list[int]:
-    """Return the position of each claim's shown wording, the most specific kept one.
+    """Return the index of each claim's shown wording, which is the most specific kept wording.
 
     Parameters
     ----------
@@ -219,7 +220,7 @@ def shown_rows(graph: ReasoningGraph, kept: Sequence[bool] | NDArray[Any]) -> li
     Returns
     -------
     list of int
-        The positions.
+        Indices of the shown wordings.
     """
     kept_rows = ([v for v in rows if kept[v]] for rows in rows_of_claims(graph))
     return [rows[0] for rows in kept_rows if rows]
@@ -238,7 +239,7 @@ def premises_of(graph: ReasoningGraph, v: int) -> list[int]:
     Returns
     -------
     list of int
-        Positions of the most specific wordings of the parents.
+        Indices of the most specific wordings of the parents.
     """
     counts = count_wordings(graph)
     claim = int(claim_of_row(counts)[v])
@@ -248,12 +249,12 @@ def premises_of(graph: ReasoningGraph, v: int) -> list[int]:
 
 
 def close_labels(labels: NDArray[np.int8], batch: GraphBatch) -> NDArray[np.int8]:
-    """Complete the wording labels, from the vaguest wording to the most specific one.
+    """Complete the labels of wordings, from the vaguest wording to the most specific wording.
 
-    A wording is false if any vaguer wording of the same claim is false. A true wording becomes
-    unknown if a vaguer wording is unknown. These rules make the guarantee exact for all wordings.
-    If a true wording implied that vaguer ones are true, false vaguer wordings would lead to error
-    rates of 0.14 to 0.17 instead of 0.1.
+    A wording is false if any vaguer wording of the same claim is false. The label of a true
+    wording becomes unknown if the label of a vaguer wording is unknown. With these rules, the
+    guarantee is exact for all wordings. If a true wording implied that vaguer wordings are true,
+    false vaguer wordings would lead to error rates of 0.14 to 0.17 instead of 0.1.
 
     Parameters
     ----------
@@ -302,8 +303,8 @@ def close_labels(labels: NDArray[np.int8], batch: GraphBatch) -> NDArray[np.int8
 def count_once(labels: NDArray[Any], batch: GraphBatch) -> NDArray[Any]:
     """Return labels in which each claim has at most one wording that is not true.
 
-    The vaguest untrue wording of a claim has the smallest path risk of all its untrue wordings. If
-    this wording is kept, the text makes a false statement about the claim.
+    Among all untrue wordings of a claim, the vaguest wording has the smallest path risk. If this
+    wording is kept, the text makes a false statement about the claim.
 
     Parameters
     ----------
@@ -326,10 +327,10 @@ def count_once(labels: NDArray[Any], batch: GraphBatch) -> NDArray[Any]:
 
 
 def shares_of_claims(batch: GraphBatch) -> NDArray[np.float64]:
-    """Return the weight of each wording in training; the weights of a claim sum to 1.
+    """Return the training weights of the wordings, which sum to 1 for each claim.
 
-    With these weights, training prefers a true specific wording to a vaguer one, and all claims
-    have the same weight.
+    With these weights, training prefers a true specific wording to a vaguer wording, and all
+    claims have the same weight.
 
     Parameters
     ----------
@@ -347,7 +348,7 @@ def shares_of_claims(batch: GraphBatch) -> NDArray[np.float64]:
 
 
 def true_shares(labels: NDArray[Any], batch: GraphBatch) -> NDArray[np.float64]:
-    """Return the gain of keeping each claim in training, which is 1 for a true claim, else 0.
+    """Return the gain of keeping each claim in training: 1 for a true claim, 0 otherwise.
 
     Parameters
     ----------
@@ -359,25 +360,26 @@ def true_shares(labels: NDArray[Any], batch: GraphBatch) -> NDArray[np.float64]:
     Returns
     -------
     ndarray of shape (n_claims,)
-        The gains of the claims. The gain of a true wording is its share of the claim.
+        The gain of keeping each claim. The gain of a true wording is its share of the claim's
+        weight.
     """
     true = (labels == 1).astype(np.float64)
     return true if batch.counts is None else true * shares_of_claims(batch)
 
 
 class Statements(NamedTuple):
-    """Statements made by filtered texts, one per claim.
+    """Statements of filtered texts, with one statement per claim.
 
     Attributes
     ----------
     labels : ndarray of shape (n_statements,)
-        Label of the shown wording, or of the vaguest wording if none is shown.
+        Label of the shown wording, or of the vaguest wording if no wording is shown.
     kept : ndarray of bool, shape (n_statements,)
-        Whether a wording of the claim is shown.
+        Whether a wording of each claim is shown.
     offsets : ndarray of int, shape (n_problems + 1,)
-        The statements of problem i are ``offsets[i]:offsets[i + 1]``.
+        Statements ``offsets[i]:offsets[i + 1]`` belong to problem i.
     reworded : ndarray of bool, shape (n_statements,)
-        Whether a vaguer wording than the most specific one is shown.
+        Whether the shown wording is vaguer than the most specific wording.
     rows : ndarray of int, shape (n_statements,)
         Row of the wording whose label is in ``labels``.
     """
@@ -392,7 +394,7 @@ class Statements(NamedTuple):
 def shown_statements(
     X: Any, y: ArrayLike | Sequence[ArrayLike], kept: ArrayLike | Sequence[ArrayLike]
 ) -> Statements:
-    """Return the statements of filtered texts, one per claim, with their labels.
+    """Return the statements of filtered texts, one per claim, together with their labels.
 
     Parameters
     ----------
@@ -401,7 +403,7 @@ def shown_statements(
     y : sequence of 1-D arrays, one per problem
         Wording labels.
     kept : sequence of boolean masks
-        Masks as returned by `predict`.
+        Masks returned by `predict`.
 
     Returns
     -------
@@ -429,7 +431,7 @@ def shown_statements(
 def statements_of(
     batch: GraphBatch, labels: NDArray[Any], kept: NDArray[np.bool_]
 ) -> Statements:
-    """Return the result of `shown_statements` for flat labels and masks, without checks.
+    """Compute `shown_statements` for flat labels and masks, without checks.
 
     Parameters
     ----------
@@ -438,7 +440,8 @@ def statements_of(
     labels : ndarray of shape (n_claims,)
         Result of `close_labels`.
     kept : ndarray of bool, shape (n_claims,)
-        Whether each wording is kept. If a wording is kept, all vaguer ones must be kept.
+        Whether each wording is kept. If a wording is kept, all vaguer wordings of the claim must
+        be kept as well.
 
     Returns
     -------
@@ -474,15 +477,15 @@ def claims_as_worded(batch: GraphBatch, steps: int) -> tuple[GraphBatch, Any]:
     batch : GraphBatch
         Problems with wordings.
     steps : int
-        Position of the selected wording of each claim, where 0 is the most specific wording. If a
-        claim has fewer wordings, its vaguest wording is selected.
+        Index of the selected wording of each claim, where 0 is the most specific wording. If a
+        claim has fewer wordings than the index requires, its vaguest wording is selected.
 
     Returns
     -------
     batch : GraphBatch
         The problems without wordings, with the edges between claims.
     rows : ndarray of int
-        Row of the selected wording of each claim.
+        Row of each claim's selected wording.
     """
     from ._batch import GraphBatch
 
@@ -507,7 +510,7 @@ def claims_as_worded(batch: GraphBatch, steps: int) -> tuple[GraphBatch, Any]:
 
 
 def _without_positions(metadata: Any) -> Any:
-    """Remove metadata about individual claims, because the claim positions have changed."""
+    """Remove metadata about individual claims, because the indices of the claims have changed."""
     from .sources import MARKED_WORDS, NEVER_KEPT, SOURCES, WITHOUT_CLAIM
 
     if metadata is None:
@@ -522,24 +525,24 @@ def _without_positions(metadata: Any) -> Any:
 def table_of_wordings(
     make: Callable[[GraphBatch], Any], batch: GraphBatch
 ) -> NDArray[np.float64]:
-    """Compute columns of wordings from answers in which each claim has one wording.
+    """Compute columns of wordings from answers in which each claim has a single wording.
 
     The columns of the most specific wordings are computed from the most specific wordings of all
-    claims, the columns of the next vaguer wordings from the next vaguer ones, and so on. Columns
-    that do not depend on the wording, such as the position of a claim in its answer, are therefore
-    equal for all its wordings.
+    claims, the columns of the next vaguer wordings from the next vaguer wordings, and so on.
+    Columns that do not depend on the wording, such as the position of a claim in its answer, are
+    therefore the same for all its wordings.
 
     Parameters
     ----------
     make : callable
-        ``make(batch)`` returns the columns of problems without wordings.
+        Function that accepts problems without wordings and returns their columns.
     batch : GraphBatch
         Problems with wordings.
 
     Returns
     -------
     ndarray of shape (n_claims, n_columns)
-        The columns, with one row for each wording.
+        The columns, with one row per wording.
     """
     counts = batch.counts
     assert counts is not None  # The caller ensures that counts are known.
